@@ -75,6 +75,13 @@ class Feature(NamedTuple):
     unit_id: str | None = None
 
 
+class SourcePlace(NamedTuple):
+    """Where a feature stands in the source; the line counts from 1, and is 0 if unknown."""
+
+    file: str
+    line: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingNote:
     """A deviation of the drawing from its source: how often it occurs and the ids of examples.
@@ -142,7 +149,8 @@ class Drawing:
     `id_key` is the tag under which a location keeps its feature's id, or None if ids mean nothing
     outside the file. `name` is the name of the building or site, or "". `faults` has the first
     `MAX_FAULTS` errors of the source of each cause; `notes` counts all of them. `to_degrees`
-    returns the longitude and latitude of a position, if the source has them.
+    returns the longitude and latitude of a position, if the source has them. `places` has the
+    places of features in the source, by id.
     """
 
     levels: tuple[DrawnLevel, ...]
@@ -154,6 +162,7 @@ class Drawing:
     name: str = ""
     faults: tuple[ReadingFault, ...] = ()
     to_degrees: Callable[[Coordinate], Coordinate] | None = field(default=None, compare=False)
+    places: Mapping[str, SourcePlace] = field(default_factory=dict, compare=False)
 
 
 def shorten(text: str) -> str:
@@ -170,6 +179,8 @@ class NoteCollector:
         self.errors: list[ParsingError] = []
         self.faults: list[ReadingFault] = []
         self.fault_count = 0
+        self.places: dict[str, SourcePlace] = {}
+        """Where what has been read stands in the source, by id."""
 
     def add(self, message: str, example: str = "", count: int = 1) -> None:
         self._counts[message] += count
@@ -177,9 +188,15 @@ class NoteCollector:
             self._examples[message].append(example)
 
     def add_fault(self, fault: ReadingFault) -> None:
-        """Note a fault under its cause, and keep it if its cause has fewer than `MAX_FAULTS`."""
-        place = f"{fault.file}:{fault.line}" if fault.line else fault.file
-        self.add(fault.cause, fault.part or place, fault.elements)
+        """Note a fault under its cause, and keep it if its cause has fewer than `MAX_FAULTS`.
+
+        One without a line gets that of its part, if it is known.
+        """
+        place = self.places.get(fault.part)
+        if place and not fault.line and fault.file in ("", place.file):
+            fault = fault._replace(file=place.file, line=place.line)
+        example = f"{fault.file}:{fault.line}" if fault.line else fault.file
+        self.add(fault.cause, fault.part or example, fault.elements)
         self.fault_count += 1
         if self._counts[fault.cause] - fault.elements < MAX_FAULTS:
             self.faults.append(fault._replace(message=shorten(fault.message)))
@@ -208,6 +225,14 @@ class NoteCollector:
         lines = [str(fault) for fault in self.faults[:MAX_LISTED_FAULTS]]
         more = self.fault_count - len(lines)
         return "\n".join([*lines, f"and {more:,} more"] if more else lines)
+
+    def places_of(self, features: Iterable[Feature]) -> dict[str, SourcePlace]:
+        """Return the places of features that are known."""
+        return {
+            feature.id: place
+            for feature in features
+            if (place := self.places.get(feature.id)) is not None
+        }
 
     def notes(self) -> tuple[ReadingNote, ...]:
         """Return the notes in order of first occurrence."""

@@ -76,9 +76,9 @@ class MaxPairs:
         return {}
 
 
-# `location_id` and not `id`: GraphQL clients normalize objects by type and id, and one location is
+# `waypoint_id` and not `id`: GraphQL clients normalize objects by type and id, and one location is
 # in many rows of a matrix.
-LocationId = Annotated[str | None, "The id in the request's waypoint."]
+WaypointId = Annotated[str | None, "The `id` or `unitId` in the request's waypoint."]
 WaypointIndex = Annotated[int, "Position in the request's list, from 0."]
 
 
@@ -86,7 +86,7 @@ WaypointIndex = Annotated[int, "Position in the request's list, from 0."]
 class MatrixTarget(Struct, frozen=True):
     """A target of the matrix, with its distance and time from the source."""
 
-    location_id: LocationId
+    waypoint_id: WaypointId
     name: str | None
     x: float
     y: float
@@ -99,7 +99,7 @@ class MatrixTarget(Struct, frozen=True):
 class MatrixSource(Struct, frozen=True):
     """A source of the matrix, with its distance and time to every target."""
 
-    location_id: LocationId
+    waypoint_id: WaypointId
     name: str | None
     x: float
     y: float

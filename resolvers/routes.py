@@ -191,8 +191,8 @@ async def find_nearest(
         raise InvalidInputError(
             tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"
         )
-    router, own_id = search.router, search.waypoint.id
-    routable_ids = [key for key in candidates if router.has_location(key) and key != own_id]
+    router, own_ids = search.router, (search.waypoint.id, search.waypoint.location_id)
+    routable_ids = [key for key in candidates if router.has_location(key) and key not in own_ids]
     if not routable_ids:
         return []
     return await run_search(

@@ -6,8 +6,6 @@ from functools import partial
 from typing import Annotated, NamedTuple, NewType
 from urllib.parse import quote
 
-import strawberry
-
 from parsing.svg.report.drawing_report import MapSummary
 from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.unit_map import parse_unit_map as parse_svg
@@ -54,12 +52,21 @@ async def parse_unit_map(
 @batch_resolver
 async def load_parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[bytes | None]:
     """Get the parsed drawing of a map, if it has one; the map's `url` points to it."""
-    map_ids = [parent.id if parent.source else None for parent in parents]
-    return await info.context.load_drawings(map_ids)
+    return await info.context.load_drawings([parent.id for parent in parents])
 
 
-def get_url_of_map(parent: strawberry.Parent[Map], info: Info) -> str | None:
-    """Get the URL of the map file: of its parsed drawing, if it has one."""
-    if parent.source is None:
-        return parent.url
-    return info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))
+@batch_resolver
+async def load_url_of_map(parents: Sequence[Map], info: Info) -> list[str | None]:
+    """Get the URL of the map file: of its parsed drawing, if it has one.
+
+    A map with its own drawing has that. Another one may have that of the plan that it was processed
+    from, and if its record names a URL, has that instead.
+    """
+    to_ask = [None if parent.source or parent.url else parent.id for parent in parents]
+    digests = await info.context.load_drawing_digests(to_ask) if any(to_ask) else to_ask
+    return [
+        info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))
+        if parent.source or digest
+        else parent.url
+        for parent, digest in zip(parents, digests, strict=True)
+    ]

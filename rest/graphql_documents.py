@@ -107,7 +107,7 @@ FRAGMENTS["Reachable"] = """fragment Reachable on Reachable {
     units(tags: $tags, limit: $limit) { ...NearUnit }
     areas(floorId: $floor) { ...ReachableArea }
 }"""
-FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"locationId": "id"})
+FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"waypointId": "id"})
 
 PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
 PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"

@@ -33,6 +33,8 @@ from schema.operation_inputs import (
 
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
+UNIT_PREFIX = "unit:"
+"""Before the id of a unit where a location's id may stand too."""
 PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after"})
 VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
@@ -116,15 +118,17 @@ def _parse_number(text: str) -> float:
 
 
 def parse_waypoint(text: str) -> dict[str, Any]:
-    """Return the waypoint that `x,y,floor_id` or the id of a location stands for.
+    """Return the waypoint that `x,y,floor_id`, `unit:` and a unit's id, or an id stands for.
 
     >>> parse_waypoint("437.5,350,floor-1")
     {'x': 437.5, 'y': 350.0, 'floorId': 'floor-1'}
-    >>> parse_waypoint("l4xusy2pgwt")
-    {'id': 'l4xusy2pgwt'}
+    >>> parse_waypoint("l4xusy2pgwt"), parse_waypoint("unit:lark-101")
+    ({'id': 'l4xusy2pgwt'}, {'unitId': 'lark-101'})
     """
     if position := _POSITION.match(text):
         return {"x": float(position[1]), "y": float(position[2]), "floorId": position[3]}
+    if text.startswith(UNIT_PREFIX):
+        return {"unitId": text.removeprefix(UNIT_PREFIX)}
     return {"id": text}
 
 
@@ -133,6 +137,7 @@ WAYPOINT_SCHEMA: Final[JsonSchema] = {
     "anyOf": [
         ID.json_schema(),
         {"pattern": rf"^{_NUMBER},{_NUMBER},[^\x00]{{1,{MAX_ID_CHARACTERS}}}$"},
+        {"pattern": rf"^{UNIT_PREFIX}[^\x00]{{1,{MAX_ID_CHARACTERS}}}$"},
     ],
 }
 """Of the texts that `parse_waypoint` reads."""

@@ -111,6 +111,8 @@ def describe_problem(problem: PlanIssue, to_source: ToSource | None) -> dict[str
     described = {
         "part": cut(problem.part),
         "name": problem.name,
+        "file": problem.file or None,
+        "line": problem.line or None,
         "level_id": problem.level_id,
         "x": None if x is None else round(x, 2),
         "y": None if y is None else round(y, 2),

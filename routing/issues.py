@@ -233,7 +233,8 @@ class PlanIssue:
 
     `at` is its position in feet. `locations` is how many locations are out of reach as long as it
     lasts, in the mode of its cause. `name` is the name of the part, if it has one. `count` is more
-    than 1 for what stands for problems that are not listed one by one.
+    than 1 for what stands for problems that are not listed one by one. `file` and `line` are where
+    the part stands, "" and 0 if that is unknown.
     """
 
     kind: IssueKind
@@ -244,6 +245,13 @@ class PlanIssue:
     locations: int = 0
     name: str = ""
     count: int = 1
+    file: str = ""
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        """The file of the part, and the line in it, if they are known."""
+        return f"line {self.line} of {self.file}" if self.line and self.file else self.file
 
 
 def point_in(geometry: BaseGeometry) -> tuple[float, float] | None:

@@ -100,7 +100,7 @@ def place_markers(
 def draw_markers(markers: Iterable[Marker], scale: float) -> Iterator[str]:
     """Yield the markers as SVG. Pointing at one shows what is wrong there."""
     for marker in markers:
-        titles = [problem.message for problem in marker.problems[:MAX_TITLES]]
+        titles = [describe(problem) for problem in marker.problems[:MAX_TITLES]]
         more = len(marker.problems) - len(titles)
         titles += [f"and {more} more"] if more else []
         transform = f"translate({marker.x:.2f} {marker.y:.2f}) scale({scale:.2f})"
@@ -109,6 +109,12 @@ def draw_markers(markers: Iterable[Marker], scale: float) -> Iterator[str]:
             badge += f'<text class="times" x="{RADIUS_FEET}">×{len(marker.problems)}</text>'
         title = escape("\n".join(titles))
         yield f'<g class="marker" transform="{transform}"><title>{title}</title>{badge}</g>'
+
+
+def describe(problem: PlanIssue) -> str:
+    """Return a problem with the name and the place in the file that its message does not have."""
+    more = [text for text in (problem.name, problem.place) if text and text not in problem.message]
+    return f"{problem.message} ({'; '.join(more)})" if more else problem.message
 
 
 def draw_badge(own: LevelProblems) -> str:

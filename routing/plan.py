@@ -8,9 +8,9 @@ OpenStreetMap's Simple Indoor Tagging and IMDF.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from shapely import LineString, MultiLineString, MultiPolygon, Point, Polygon
 
@@ -136,9 +136,29 @@ class PlanLocation:
     space_id: str | None = None
 
 
+class PartSource(NamedTuple):
+    """The feature of a file that a part of a plan is made from: its name and where it stands.
+
+    What is unknown is "" or 0.
+    """
+
+    id: str
+    name: str = ""
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        if self.line:
+            return f"line {self.line} of {self.file}" if self.file else f"line {self.line}"
+        return f"{self.id} of {self.file}" if self.file not in self.id else self.id
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A whole building; see `tests/routing/ascii_plans.py` for plans drawn in ASCII."""
+    """A whole building; see `tests/routing/ascii_plans.py` for plans drawn in ASCII.
+
+    `sources` has what parts are made from, by id, for messages.
+    """
 
     levels: tuple[Level, ...]
     spaces: tuple[Space, ...] = ()
@@ -146,3 +166,4 @@ class Plan:
     doors: tuple[Door, ...] = ()
     connectors: tuple[Connector, ...] = ()
     locations: tuple[PlanLocation, ...] = ()
+    sources: Mapping[str, PartSource] = field(default_factory=dict, compare=False)

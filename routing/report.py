@@ -128,6 +128,7 @@ def build_report(
     names = name_parts(plan)
     foot, wheelchair = networks[TravelMode.FOOT], networks[TravelMode.WHEELCHAIR]
     by_foot, by_wheelchair = components[TravelMode.FOOT], components[TravelMode.WHEELCHAIR]
+    issues = [names.complete(issue) for issue in issues]
     issues = explain_doors(plan, walkable, issues, names)
     survey = survey_network(walkable, foot, by_foot, by_foot.main)
     on_foot = diagnose_unreached(plan, foot, survey, issues, names)
@@ -226,7 +227,8 @@ def check_network(
 def complete_issues(
     plan: Plan, walkable: Sequence[WalkableLevel], issues: Sequence[PlanIssue], names: PlanNames
 ) -> Iterator[PlanIssue]:
-    """Yield problems with the names of their parts, and with the places of those that have none.
+    """Yield problems with the names of their parts, what these are made from, and with the places
+    of those that have none.
 
     That of a whole level is somewhere on it. What the file has and the plan has not keeps the place
     that the reader of the file gave it, if any.
@@ -242,7 +244,9 @@ def complete_issues(
         at = issue.at or (None if shape is None else point_in(shape))
         if issue.kind not in FROM_FILES:
             at = at or places.get(issue.level_id or "") or anywhere
-        yield replace(issue, name=name, at=at)
+        source = names.sources.get(issue.part)
+        file, line = (source.file, source.line) if source else (issue.file, issue.line)
+        yield replace(issue, name=name, at=at, file=file, line=line)
 
 
 def index_parts(plan: Plan) -> dict[tuple[str, str], BaseGeometry]:

@@ -215,7 +215,7 @@ class Map:
     )
     routing_tier: str
     geojson_url: str | None = strawberry.field(description="Address of a GeoJSON file for the map.")
-    url = resolver_field(resolvers.unit_maps.get_url_of_map, str | None)
+    url = resolver_field(resolvers.unit_maps.load_url_of_map, str | None)
     feet_per_unit: float | None = strawberry.field(
         description="How many feet one unit of the map's coordinates is; null when unknown."
     )

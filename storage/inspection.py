@@ -169,8 +169,8 @@ async def _inspect_files(database: driver.Database) -> Finding:
         return Finding("files", "ok", "those that maps refer to are there")
     names = ", ".join(f"{map_id} ({', '.join(fields)})" for map_id, fields in broken.items())
     remedy = (
-        "floorgate maps process MAP_ID if only its network is missing, else import its drawing"
-        " again"
+        "floorgate maps process MAP_ID if only its network is missing, or it has no drawing of its"
+        " own, else import its drawing again"
     )
     return Finding("files", "error", f"missing or incomplete, of maps: {names}", remedy)
 

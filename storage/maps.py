@@ -46,6 +46,9 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
     source: Annotated[str, Meta(pattern=TEXT_PATTERN)] | None = None
 
 
+PARSED_FIELD = "parsed"
+"""Field with the digest of the file that holds the parsed map: of the drawing (`source`), or of the
+plan that the map was processed from."""
 PATHFINDING_TAG = "pathfinding"
 """Tag of a map that has been processed for routing."""
 NETWORK_FIELD = "network"
@@ -54,8 +57,14 @@ NETWORK_STATE_FIELD = "network_state"
 """Field with what the network was built from (`storage.routing_inputs.NetworkState`)."""
 
 
+def _keep_processed(new: Document, live: Document) -> Document:
+    """Preserve what processing has set: bundles know nothing of it."""
+    has_drawing = new.get("source") or live.get("source")
+    parsed: Document = {} if has_drawing else {PARSED_FIELD: live.get(PARSED_FIELD)}
+    return parsed | _keep_routing(new, live)
+
+
 def _keep_routing(new: Document, live: Document) -> Document:
-    """Preserve what processing has set: bundles know nothing of routing."""
     network, state = live.get(NETWORK_FIELD), live.get(NETWORK_STATE_FIELD)
     if not network and not state:
         return {}
@@ -78,7 +87,7 @@ MAPS = RecordType(
         ForeignKey("background_id", "backgrounds", equal_fields=(("id", "unit_map_id"),)),
     ),
     indexes=(("asset_id", "_id"), ("tags", "_id")),
-    derived_fields=("parsed", NETWORK_FIELD, NETWORK_STATE_FIELD),
-    keep_on_import=_keep_routing,
+    derived_fields=(PARSED_FIELD, NETWORK_FIELD, NETWORK_STATE_FIELD),
+    keep_on_import=_keep_processed,
     reserved_ids=frozenset({"parse"}),
 )

@@ -12,7 +12,7 @@ from storage.bundles.importing.recovery import hold_import_lease
 from storage.closures import CLOSURES_FIELD, Closures, read_closures
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
-from storage.mongo import driver, files
+from storage.mongo import driver
 from storage.publication import (
     REPORT_FIELD,
     BuiltFrom,
@@ -20,6 +20,7 @@ from storage.publication import (
     build_entry,
     check_unchanged,
     publish,
+    write_files,
 )
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT
@@ -38,7 +39,7 @@ UNROUTABLE = "no two locations reach each other"
 
 
 async def publish_network(database: driver.Database, publication: Publication) -> None:
-    """Publish a map's network, tag, tier, scale and locations together.
+    """Publish a map's network, parsed map, tag, tier, scale and locations together.
 
     Raises NetworkOutdatedError if what it was built from has changed since it was read;
     ImportRunningError, UnavailableError.
@@ -47,13 +48,13 @@ async def publish_network(database: driver.Database, publication: Publication) -
     async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
         await lease.update({}, session)
         await check_unchanged(database, publication.map_id, publication.built_from, session)
-        return None, await publish(database, publication, digest, session)
+        return None, await publish(database, publication, written, session)
 
     with driver.translate_errors():
-        # Hold the import lease: until the transaction commits, no map refers to the new file, and
-        # an import would delete it. Nor may one change what has been compared.
+        # Hold the import lease: until the transaction commits, no map refers to the new files, and
+        # an import would delete them. Nor may one change what has been compared.
         async with hold_import_lease(database) as lease:
-            digest = await files.write_file(database, publication.network)
+            written = await write_files(database, publication)
             await audit.run_in_transaction(database, publication.origin, work)
 
 
@@ -67,7 +68,8 @@ async def withdraw_network(
     """Remove the network, tag and tier of a map that has proved unroutable; return whether it had
     any.
 
-    Its locations stay: clients may hold their ids, and distances fall back to straight lines.
+    Its locations stay, since clients may hold their ids and distances fall back to straight lines,
+    and so does its parsed map.
     Raises NetworkOutdatedError as `publish_network` does; ImportRunningError, UnavailableError.
     """
 

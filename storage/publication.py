@@ -30,7 +30,13 @@ from storage.closures import (
 )
 from storage.errors import NetworkOutdatedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PARSED_FIELD,
+    PATHFINDING_TAG,
+)
 from storage.mongo import driver, files
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT, current_timestamp
@@ -45,8 +51,15 @@ from storage.routing_inputs import (
 REPORT_FIELD = "routing_report"
 _ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
+    *(NETWORK_FIELD, NETWORK_STATE_FIELD, PARSED_FIELD),
 )
+
+
+class PublishedFiles(NamedTuple):
+    """The digests of the files of a publication."""
+
+    network: str
+    parsed: str | None = None
 
 
 class BuiltFrom(NamedTuple):
@@ -77,6 +90,8 @@ class Publication(msgspec.Struct, frozen=True):
     """None for the user who runs this process."""
     parts: Sequence[Part] | None = None
     """What can be closed in the network; None if it has what the one before has."""
+    parsed: bytes | None = None
+    """The parsed map of a plan that is not the map's own drawing; None keeps what the map has."""
 
 
 async def check_unchanged(
@@ -95,11 +110,23 @@ async def check_unchanged(
         )
 
 
+async def write_files(database: driver.Database, publication: Publication) -> PublishedFiles:
+    """Write the files of a publication. Requires the import lease: no map refers to them yet."""
+    parsed = publication.parsed
+    return PublishedFiles(
+        await files.write_file(database, publication.network),
+        None if parsed is None else await files.write_file(database, parsed),
+    )
+
+
 async def publish(
-    database: driver.Database, publication: Publication, digest: str, session: driver.Session
+    database: driver.Database,
+    publication: Publication,
+    written: PublishedFiles,
+    session: driver.Session,
 ) -> AuditEntry | None:
-    """Publish a map's network, tag, tier, scale and locations with a transaction; return the record
-    of it. `digest` is that of the network's file.
+    """Publish a map's network, parsed map, tag, tier, scale and locations with a transaction;
+    return the record of it.
 
     `updated_at` of the map changes only if something else does.
     """
@@ -110,17 +137,19 @@ async def publish(
     if before is None:
         return None
     now = current_timestamp()
-    state = await _build_state(database, before, publication, digest, session)
+    state = await _build_state(database, before, publication, written.network, session)
     writes, changes = await _build_location_writes(
         database, map_id, publication.locations, now, session
     )
     if writes:
         await database[LOCATIONS.name].bulk_write(writes, session=session)
     routing = {
-        NETWORK_FIELD: digest,
+        NETWORK_FIELD: written.network,
         "routing_tier": publication.routing_tier,
         "feet_per_unit": state.feet_per_unit,
     }
+    if written.parsed is not None:
+        routing[PARSED_FIELD] = written.parsed
     closed, is_same_closed = Document(), True
     if publication.parts is not None and before.get(CLOSURES_FIELD):
         kept = keep_closures(before, publication.parts, state.feet_per_unit or 1.0)
@@ -160,14 +189,14 @@ async def publish_staged(
     if content is None:
         return
     publication = msgspec.msgpack.decode(content, type=Publication)
-    digest = await files.write_file(database, publication.network)
+    written = await write_files(database, publication)
 
     async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
         await lease.update({}, session)
         deleted = await staged.delete_one({"_id": 0}, session=session)
         if not deleted.deleted_count:
             return None, None
-        return None, await publish(database, publication, digest, session)
+        return None, await publish(database, publication, written, session)
 
     await audit.run_in_transaction(database, publication.origin, work)
 

@@ -4,13 +4,13 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 `$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
 from storage.cache.bookmarks import ListKey, PageBookmarks
 from storage.cache.cache import Cache
-from storage.maps import MAPS
+from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.pauses import build_in_parts
 from storage.records.fields import Record
@@ -199,29 +199,34 @@ class Store:
             )
         return {document["_id"]: document[field] for document in documents}
 
+    async def load_drawing_digests(
+        self, scope: AssetScope, map_ids: Iterable[str]
+    ) -> dict[str, str]:
+        """Return the digests of the parsed drawings of visible maps, by map id."""
+        ids = sorted(set(map_ids))
+        where = scope.restrict(MAPS, {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}})
+        with driver.translate_errors():
+            maps = await driver.find_documents(
+                self.database,
+                MAPS.name,
+                where,
+                {PARSED_FIELD: 1},
+                limit=len(ids),
+                session=self._session,
+            )
+        return {document["_id"]: document[PARSED_FIELD] for document in maps}
+
     async def load_drawings(
-        self, scope: AssetScope, map_ids: Iterable[str], check_size: Callable[[int], None]
+        self, digests: Collection[str], check_size: Callable[[int], None]
     ) -> dict[str, bytes]:
-        """Return the parsed drawings of visible maps as JSON, by map id.
+        """Return parsed drawings as JSON, by digest.
 
         `check_size` receives their total size before more than one is read, and may raise.
         """
-        ids = sorted(set(map_ids))
-        if not ids:
-            return {}
-        where = scope.restrict(MAPS, {"_id": {"$in": ids}})
         with driver.translate_errors():
-            maps = await driver.find_documents(
-                self.database, MAPS.name, where, {"parsed": 1}, limit=len(ids)
-            )
-            digests = {
-                document["_id"]: digest for document in maps if (digest := document.get("parsed"))
-            }
-            distinct = set(digests.values())
-            if len(distinct) > 1:
-                check_size(await files.get_total_size(self.database, distinct))
-            contents = await files.read_files(self.database, distinct)
-        return {key: contents[digest] for key, digest in digests.items() if digest in contents}
+            if len(digests) > 1:
+                check_size(await files.get_total_size(self.database, digests))
+            return await files.read_files(self.database, digests)
 
     async def count_many(
         self, kind: RecordType[Any], wheres: Sequence[Document], max_count: int

@@ -53,8 +53,8 @@ MATRIX = """query Matrix($map: ID!, $sources: [WaypointInput!]!, $targets: [Wayp
         distanceMatrix(sources: $sources, targets: $targets) {
             distanceMethod
             sources {
-                locationId name x y floorId index
-                targets { locationId name x y floorId index distance time }
+                waypointId name x y floorId index
+                targets { waypointId name x y floorId index distance time }
             }
         }
     }

@@ -107,9 +107,10 @@ def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, s
         place.append(f"{problem['x']:.1f}, {problem['y']:.1f} ft")
     if "source_x" in problem:
         place.append(f"source {problem['source_x']:.10g}, {problem['source_y']:.10g}")
+    source = f"line {problem['line']} of {problem['file']}" if problem.get("line") else ""
     place += [
         label
-        for label in (problem["name"], problem["part"])
+        for label in (problem["name"], source, problem["part"])
         if label not in problem["message"] and problem["part"] != level_id
     ]
     if group["statement"].startswith(problem["message"]):

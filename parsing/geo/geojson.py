@@ -28,16 +28,18 @@ MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
 RECORD_SEPARATOR: Final = b"\x1e"
 MAX_COLLECTION_DEPTH: Final = 4
 WGS_84_NAMES: Final = ("CRS84", "EPSG::4326", "EPSG:4326")
+FEATURE_TYPE: Final = re.compile(rb'"type"\s*+:\s*+"Feature"')
 # Possessive, so that a string without an end takes linear time too.
 STRING_OR_TRAILING_COMMA: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(,)(?=\s*+[\]}])', re.DOTALL)
 
 
 class GeoJsonFeature(NamedTuple):
-    """A feature with its file and its place in it, such as `features[3]`."""
+    """A feature with its file and its place in it, such as `features[3]`; the line if known."""
 
     file: str
     place: str
     content: Mapping[str, Any]
+    line: int = 0
 
 
 def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
@@ -120,7 +122,28 @@ def parse_collections(content: bytes, name: str, collector: NoteCollector) -> li
                 message = f"{label} has no type; read as a Feature"
                 collector.add_fault(ReadingFault("member missing", message, label, name))
             features.append(GeoJsonFeature(name, label, item))
-    return features
+    lines = find_feature_lines(content, len(features))
+    return [feature._replace(line=line) for feature, line in zip(features, lines, strict=True)]
+
+
+def find_feature_lines(content: bytes, count: int) -> list[int]:
+    """Return the lines of the `type` of so many features, in linear time; 0 for all if unsure.
+
+    A document has as many of these members as features unless its properties have some too.
+    Lines say nothing of a document that is on one line.
+
+    >>> find_feature_lines(b'[{"type": "Feature"},\\n {"type": "Feature"}]', 2)
+    [1, 2]
+    """
+    offsets = [match.start() for match in FEATURE_TYPE.finditer(content)]
+    if len(offsets) != count or b"\n" not in content[: max(offsets, default=0)]:
+        return [0] * count
+    lines, line, counted = [], 1, 0
+    for offset in offsets:
+        line += content.count(b"\n", counted, offset)
+        counted = offset
+        lines.append(line)
+    return lines
 
 
 def _is_feature(value: Any) -> bool:

@@ -137,6 +137,7 @@ def build_drawing_in_feet(
         name,
         faults,
         ground.to_degrees,
+        collector.places_of(projected),
     )
 
 

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from parsing.drawing import Coordinate, Geometry, NoteCollector, ReadingFault, iter_coordinates
+from parsing.drawing import (
+    Coordinate,
+    Geometry,
+    NoteCollector,
+    ReadingFault,
+    SourcePlace,
+    iter_coordinates,
+)
 from parsing.errors import FaultyElementError, InvalidPlanError
 from parsing.geo.geojson import GeoJsonFeature, find_position, parse_geometry, parse_json
 
@@ -74,6 +81,9 @@ def parse_records(
     """Return the features of one type by id; those that are not valid are faults."""
     records: dict[str, ImdfRecord] = {}
     for feature in features:
+        if isinstance(written_id := feature.content.get("id"), str):
+            place = SourcePlace(feature.file, feature.line)
+            collector.places.setdefault(written_id, place)
         try:
             record = _parse_record(feature, kind)
             if record.id in records:
@@ -100,7 +110,7 @@ def parse_records(
 
 
 def _parse_record(feature: GeoJsonFeature, kind: str) -> ImdfRecord:
-    file, place, content = feature
+    file, place, content, _ = feature
     feature_id, properties = content.get("id"), content.get("properties")
     if not isinstance(feature_id, str) or not feature_id:
         raise FaultyElementError("member missing", f"{place} has no id")

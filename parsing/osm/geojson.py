@@ -8,7 +8,15 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from parsing.drawing import Coordinate, Drawing, NoteCollector, ReadingFault, Tags, iter_coordinates
+from parsing.drawing import (
+    Coordinate,
+    Drawing,
+    NoteCollector,
+    ReadingFault,
+    SourcePlace,
+    Tags,
+    iter_coordinates,
+)
 from parsing.errors import InvalidPlanError
 from parsing.geo.geojson import (
     GEOMETRY_PARSERS,
@@ -52,7 +60,7 @@ class _Reader:
             self._add(feature, features[0].file)
 
     def _read_feature(self, feature: GeoJsonFeature) -> GeoFeature | None:
-        file, place, content = feature
+        file, place, content, line = feature
         properties = content.get("properties")
         if properties is None:
             properties = {}
@@ -63,6 +71,7 @@ class _Reader:
         name = f"{file} {place}" if self._has_several_files else place
         feature_id = _feature_id(content, properties) or name
         tags = dict(_iter_tags(properties))
+        self._collector.places.setdefault(feature_id, SourcePlace(file, line))
         try:
             geometry = parse_geometry(content, feature_id)
         except InvalidPlanError as error:
@@ -97,6 +106,7 @@ class _Reader:
         while numbered.id in self.features:
             numbered = numbered._replace(id=f"{numbered.id}#2")
         self.features[numbered.id] = numbered
+        self._collector.places[numbered.id] = SourcePlace(file)
         message = f"{feature.id} is there twice, with other contents; read as {numbered.id}"
         levels = levels_of(feature.tags)
         self._collector.add_fault(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from parsing.drawing import Drawing, NoteCollector, ReadingFault
+from parsing.drawing import Drawing, NoteCollector, ReadingFault, SourcePlace
 from parsing.errors import InvalidMarkupError, InvalidPlanError, NotWellFormedError
 from parsing.geo.coordinates import check_coordinate
 from parsing.limits import DocumentLimits
@@ -15,7 +15,7 @@ from parsing.osm.elements import Extract, OsmElement, OsmMember, iter_features
 from parsing.osm.indoor import build_drawing
 from parsing.osm.osm_json import feed_json
 from parsing.xml.decoding import decode_document
-from parsing.xml.tokens import ParserTarget, feed_document, number_faults
+from parsing.xml.tokens import ParserTarget, feed_document, number_faults, number_lines
 
 OSM_LIMITS: Final = DocumentLimits(source_bytes=64 * 1024 * 1024, elements=2_000_000)
 END_TAG: Final = b"</osm>"
@@ -40,6 +40,7 @@ def read_osm_xml(
             target = _OsmTarget(extract, scope, collector, limits)
             if xml[:JSON_START_BYTES].lstrip(BLANKS).startswith(b"{"):
                 feed_json(xml, name, target, collector)
+                collector.places |= dict.fromkeys(target.ordinals, SourcePlace(name))
             else:
                 _read_file(xml, target, collector)
     collector.raise_errors()
@@ -64,6 +65,9 @@ def _read_file(xml: bytes, target: "_OsmTarget", collector: NoteCollector) -> No
         raise
     finally:
         number_faults(collector, document, target.fault_ordinals)
+    lines = number_lines(document, target.ordinals.values())
+    for name, line in zip(target.ordinals, lines, strict=True):
+        collector.places[name] = SourcePlace(target.file, line)
 
 
 class _FaultyAttributeError(InvalidPlanError):
@@ -90,6 +94,10 @@ class _OsmTarget(ParserTarget):
         super().__init__(limits)
         self.fault_ordinals: dict[int, int] = {}
         """Number of the start tag of each fault, by index in the collector's list."""
+        self.ordinals: dict[str, int] = {}
+        """Number of the start tag of each element with tags, by name."""
+        self.file = scope.file
+        self._ordinal = 0  # of the open element
         self._extract = extract
         self._scope = scope
         self._collector = collector
@@ -101,6 +109,7 @@ class _OsmTarget(ParserTarget):
                 f"the root element is <{tag}>; a file of OpenStreetMap has <osm>"
             )
         if self.depth == 2 and tag in ELEMENT_KINDS:
+            self._ordinal = self.elements
             self._open = self._begin(tag, attributes)
         elif self.depth == 3 and self._open is not None:
             self._add_child(self._open, tag, attributes)
@@ -180,6 +189,7 @@ class _OsmTarget(ParserTarget):
             extract.ways[element.id] = element.nodes
         if element.tags and not opened.lacks_tags:
             extract.tagged[element.name] = element
+            self.ordinals[element.name] = self._ordinal
 
     def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
         index = len(self._collector.faults)

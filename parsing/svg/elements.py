@@ -56,7 +56,8 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     """A shape with the styles and transforms of its groups resolved into it.
 
     `attributes` are those of the output, `source` those written on the element (with `data-tags`).
-    `is_visible` is False where `display`, `visibility` or a condition hides the shape.
+    `is_visible` is False where `display`, `visibility` or a condition hides the shape. `ordinal` is
+    the number of its start tag.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     container: ShapeContainer
     identity: Identity | None
     is_visible: bool
+    ordinal: int = 0
 
 
 class RejectedShape(NamedTuple):

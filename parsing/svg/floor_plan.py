@@ -18,6 +18,7 @@ from parsing.drawing import (
     LinesGeometry,
     NoteCollector,
     ReadingFault,
+    SourcePlace,
     compute_bounds,
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
@@ -30,7 +31,7 @@ from parsing.svg.geometry.outlines import Outline, find_start, trace_shape
 from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.walk import walk_drawing
 from parsing.xml.decoding import decode_document
-from parsing.xml.tokens import number_faults
+from parsing.xml.tokens import number_faults, number_lines
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
 """Largest distance between a curve and its chords: a centimetre."""
@@ -64,8 +65,11 @@ def read_svg_plan(
         if warning.code == "read-as":
             for place in warning.places:
                 collector.add("group read by its name", f"{place.name}, line {place.line}")
-    if reader.fault_ordinals:
-        number_faults(collector, decode_document(svg, limits), reader.fault_ordinals)
+    document = decode_document(svg, limits)
+    number_faults(collector, document, reader.fault_ordinals)
+    lines = number_lines(document, reader.ordinals.values())
+    for feature_id, line in zip(reader.ordinals, lines, strict=True):
+        collector.places[feature_id] = SourcePlace(file, line)
     return reader.build_drawing(feet_per_unit)
 
 
@@ -87,6 +91,8 @@ class _PlanHandler:
         self._open_shape: Shape | None = None
         self.fault_ordinals: dict[int, int] = {}
         """Number of the start tag of each fault, by index in the collector's list."""
+        self.ordinals: dict[str, int] = {}
+        """Number of the start tag of each feature, by id."""
 
     def set_canvas_size(self, width: int, height: int) -> None:
         """Ignore the size of the canvas; a drawing has the bounds of its features."""
@@ -163,6 +169,7 @@ class _PlanHandler:
         level = self._levels.get(id(shape.container.level))
         level_id = level.id if level else ""
         feature_id = self._unique_id(written_id or f"{level_id}#")
+        self.ordinals[feature_id] = shape.ordinal
         feature = Feature(feature_id, (level_id,), geometry, tags, unit_id)
         (self._features if level else self._features_outside_levels).append(feature)
 
@@ -186,7 +193,10 @@ class _PlanHandler:
             )
         bounds = compute_bounds(feature.geometry for feature in features)
         notes, faults = self._notes.notes(), tuple(self._notes.faults)
-        return Drawing(levels, tuple(features), feet_per_unit, bounds, notes, faults=faults)
+        places = self._notes.places_of(features)
+        return Drawing(
+            levels, tuple(features), feet_per_unit, bounds, notes, faults=faults, places=places
+        )
 
     def _unique_id(self, requested: str) -> str:
         """Return the id itself the first time it is requested, later with a number after it.

@@ -56,7 +56,7 @@ def parse_unit_map(
     >>> parse_unit_map(svg).to_dict()["elements"]
     [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
-    writer = _UnitMapWriter(limits)
+    writer = UnitMapWriter(limits)
     report = DrawingReport()
     warnings = walk_drawing(svg, writer, limits, report)
     if not force:
@@ -64,7 +64,7 @@ def parse_unit_map(
     return ParsedUnitMap(writer.to_bytes(), tuple(warnings), report.summary)
 
 
-class _UnitMapWriter:
+class UnitMapWriter:
     """Writes elements as JSON. A uid is `u` and the number of the element in document order."""
 
     def __init__(self, limits: DocumentLimits) -> None:

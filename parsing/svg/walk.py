@@ -262,7 +262,7 @@ class DrawingWalker(ParserTarget):
         if position.layer:
             identity = self._names.identify(attributes, position)
         drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        shape = Shape(kind, drawn, attributes, position, identity, is_visible)
+        shape = Shape(kind, drawn, attributes, position, identity, is_visible, self.elements)
         if identity is None and is_visible:
             self._report.shapes += 1
         if position.layer or self._has_references:

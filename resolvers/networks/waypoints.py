@@ -1,4 +1,7 @@
-"""Waypoints: as clients send them, completed from locations, and in the form of routing."""
+"""Waypoints: as clients send them, completed from locations, and in the form of routing.
+
+A unit is a waypoint where its location is: docs/decisions/routing/units-as-waypoints.md.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 import strawberry
 from msgspec import Struct
 
+from resolvers.locations import LOCATIONS_OF_UNIT
 from resolvers.networks.routable_maps import Placement, RoutableMap, to_placement
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
@@ -27,39 +31,53 @@ from storage.records.fields import MAX_TEXT_CHARACTERS
 
 
 class LocationOrPosition:
-    """Joint rule of a waypoint: it has the id of a location, or a complete position."""
+    """Joint rule of a waypoint: it has the id of a location or a unit, or a complete position."""
 
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
         """Return the error, or None."""
         x = values["x"]
         if (x is None) != (values["y"] is None):
             return InputViolation("", "must have both x and y, or neither")
-        if values["id"] is None and (x is None or values["floor_id"] is None):
-            return InputViolation("", "must have the id of a location, or x, y and a floor")
+        if values["id"] is not None and values["unit_id"] is not None:
+            return InputViolation("", "must have an id or a unit id, not both")
+        is_named = values["id"] is not None or values["unit_id"] is not None
+        if not is_named and (x is None or values["floor_id"] is None):
+            return InputViolation(
+                "", "must have the id of a location or a unit, or x, y and a floor"
+            )
         return None
 
     def json_schema(self) -> JsonSchema:
-        """Return the three forms as `anyOf`; a member that is null counts as absent."""
+        """Return the forms as `anyOf`; a member that is null counts as absent."""
         text, number, null = {"type": "string"}, {"type": "number"}, {"type": "null"}
-        forms = [
-            {"x": number, "y": number, "floor_id": text},
-            {"id": text, "x": number, "y": number},
-        ]
+        forms = [{"x": number, "y": number, "floor_id": text}]
+        forms += [{key: text, "x": number, "y": number} for key in ("id", "unit_id")]
         return {
             "anyOf": [
                 *({"required": [*form], "properties": form} for form in forms),
-                {"required": ["id"], "properties": {"id": text, "x": null, "y": null}},
-            ]
+                *(
+                    {"required": [key], "properties": {key: text, "x": null, "y": null}}
+                    for key in ("id", "unit_id")
+                ),
+            ],
+            "not": {"required": ["id", "unit_id"], "properties": {"id": text, "unit_id": text}},
         }
 
 
 @joint_rules(LocationOrPosition())
 @strawberry.input(
-    description="The id of a location of the map, or x, y and a floor. With both, the coordinates "
+    description="A location or a unit of the map, or x, y and a floor. With both, the coordinates "
     "count and the response repeats the id."
 )
 class WaypointInput:
-    id: strawberry.ID | None = input_field("Id of a location of the map.", ID, default=None)
+    id: strawberry.ID | None = input_field(
+        "Id of a location of the map; if it has no such location, of a unit with one.",
+        ID,
+        default=None,
+    )
+    unit_id: strawberry.ID | None = input_field(
+        "Id of a unit that has a location on the map, instead of `id`.", ID, default=None
+    )
     name: str | None = input_field(
         "Repeated in the response; the location's name by default.",
         Length(0, MAX_TEXT_CHARACTERS),
@@ -78,12 +96,15 @@ class Waypoint(Struct, frozen=True):
     """A waypoint of a request, completed from its location."""
 
     id: str | None
+    """The id in the request, of a location or a unit."""
     name: str | None
     x: float
     y: float
     floor_id: str
     is_location: bool
-    """Whether it is at the position of the location `id`, and does not only repeat its id."""
+    """Whether it is at the position of `location_id`, and does not only repeat an id."""
+    location_id: str | None = None
+    """The location that `id` names, or that stands for the unit that it names."""
 
     @property
     def response_fields(self) -> tuple[str | None, str | None, float, float, str]:
@@ -104,22 +125,30 @@ async def resolve_waypoints(
     ids = {point.id for _, point in named_inputs if point.id is not None}
     floor_ids = {point.floor_id for _, point in named_inputs if point.floor_id is not None}
     placements = await _load_placements(context, parent, routable, ids)
+    inputs = [point for _, point in named_inputs]
+    units = await _load_placements_of_units(context, parent, inputs, placements)
     known_floor_ids = await _load_floor_ids(context, parent, routable, floor_ids)
     errors: dict[str, str] = {}
     waypoints = []
     for name, point in named_inputs:
-        placement = placements.get(point.id or "")
-        has_position = point.x is not None and point.floor_id is not None
+        placement = placements.get(point.id or "") or units.get(point.unit_id or point.id or "")
+        has_position = _has_position(point)
         if point.floor_id is not None and point.floor_id not in known_floor_ids:
             errors[f"{name}.floorId"] = f"must be a floor of this map, not {point.floor_id!r}"
         elif has_position or (
             placement is not None and point.floor_id in (None, *placement.floor_ids)
         ):
             waypoints.append(_complete_waypoint(point, placement))
-        elif placement is None:
-            errors[f"{name}.id"] = f"must be a location of this map, not {point.id!r}"
+        elif placement is not None:
+            errors[f"{name}.floorId"] = f"must be a floor of the location {placement.id!r}"
+        elif point.unit_id is not None:
+            errors[f"{name}.unitId"] = (
+                f"must be a unit that has a location on this map, not {point.unit_id!r}"
+            )
         else:
-            errors[f"{name}.floorId"] = f"must be a floor of the location {point.id!r}"
+            errors[f"{name}.id"] = (
+                "must be a location of this map, or a unit that has one, not " + repr(point.id)
+            )
     if errors:
         raise InvalidInputError(**errors)
     return waypoints
@@ -127,8 +156,9 @@ async def resolve_waypoints(
 
 def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> WaypointRef:
     """Return the waypoint for routing: the id of a location, else a position in feet."""
-    if waypoint.is_location and waypoint.id is not None and router.has_location(waypoint.id):
-        return waypoint.id
+    location_id = waypoint.location_id if waypoint.is_location else None
+    if location_id is not None and router.has_location(location_id):
+        return location_id
     scale = parent.feet_per_unit or 1.0
     return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
 
@@ -149,6 +179,38 @@ async def _load_placements(
     return {**known, **others}
 
 
+async def _load_placements_of_units(
+    context: Context,
+    parent: Map,
+    points: Iterable[WaypointInput],
+    placements: Mapping[str, Placement],
+) -> Mapping[str, Placement]:
+    """Return the locations on the map of the units that waypoints name, by unit.
+
+    A waypoint with a position needs none, and an id that is that of a location names no unit.
+    """
+    named = dict.fromkeys(
+        unit_id
+        for point in points
+        if (unit_id := point.unit_id or point.id) is not None
+        and not _has_position(point)
+        and (point.unit_id is not None or unit_id not in placements)
+    )
+    if not named:
+        return {}
+    keys = [(unit_id, parent.asset_id, parent.id) for unit_id in named]
+    pages = await context.load_pages(LOCATIONS_OF_UNIT, keys, 1, 1, None)
+    return {
+        unit_id: placements.get(location.id) or to_placement(location)
+        for unit_id, page in zip(named, pages, strict=True)
+        for location in page.data
+    }
+
+
+def _has_position(point: WaypointInput) -> bool:
+    return point.x is not None and point.floor_id is not None
+
+
 async def _load_floor_ids(
     context: Context, parent: Map, routable: RoutableMap | None, floor_ids: Iterable[str]
 ) -> set[str]:
@@ -163,11 +225,12 @@ def _complete_waypoint(point: WaypointInput, placement: Placement | None) -> Way
     if placement is None:
         assert point.x is not None
         assert point.y is not None
-        return Waypoint(point.id, point.name, point.x, point.y, point.floor_id or "", False)
+        echoed = point.id or point.unit_id
+        return Waypoint(echoed, point.name, point.x, point.y, point.floor_id or "", False)
     name = placement.name if point.name is None else point.name
     x = placement.x if point.x is None else point.x
     y = placement.y if point.y is None else point.y
     own_floor_id = placement.floor_id
     floor_id = point.floor_id or own_floor_id
     is_location = x == placement.x and y == placement.y and floor_id == own_floor_id
-    return Waypoint(point.id, name, x, y, floor_id, is_location)
+    return Waypoint(point.id or point.unit_id, name, x, y, floor_id, is_location, placement.id)

@@ -8,7 +8,7 @@ from typing import Final
 from shapely import MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote
+from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote, SourcePlace
 from parsing.osm.surroundings import is_building, is_site
 from resolvers.plans.connector_joining import LevelStack
 from resolvers.plans.connectors import find_connectors
@@ -39,10 +39,21 @@ from resolvers.plans.tag_classification import (
     matches_any,
     parse_width_feet,
 )
-from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.plan import (
+    Barrier,
+    Door,
+    Level,
+    PartSource,
+    Plan,
+    PlanLocation,
+    Space,
+    SpaceKind,
+)
 
 MAX_TOUCH_FEET: Final = 1.0
 """A site's grounds this close to a room belong to the plan."""
+
+NO_PLACE: Final = SourcePlace("")
 
 DrawnFeature = tuple[Feature, PlanGeometry]
 
@@ -102,13 +113,36 @@ def translate_plan(
         Level(level.id, level.ordinal or 0.0, level.name, outlines.get(level.id))
         for level in drawing.levels
     )
-    plan = Plan(levels, tuple(spaces), tuple(barriers), doors, connectors, tuple(locations))
+    sources = _build_sources(drawing, candidates)
+    plan = Plan(
+        levels, tuple(spaces), tuple(barriers), doors, connectors, tuple(locations), sources
+    )
     return TranslatedPlan(plan, candidates, (*drawing.notes, *notes.notes()), drawing, map_id)
 
 
 def part_id(feature: Feature, level: str) -> str:
     """Return the id of a feature's part on one of its levels."""
     return feature.id if len(feature.levels) == 1 else f"{feature.id}@{level}"
+
+
+def _build_sources(
+    drawing: Drawing, candidates: Iterable[LocationCandidate]
+) -> dict[str, PartSource]:
+    """Return what the parts of a plan, and its locations, are made from."""
+    sources: dict[str, PartSource] = {}
+    for feature in filter(is_used, drawing.features):
+        source = _to_source(feature, drawing)
+        sources[feature.id] = source
+        if len(feature.levels) > 1:
+            sources |= {part_id(feature, level): source for level in feature.levels}
+    for each in candidates:
+        sources.setdefault(each.id, _to_source(each.feature, drawing))
+    return sources
+
+
+def _to_source(feature: Feature, drawing: Drawing) -> PartSource:
+    place = drawing.places.get(feature.id, NO_PLACE)
+    return PartSource(feature.id, feature.tags.get("name", "").strip(), place.file, place.line)
 
 
 def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:

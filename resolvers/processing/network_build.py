@@ -10,10 +10,12 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from parsing.drawing import Drawing, ReadingFault
+from parsing.errors import DocumentRejectedError
 from parsing.plans import PlanFormat, detect_format, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.closable import list_parts
 from resolvers.networks.routable_maps import Placement
+from resolvers.plans.drawings.parsed_map import build_parsed_map
 from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
 from resolvers.plans.records import (
     RecordDict,
@@ -22,7 +24,7 @@ from resolvers.plans.records import (
     build_map_record,
 )
 from resolvers.plans.tangles import leave_out_tangles
-from resolvers.plans.translation import is_used, translate_plan
+from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
 from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
 from resolvers.request.input_rules import Range
@@ -80,6 +82,8 @@ class BuiltNetwork(NamedTuple):
     pictures: dict[str, str]
     parts: list[Part]
     """What can be closed."""
+    parsed: bytes | None = None
+    """The parsed map of a plan that is not the map's own drawing."""
 
 
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:
@@ -94,6 +98,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         directory = build_directory(translated, task.asset_id)
     elif task.is_new:
         directory = {"maps": [build_map_record(translated, task.asset_id)]}
+    parsed, drawing_notes = (None, []) if task.is_own else _draw_map(translated)
     unit_names = {} if floor_sorts is None else task.unit_names
     translated = match_existing_locations(translated, task.existing)
     faults = [*_list_faults(translated.drawing)]
@@ -103,7 +108,10 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         "map": request.map_id,
         "feet_per_unit": drawing.feet_per_unit,
         # Those of faults are among the problems.
-        "notes": [str(note) for note in translated.notes if note.message not in causes],
+        "notes": [
+            *(str(note) for note in translated.notes if note.message not in causes),
+            *drawing_notes,
+        ],
         **processed.report.to_dict(_to_source(drawing)),
         "checked": asdict(processed.verification),
     }
@@ -118,7 +126,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     parts = list_parts(processed.router, drawing.feet_per_unit)
-    return BuiltNetwork(network, report, directory, locations, pictures, parts)
+    return BuiltNetwork(network, report, directory, locations, pictures, parts, parsed)
 
 
 def _names_floors(drawing: Drawing, task: BuildTask) -> bool:
@@ -136,7 +144,17 @@ def _list_faults(drawing: Drawing) -> Iterator[PlanIssue]:
         at = fault.position and (fault.position[0] * scale, fault.position[1] * scale)
         level = next(iter(fault.levels), None)
         kind, name = _kind_of(fault), shorten(fault.name)
-        yield PlanIssue(kind, fault.part, str(fault), level, at, name=name, count=fault.elements)
+        yield PlanIssue(
+            kind,
+            fault.part,
+            str(fault),
+            level,
+            at,
+            name=name,
+            count=fault.elements,
+            file=fault.file,
+            line=fault.line,
+        )
     last = {fault.cause: fault for fault in drawing.faults}
     for note in drawing.notes:
         kept = sum(fault.elements for fault in drawing.faults if fault.cause == note.message)
@@ -166,6 +184,14 @@ def _read_plan(request: ProcessingRequest) -> Drawing:
             request.files, plan_format, request.feet_per_unit, strict=request.strict
         )
     return leave_out_tangles(drawing, is_used, strict=request.strict)
+
+
+def _draw_map(translated: TranslatedPlan) -> tuple[bytes | None, list[str]]:
+    """Return the parsed map of a plan, or None and why: the map is as routable without it."""
+    try:
+        return build_parsed_map(translated), []
+    except DocumentRejectedError as error:
+        return None, [f"no drawing: {error}"]
 
 
 def _draw_pictures(processed: ProcessedPlan) -> dict[str, str]:

@@ -134,7 +134,15 @@ async def _publish(
         tier = TIERS[report["modes"][-1]]
         locations = msgspec.convert(built.locations, list[Location])
         publication = Publication(
-            map_id, built.network, tier, report, locations, built_from, origin, built.parts
+            map_id,
+            built.network,
+            tier,
+            report,
+            locations,
+            built_from,
+            origin,
+            built.parts,
+            built.parsed,
         )
         if built.directory:
             stale = await _import_directory(store, task, built.directory, publication)

@@ -308,18 +308,28 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_loader("closures", load).load(map_ids)
 
-    async def load_drawings(self, map_ids: Sequence[str | None]) -> list[bytes | None]:
-        """Return each map's parsed drawing as JSON; None for None and for maps without one."""
+    async def load_drawing_digests(self, map_ids: Sequence[str | None]) -> list[str | None]:
+        """Return the digest of each map's parsed drawing; None for None and maps without one."""
 
-        async def load(map_ids: list[str | None]) -> Sequence[bytes | None]:
+        async def load(map_ids: list[str | None]) -> Sequence[str | None]:
             keys = [map_id for map_id in map_ids if map_id is not None]
             store = self._log_read(MAPS)
-            drawings = await store.load_drawings(
-                self.caller.scope, keys, check_size=self.budget.check_least
-            )
-            return _align(map_ids, drawings)
+            found = await store.load_drawing_digests(self.caller.scope, keys) if keys else {}
+            return _align(map_ids, found)
 
-        return await self._get_loader("drawings", load).load(map_ids)
+        return await self._get_loader("drawing digests", load).load(map_ids)
+
+    async def load_drawings(self, map_ids: Sequence[str]) -> list[bytes | None]:
+        """Return each map's parsed drawing as JSON; None for maps without one."""
+
+        async def load(digests: list[str | None]) -> Sequence[bytes | None]:
+            keys = {digest for digest in digests if digest is not None}
+            check_size = self.budget.check_least
+            found = await self._store.load_drawings(keys, check_size) if keys else {}
+            return _align(digests, found)
+
+        digests = await self.load_drawing_digests(map_ids)
+        return await self._get_loader("drawings", load).load(digests)
 
     def _log_read(self, kind: RecordType[Any]) -> Store:
         self.reads.add(kind.name)

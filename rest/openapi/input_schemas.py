@@ -35,8 +35,8 @@ def describe_parameter_value(source: Input) -> JsonSchema:
     """Return description, schema and example of an input in a path or a query."""
     if get_named_type(source.type).name == "WaypointInput":
         return {
-            "description": f"{source.description.removesuffix('.')}: the id of a location, or "
-            "`x,y,floor_id`.",
+            "description": f"{source.description.removesuffix('.')}: the id of a location or a "
+            "unit, `unit:` and the id of a unit, or `x,y,floor_id`.",
             "schema": WAYPOINT_SCHEMA,
             "example": source.definition.example["id"],
         }

@@ -92,11 +92,14 @@ def measure_cut_off(
 def describe_floor(level: LevelSurvey, component: int, names: PlanNames) -> str:
     """Return what a component consists of on a level: a room, or several and open floor."""
     rooms = level.rooms_of(component)
-    labels = sorted(names.feature(room) for room in rooms if room is not None)
+    named = [room for room in rooms if room is not None]
+    labels = sorted(map(names.feature, named))
     area = sum(polygon.area for polygon in level.polygons_of(component))
-    if len(rooms) == len(labels) == 1:
-        is_whole = all(len(level.room_components[room]) == 1 for room in rooms)
-        return f"room {labels[0]}" if is_whole else f"a part of room {labels[0]} of {area:,.0f} ft²"
+    if len(rooms) == len(named) == 1:
+        [room] = named
+        label = f"room {names.place(room)}"
+        is_whole = len(level.room_components[room]) == 1
+        return label if is_whole else f"a part of {label} of {area:,.0f} ft²"
     part = f"a part of {names.level(level.id)} of {area:,.0f} ft²"
     if labels:
         part += f" with {'rooms' if len(labels) > 1 else 'room'} {join_names(labels)}"

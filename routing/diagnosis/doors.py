@@ -97,34 +97,34 @@ def explain_room(
     names: PlanNames,
 ) -> PlanIssue:
     """Return the problem of a room without a door, with the door that was meant for it."""
-    label = f"room {names.feature(room.id)}"
+    label = f"room {names.place(room.id)}"
     if lock is not None:
-        message = f"the door {lock.id!r} of {label} is locked, and it has no other"
+        message = f"the door {names.place(lock.id)} of {label} is locked, and it has no other"
         at = point_in(lock.geometry)
         return replace(issue, kind=IssueKind.DOORS_LOCKED, message=message, at=at)
     if beside is not None:
-        message = f"{label} has no door; {describe_place(beside, room, level)}"
+        message = f"{label} has no door; {describe_place(beside, room, level, names)}"
         return replace(issue, message=message, at=point_in(beside.geometry))
     return replace(issue, message=f"{label} has no door", at=point_in(room.polygon))
 
 
-def describe_place(door: Door, room: Space, level: WalkableLevel) -> str:
+def describe_place(door: Door, room: Space, level: WalkableLevel, names: PlanNames) -> str:
     """Return where a door stands that was meant for a room but joins it with nothing."""
     feet = room.polygon.boundary.distance(door.geometry)
     if feet > MAX_EXTENSION_FEET:
-        return f"door {door.id!r} is {feet:.1f} ft from its wall"
+        return f"door {names.place(door.id)} is {feet:.1f} ft from its wall"
     pieces = level.floor.pieces_within(door.geometry, NEAR_FLOOR_FEET)
     others = [level.floor.pieces[index] for index in pieces]
     gaps = [each.polygon.distance(door.geometry) for each in others if each.room_id != room.id]
     behind = f"other floor is {min(gaps):.1f} ft away" if gaps else "no other floor is near"
-    return f"door {door.id!r} is at its wall, but {behind}"
+    return f"door {names.place(door.id)} is at its wall, but {behind}"
 
 
 def explain_misfit(
     issue: PlanIssue, door: Door, level: WalkableLevel, names: PlanNames
 ) -> PlanIssue:
     """Return the problem of a door in no wall; one to the outside has a kind of its own."""
-    label = f"door {door.id!r}"
+    label = f"door {names.place(door.id)}"
     if door.geometry.is_empty:
         return replace(issue, message=f"{label} {issue.message}")
     pieces = [

@@ -166,4 +166,4 @@ def explain_connectors(
 
 
 def label(connector: Connector, names: PlanNames) -> str:
-    return f"{CONNECTOR_NAMES[connector.kind]} {names.feature(connector.id)}"
+    return f"{CONNECTOR_NAMES[connector.kind]} {names.place(connector.id)}"

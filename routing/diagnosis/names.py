@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from routing.plan import ConnectorKind, Level, Plan
+from routing.issues import FROM_FILES, PlanIssue
+from routing.plan import ConnectorKind, Level, PartSource, Plan
 
 MAX_NAME_CHARS = 60
 MAX_LISTED_NAMES = 4
@@ -18,12 +20,19 @@ CONNECTOR_NAMES = {
 }
 
 
+QUOTED = re.compile(r"'([^']+)'")
+
+
 @dataclass(frozen=True)
 class PlanNames:
-    """Labels of levels by id, from the lowest up, and the names of the features that have one."""
+    """Labels of levels by id, from the lowest up, and the names of the features that have one.
+
+    `sources` says what parts are made from.
+    """
 
     levels: dict[str, str]
     features: dict[str, str]
+    sources: Mapping[str, PartSource] = field(default_factory=dict)
 
     def level(self, level_id: str) -> str:
         """Return a level as in `level 0`, `level 'Lobby'` or `'Level 1'`."""
@@ -41,13 +50,48 @@ class PlanNames:
         """Return the name of a feature, else its id, in quotes."""
         return repr(self.features.get(part, part))
 
+    def place(self, part: str) -> str:
+        """Return a feature as `feature` does, and where it stands in its file, if that is known.
+
+        >>> source = PartSource("way/5", "Gym", "a.osm", 214)
+        >>> names = PlanNames({}, {"way/5": "Gym"}, {"way/5": source})
+        >>> names.place("way/5")
+        "'Gym' (line 214 of a.osm)"
+        """
+        source = self.sources.get(part)
+        if source is None or not source.file:
+            return self.feature(part)
+        is_named = source.line or part in self.features
+        return f"{self.feature(part)} ({source if is_named else source.file})"
+
+    def complete(self, issue: PlanIssue) -> PlanIssue:
+        """Return an issue whose message calls parts by their ids with their names instead.
+
+        The part that it is about has its place too. What readers have found is as they say it.
+        """
+        if issue.kind in FROM_FILES:
+            return issue
+
+        def name(found: re.Match[str]) -> str:
+            part = found[1]
+            if part not in self.sources:
+                return found[0]
+            return self.place(part) if part == issue.part else self.feature(part)
+
+        message = issue.message
+        for part in QUOTED.findall(message):
+            if part in self.sources:  # such as `room 'r1' (Lobby)`
+                message = message.replace(f"{part!r} ({self.sources[part].name})", repr(part))
+        return replace(issue, message=QUOTED.sub(name, message))
+
 
 def name_parts(plan: Plan) -> PlanNames:
     """Return the names in a plan. A level is called by its name, else by its ordinal.
 
     If two share it, the ordinal is added, or else the id.
     """
-    features = {location.id: location.name for location in plan.locations}
+    features = {part: source.name for part, source in plan.sources.items()}
+    features |= {location.id: location.name for location in plan.locations}
     features |= {
         location.space_id: location.name for location in plan.locations if location.space_id
     }
@@ -55,7 +99,9 @@ def name_parts(plan: Plan) -> PlanNames:
     features |= {space.id: space.name for space in plan.spaces if space.name}
     names = {part: shorten(name.strip()) for part, name in features.items() if name != part}
     return PlanNames(
-        label_levels(plan.levels), {part: name for part, name in names.items() if name}
+        label_levels(plan.levels),
+        {part: name for part, name in names.items() if name},
+        plan.sources,
     )
 
 

@@ -163,7 +163,7 @@ def add_off_floor(
         if rank < MAX_MEASURED_PARTS:
             area = network.levels.walkable_area(network.level_index[location.level_id])
             feet = f"{area.distance(Point(location.x, location.y)):.1f} ft ({feet})"
-        message = f"location {names.feature(location.id)} lies {feet} from the nearest floor"
+        message = f"location {names.place(location.id)} lies {feet} from the nearest floor"
         issue = PlanIssue(
             IssueKind.LOCATION_OFF_FLOOR,
             location.id,

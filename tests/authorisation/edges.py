@@ -100,8 +100,13 @@ def _locations_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Re
 
 def _complete(view: View, unit_map: Record, point: dict[str, Any]) -> Record:
     """Return a waypoint with the fields of its location. Raises GraphQLError."""
-    id, x, floor_id = point.get("id"), point.get("x"), point.get("floorId")
+    id, unit_id = point.get("id"), point.get("unitId")
+    x, floor_id = point.get("x"), point.get("floorId")
     location = view.one("locations", id=id, unit_map_id=unit_map["id"]) if id is not None else None
+    if location is None and (x is None or floor_id is None):
+        on_map = view.visible("locations", unit_map_id=unit_map["id"])
+        of_unit = (each for each in on_map if _unit_id_of(each) == (unit_id or id))
+        location = next(of_unit, None)
     floors = [each["id"] for each in location["floors"]] if location else []
     if floor_id is not None and not view.one("floors", id=floor_id, asset_id=unit_map["asset_id"]):
         raise error("INVALID_INPUT")
@@ -109,7 +114,8 @@ def _complete(view: View, unit_map: Record, point: dict[str, Any]) -> Record:
         raise error("INVALID_INPUT")
     known = location or {"name": None}
     return {
-        "location_id": id,
+        "waypoint_id": id or unit_id,
+        "own_ids": (id, location["id"] if location else None),
         "name": known["name"] if point.get("name") is None else point["name"],
         "x": known.get("x") if x is None else x,
         "y": known.get("y") if x is None else point["y"],
@@ -155,7 +161,7 @@ def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record
         (math.dist((each["x"], each["y"]), (start["x"], start["y"])), each["id"], each)
         for each in view.visible("locations", unit_map_id=unit_map["id"])
         if _meets(each, given["tags"])
-        and each["id"] != start["location_id"]
+        and each["id"] not in start["own_ids"]
         and each["floors"][0]["id"] == start["floor_id"]
     ]
     walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}

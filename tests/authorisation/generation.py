@@ -59,10 +59,10 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
                 given[name] = values.routable_map(draw)
     if endpoint.body is None:
         # A query has a waypoint's position, or else its id.
-        shown = ("x", "y", "floorId")
+        position, ids = ("x", "y", "floorId"), ("id", "unitId")
         for name in {"from", "to"} & given.keys():
-            point = given[name]
-            given[name] = {key: point[key] for key in (shown if "x" in point else ("id",))}
+            shown = position if "x" in given[name] else ids
+            given[name] = {key: value for key, value in given[name].items() if key in shown}
     if declared.keys() >= PAGING:
         given |= values.paging(draw)
     if "group" in given and "data" in given and draw(st.integers(0, 9)):

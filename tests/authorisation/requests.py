@@ -108,7 +108,9 @@ class ApiRequest:
 
 def _to_parameter(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{value['x']},{value['y']},{value['floorId']}" if "x" in value else value["id"]
+        if "x" in value:
+            return f"{value['x']},{value['y']},{value['floorId']}"
+        return f"unit:{value['unitId']}" if "unitId" in value else str(value["id"])
     if isinstance(value, list):
         return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -137,7 +137,7 @@ class Values:
         return paging
 
     def waypoint(self, draw: st.DrawFn, map_id: str | None) -> dict[str, Any]:
-        """A location, mostly of the map, or a position in the hall."""
+        """A location, mostly of the map, or the unit that it stands for, or a position."""
         sort = draw(st.sampled_from(["location", "floor", "position", "both"]))
         locations = self.records["locations"]
         near = [each for each in locations if each["unit_map_id"] == map_id]
@@ -146,6 +146,12 @@ class Values:
         point: dict[str, Any] = {}
         if sort != "position":
             point["id"] = known["id"] if draw(st.integers(0, 5)) else self.id(draw, "units")
+            units = [tag["value"] for tag in known["tags"] if tag["key"] == "svc:id"]
+            if draw(st.integers(0, 2)) == 0:
+                is_shown = units and draw(st.integers(0, 3)) > 0
+                unit_id = units[0] if is_shown else self.id(draw, "units")
+                key = draw(st.sampled_from(["id", "unitId"]))
+                point = {key: unit_id}
         if sort != "location":
             related = [each["id"] for each in known["floors"]]
             chosen = draw(st.integers(0, 2))

@@ -9,6 +9,7 @@ from parsing.drawing import (
     PointGeometry,
     ReadingFault,
     ReadingNote,
+    SourcePlace,
     compute_bounds,
     iter_coordinates,
 )
@@ -67,3 +68,17 @@ def test_a_message_that_quotes_a_long_value_is_cut() -> None:
     collector = NoteCollector()
     collector.add_fault(ReadingFault("left out", "x" * 10_000))
     assert collector.faults[0].message == "x" * MAX_MESSAGE_CHARS + "..."
+
+
+def test_a_fault_without_a_line_gets_that_of_its_part() -> None:
+    collector = NoteCollector()
+    collector.places["way/1"] = SourcePlace("plan.osm", 7)
+    fault = ReadingFault("left out, ring not closed", "way/1 is not closed", "way/1", "plan.osm")
+    collector.add_fault(fault)
+    collector.add_fault(fault._replace(line=9))
+    collector.add_fault(fault._replace(file="other.osm"))  # a way of the same id
+    assert [(each.file, each.line) for each in collector.faults] == [
+        ("plan.osm", 7),
+        ("plan.osm", 9),
+        ("other.osm", 0),
+    ]

@@ -39,9 +39,11 @@ async def client(
             request = ProcessingRequest(map_id, {})
             outcome = await process_and_publish(Store(database.client, database.name), request)
             assert outcome.published, outcome.report
-        # after processing: the network does not know it
+        # after processing: the network does not know them
         desk = {**CATALOG["locations"][0], "id": "desk", "name": "Desk", "tags": []}
-        await import_more(world, directory, locations=[desk])
+        twin = {**desk, "id": "twin", "x": 10}
+        of_twin = {**desk, "id": "other", "tags": [{"key": "svc:id", "value": "twin"}]}
+        await import_more(world, directory, locations=[desk, twin, of_twin])
     async with gateway_client(world.settings(), world.keys.full) as client:
         client.headers.update(FLAGS)
         yield client
@@ -244,9 +246,61 @@ async def test_a_location_that_the_network_does_not_know_is_a_place(
     assert from_desk == from_gym
 
 
+@pytest.mark.parametrize("ends", ["from=lower-east", "from=unit:lower-east"])
+async def test_a_unit_is_where_its_location_is(client: httpx.AsyncClient, ends: str) -> None:
+    located = await unit_locations(client)
+    assert "lower-east" not in located.values()  # so that the id can only be that of the unit
+    expected = (await client.get("/v1/maps/tower/route?from=gym&to=90,25,lower")).json()
+    assert (await client.get(f"/v1/maps/tower/route?{ends}&to=90,25,lower")).json() == expected
+    end = f"to={located['upper-west']}"
+    expected = (await client.get(f"/v1/maps/tower/route?from=90,25,lower&{end}")).json()
+    to_unit = "/v1/maps/tower/route?from=90,25,lower&to=unit:upper-west&steps=true"
+    found = (await client.get(to_unit)).json()["data"]
+    assert found.pop("steps")[-1]["text"] == "Arrive at upper west."
+    assert found == expected["data"]
+
+
+async def test_what_is_near_a_unit_leaves_out_its_own_location(client: httpx.AsyncClient) -> None:
+    expected = await find_nearest(client, GYM)
+    for start in ({"id": "lower-east"}, {"unitId": "lower-east"}):
+        assert await find_nearest(client, start) == expected
+    path = "/v1/maps/tower/reachable?minutes=5&from="
+    bodies = [(await client.get(path + start)).json() for start in ("gym", "unit:lower-east")]
+    assert bodies[0]["data"]["locations"]
+    assert bodies[0] == bodies[1]
+
+
+async def test_a_matrix_repeats_the_id_of_a_unit(client: httpx.AsyncClient) -> None:
+    located = await unit_locations(client)
+    response = await ask_matrix(
+        client,
+        sources=[{"unit_id": "lower-east"}, {"id": "lower-east"}, {"id": "gym"}],
+        targets=[{"unit_id": "upper-west", "name": "Our flat"}, {"id": located["upper-west"]}],
+    )
+    data = response.json()["data"]
+    assert data["distance_method"] == "pathfinding"
+    assert [each["id"] for each in data["sources"]] == ["lower-east", "lower-east", "gym"]
+    assert [each["name"] for each in data["sources"]] == ["Gym"] * 3
+    [cells] = {tuple(cell["distance"] for cell in each["targets"]) for each in data["sources"]}
+    assert cells[0] == cells[1] > 0
+    assert [each["name"] for each in data["sources"][0]["targets"]] == ["Our flat", "upper west"]
+
+
+async def test_a_location_precedes_a_unit_of_the_same_id(client: httpx.AsyncClient) -> None:
+    # "twin" is a location in the west and, elsewhere, the unit of another location
+    [west] = await find_nearest(client, {"id": "twin"}, limit=1)
+    [east] = await find_nearest(client, {"unitId": "twin"}, limit=1)
+    assert west["location"]["id"] != east["location"]["id"]
+    assert east["location"]["id"] == "gym"
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [
+        ({"from": {"unitId": "none"}}, "from.unitId"),
+        ({"from": {"unitId": "gym"}}, "from.unitId"),  # a location
+        ({"from": {"unitId": "lower-east", "floorId": "upper"}}, "from.floorId"),
+        ({"from": {"id": "gym", "unitId": "lower-east"}}, "from"),
         ({"from": {"id": "none"}}, "from.id"),
         ({"from": {"id": "p1"}}, "from.id"),  # of another map
         ({"to": {"id": "none"}}, "to.id"),
@@ -294,7 +348,7 @@ async def test_every_location_of_the_network_is_as_far_as_its_route(
 ) -> None:
     found = await find_nearest(client, BY_THE_GYM)
     listed = (await client.get("/v1/maps/tower/locations")).json()["data"]
-    routable = {each["id"] for each in listed} - {"desk"}
+    routable = {each["id"] for each in listed} - {"desk", "twin", "other"}
     assert {near["location"]["id"] for near in found} == routable
     assert [near["time"] for near in found] == sorted(near["time"] for near in found)
     for near in found:

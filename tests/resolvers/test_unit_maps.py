@@ -230,9 +230,12 @@ async def test_the_drawings_of_all_maps_are_read_at_once(directory: Directory) -
     assert directory.collections_read == ["maps", "maps", "files"]
 
 
-async def test_no_drawing_is_looked_for_where_no_map_has_one(directory: Directory) -> None:
+async def test_no_file_is_looked_for_where_no_map_has_a_drawing(directory: Directory) -> None:
     query = "query ($map: ID!) { map(id: $map) { parsed url } }"
     assert (await directory.read(query, map=OTHER_MAP))["map"] == {"parsed": None, "url": None}
+    # one command for both fields: a map without a drawing may have the parsed map of a plan
+    assert directory.collections_read == ["maps", "maps"]
+    await directory.read("query ($map: ID!) { map(id: $map) { url } }", map=MAP)
     assert directory.collections_read == ["maps"]
 
 

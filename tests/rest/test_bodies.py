@@ -39,7 +39,8 @@ def test_a_body_of_another_media_type_is_one_variable() -> None:
 def test_members_in_snake_case_become_variables() -> None:
     waypoints = b'{"data": {"sources": [{"x": 1, "y": 2, "floor_id": "f"}], "targets": []}}'
     variables = parse(DISTANCES_BODY, waypoints)
-    assert variables["sources"] == [{"id": None, "name": None, "x": 1, "y": 2, "floorId": "f"}]
+    absent = {"id": None, "unitId": None, "name": None}
+    assert variables["sources"] == [{**absent, "x": 1, "y": 2, "floorId": "f"}]
     assert variables["targets"] == []
 
 

@@ -30,8 +30,8 @@ from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fra
         (
             "DistanceMatrix",
             "distance_method: distanceMethod "
-            "sources { id: locationId name x y floor_id: floorId index "
-            "targets { id: locationId name x y floor_id: floorId index distance time } }",
+            "sources { id: waypointId name x y floor_id: floorId index "
+            "targets { id: waypointId name x y floor_id: floorId index distance time } }",
         ),
         # a field that a parameter of the endpoint asks for
         (

@@ -51,12 +51,21 @@ def test_every_error_of_a_query_is_reported() -> None:
     }
 
 
-def test_a_waypoint_is_required_and_has_two_forms() -> None:
+def test_a_waypoint_is_required_and_has_three_forms() -> None:
     query = inputs_of("/v1/maps/{map}/route").query
     variables, _ = parse_query(query, [("from", "l1"), ("to", "1,-2.5,a,b")])
     assert variables == {"from": {"id": "l1"}, "to": {"x": 1.0, "y": -2.5, "floorId": "a,b"}}
+    variables, _ = parse_query(query, [("from", "unit:u:1"), ("to", "unit 2")])
+    assert variables == {"from": {"unitId": "u:1"}, "to": {"id": "unit 2"}}
     with pytest.raises(HttpError, match="from: must be given; to: must be given"):
         parse_query(query, [])
+
+
+def test_a_unit_needs_an_id() -> None:
+    query = inputs_of("/v1/maps/{map}/route").query
+    for text in ("unit:", f"unit:{'u' * 256}"):
+        with pytest.raises(HttpError, match="must have 1 to 255 characters"):
+            parse_query(query, [("from", text), ("to", "l1")])
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])

@@ -5,11 +5,12 @@ from shapely import Point, box
 
 from routing.costing import TravelMode
 from routing.groups import ProblemGroup
-from routing.issues import IssueKind
+from routing.issues import IssueKind, PlanIssue
 from routing.markers import (
     CHARACTER_FEET,
     MAX_MARKERS,
     LevelProblems,
+    describe,
     find_level_problems,
     place_markers,
     write_legend,
@@ -84,3 +85,10 @@ def test_a_long_statement_is_wrapped_to_the_width_of_the_picture() -> None:
     assert len(lines) > 2
     assert max(len(text) for _, text in lines) * CHARACTER_FEET < 150
     assert [bool(badge) for badge, _ in lines] == [True, *[False] * (len(lines) - 1)]
+
+
+def test_a_marker_says_the_name_and_the_line_that_its_message_does_not() -> None:
+    issue = PlanIssue(IssueKind.DOOR_MOVED, "d", "stands in no wall", "0", file="a.osm", line=9)
+    assert describe(issue) == "stands in no wall (line 9 of a.osm)"
+    named = PlanIssue(IssueKind.NO_AREA, "r", "room 'Gym' has no area", "0", name="Gym")
+    assert describe(named) == "room 'Gym' has no area"

@@ -113,6 +113,8 @@ def test_the_report_is_json() -> None:
             {
                 "part": "room D",
                 "name": "D",
+                "file": None,
+                "line": None,
                 "level_id": "0",
                 "x": 30.0,
                 "y": 10.0,

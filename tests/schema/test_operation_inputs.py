@@ -68,7 +68,9 @@ def test_all_errors_in_the_items_of_a_list_are_found() -> None:
         ),
         (
             {"sources": [{"name": "a"}]},
-            InputViolation("sources[0]", "must have the id of a location, or x, y and a floor"),
+            InputViolation(
+                "sources[0]", "must have the id of a location or a unit, or x, y and a floor"
+            ),
         ),
         (
             {"sources": [POSITION | {"floorId": ""}]},

@@ -94,7 +94,7 @@ def test_only_entities_have_an_id() -> None:
     """Apollo, urql and Relay merge objects of the same type and id into one.
 
     A row of a distance matrix is no such object: the same location has another distance from
-    every source, so the row calls it `locationId`.
+    every source, so the row calls it `waypointId`.
     """
     assert {type.name for type in TYPES if "id" in type.fields} == ENTITIES
 

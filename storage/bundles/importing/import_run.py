@@ -26,7 +26,7 @@ from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
-from storage.maps import MAPS, NETWORK_FIELD
+from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document
@@ -37,7 +37,7 @@ _logger = logging.getLogger("floorgate.networks")
 NO_MEMBERS_NOTE = "there are no members: all arrays are empty"
 MAX_SOURCE_NOTES = 200
 """Notes about the drawings of an import."""
-MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
+MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 
 
@@ -152,7 +152,7 @@ class ImportRun:
             document["source"] = await files.write_file(self._database, content)
             if parse_source is not None:
                 drawing = await parse_source(content)
-                document["parsed"] = await files.write_file(self._database, drawing.parsed)
+                document[PARSED_FIELD] = await files.write_file(self._database, drawing.parsed)
                 document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
                 if len(self._source_notes) < MAX_SOURCE_NOTES:
                     self._source_notes += [

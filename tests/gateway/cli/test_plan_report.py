@@ -1,12 +1,13 @@
 """The report on a floor plan as text: what to put right first, how, and where."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.cli.plan_report import print_report
 from routing.issues import IssueKind, PlanIssue
-from routing.plan import Level, Plan
+from routing.plan import Level, PartSource, Plan
 from routing.processing import process_plan
 from tests.routing.ascii_plans import draw_plan, process_drawing
 
@@ -47,6 +48,17 @@ def test_the_costliest_cause_comes_first_with_its_remedy_and_where_it_is(
         "2. No stairs, lift or ramp joins level 1 with level 0: 2 of 7 locations cannot be reached"
     )
     assert second in lines
+
+
+def test_the_place_in_the_file_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = draw_plan(*TWO_LEVELS)
+    sources = {space.id: PartSource(space.id, "", "a.osm", 7) for space in plan.spaces}
+    sources |= {door.id: PartSource(door.id, "", "a.osm", 8) for door in plan.doors}
+    report = process_plan(replace(plan, sources=sources)).report.to_dict()
+    print_report(report | {"notes": [], "published": True, "refusal": None}, verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert "   - room 'B' (line 7 of a.osm) has no door (level 0; 14.0, 6.0 ft; room B)" in lines
+    assert not any(line.count("a.osm") > 1 for line in lines)
 
 
 def test_a_problem_that_is_the_whole_group_is_not_said_twice(

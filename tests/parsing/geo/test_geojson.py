@@ -108,3 +108,37 @@ def test_what_is_no_feature_is_left_out_and_named() -> None:
     assert [str(fault) for fault in collector.faults] == [
         "a.json: features[0] is not a GeoJSON Feature"
     ]
+
+
+TYPED = b'{"type": "Feature", "properties": {%s}}'
+
+
+@pytest.mark.parametrize(
+    ("document", "count", "lines"),
+    [
+        (b"[\n%s,\n\n%s]" % (TYPED % b"", TYPED % b""), 2, [2, 4]),
+        # in the text of another property
+        (b"[\n%s]" % (TYPED % rb'"note": "\"type\": \"Feature\""'), 1, [2]),
+        # a property of the same name: which of the two is that of the feature?
+        (b"[\n%s]" % (TYPED % b'"type": "Feature"'), 1, [0]),
+        (b"[%s,%s]" % (TYPED % b"", TYPED % b""), 2, [0, 0]),
+        (b"", 0, []),
+    ],
+    ids=["pretty", "quoted", "property", "one line", "empty"],
+)
+def test_features_have_lines_unless_these_say_nothing(
+    document: bytes, count: int, lines: list[int]
+) -> None:
+    assert geojson.find_feature_lines(document, count) == lines
+
+
+def test_lines_are_found_in_linear_time() -> None:
+    piece = b'"type": "Feature",\n'
+
+    def seconds(count: int) -> float:
+        started = process_time()
+        assert len(geojson.find_feature_lines(piece * count, count)) == count
+        return process_time() - started
+
+    seconds(1_000)
+    assert seconds(200_000) < 60 * max(seconds(20_000), 0.005)

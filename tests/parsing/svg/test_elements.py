@@ -77,7 +77,13 @@ def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
         Group("Level", "one"),
         Group("Layer"),
         Shape(
-            "Path", {"d": "M0 0"}, {"d": "M0 0"}, ShapeContainer(Group("Level", "one")), None, True
+            "Path",
+            {"d": "M0 0"},
+            {"d": "M0 0"},
+            ShapeContainer(Group("Level", "one")),
+            None,
+            True,
+            ordinal=5,
         ),
         END,
         END,

@@ -29,7 +29,7 @@ from tests.storage.catalogs import SMALL, write_arrays
 pytestmark = pytest.mark.slow
 
 MAP = Map(id="am", asset_id="a", name="Plates", feet_per_unit=2.0)
-ABSENT: dict[str, Any] = {"id": None, "x": None, "y": None, "floor_id": None}
+ABSENT: dict[str, Any] = {"id": None, "unit_id": None, "x": None, "y": None, "floor_id": None}
 
 
 def waypoint(**given: Any) -> WaypointInput:
@@ -42,8 +42,11 @@ def waypoint(**given: Any) -> WaypointInput:
         ({"id": "l"}, None),
         ({"x": 1, "y": 2, "floor_id": "f"}, None),
         ({"id": "l", "x": 1, "y": 2}, None),
-        ({}, "must have the id of a location, or x, y and a floor"),
-        ({"x": 1, "y": 2}, "must have the id of a location, or x, y and a floor"),
+        ({"unit_id": "u"}, None),
+        ({"unit_id": "u", "x": 1, "y": 2, "floor_id": "f"}, None),
+        ({"id": "l", "unit_id": "u"}, "must have an id or a unit id, not both"),
+        ({}, "must have the id of a location or a unit, or x, y and a floor"),
+        ({"x": 1, "y": 2}, "must have the id of a location or a unit, or x, y and a floor"),
         ({"id": "l", "x": 1}, "must have both x and y, or neither"),
     ],
 )
@@ -74,8 +77,8 @@ async def test_waypoints_are_completed_from_their_locations(context: Context) ->
         ],
     )
     assert resolved == [
-        Waypoint("l", "Pool", 1.5, -2, "a1", True),
-        Waypoint("l", "Here", 1.0, 2.0, "a1", False),
+        Waypoint("l", "Pool", 1.5, -2, "a1", True, "l"),
+        Waypoint("l", "Here", 1.0, 2.0, "a1", False, "l"),
         Waypoint(None, None, 3.0, 4.0, "a1", False),
     ]
 
@@ -90,11 +93,13 @@ async def test_all_waypoints_that_are_not_of_the_map_are_reported(context: Conte
             [
                 ("sources[0]", waypoint(id="missing")),
                 ("sources[1]", waypoint(x=1.0, y=2.0, floor_id="b1")),
+                ("sources[2]", waypoint(unit_id="a101")),
             ],
         )
     assert caught.value.extensions["fields"] == {
-        "sources[0].id": ["must be a location of this map, not 'missing'"],
+        "sources[0].id": ["must be a location of this map, or a unit that has one, not 'missing'"],
         "sources[1].floorId": ["must be a floor of this map, not 'b1'"],
+        "sources[2].unitId": ["must be a unit that has a location on this map, not 'a101'"],
     }
 
 
@@ -105,15 +110,17 @@ async def test_what_the_network_knows_is_not_read_again(context: Context) -> Non
     (resolved,) = await resolve_waypoints(
         context, MAP, routable, [("from", waypoint(id="A", floor_id="0"))]
     )
-    assert resolved == Waypoint("A", "Gym", 1, 1, "0", True)
+    assert resolved == Waypoint("A", "Gym", 1, 1, "0", True, "A")
     assert not context.reads.collections
 
 
 def test_routing_gets_the_id_of_a_location_or_a_position_in_feet() -> None:
     router = process_drawing("A,,,").router
-    location = Waypoint("A", "Gym", 1, 1, "0", True)
-    moved = Waypoint("A", "Gym", 2, 3, "0", False)
-    unknown = Waypoint("B", "Bar", 2, 3, "0", True)
+    location = Waypoint("A", "Gym", 1, 1, "0", True, "A")
+    unit = Waypoint("suite", "Gym", 1, 1, "0", True, "A")
+    moved = Waypoint("A", "Gym", 2, 3, "0", False, "A")
+    unknown = Waypoint("B", "Bar", 2, 3, "0", True, "B")
     assert to_waypoint_ref(router, MAP, location) == "A"
+    assert to_waypoint_ref(router, MAP, unit) == "A"
     assert to_waypoint_ref(router, MAP, moved) == Position("0", 4, 6)
     assert to_waypoint_ref(router, MAP, unknown) == Position("0", 4, 6)

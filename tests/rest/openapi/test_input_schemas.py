@@ -85,21 +85,28 @@ def test_an_input_object_has_nullable_members_and_its_joint_rules() -> None:
     assert [form["required"] for form in waypoint["anyOf"]] == [
         ["x", "y", "floor_id"],
         ["id", "x", "y"],
+        ["unit_id", "x", "y"],
         ["id"],
+        ["unit_id"],
     ]
 
 
 @pytest.mark.parametrize("id", [{}, {"id": None}, {"id": "loc-1"}])
+@pytest.mark.parametrize("unit", [{}, {"unit_id": None}, {"unit_id": "u1"}])
 @pytest.mark.parametrize("x", [{}, {"x": None}, {"x": 1.5}])
 @pytest.mark.parametrize("y", [{}, {"y": None}, {"y": 2.5}])
 @pytest.mark.parametrize("floor", [{}, {"floor_id": None}, {"floor_id": "f"}])
 def test_a_waypoint_is_described_as_it_is_checked(
-    id: dict[str, Any], x: dict[str, Any], y: dict[str, Any], floor: dict[str, Any]
+    id: dict[str, Any],
+    unit: dict[str, Any],
+    x: dict[str, Any],
+    y: dict[str, Any],
+    floor: dict[str, Any],
 ) -> None:
-    given = {**id, **x, **y, **floor}
+    given = {**id, **unit, **x, **y, **floor}
     schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
     waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
-    values = dict.fromkeys(("id", "x", "y", "floor_id")) | given
+    values = dict.fromkeys(("id", "unit_id", "x", "y", "floor_id")) | given
     is_valid = LocationOrPosition().check(values) is None
     assert jsonschema_rs.is_valid(waypoint, given) == is_valid
 

@@ -1,9 +1,12 @@
 """Levels and rooms are called what their owner calls them."""
 
-from shapely import box
+import pytest
+from shapely import Point, Polygon, box
 
 from routing.diagnosis.names import join_names, label_levels, name_parts
-from routing.plan import Level, Plan, PlanLocation, Space
+from routing.issues import IssueKind, PlanIssue
+from routing.plan import Door, Level, PartSource, Plan, PlanLocation, Space
+from routing.processing import process_plan
 
 
 def test_a_level_is_called_by_its_name_or_its_ordinal() -> None:
@@ -33,3 +36,72 @@ def test_long_names_and_lists_are_cut() -> None:
     plan = Plan((Level("0", 0),), locations=(PlanLocation("p", "0", 0, 0, "x" * 999),))
     assert len(name_parts(plan).feature("p")) < 70
     assert join_names([*"abcdef"]) == "a, b, c and 3 more"
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        (PartSource("way/5", "Gym", "plan.osm", 214), "'Gym' (line 214 of plan.osm)"),
+        (PartSource("way/5", "", "plan.osm", 214), "'way/5' (line 214 of plan.osm)"),
+        (PartSource("way/5", "Gym", "unit.geojson"), "'Gym' (way/5 of unit.geojson)"),
+        (PartSource("way/5", "", "unit.geojson"), "'way/5' (unit.geojson)"),
+        (PartSource("way/5", "Gym"), "'Gym'"),
+    ],
+)
+def test_a_place_is_the_line_or_else_the_id_and_the_file(source: PartSource, place: str) -> None:
+    room = Space("way/5", "0", box(0, 0, 9, 9))
+    names = name_parts(Plan((Level("0", 0),), (room,), sources={"way/5": source}))
+    assert names.place("way/5") == place
+
+
+SOURCES = {
+    "r1": PartSource("r1", "Gym", "plan.svg", 3),
+    "r2": PartSource("r2", "O'Brien's (bar)", "plan.svg", 4),
+    "d": PartSource("d", "", "plan.svg", 5),
+}
+PLAN = Plan(
+    (Level("0", 0),),
+    (
+        Space("r1", "0", box(0, 0, 20, 20), name="Gym"),
+        Space("r2", "0", box(15, 0, 40, 20), name="O'Brien's (bar)"),
+    ),
+    doors=(Door("d", "0", Point(90, 90)),),
+    sources=SOURCES,
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "completed"),
+    [
+        ("room 'r1' has no door", "room 'Gym' (line 3 of plan.svg) has no door"),
+        (
+            "room 'r1' (Gym) and room 'x' (Gym)",
+            "room 'Gym' (line 3 of plan.svg) and room 'x' (Gym)",
+        ),
+        ("'r1' (12 ft away)", "'Gym' (line 3 of plan.svg) (12 ft away)"),
+        # only the part that it is about has its place
+        ("'r1' meets 'd'", "'Gym' (line 3 of plan.svg) meets 'd'"),
+        ("'unknown' meets 'Gym'", "'unknown' meets 'Gym'"),
+    ],
+)
+def test_messages_call_parts_by_name(message: str, completed: str) -> None:
+    issue = PlanIssue(IssueKind.NO_AREA, "r1", message, "0")
+    assert name_parts(PLAN).complete(issue).message == completed
+    of_reader = PlanIssue(IssueKind.ELEMENT_LEFT_OUT, "r1", message, "0")
+    assert name_parts(PLAN).complete(of_reader) == of_reader
+
+
+def test_every_problem_of_a_part_has_its_file_and_line() -> None:
+    problems = process_plan(PLAN).report.problems
+    found = {(each.part, each.file, each.line) for each in problems if each.part in SOURCES}
+    assert found == {("r1", "plan.svg", 3), ("d", "plan.svg", 5)}
+    overlap = next(each for each in problems if each.kind is IssueKind.OVERLAPPING_ROOMS)
+    gym, bar = "room 'Gym' (line 3 of plan.svg)", "room \"O'Brien's (bar)\""
+    assert overlap.message.startswith(f"{gym} and {bar} overlap by 100 square feet")
+
+
+def test_what_is_repaired_is_named_too() -> None:
+    bow_tie = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
+    plan = Plan((Level("0", 0),), (Space("r1", "0", bow_tie, name="Gym"),), sources=SOURCES)
+    [crossing] = [each for each in process_plan(plan).report.problems if "crosses" in each.message]
+    assert "room 'Gym' (line 3 of plan.svg) crosses itself" in crossing.message

@@ -1,6 +1,7 @@
 """Levels that would take too long to measure are simplified, the costliest first."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,8 @@ def on_level(plan: Plan, level_id: str) -> Plan:
 
 def joined(*plans: Plan) -> Plan:
     columns = ("levels", "spaces", "barriers", "doors", "connectors", "locations")
-    return Plan(*(tuple(x for plan in plans for x in getattr(plan, name)) for name in columns))
+    parts: list[Any] = [tuple(x for plan in plans for x in getattr(plan, name)) for name in columns]
+    return Plan(*parts)
 
 
 def tolerances(processed: ProcessedPlan, mode: TravelMode = TravelMode.FOOT) -> list[float]:

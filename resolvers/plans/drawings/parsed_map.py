@@ -1,0 +1,227 @@
+"""Draw a plan as a parsed unit map, for a map that has no drawing of its own.
+
+docs/decisions/routing/parsed-maps-of-plans.md says what is drawn, and when.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from parsing.drawing import (
+    AreaGeometry,
+    Coordinates,
+    Drawing,
+    DrawnLevel,
+    Feature,
+    Geometry,
+    LinesGeometry,
+    PointGeometry,
+    compute_bounds,
+)
+from parsing.limits import DEFAULT_LIMITS
+from parsing.svg.elements import Georeference, Group, Shape, ShapeContainer
+from parsing.svg.identities import HIT_PREFIX, Identity
+from parsing.svg.unit_map import UnitMapWriter
+from resolvers.plans.drawings.door_gaps import DECIMALS, DoorGaps
+from resolvers.plans.drawings.looks import WALL_COLOUR, Band, Look, choose_look
+from resolvers.plans.tag_classification import parse_width_feet
+from resolvers.plans.translation import TranslatedPlan
+
+MIN_WALL_FEET: Final = 0.4
+MAX_WALL_FEET: Final = 1.6
+PLAN_PER_WALL: Final = 900
+"""Extent of a plan in widths of its walls, within these limits."""
+DOOR_PER_WALL: Final = 1.3
+DOOR_FEET: Final = 3.0
+"""Length of a door whose plan says none."""
+METRES_PER_PIXEL: Final = 156_543.03392
+"""Of a web map at the equator, at zoom 0."""
+METRES_PER_FOOT: Final = 0.3048
+
+Attributes = dict[str, str]
+
+
+class DrawnFeature(NamedTuple):
+    """A feature with its look, the unit that it shows, and the area of its bounding box."""
+
+    feature: Feature
+    look: Look
+    unit_id: str | None
+    extent: float
+
+
+def build_parsed_map(translated: TranslatedPlan) -> bytes:
+    """Return the parsed map of a plan as JSON, in the coordinates of its locations.
+
+    Raises DocumentRejectedError if it would be too large.
+    """
+    drawing = translated.drawing
+    writer = UnitMapWriter(DEFAULT_LIMITS)
+    width, height = (
+        max(1, math.ceil(each)) for each in (drawing.bounds.east, drawing.bounds.south)
+    )
+    writer.set_canvas_size(width, height)
+    if drawing.to_degrees is not None:
+        longitude, latitude = drawing.to_degrees((width / 2, height / 2))
+        zoom = _find_zoom(latitude, drawing.feet_per_unit)
+        writer.add_georeference(Georeference(latitude, longitude, zoom, 0, 0))
+    units = {each.feature.id: each.unit_id for each in translated.candidates if each.unit_id}
+    by_level = _list_by_level(drawing, units)
+    for level in drawing.levels:
+        _LevelPen(writer, drawing, level).draw(by_level[level.id])
+    return writer.to_bytes()
+
+
+def _find_zoom(latitude: float, feet_per_unit: float) -> float:
+    """Return the zoom of a web map at which a unit of the drawing is a pixel."""
+    metres = METRES_PER_PIXEL * math.cos(math.radians(latitude))
+    return round(math.log2(metres / (METRES_PER_FOOT * feet_per_unit)), DECIMALS)
+
+
+def _list_by_level(
+    drawing: Drawing, unit_ids: Mapping[str, str]
+) -> defaultdict[str, list[DrawnFeature]]:
+    """Return what is drawn of each level, as it is painted: in a band, the largest first."""
+    by_level: defaultdict[str, list[DrawnFeature]] = defaultdict(list)
+    for feature in drawing.features:
+        look = choose_look(feature)
+        if look is not None:
+            box = compute_bounds([feature.geometry])
+            extent = (box.east - box.west) * (box.south - box.north)
+            unit_id = feature.unit_id or unit_ids.get(feature.id)
+            for level in feature.levels:
+                by_level[level].append(DrawnFeature(feature, look, unit_id, extent))
+    for drawn in by_level.values():
+        drawn.sort(key=lambda each: (each.look.band, -each.extent))
+    return by_level
+
+
+class _LevelPen:
+    """Draws one level: its floor, its units, walls and doors on them, and the hit areas on top."""
+
+    def __init__(self, writer: UnitMapWriter, drawing: Drawing, level: DrawnLevel) -> None:
+        self._writer = writer
+        self._level = Group("Level", level.id, {"floor": level.id})
+        self._units_per_foot = 1 / drawing.feet_per_unit
+        box = drawing.bounds
+        extent_feet = max(box.east - box.west, box.south - box.north) * drawing.feet_per_unit
+        self._wall_feet = min(max(extent_feet / PLAN_PER_WALL, MIN_WALL_FEET), MAX_WALL_FEET)
+
+    def draw(self, drawn: list[DrawnFeature]) -> None:
+        units = [each for each in drawn if each.unit_id is not None]
+        others = [each for each in drawn if each.unit_id is None]
+        self._writer.start_group(self._level)
+        self._writer.start_group(Group("Layer"))
+        for each in others:
+            if each.look.band < Band.CONNECTOR:
+                self._add(each.feature.geometry, self._paint(each))
+        self._writer.end_group()
+        self._draw_units("UnitLayer", units)
+        self._writer.start_group(Group("Layer"))
+        for each in others:
+            if each.look.band == Band.CONNECTOR:
+                self._add(each.feature.geometry, self._paint(each))
+        self._draw_walls(drawn)
+        self._draw_doors(drawn)
+        self._writer.end_group()
+        self._draw_units("HitAreaLayer", units)
+        self._writer.end_group()
+
+    def _draw_units(self, layer: str, units: Iterable[DrawnFeature]) -> None:
+        self._writer.start_group(Group(layer))
+        prefix = HIT_PREFIX if layer == "HitAreaLayer" else ""
+        for each in units:
+            unit_id = each.unit_id or ""
+            fill = "none" if prefix else each.look.colour
+            identity = Identity(prefix + unit_id, unit_id, "Unit")
+            self._add(each.feature.geometry, {"fill": fill}, layer, identity)
+        self._writer.end_group()
+
+    def _draw_walls(self, drawn: Iterable[DrawnFeature]) -> None:
+        outline = {"fill": "none", **self._stroke(WALL_COLOUR, self._wall_feet)}
+        for each in drawn:
+            if each.look.band == Band.ROOM or is_shaft(each):
+                self._add(each.feature.geometry, outline)
+            elif each.look.band == Band.BARRIER:
+                self._add(each.feature.geometry, self._paint(each))
+
+    def _draw_doors(self, drawn: list[DrawnFeature]) -> None:
+        doors = [each for each in drawn if each.look.band == Band.DOOR]
+        if not doors:
+            return
+        gaps = DoorGaps(_iter_walls(drawn), self._units_per_foot)
+        for feature, look, _, _ in doors:
+            stroke = self._stroke(look.colour, DOOR_PER_WALL * self._wall_feet)
+            if isinstance(feature.geometry, PointGeometry):
+                width = (parse_width_feet(feature.tags) or DOOR_FEET) * self._units_per_foot
+                for gap in gaps.find(feature.geometry.position, width):
+                    self._add(LinesGeometry((gap,)), {"fill": "none", **stroke})
+            elif isinstance(feature.geometry, LinesGeometry):
+                self._add(feature.geometry, {"fill": "none", **stroke})
+            else:
+                self._add(feature.geometry, {"fill": look.colour})
+
+    def _paint(self, drawn: DrawnFeature) -> Attributes:
+        look = drawn.look
+        if isinstance(drawn.feature.geometry, AreaGeometry):
+            edge = self._stroke(look.edge, self._wall_feet) if look.edge else {}
+            return {"fill": look.colour, **edge}
+        width = self._wall_feet if look.line_feet is None else look.line_feet
+        stroke = self._stroke(look.colour, width)
+        if look.dashes_feet:
+            dashes = (each * self._units_per_foot for each in look.dashes_feet)
+            stroke["stroke-dasharray"] = " ".join(map(_format, dashes))
+        return {"fill": "none", **stroke}
+
+    def _stroke(self, colour: str, feet: float) -> Attributes:
+        return {"stroke": colour, "stroke-width": _format(feet * self._units_per_foot)}
+
+    def _add(
+        self,
+        geometry: Geometry,
+        paint: Attributes,
+        layer: str = "",
+        identity: Identity | None = None,
+    ) -> None:
+        container = ShapeContainer(self._level, layer)
+        for kind, attributes in _to_shapes(geometry):
+            shape = Shape(kind, {**attributes, **paint}, {}, container, identity, True)
+            self._writer.add_shape(shape)
+
+
+def is_shaft(drawn: DrawnFeature) -> bool:
+    """Return whether a feature is a lift or stairs with an outline, which has walls."""
+    return drawn.look.band == Band.CONNECTOR and isinstance(drawn.feature.geometry, AreaGeometry)
+
+
+def _iter_walls(drawn: Iterable[DrawnFeature]) -> Iterator[Coordinates]:
+    """Iterate over what doors may be in: walls, and the edges of all that has an inside."""
+    for feature, look, _, _ in drawn:
+        if isinstance(feature.geometry, LinesGeometry) and look.band == Band.BARRIER:
+            yield from feature.geometry.lines
+        elif isinstance(feature.geometry, AreaGeometry) and look.band != Band.DOOR:
+            for ring in feature.geometry.rings:
+                yield (*ring, ring[0])
+
+
+def _to_shapes(geometry: Geometry) -> Iterator[tuple[str, Attributes]]:
+    """Return a geometry as kinds of shapes and their attributes; points have none."""
+    match geometry:
+        case AreaGeometry((ring,), _):
+            yield "Polygon", {"points": _join(ring)}
+        case AreaGeometry(rings, nonzero):
+            rule = {} if nonzero else {"fill-rule": "evenodd"}
+            yield "Path", {"d": " ".join(f"M{_join(ring)}Z" for ring in rings), **rule}
+        case LinesGeometry((line,)):
+            yield "Polyline", {"points": _join(line)}
+        case LinesGeometry(lines):
+            yield "Path", {"d": " ".join(f"M{_join(line)}" for line in lines)}
+
+
+def _join(points: Coordinates) -> str:
+    return " ".join(f"{_format(x)},{_format(y)}" for x, y in points)
+
+
+def _format(number: float) -> str:
+    return f"{round(number, DECIMALS) + 0.0:.12g}"  # + 0.0 turns -0.0 into 0.0
