@@ -359,6 +359,8 @@ DOCUMENTED = {
 INTERNAL = {
     "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
     "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
+    "storage/bundles/reading/suggestions:MAX_SUGGESTIONS",
+    "storage/bundles/reading/parser:MAX_ARRAYS",
     "storage/bundles/reading/violations:MAX_MESSAGE_CHARACTERS",
     "storage/bundles/reading/json_stream:MAX_SPACE_BEFORE",
     "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",

@@ -8,6 +8,7 @@ import re
 from typing import Any, NamedTuple
 
 from storage.bundles.reading.rejected import RejectedMembers
+from storage.bundles.reading.suggestions import Suggestions
 from storage.errors import BundleError
 
 MAX_VIOLATIONS = 100
@@ -42,6 +43,7 @@ class Violations:
     def __init__(self, max_kept: int = MAX_VIOLATIONS) -> None:
         self.total = 0
         self.rejected = RejectedMembers()
+        self.suggestions = Suggestions()
         self.max_kept = max_kept
         self._kept: list[tuple[str, int, Violation]] = []
 
