@@ -13,6 +13,8 @@ StorageError
 ├── ImportRunningError            another import does not end
 ├── NetworkOutdatedError          a map was changed while its network was built
 ├── BundleError                   a bundle is invalid; nothing was written
+├── RemovalRefusedError           more would be removed than is allowed; nothing was written
+├── PlanChangedError              an import would change something else than was shown
 └── BackupError                   a backup cannot be made or restored; nothing was written
 
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
@@ -93,6 +95,14 @@ class BundleError(StorageError):
     def __init__(self, violations: list[str]) -> None:
         super().__init__("\n".join(violations))
         self.violations = violations
+
+
+class RemovalRefusedError(StorageError):
+    """An import would remove more than is allowed; nothing was written."""
+
+
+class PlanChangedError(StorageError):
+    """An import would change something else than the plan that was shown; nothing was written."""
 
 
 class BackupError(StorageError):

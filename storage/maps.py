@@ -54,6 +54,10 @@ NETWORK_STATE_FIELD = "network_state"
 """Field with what the network was built from (`storage.routing_inputs.NetworkState`)."""
 
 
+REPORT_FIELD = "routing_report"
+"""Field with the report of the map's last processing."""
+
+
 def _keep_routing(new: Document, live: Document) -> Document:
     """Preserve what processing has set: bundles know nothing of routing."""
     network, state = live.get(NETWORK_FIELD), live.get(NETWORK_STATE_FIELD)
@@ -75,7 +79,12 @@ MAPS = RecordType(
     Map,
     foreign_keys=(
         ForeignKey("asset_id", "assets"),
-        ForeignKey("background_id", "backgrounds", equal_fields=(("id", "unit_map_id"),)),
+        ForeignKey(
+            "background_id",
+            "backgrounds",
+            equal_fields=(("id", "unit_map_id"),),
+            on_removal="clear",
+        ),
     ),
     indexes=(("asset_id", "_id"), ("tags", "_id")),
     derived_fields=("parsed", NETWORK_FIELD, NETWORK_STATE_FIELD),

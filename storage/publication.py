@@ -30,7 +30,13 @@ from storage.closures import (
 )
 from storage.errors import NetworkOutdatedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PATHFINDING_TAG,
+    REPORT_FIELD,
+)
 from storage.mongo import driver, files
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT, current_timestamp
@@ -41,8 +47,8 @@ from storage.routing_inputs import (
     read_inputs,
     read_state,
 )
+from storage.tombstones import add_tombstones, end_tombstones
 
-REPORT_FIELD = "routing_report"
 _ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
     *(NETWORK_FIELD, NETWORK_STATE_FIELD),
@@ -212,6 +218,9 @@ async def _build_location_writes(
     documents = await database[LOCATIONS.name].find(where, session=session).to_list(None)
     live = {document["_id"]: LOCATIONS.fill_defaults(document) for document in documents}
     removed = live.keys() - {location.id for location in locations}
+    inserted = {location.id for location in locations} - live.keys()
+    await add_tombstones(database, LOCATIONS, [live[key] for key in sorted(removed)], session)
+    await end_tombstones(database, LOCATIONS, inserted, session)
     writes: list[driver.WriteOperation] = []
     ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
     if removed:

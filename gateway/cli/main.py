@@ -18,6 +18,7 @@ EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 COMMAND_PATHS = {
     "serve": "gateway.cli.commands.serve:serve",
     "import": "gateway.cli.commands.catalog:import_",
+    "remove": "gateway.cli.commands.catalog:remove",
     "export": "gateway.cli.commands.catalog:export",
     "backup": "gateway.cli.commands.backup:backup",
     "restore": "gateway.cli.commands.backup:restore",

@@ -1,6 +1,6 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from resolvers.processes.drawings import run_on_drawing
@@ -12,6 +12,7 @@ from resolvers.request.errors import (
     ServiceBusyError,
 )
 from storage.administration.audit import Origin
+from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -21,7 +22,13 @@ from storage.bundles.importing.import_bundles import (
 )
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
-from storage.errors import BundleError, ImportRunningError, LeaseLostError
+from storage.errors import (
+    BundleError,
+    ImportRunningError,
+    LeaseLostError,
+    PlanChangedError,
+    RemovalRefusedError,
+)
 from storage.mongo import driver
 from storage.publication import Publication
 
@@ -34,12 +41,14 @@ async def import_catalog(
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
     publication: Publication | None = None,
+    changes: ChangeRequest = NO_REMOVALS,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing. Publish a network of one of their maps with them.
 
     Drawings are parsed in a process of this import, so that they wait for no others. Raises
-    BundleError, NetworkOutdatedError, ImportRunningError, LeaseLostError, ServiceBusyError and
-    UnavailableError.
+    BundleError, RemovalRefusedError, PlanChangedError, NetworkOutdatedError, ImportRunningError,
+    LeaseLostError, ServiceBusyError and UnavailableError.
     """
     async with ProcessPool(1) as pool:
 
@@ -61,6 +70,8 @@ async def import_catalog(
             progress=progress,
             origin=origin,
             publication=publication,
+            changes=changes,
+            review=review,
         )
 
 
@@ -69,7 +80,12 @@ def translate_import_errors() -> Iterator[None]:
     """Raise a RequestError, with the same sentence, for an error that imports may end with."""
     try:
         yield
-    except (BundleError, ImportRunningError) as error:
+    except (
+        BundleError,
+        ImportRunningError,
+        PlanChangedError,
+        RemovalRefusedError,
+    ) as error:
         raise RefusedDocumentError(str(error)) from error
     except LeaseLostError as error:
         raise ImportLostError(str(error)) from error

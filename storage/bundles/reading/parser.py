@@ -154,6 +154,7 @@ def _read_array_form(
     closed = json_stream.accept("}")
     while not closed:
         kind = _read_array_name(json_stream, seen)
+        violations.mentioned_kinds.add(kind.name)
         yield from _read_array(json_stream, kind, name, violations)
         closed = json_stream.expect(",}", "expected ',' or '}' after the array") == "}"
     if json_stream.peek():

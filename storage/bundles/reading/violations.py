@@ -20,6 +20,8 @@ class Violations:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self.mentioned_kinds: set[str] = set()
+        """Kinds of which the source has members, or an empty array."""
 
     def add(self, origin: str, message: str) -> None:
         """Add a violation. Raises BundleError if that makes MAX_VIOLATIONS."""
