@@ -15,23 +15,25 @@ CONDITIONAL_WRITES_COLLECTION = "conditional_writes"
 """Counters, whose writes only conflict."""
 GUARDS = 64
 """The more, the fewer of the transactions that run at the same time write the same one."""
+_COUNT = {"$inc": {"count": 1}}
 
 
 async def write_guard(database: driver.Database, session: driver.Session) -> None:
     """Write a guard in the transaction of a session."""
-    await _write(database, secrets.randbelow(GUARDS), session)
+    guards = database[CONDITIONAL_WRITES_COLLECTION]
+    where = {"_id": _name_guard(secrets.randbelow(GUARDS))}
+    await guards.update_one(where, _COUNT, upsert=True, session=session)
 
 
 async def end_earlier_writes(database: driver.Database) -> None:
     """Wait until no transaction goes on that has not seen what was committed before this call."""
-    for number in range(GUARDS):
-        await _write(database, number)
-
-
-async def _write(
-    database: driver.Database, number: int, session: driver.Session | None = None
-) -> None:
-    # Ids of groups, which the same collection counts, have no NUL.
     guards = database[CONDITIONAL_WRITES_COLLECTION]
-    where = {"_id": f"\0guard {number}"}
-    await guards.update_one(where, {"$inc": {"count": 1}}, upsert=True, session=session)
+    writes = [
+        driver.UpdateOne({"_id": _name_guard(number)}, _COUNT, upsert=True)
+        for number in range(GUARDS)
+    ]
+    await guards.bulk_write(writes, ordered=False)
+
+
+def _name_guard(number: int) -> str:
+    return f"\0guard {number}"  # the ids of groups, which are counted here too, have no NUL

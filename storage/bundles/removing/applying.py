@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from storage.administration.import_lease import ImportLease
 from storage.attributes import ASSIGNMENTS
-from storage.bundles.removing.dependents import OWNERS_FIRST
 from storage.bundles.removing.removals import VALUES_FIELD, Removals
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -52,7 +51,7 @@ async def apply_removals(
             ]
             await database[kind.name].bulk_write(writes, ordered=False)
             on_progress(len(writes))
-    for kind in reversed(OWNERS_FIRST):
+    for kind in reversed(RECORD_TYPES):  # maps before their backgrounds, which only they lead to
         async for batch in removals.iter_removed(kind):
             lease.check_held()
             keys = [each["_id"] for each in batch]

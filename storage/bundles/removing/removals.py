@@ -43,11 +43,13 @@ class Removals:
 
     async def discard(self) -> None:
         """Forget what is staged."""
-        await self._staging.drop(
+        own = {
             self.collection_of(kind.name, what).name
             for kind in RECORD_TYPES
             for what in (REMOVED, CLEARED)
-        )
+        }
+        await self._staging.drop(own.intersection(await self._staging.list_names()))
+        self.is_empty = True
 
     async def stage_named(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
         """Stage records to remove."""
