@@ -11,7 +11,7 @@ from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
 from resolvers.request.input_rules import ID, Length, Syntax, argument
 from storage.floors import FLOORS, Floor
-from storage.locations import LOCATIONS, Location, LocationFloor
+from storage.locations import LOCATIONS, UNIT_ID_TAG, Location, LocationFloor
 from storage.maps import MAPS, Map
 from storage.records import location_filter
 from storage.records.kinds import Document
@@ -23,8 +23,6 @@ Words: TypeAlias = tuple[str, ...]
 MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
 """Where counting a word's locations stops: planning needs to know only the rarest words."""
-UNIT_ID_TAG = "svc:id"
-"""Key of the tag with the id of the unit that a location stands for."""
 _UNIT_WORD = location_filter.index_word(UNIT_ID_TAG)
 
 

@@ -13,6 +13,7 @@ import resolvers.closures
 import resolvers.maps
 import resolvers.processed_maps
 import resolvers.references
+import resolvers.removals
 import resolvers.unit_maps
 import resolvers.units
 from schema.definitions import PROCESS_COST
@@ -38,6 +39,7 @@ from schema.types import (
     AuditRecord,
     Closures,
     Map,
+    Removal,
     Unit,
     UnitReference,
 )
@@ -69,6 +71,7 @@ class Query:
     attribute_group = resolver_field(
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
+    removals = resolver_field(resolvers.removals.list_removals, Page[Removal])
     api_keys = resolver_field(
         resolvers.administration.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN
     )
@@ -87,6 +90,12 @@ class Mutation:
     )
     import_catalog = resolver_field(
         resolvers.administration.imports.import_catalog_text,
+        output_type(resolvers.administration.imports.ImportResult, "ImportSummary"),
+        IS_ADMIN,
+        cost=PROCESS_COST,
+    )
+    remove_records = resolver_field(
+        resolvers.administration.imports.remove_records,
         output_type(resolvers.administration.imports.ImportResult, "ImportSummary"),
         IS_ADMIN,
         cost=PROCESS_COST,

@@ -21,6 +21,7 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.reachable
 import resolvers.references
+import resolvers.removals
 import resolvers.routes
 import resolvers.steps
 import resolvers.unit_maps
@@ -344,6 +345,7 @@ class ApiKey:
     )
 
 
+Removal = output_type(resolvers.removals.Removal)
 AuditChange = output_type(
     resolvers.administration.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
 )

@@ -16,6 +16,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,14 +33,16 @@ from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, Attrib
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.pauses import build_in_parts, pause_if_due
+from storage.records.key_text import get_stored_keys
 from storage.records.kinds import Document
 from storage.records.visibility import AssetScope
+from storage.tombstones import add_tombstones, end_tombstones
 from storage.units import UNITS
+from storage.write_guards import CONDITIONAL_WRITES_COLLECTION, write_guard
 
 Precondition: TypeAlias = Callable[[driver.Session], Awaitable[None]]
 """Reads in the transaction of a write, and raises if the write must not be made."""
 
-CONDITIONAL_WRITES_COLLECTION = "conditional_writes"
 MAX_VIOLATIONS = 100
 """Errors of one request that are reported."""
 
@@ -94,6 +97,8 @@ async def assign_attributes(
             key: driver.UpdateOne({"_id": key}, {"$set": document}, upsert=True)
             for key, document in documents.items()
         }
+        await write_guard(database, session)
+        await end_tombstones(database, ASSIGNMENTS, documents.keys() - before.keys(), session)
         await _bulk_write(database, writes, session)
         changes = (
             (document, before.get(key), document["attribute_id"])
@@ -102,7 +107,8 @@ async def assign_attributes(
         return None, _build_entry("attributes.assigned", group_id, changes)
 
     with driver.translate_errors():
-        await audit.run_in_transaction(database, origin, work)
+        get_keys = partial(_collect_keys, group_id, assignments)
+        await audit.run_in_transaction(database, origin, work, get_keys)
 
 
 async def unassign_attributes(
@@ -135,15 +141,34 @@ async def unassign_attributes(
             for key, attribute_id in documents
         }
         await _bulk_write(database, writes, session)
-        changes = (
-            (document, attribute_id, None)
+        removed = [
+            document
             for (key, attribute_id), document in documents.items()
             if before.get(key) == attribute_id
-        )
+        ]
+        await add_tombstones(database, ASSIGNMENTS, removed, session)
+        changes = ((document, document["attribute_id"], None) for document in removed)
         return None, _build_entry("attributes.unassigned", group_id, changes)
 
     with driver.translate_errors():
         await audit.run_in_transaction(database, origin, work)
+
+
+def _collect_keys(
+    group_id: str, assignments: Sequence[Assignment]
+) -> Mapping[str, Collection[str]]:
+    """Return the keys of what must not be removed meanwhile, by collection."""
+    unit_ids = {assignment.unit_id for assignment in assignments}
+    values = {(each.unit_id, each.attribute_id) for each in assignments}
+    return {
+        ATTRIBUTE_GROUPS.name: [group_id],
+        UNITS.name: unit_ids,
+        ASSIGNMENTS.name: [
+            key
+            for unit_id, attribute_id in values
+            for key in get_stored_keys(ASSIGNMENTS, (group_id, unit_id, attribute_id))
+        ],
+    }
 
 
 async def _load_assigned(

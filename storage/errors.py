@@ -13,6 +13,8 @@ StorageError
 ├── ImportRunningError            another import does not end
 ├── NetworkOutdatedError          a map was changed while its network was built
 ├── BundleError                   a bundle is invalid; nothing was written
+├── RemovalRefusedError           more would be removed than is allowed; nothing was written
+├── PlanChangedError              an import would change something else than was shown
 └── BackupError                   a backup cannot be made or restored; nothing was written
 
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
@@ -102,6 +104,14 @@ class BundleError(StorageError):
         more = self.total - len(violations)
         rest = [f"... and {more:,} more error{'s' * (more > 1)}"] if more else []
         super().__init__("\n".join([*violations, *rest]))
+
+
+class RemovalRefusedError(StorageError):
+    """An import would remove more than is allowed; nothing was written."""
+
+
+class PlanChangedError(StorageError):
+    """An import would change something else than the plan that was shown; nothing was written."""
 
 
 class BackupError(StorageError):

@@ -1,12 +1,13 @@
 """Locations: points of interest on a unit map."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
 from storage.records import location_filter
 from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, TimestampedRecord, TimestampText
-from storage.records.kinds import ForeignKey, RecordType
+from storage.records.kinds import Document, ForeignKey, MadeFor, RecordType
 from storage.units import SAME_ASSET
 
 MAX_COORDINATE = 1e9
@@ -45,6 +46,22 @@ class Location(TimestampedRecord, frozen=True, kw_only=True):
     tags: list[LocationTag] = []
 
 
+UNIT_ID_TAG, TYPE_TAG = "svc:id", "svc:type"
+"""Tags of a location that stands for a unit: the unit's id, and the type `unit`."""
+
+
+def _stand_for_units(unit_ids: Sequence[str]) -> Document:
+    """Return the condition on the locations that stand for these units."""
+    words = [location_filter.index_word(UNIT_ID_TAG, unit_id) for unit_id in unit_ids]
+    return {
+        "words": {"$in": words},  # these are indexed, but ignore case
+        "$and": [
+            {"tags": {"$elemMatch": {"key": UNIT_ID_TAG, "value": {"$in": [*unit_ids]}}}},
+            {"tags": {"$elemMatch": {"key": TYPE_TAG, "value": "unit"}}},
+        ],
+    }
+
+
 LOCATIONS = RecordType(
     "locations",
     "location",
@@ -52,8 +69,9 @@ LOCATIONS = RecordType(
     foreign_keys=(
         ForeignKey("asset_id", "assets"),
         ForeignKey("unit_map_id", "maps", equal_fields=SAME_ASSET),
-        ForeignKey("floors.id", "floors", equal_fields=SAME_ASSET),
+        ForeignKey("floors.id", "floors", equal_fields=SAME_ASSET, on_removal="remove_last"),
     ),
+    made_for=(MadeFor("units", "tags.value", _stand_for_units),),
     immutable_fields=("asset_id", "unit_map_id"),
     derived_fields=("words",),
     derive=lambda document: {"words": location_filter.index_words(document["tags"])},

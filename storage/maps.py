@@ -57,6 +57,10 @@ NETWORK_STATE_FIELD = "network_state"
 """Field with what the network was built from (`storage.routing_inputs.NetworkState`)."""
 
 
+REPORT_FIELD = "routing_report"
+"""Field with the report of the map's last processing."""
+
+
 def _keep_processed(new: Document, live: Document) -> Document:
     """Preserve what processing has set: bundles know nothing of it."""
     has_drawing = new.get("source") or live.get("source")
@@ -84,7 +88,12 @@ MAPS = RecordType(
     Map,
     foreign_keys=(
         ForeignKey("asset_id", "assets"),
-        ForeignKey("background_id", "backgrounds", equal_fields=(("id", "unit_map_id"),)),
+        ForeignKey(
+            "background_id",
+            "backgrounds",
+            equal_fields=(("id", "unit_map_id"),),
+            on_removal="clear",
+        ),
     ),
     indexes=(("asset_id", "_id"), ("tags", "_id")),
     derived_fields=(PARSED_FIELD, NETWORK_FIELD, NETWORK_STATE_FIELD),

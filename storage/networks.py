@@ -11,10 +11,15 @@ from storage.administration.audit import (
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.closures import CLOSURES_FIELD, Closures, read_closures
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PATHFINDING_TAG
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PATHFINDING_TAG,
+    REPORT_FIELD,
+)
 from storage.mongo import driver
 from storage.publication import (
-    REPORT_FIELD,
     BuiltFrom,
     Publication,
     build_entry,

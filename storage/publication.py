@@ -36,6 +36,7 @@ from storage.maps import (
     NETWORK_STATE_FIELD,
     PARSED_FIELD,
     PATHFINDING_TAG,
+    REPORT_FIELD,
 )
 from storage.mongo import driver, files
 from storage.records.kinds import Document
@@ -47,8 +48,8 @@ from storage.routing_inputs import (
     read_inputs,
     read_state,
 )
+from storage.tombstones import add_tombstones, end_tombstones
 
-REPORT_FIELD = "routing_report"
 _ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
     *(NETWORK_FIELD, NETWORK_STATE_FIELD, PARSED_FIELD),
@@ -241,6 +242,9 @@ async def _build_location_writes(
     documents = await database[LOCATIONS.name].find(where, session=session).to_list(None)
     live = {document["_id"]: LOCATIONS.fill_defaults(document) for document in documents}
     removed = live.keys() - {location.id for location in locations}
+    inserted = {location.id for location in locations} - live.keys()
+    await add_tombstones(database, LOCATIONS, [live[key] for key in sorted(removed)], session)
+    await end_tombstones(database, LOCATIONS, inserted, session)
     writes: list[driver.WriteOperation] = []
     ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
     if removed:

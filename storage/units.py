@@ -24,7 +24,7 @@ UNITS = RecordType(
     foreign_keys=(
         ForeignKey("asset_id", "assets"),
         ForeignKey("floor_id", "floors", equal_fields=SAME_ASSET),
-        ForeignKey("map_ids", "maps", equal_fields=SAME_ASSET),
+        ForeignKey("map_ids", "maps", equal_fields=SAME_ASSET, on_removal="clear"),
     ),
     indexes=(("asset_id", "_id"), ("floor_id", "_id"), ("asset_id", "map_ids", "_id")),
     reserved_ids=frozenset({"references", "attribute-groups"}),

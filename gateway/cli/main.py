@@ -19,6 +19,7 @@ COMMAND_PATHS = {
     "serve": "gateway.cli.commands.serve:serve",
     "import": "gateway.cli.commands.catalog:import_",
     "check": "gateway.cli.commands.check:check",
+    "remove": "gateway.cli.commands.catalog:remove",
     "export": "gateway.cli.commands.catalog:export",
     "backup": "gateway.cli.commands.backup:backup",
     "restore": "gateway.cli.commands.backup:restore",

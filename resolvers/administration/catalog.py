@@ -1,6 +1,6 @@
 """Import of catalog bundles, with the drawings of their maps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -13,6 +13,7 @@ from resolvers.request.errors import (
     ServiceBusyError,
 )
 from storage.administration.audit import Origin
+from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
@@ -22,7 +23,13 @@ from storage.bundles.importing.import_bundles import (
 )
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.reading.sources import SourceError
-from storage.errors import BundleError, ImportRunningError, LeaseLostError
+from storage.errors import (
+    BundleError,
+    ImportRunningError,
+    LeaseLostError,
+    PlanChangedError,
+    RemovalRefusedError,
+)
 from storage.mongo import driver
 from storage.publication import Publication
 
@@ -35,14 +42,15 @@ async def import_catalog(
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
     publication: Publication | None = None,
-    force_drawings: bool = False,
+    changes: ChangeRequest = NO_REMOVALS,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing. Publish a network of one of their maps with them.
 
     Drawings are parsed in a process of this import, so that they wait for no others; one that is
-    mostly an image is an error, unless `force_drawings` is set. Raises
-    BundleError, NetworkOutdatedError, ImportRunningError, LeaseLostError, ServiceBusyError and
-    UnavailableError.
+    mostly an image is an error, unless `changes.force_drawings` is set. Raises
+    BundleError, RemovalRefusedError, PlanChangedError, NetworkOutdatedError, ImportRunningError,
+    LeaseLostError, ServiceBusyError and UnavailableError.
     """
     async with ProcessPool(1) as pool:
 
@@ -50,7 +58,7 @@ async def import_catalog(
             from resolvers.shown_units import parse_with_units  # few imports have drawings
 
             try:
-                parse = partial(parse_with_units, force=force_drawings)
+                parse = partial(parse_with_units, force=changes.force_drawings)
                 return ParsedSource(*await run_on_drawing(pool, parse, svg))
             except ServiceBusyError:
                 raise
@@ -65,6 +73,8 @@ async def import_catalog(
             progress=progress,
             origin=origin,
             publication=publication,
+            changes=changes,
+            review=review,
         )
 
 
@@ -77,7 +87,7 @@ def translate_import_errors() -> Iterator[None]:
         raise RefusedDocumentError(
             str(error), errors=error.violations, errorCount=error.total
         ) from error
-    except ImportRunningError as error:
+    except (ImportRunningError, PlanChangedError, RemovalRefusedError) as error:
         raise RefusedDocumentError(str(error)) from error
     except LeaseLostError as error:
         raise ImportLostError(str(error)) from error

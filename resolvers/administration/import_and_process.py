@@ -1,11 +1,12 @@
 """Import of bundles, and reprocessing of the maps whose networks no longer match."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from resolvers.administration.catalog import import_catalog
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processing.stale_networks import REPROCESS, settle_stale_networks
 from storage.administration.audit import Origin
+from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.importing.import_bundles import (
     ImportProgress,
     ImportProgressCallback,
@@ -26,14 +27,16 @@ async def import_and_process(
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
     owner: str = "",
-    force_drawings: bool = False,
+    changes: ChangeRequest = NO_REMOVALS,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing. Then process maps again whose networks no longer
     match, if `networks` is `reprocess` and their plan is stored; the notes say what became of each.
 
     They are processed in the pool on behalf of the owner, as by `process_and_publish`.
 
-    Raises BundleError, ImportRunningError, LeaseLostError, ServiceBusyError and UnavailableError.
+    Raises BundleError, RemovalRefusedError, PlanChangedError, ImportRunningError, LeaseLostError,
+    ServiceBusyError and UnavailableError.
     """
     summary = await import_catalog(
         store.database,
@@ -41,7 +44,8 @@ async def import_and_process(
         dry_run=dry_run,
         progress=progress,
         origin=origin,
-        force_drawings=force_drawings,
+        changes=changes,
+        review=review,
     )
     total = len(summary.stale_networks)
     summary.notes += await settle_stale_networks(

@@ -1,27 +1,41 @@
-"""The mutation that imports a bundle."""
+"""The mutations that import a bundle and remove records."""
 
-from typing import Annotated, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, TypeAlias
+
+import strawberry
 
 from resolvers.administration.catalog import translate_import_errors
 from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.other_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
-from resolvers.request.input_rules import argument
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.input_rules import Length, OneOf, Syntax, argument
 from resolvers.request.limits.deadlines import without_deadline
+from storage.bundles.changes.change_plan import ChangePlan
+from storage.bundles.changes.change_request import ChangeRequest
+from storage.bundles.reading.batches import BundleSource
+from storage.bundles.removing.limits import RemovalLimit
+from storage.catalog import RECORD_TYPES
+
+MAX_KEY_CHARACTERS = 3_000
+"""Of the text of a key, which may have three ids of 255 characters, written as JSON."""
+DIGEST_CHARACTERS = 64
 
 
 class ImportedKind(NamedTuple):
-    """How many members of one kind were inserted, updated or unchanged."""
+    """How many records of one kind were inserted, updated, left unchanged or removed."""
 
     kind: Annotated[str, "The array of the bundle, such as `units`."]
     inserted: int
-    updated: int
+    updated: Annotated[int, "Also those that lose a reference to a removed record."]
     unchanged: int
+    removed: int
 
 
 class ImportResult(NamedTuple):
-    """Result of an import or of a dry run."""
+    """Result of an import or a removal, or of a dry run."""
 
     kinds: list[ImportedKind]
     notes: Annotated[
@@ -29,37 +43,126 @@ class ImportResult(NamedTuple):
         "Warnings: valid data that is probably a mistake, and maps that were routable and that the"
         " import changes.",
     ]
+    plan: Annotated[ChangePlan, "What changes, or would."]
+    refusal: Annotated[
+        str | None, "Of a dry run: why it would be refused otherwise; null if it would not."
+    ]
+
+
+DryRun: TypeAlias = Annotated[
+    bool, argument("Whether to check everything and return the plan without changing anything.")
+]
+MaxRemovals: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "How many records may be removed in all, such as `100`, or which share of each kind, such"
+        " as `30%`.",
+        Length(1, 20),
+        Syntax(RemovalLimit.parse),
+    ),
+]
+ExpectedPlan: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "The `digest` of a plan that was shown: if the plan is another now, nothing changes.",
+        Length(DIGEST_CHARACTERS, DIGEST_CHARACTERS),
+    ),
+]
 
 
 async def import_catalog_text(
     info: Info,
     bundle: Annotated[str, argument("The text of the bundle.")],
-    dry_run: Annotated[
-        bool, argument("Whether to check the bundle and count the changes without making them.")
-    ] = False,
+    dry_run: DryRun = False,
     networks: NetworkPolicyArgument = REPROCESS,
     force_drawings: Annotated[
         bool, argument("Whether to import drawings that are mostly an image, and so left out.")
     ] = False,
+    sync: Annotated[
+        bool,
+        argument(
+            "Whether to remove what the bundle does not have, of the kinds that it mentions. By"
+            " default not more than a fifth of a kind."
+        ),
+    ] = False,
+    assets: Annotated[
+        list[strawberry.ID] | None,
+        argument("With `sync`: the assets to mirror, to which all members must belong."),
+    ] = None,
+    max_removals: MaxRemovals = None,
+    plan: ExpectedPlan = None,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
     Drawings of maps are in the bundle, as data URLs.
     """
+    if not sync and (assets is not None or max_removals is not None):
+        name = "maxRemovals" if assets is None else "assets"
+        raise InvalidInputError(**{name: "needs `sync`"})
+    request = ChangeRequest(
+        force_drawings=force_drawings,
+        mirrors=sync,
+        asset_ids=None if assets is None else frozenset(assets),
+        limit=RemovalLimit() if max_removals is None else RemovalLimit.parse(max_removals),
+        expected_digest=plan,
+    )
+    return await _import(info, [bundle.encode()], networks, request, dry_run)
+
+
+async def remove_records(
+    info: Info,
+    kind: Annotated[
+        str,
+        argument("The kind of the records.", OneOf(*(kind.name for kind in RECORD_TYPES))),
+    ],
+    ids: Annotated[
+        list[strawberry.ID],
+        argument(
+            "Their ids; of kinds with several identifying fields, these with slashes between them,"
+            " such as `oak-101/rentwell`, or as a JSON array.",
+            Length(1, MAX_KEY_CHARACTERS),
+        ),
+    ],
+    dry_run: DryRun = False,
+    networks: NetworkPolicyArgument = REPROCESS,
+    max_removals: MaxRemovals = None,
+    plan: ExpectedPlan = None,
+) -> ImportResult:
+    """Remove records and all that depends on them: all of it, or nothing.
+
+    The plan of a dry run shows what is removed with them.
+    """
+    request = ChangeRequest(
+        removed_kind=kind,
+        removed_keys=tuple(ids),
+        limit=RemovalLimit(None) if max_removals is None else RemovalLimit.parse(max_removals),
+        expected_digest=plan,
+    )
+    return await _import(info, [], networks, request, dry_run)
+
+
+async def _import(
+    info: Info,
+    bundles: Sequence[BundleSource],
+    networks: str,
+    request: ChangeRequest,
+    dry_run: bool,
+) -> ImportResult:
     context = info.context
     with translate_import_errors(), without_deadline():
         summary = await import_and_process(
             context.bypass_caches(),
-            [bundle.encode()],
+            bundles,
             networks,
             dry_run=dry_run,
             origin=context.origin,
             pool=context.processing_pool,
             owner=context.caller.key_id,
-            force_drawings=force_drawings,
+            changes=request._replace(is_planned=True),
         )
     kinds = [
-        ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged)
+        ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged, counts.removed)
         for kind, counts in summary.kinds.items()
     ]
-    return ImportResult(kinds, summary.notes)
+    assert summary.plan is not None
+    return ImportResult(kinds, summary.notes, summary.plan, summary.refusal)

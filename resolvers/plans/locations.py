@@ -7,7 +7,6 @@ from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector, PointGeometry
 from parsing.osm.surroundings import is_site
-from resolvers.locations import UNIT_ID_TAG
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, label_point
 from resolvers.plans.tag_classification import (
     POINT_OF_INTEREST_MATCHERS,
@@ -18,6 +17,7 @@ from resolvers.plans.tag_classification import (
     matches_any,
 )
 from routing.plan import SpaceKind
+from storage.locations import UNIT_ID_TAG
 
 MAX_OUTSIDE_FEET: Final = 50.0
 """A point farther than this from every space belongs to something else, such as a house nearby."""

@@ -11,14 +11,21 @@ import os
 import pwd
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import msgspec
 
-from storage.administration.import_lease import check_not_restoring
+from storage.administration.import_lease import GetKeys, check_writable
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.paging import Page, PageRequest
@@ -55,6 +62,7 @@ Action: TypeAlias = Literal[
     "map.closed",
     "map.processed",
     "map.withdrawn",
+    "records.removed",
 ]
 ACTIONS: tuple[str, ...] = get_args(Action)
 Interface: TypeAlias = Literal["rest", "graphql", "cli"]
@@ -157,15 +165,17 @@ async def run_in_transaction(
     database: driver.Database,
     origin: Origin | None,
     work: Callable[[driver.Session], Awaitable[tuple[T, AuditEntry | None]]],
+    get_keys: GetKeys = dict,
 ) -> T:
     """Run `work` in a transaction, with the record of what it changed; return its result.
 
     Without an `origin`, the actor is the user who runs this process. Raises UnavailableError while
-    a restore replaces the collections.
+    a restore replaces the collections, or an import removes one of the records that
+    `get_keys` returns.
     """
 
     async def write(session: driver.Session) -> tuple[T, list[AuditRecord]]:
-        await check_not_restoring(database, session)
+        await check_writable(database, session, get_keys)
         result, entry = await work(session)
         records = [*_build_records(origin or get_process_origin(), entry)] if entry else []
         if records:

@@ -8,10 +8,12 @@ continues by `state`:
 | `idle`      | nothing                                                                |
 | `staging`   | drop the staged members: the catalog has not been touched              |
 | `applying`  | apply the staged members to the end, with the same `import_time`       |
+| `removing`  | the same, then remove what is staged to be removed                     |
 | `restoring` | switch to the staged collections to the end                            |
 """
 
-from datetime import UTC
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from storage.errors import ImportInterruptedError, UnavailableError
@@ -20,18 +22,40 @@ from storage.mongo.lease import LEASE_SECONDS, Lease
 
 LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
+STAGING_PREFIX = "staging."
 
-ImportState: TypeAlias = Literal["idle", "staging", "applying", "restoring"]
+ImportState: TypeAlias = Literal["idle", "staging", "applying", "removing", "restoring"]
 
 
-async def check_not_restoring(database: driver.Database, session: driver.Session) -> None:
-    """Raise UnavailableError if a restore has been committed and not finished.
+GetKeys: TypeAlias = Callable[[], Mapping[str, Collection[str]]]
+REMOVED_PREFIX = "removed."
+"""What the names of the staging collections of removals begin with, after the import's prefix."""
 
-    What were written now would be gone with the collections that it replaces.
+
+def get_staging_prefix(import_id: str) -> str:
+    """Return what the names of the staging collections of an import begin with."""
+    return f"{STAGING_PREFIX}{import_id}."
+
+
+async def check_writable(
+    database: driver.Database, session: driver.Session, get_keys: GetKeys
+) -> None:
+    """Raise UnavailableError if a restore has been committed and not finished, or an import that
+    removes one of the records whose keys `get_keys` returns by collection.
+
+    What were written now would be gone with the collections that a restore replaces, or remain
+    without its owner.
     """
     lease = await database[LEASE_COLLECTION].find_one({"_id": LEASE_ID}, session=session)
-    if lease is not None and lease.get("state") == "restoring":
+    state = lease.get("state") if lease is not None else None
+    if state == "restoring":
         raise UnavailableError("a restore is being finished")
+    if lease is not None and state == "removing":
+        prefix = get_staging_prefix(lease["import_id"]) + REMOVED_PREFIX
+        for name, among in get_keys().items():
+            where = {"_id": {"$in": [*among]}}
+            if await database[prefix + name].find_one(where, session=session):
+                raise UnavailableError(f"some of these {name} are being removed")
 
 
 class ImportLease(Lease):
@@ -71,12 +95,20 @@ class ImportLease(Lease):
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
         await self.update({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
 
-    async def begin_applying(self, session: driver.Session) -> None:
+    @property
+    def committed_at(self) -> datetime:
+        """When an import with removals was committed, by the server's clock."""
+        committed_at: datetime = self.document["committed_at"]
+        return committed_at.replace(tzinfo=UTC)
+
+    async def begin_applying(self, session: driver.Session, *, removes: bool = False) -> None:
         """Commit the import with the transaction of the session.
 
-        From then on it will be completed, if need be by another process.
+        From then on it will be completed, if need be by another process; one that `removes`
+        records, by a process of a release that can.
         """
-        await self.update({"state": "applying"}, session)
+        state: ImportState = "removing" if removes else "applying"
+        await self.update({"state": state, "committed_at": "$$NOW"}, session)
 
     async def begin_restoring(self, session: driver.Session) -> None:
         """Commit a restore with the transaction of the session, as `begin_applying`."""

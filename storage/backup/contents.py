@@ -2,10 +2,10 @@
 
 from storage.administration import audit
 from storage.administration.import_lease import LEASE_COLLECTION
-from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.bundles.importing.switching import SWITCHED_COLLECTIONS
 from storage.mongo import files
 from storage.setup.migrations import MIGRATIONS_COLLECTION
+from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
 
 SAVED_COLLECTIONS = (
     files.COLLECTION,

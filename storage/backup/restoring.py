@@ -19,7 +19,7 @@ from storage.administration.audit import (
     AuditTarget,
     Origin,
 )
-from storage.administration.import_lease import ImportLease
+from storage.administration.import_lease import ImportLease, get_staging_prefix
 from storage.assets import ASSETS
 from storage.backup.backup_file import BackupReader, Header, LoadedPart, Manifest
 from storage.backup.contents import SAVED_COLLECTIONS
@@ -31,7 +31,7 @@ from storage.bundles.importing.import_run import (
 )
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
-from storage.bundles.importing.switching import get_staging_prefix, switch_collections
+from storage.bundles.importing.switching import switch_collections
 from storage.errors import BackupError
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.prefixed_database import PrefixedDatabase
@@ -103,7 +103,7 @@ class _RestoreRun:
 
     @property
     def _staged(self) -> driver.Database:
-        return PrefixedDatabase(self._database, get_staging_prefix(self._lease))
+        return PrefixedDatabase(self._database, get_staging_prefix(self._lease.import_id))
 
     async def stage(self, archive: BinaryIO) -> Manifest:
         """Stage everything that is in an archive, as this release stores it."""

@@ -10,12 +10,9 @@ from typing import Any
 import msgspec
 
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
-from storage.bundles.importing.staging import describe_record
-from storage.bundles.reading.sources import to_data_url
+from storage.bundles.members import encode_line, to_member
 from storage.catalog import RECORD_TYPES
-from storage.errors import StorageError
-from storage.maps import MAPS
-from storage.mongo import driver, files, iteration
+from storage.mongo import driver, iteration
 from storage.records.kinds import Document, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
 
@@ -60,7 +57,7 @@ async def _iter_line_form(
 ) -> AsyncIterator[bytes]:
     for kind in RECORD_TYPES:
         async for member in _iter_members(database, kind, scope, session):
-            yield msgspec.json.encode({"type": kind.singular, **member}) + b"\n"
+            yield encode_line(kind, member)
 
 
 async def _iter_members(
@@ -70,16 +67,4 @@ async def _iter_members(
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
-            member: Document = msgspec.structs.asdict(record)
-            if kind is MAPS and member["source"]:
-                member["source"] = await _load_drawing_url(database, member, session)
-            yield member
-
-
-async def _load_drawing_url(
-    database: driver.Database, member: Document, session: driver.Session
-) -> str:
-    content = await files.read_file(database, member["source"], session)
-    if content is None:
-        raise StorageError(f"the drawing of {describe_record(MAPS, member['id'])} is lost")
-    return to_data_url(content)
+            yield await to_member(database, kind, record, session)

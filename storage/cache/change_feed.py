@@ -33,13 +33,18 @@ from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
+from storage.tombstones import TOMBSTONES
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
 STOP_SECONDS = 2.0
 NEVER = float("-inf")
-FOLLOWED_COLLECTIONS = (*(kind.name for kind in RECORD_TYPES), api_keys.KEYS_COLLECTION)
+FOLLOWED_COLLECTIONS = (
+    *(kind.name for kind in RECORD_TYPES),
+    TOMBSTONES.name,
+    api_keys.KEYS_COLLECTION,
+)
 
 logger = logging.getLogger("floorgate.changes")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,6 +16,12 @@ Document: TypeAlias = dict[str, Any]
 
 KEY_SEPARATOR = "\0"
 """Sorts before every character that an id may hold, so that joined keys sort field by field."""
+
+
+RemovalEffect: TypeAlias = Literal["remove", "clear", "remove_last"]
+"""What becomes of a record when an owner of it is removed. `remove`: it is removed too. `clear`:
+the field becomes null, or the array loses the owner. `remove_last`: the array loses the owner, and
+a record that has lost its last one is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,19 @@ class ForeignKey:
     assigned attribute is one of its group's."""
     copied_fields: tuple[str, ...] = ()
     """Fields of the owner that are copied into the document, so that reads need no join."""
+    on_removal: RemovalEffect = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFor:
+    """A loose reference: records that were made for one of another kind, and are removed with it,
+    although nothing checks that it exists."""
+
+    kind: str
+    path: str
+    """Of the field among whose values is the owner's key."""
+    condition: Callable[[Sequence[str]], Document]
+    """Given the keys of owners, returns the condition on the records made for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +67,7 @@ class RecordType(Generic[R]):
     struct: type[R]
     key_fields: tuple[str, ...] = ("id",)
     foreign_keys: tuple[ForeignKey, ...] = ()
+    made_for: tuple[MadeFor, ...] = ()
     immutable_fields: tuple[str, ...] = ("asset_id",)
     """Fields that cannot change once written, so that records do not move between owners."""
     indexes: tuple[tuple[str, ...], ...] = ()

@@ -3,15 +3,21 @@
 from typing import Any
 
 from storage.administration import api_keys, audit
-from storage.attribute_assignments import CONDITIONAL_WRITES_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, files
 from storage.records.kinds import Document, RecordType
 from storage.setup import migrations
 from storage.setup.validators import build_validator
+from storage.tombstones import TOMBSTONE_INDEXES, TOMBSTONES
+from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
 
-PLAIN_COLLECTIONS = (CONDITIONAL_WRITES_COLLECTION, files.COLLECTION, api_keys.USES_COLLECTION)
-"""Those without validator and indexes. Created before they are used: transactions that create a
+PLAIN_COLLECTIONS = (
+    CONDITIONAL_WRITES_COLLECTION,
+    files.COLLECTION,
+    api_keys.USES_COLLECTION,
+    TOMBSTONES.name,
+)
+"""Those without validator. Created before they are used: transactions that create a
 collection conflict with each other, and no snapshot has a collection that was created later."""
 INDEXES = {
     **{
@@ -21,6 +27,7 @@ INDEXES = {
     },
     api_keys.KEYS_COLLECTION: [driver.IndexModel([("digest", 1)], unique=True)],
     audit.AUDIT_COLLECTION: audit.AUDIT_INDEXES,
+    TOMBSTONES.name: TOMBSTONE_INDEXES,
 }
 """Those of each collection, besides that of `_id`."""
 

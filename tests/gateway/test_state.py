@@ -15,8 +15,7 @@ from gateway.app import Gateway
 from gateway.errors import StartError
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
-from storage.administration.import_lease import ImportLease
-from storage.bundles.importing.staging import STAGING_PREFIX
+from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES

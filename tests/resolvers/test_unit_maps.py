@@ -17,6 +17,7 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processes import drawings, process_pool
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
+from storage.bundles.changes.change_request import ChangeRequest
 from storage.errors import BundleError
 from tests.fixtures import (
     BASE_URL,
@@ -125,7 +126,9 @@ async def test_a_picture_stops_the_import_unless_it_is_forced(
     async with open_database(own_world) as database:
         with pytest.raises(BundleError, match=r"maps\[0\]\.source.*images cover 100%"):
             await import_catalog(database, [bundle], dry_run=True)
-        summary = await import_catalog(database, [bundle], dry_run=True, force_drawings=True)
+        summary = await import_catalog(
+            database, [bundle], dry_run=True, changes=ChangeRequest(force_drawings=True)
+        )
     assert summary.total.inserted == 2
 
 

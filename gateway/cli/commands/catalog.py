@@ -1,47 +1,61 @@
-"""`floorgate import` and `floorgate export`: load and write catalog bundles."""
+"""`floorgate import`, `remove` and `export`: change the catalog, and write it as a bundle."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
-from rich.console import Console
-from rich.table import Table
 
+from gateway.cli.changes import TIMEOUT_SECONDS, make_changes, with_change_options
 from gateway.cli.operator import run_with_database
-from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
+from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.exporting import export_bundle
-from storage.bundles.importing.import_bundles import ImportSummary
+from storage.bundles.removing.limits import RemovalLimit
 from storage.mongo import driver
-from storage.store import Store
 
-TIMEOUT_SECONDS = 120.0
-
-
-@click.command("import")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--dry-run", is_flag=True, help="Validate everything and write nothing.")
-@click.option(
+NETWORKS_OPTION = click.option(
     "--networks",
     type=click.Choice(NETWORK_POLICIES),
     default=REPROCESS,
     show_default=True,
-    help="What happens to routable maps that the import changes: process them again, or withdraw"
-    " their networks.",
+    help="What happens to routable maps that change: process them again, or withdraw their"
+    " networks.",
 )
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--sync",
+    is_flag=True,
+    help="Remove what PATH... do not have, of the kinds that they mention; shows what, and asks.",
+)
+@click.option(
+    "--asset",
+    "asset_ids",
+    multiple=True,
+    metavar="ID",
+    help="With --sync: mirror only this asset, to which all members must belong. May be repeated.",
+)
+@NETWORKS_OPTION
 @click.option(
     "--force-drawings", is_flag=True, help="Import drawings that are mostly an image, too."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@with_change_options
 @with_options(*STORAGE_OPTIONS)
 def import_(
     paths: tuple[str, ...],
-    dry_run: bool,
+    sync: bool,
+    asset_ids: tuple[str, ...],
     networks: str,
     force_drawings: bool,
+    dry_run: bool,
+    yes: bool,
+    max_removals: RemovalLimit | None,
+    undo_path: Path | None,
+    plan_path: Path | None,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -49,25 +63,69 @@ def import_(
 
     A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
     """
-    with show_progress() as progress:
+    for option, is_given in (("--asset", asset_ids), ("--max-removals", max_removals)):
+        if is_given and not sync:
+            raise click.UsageError(f"{option} needs --sync")
+    request = ChangeRequest(
+        force_drawings=force_drawings,
+        mirrors=sync,
+        asset_ids=frozenset(asset_ids) if asset_ids else None,
+        limit=max_removals or RemovalLimit(),
+        undo_path=undo_path,
+    )
+    make_changes(
+        settings_from_parameters(values),
+        paths,
+        request,
+        networks=networks,
+        removes=sync,
+        dry_run=dry_run,
+        yes=yes,
+        plan_path=plan_path,
+        as_json=as_json,
+    )
 
-        async def work(database: driver.Database) -> ImportSummary:
-            return await import_and_process(
-                Store(database.client, database.name),
-                paths,
-                networks,
-                dry_run=dry_run,
-                progress=progress,
-                force_drawings=force_drawings,
-            )
 
-        summary = run_with_database(
-            settings_from_parameters(values), work, TIMEOUT_SECONDS, writes=not dry_run
-        )
-    if as_json:
-        click.echo(msgspec.json.encode(summary))
-    else:
-        _print_summary(summary, dry_run)
+@click.command()
+@click.argument("kind", metavar="KIND")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@NETWORKS_OPTION
+@with_change_options
+@with_options(*STORAGE_OPTIONS)
+def remove(
+    kind: str,
+    ids: tuple[str, ...],
+    networks: str,
+    dry_run: bool,
+    yes: bool,
+    max_removals: RemovalLimit | None,
+    undo_path: Path | None,
+    plan_path: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Remove records and all that depends on them: all of it, or nothing. Shows what, and asks.
+
+    KIND is a kind of record, such as unit. An ID of a kind that several fields identify has these
+    with slashes between them: floorgate remove unit-reference oak-101/rentwell
+    """
+    request = ChangeRequest(
+        removed_kind=kind,
+        removed_keys=ids,
+        limit=max_removals or RemovalLimit(None),
+        undo_path=undo_path,
+    )
+    make_changes(
+        settings_from_parameters(values),
+        (),
+        request,
+        networks=networks,
+        removes=True,
+        dry_run=dry_run,
+        yes=yes,
+        plan_path=plan_path,
+        as_json=as_json,
+    )
 
 
 @click.command()
@@ -91,14 +149,3 @@ def export(ndjson: bool, **values: Any) -> None:
         " saves everything.",
         err=True,
     )
-
-
-def _print_summary(summary: ImportSummary, dry_run: bool) -> None:
-    table = Table("Kind", "Inserted", "Updated", "Unchanged")
-    for name, counts in (*summary.kinds.items(), ("total", summary.total)):
-        table.add_row(name, str(counts.inserted), str(counts.updated), str(counts.unchanged))
-    Console().print(table)
-    for note in summary.notes:
-        click.echo(f"Note: {note}", err=True)
-    if dry_run:
-        click.echo("Nothing was written: this was a dry run.", err=True)

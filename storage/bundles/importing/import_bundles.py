@@ -1,30 +1,35 @@
 """Importing bundles: all of them or none, even if something fails or the process is killed.
 
 1. Members are read and staged in separate collections (`import_run`, `staging`).
-2. They are validated against each other and the catalog (`validation`).
-3. Their changes are applied: idempotent, owners first, so that readers always see a consistent
+2. What is removed is staged, with all that depends on it (`storage.bundles.removing`).
+3. They are validated against each other and the catalog (`validation`).
+4. Their changes are applied: idempotent, owners first, so that readers always see a consistent
    catalog. Then a network that was built from the same plan is published.
 
 A lease (`lease`, `recovery`) lets one process import at a time and completes what a killed one
 began to apply.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from storage.administration.audit import Origin
+from storage.administration.audit import Action, AuditTarget, Origin
+from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
+from storage.bundles.changes.undo_file import open_undo_file
+from storage.bundles.importing.audit_trail import BUNDLES
 from storage.bundles.importing.import_run import (
-    ImportCounts,
     ImportProgress,
     ImportProgressCallback,
     ImportRun,
-    ImportSummary,
     ParsedSource,
     SourceParser,
     ignore_progress,
 )
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
+from storage.bundles.importing.summary import ImportCounts, ImportSummary
 from storage.bundles.reading.batches import BundleSource, get_bundle_name
+from storage.bundles.removing.named_records import find_kind
+from storage.errors import PlanChangedError, RemovalRefusedError
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.setup.preparation import prepare_database
@@ -54,16 +59,21 @@ async def import_bundles(
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
     publication: Publication | None = None,
+    changes: ChangeRequest = NO_REMOVALS,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
 ) -> ImportSummary:
     """Import the bundles as one and return what changed; a dry run only says what would change.
 
-    A network of one of their maps is published with them.
+    A network of one of their maps is published with them. `changes` says what is removed, and
+    `review` is called with what will change before any of it does.
 
     Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
-    outdated (nothing has changed then), ImportRunningError if another import does not end within
-    `wait_seconds`, UnavailableError.
+    outdated, RemovalRefusedError if too much would be removed, PlanChangedError if the plan is not
+    the expected one (nothing has changed then), ImportRunningError if another import does not end
+    within `wait_seconds`, UnavailableError.
     """
-    with driver.translate_errors():
+    undo_path = None if dry_run else changes.undo_path
+    with driver.translate_errors(), open_undo_file(database, undo_path) as undo:
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
             await lease.begin_staging()
@@ -72,9 +82,17 @@ async def import_bundles(
                 await run.stage(bundles, parse_source)
                 if publication is not None:
                     await run.stage_publication(publication)
-                summary = await run.validate()
+                await run.stage_removals(changes)
+                summary = await run.validate(changes, undo)
+                summary.refusal = await run.find_excess(summary, changes)
+                if not dry_run:
+                    _check(summary, changes)
                 if (summary.total.written or run.changes_networks) and not dry_run:
-                    await run.commit([get_bundle_name(bundle) for bundle in bundles], origin)
+                    if undo is not None:
+                        undo.keep()
+                        summary.undo = str(undo.path) if undo.is_kept else None
+                    review(summary)
+                    await run.commit(*_name_target(bundles, changes, origin))
                     with _note_committed():
                         await run.apply(summary.total.written)
                         await run.clean_up()
@@ -84,6 +102,31 @@ async def import_bundles(
                 if lease.state == "staging":
                     await run.clean_up()
             return summary
+
+
+def _check(summary: ImportSummary, changes: ChangeRequest) -> None:
+    """Raise RemovalRefusedError or PlanChangedError if the import must not be made."""
+    if summary.refusal is not None:
+        raise RemovalRefusedError(
+            f"nothing was written: {summary.refusal}. If that is meant, allow it with"
+            " --max-removals N or N% (in GraphQL: maxRemovals)"
+        )
+    expected = changes.expected_digest
+    if expected is not None and summary.plan is not None and summary.plan.digest != expected:
+        raise PlanChangedError(
+            "nothing was written: the catalog or the source has changed since the plan was shown;"
+            " look at the new plan"
+        )
+
+
+def _name_target(
+    bundles: Sequence[BundleSource], changes: ChangeRequest, origin: Origin | None
+) -> tuple[AuditTarget, Origin | None, Action]:
+    if changes.removed_keys:
+        target = AuditTarget(find_kind(changes.removed_kind).name, [*changes.removed_keys])
+        return target, origin, "records.removed"
+    names = [get_bundle_name(bundle) for bundle in bundles]
+    return AuditTarget(BUNDLES, names), origin, "catalog.imported"
 
 
 @contextmanager

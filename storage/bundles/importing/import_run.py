@@ -4,13 +4,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
-
-import msgspec
+from typing import Any, NamedTuple, TypeAlias
 
 from storage.administration import audit
-from storage.administration.audit import AuditEntry, Origin
+from storage.administration.audit import Action, AuditEntry, AuditTarget, Origin
 from storage.administration.import_lease import ImportLease
+from storage.bundles.changes.change_plan import PlanRecorder
+from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
+from storage.bundles.changes.observer import ChangeObserver
+from storage.bundles.changes.undo_file import UndoFile
 from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
@@ -20,17 +22,22 @@ from storage.bundles.importing.stale_networks import (
     StaleNetworks,
     withdraw_stale_networks,
 )
+from storage.bundles.importing.summary import ImportCounts, ImportSummary
 from storage.bundles.importing.validation import BundleValidator
 from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.violations import Violations
-from storage.catalog import RECORD_TYPES
+from storage.bundles.removing.applying import apply_removals
+from storage.bundles.removing.named_records import find_kind, find_named
+from storage.bundles.removing.removals import Removals
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
-from storage.records.kinds import Document
+from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import StaleNetwork
+from storage.tombstones import TOMBSTONES, end_tombstones
 
 _logger = logging.getLogger("floorgate.networks")
 
@@ -50,34 +57,6 @@ class ImportProgress(NamedTuple):
 
 
 ImportProgressCallback: TypeAlias = Callable[[ImportProgress], None]
-
-
-class ImportCounts(msgspec.Struct):
-    """How many members of one kind were inserted, updated or left unchanged."""
-
-    inserted: int = 0
-    updated: int = 0
-    unchanged: int = 0
-
-    @property
-    def written(self) -> int:
-        """Number of members that are written.
-
-        >>> ImportCounts(inserted=2, updated=1, unchanged=40).written
-        3
-        """
-        return self.inserted + self.updated
-
-
-class ImportSummary(msgspec.Struct):
-    """What an import changed, or would change; kinds without members are left out."""
-
-    kinds: dict[str, ImportCounts] = {}
-    total: ImportCounts = msgspec.field(default_factory=ImportCounts)
-    notes: list[str] = []
-    """Warnings: valid, but probably a mistake."""
-    stale_networks: list[StaleNetwork] = []
-    """The networks that are withdrawn, because what they were built from changes."""
 
 
 class ParsedSource(NamedTuple):
@@ -106,7 +85,11 @@ class ImportRun:
         self._lease = lease
         self._progress = progress
         self._staging = Staging(database, lease.import_id)
-        self._planner = ChangePlanner(database, self._staging, lease.import_time)
+        self._removals = Removals(database, self._staging, lease.import_time)
+        self._planner = ChangePlanner(
+            database, self._staging, lease.import_time, self._removals.find
+        )
+        self._mentioned_kinds: set[str] = set()
         self._member_count = 0
         self._source_notes: list[str] = []
         self._audit_trail = AuditTrail()
@@ -128,11 +111,39 @@ class ImportRun:
                 for member in batch.members:
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source)
+                self._mentioned_kinds.update(member.kind.name for member in batch.members)
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
+        self._mentioned_kinds |= violations.mentioned_kinds
+
+    async def stage_removals(self, request: ChangeRequest) -> None:
+        """Stage what is removed, and what depends on it. Raises BundleError."""
+        if not request.mirrors and not request.removed_keys:
+            return
+        mirrored = [
+            kind
+            for kind in RECORD_TYPES
+            if request.mirrors
+            and kind.name in self._mentioned_kinds
+            and (request.asset_ids is None or kind.scope_field)
+        ]
+
+        async def stage() -> None:
+            await self._removals.discard()
+            if request.removed_keys:
+                kind = find_kind(request.removed_kind)
+                found = await find_named(self._database, kind, request.removed_keys)
+                await self._removals.stage_named(kind, found)
+            for kind in mirrored:
+                self._lease.check_held()
+                await self._removals.stage_absent(kind, request.asset_ids)
+            await self._removals.stage_dependents()
+
+        # Reads that lacked a staged member would remove its record.
+        await driver.run_on_one_primary(self._database, MAPS.name, stage)
 
     async def stage_publication(self, publication: Publication) -> None:
         """Stage a network that is published once the members are written."""
@@ -161,16 +172,27 @@ class ImportRun:
         except SourceError as error:
             self._violations.add(f"{member.origin}.source", str(error))
 
-    async def validate(self) -> ImportSummary:
-        """Validate the staged members and count what they change.
+    async def validate(
+        self, request: ChangeRequest = NO_REMOVALS, undo: UndoFile | None = None
+    ) -> ImportSummary:
+        """Validate the staged members and count what changes.
 
         Raises BundleError with what is wrong with them and with those that could not be read.
         """
         validator = BundleValidator(
-            self._database, self._staging, self._planner.owner_caches, self._violations
+            self._database,
+            self._staging,
+            self._planner.owner_caches,
+            self._violations,
+            self._removals.find,
+            request.asset_ids,
         )
+        recorder = PlanRecorder(request.write_change)
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
+        observers: list[ChangeObserver] = [self._audit_trail, networks]
+        observers += [recorder] if request.needs_plan else []
+        observers += [undo] if undo is not None else []
         done = 0
         for kind in RECORD_TYPES:
             counts = ImportCounts()
@@ -178,12 +200,12 @@ class ImportRun:
                 self._lease.check_held()
                 await validator.validate_batch(kind, batch)
                 for change in batch.changes:
-                    _count_change(counts, change)
-                    _count_change(summary.total, change)
-                self._audit_trail.add_batch(kind, batch)
-                await networks.add_batch(kind, batch)
+                    counts.add(change)
+                for observer in observers:
+                    await observer.add_batch(kind, batch)
                 done += len(batch.changes)
                 self._progress(ImportProgress("checking", done, self._member_count))
+            await self._review_removals(kind, counts, observers)
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         self._violations.raise_if_any()
@@ -191,7 +213,43 @@ class ImportRun:
         if not self._member_count and self._publication is None:
             summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
+        summary.total = ImportCounts.sum(summary.kinds.values())
+        summary.plan = recorder.finish() if request.needs_plan else None
         return summary
+
+    async def _review_removals(
+        self, kind: RecordType[Any], counts: ImportCounts, observers: Sequence[ChangeObserver]
+    ) -> None:
+        """Count what of a kind is removed, and what loses references, and show it to observers."""
+        if self._removals.is_empty:
+            return
+        async for removals in self._removals.iter_removed(kind):
+            self._lease.check_held()
+            live = await self._load(kind, [each["_id"] for each in removals])
+            counts.removed += len(removals)
+            for observer in observers:
+                await observer.add_removed(kind, removals, live)
+        async for fields in self._removals.iter_cleared(kind):
+            live = await self._load(kind, [*fields])
+            counts.updated += len(live)
+            for observer in observers:
+                await observer.add_cleared(kind, fields, live)
+
+    async def _load(self, kind: RecordType[Any], keys: list[str]) -> list[Document]:
+        where = {"_id": {"$in": keys}}
+        found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
+        return [kind.fill_defaults(document) for document in found]
+
+    async def find_excess(self, summary: ImportSummary, request: ChangeRequest) -> str | None:
+        """Return what exceeds the limit of removals; None if nothing does."""
+        removed = {name: counts.removed for name, counts in summary.kinds.items() if counts.removed}
+        existing = {}
+        for name in removed:
+            field = RECORD_TYPES_BY_NAME[name].scope_field
+            is_limited = request.asset_ids is not None and field
+            where = {field: {"$in": sorted(request.asset_ids or ())}} if is_limited else {}
+            existing[name] = await self._database[name].count_documents(where)
+        return request.limit.find_excess(removed, existing)
 
     @property
     def changes_networks(self) -> bool:
@@ -199,18 +257,20 @@ class ImportRun:
         withdraws = any(not network.is_withdrawn for network in self._stale_networks)
         return withdraws or self._publication is not None
 
-    async def commit(self, bundle_names: list[str], origin: Origin | None) -> None:
+    async def commit(
+        self, target: AuditTarget, origin: Origin | None, action: Action = "catalog.imported"
+    ) -> None:
         """Commit the import, with its record in the audit log, and withdraw stale networks.
 
         Raises NetworkOutdatedError if the network that it publishes is.
         """
-        entry = self._audit_trail.build_entry(bundle_names)
+        entry = self._audit_trail.build_entry(action, target)
 
         async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
             if self._publication is not None:
                 map_id, built_from = self._publication.map_id, self._publication.built_from
                 await check_unchanged(self._database, map_id, built_from, session)
-            await self._lease.begin_applying(session)
+            await self._lease.begin_applying(session, removes=not self._removals.is_empty)
             stale = [*self._stale_networks]
             if self._publication is not None and entry.changes:
                 stale.append(StaleNetwork(self._publication.map_id, PLAN_REPLACED, False))
@@ -226,7 +286,8 @@ class ImportRun:
             _logger.info("network withdrawn", extra={"fields": fields})
 
     async def apply(self, total: int | None) -> None:
-        """Write the changes of the staged members, and publish the staged network.
+        """Write the changes of the staged members, then remove what is staged to be removed, and
+        publish the staged network.
 
         Repeating it changes nothing more.
         """
@@ -243,21 +304,32 @@ class ImportRun:
         try:
             # It writes in order, so owners are visible before the members that refer to them.
             for kind in RECORD_TYPES:
+                where = {"kind": kind.name}
+                has_tombstones = await self._database[TOMBSTONES.name].find_one(where) is not None
                 async for batch in self._planner.plan_batches(kind):
-                    await writer.submit(
-                        self._write_changes(self._database[kind.name], batch.changes)
-                    )
+                    await writer.submit(self._write_changes(kind, batch.changes, has_tombstones))
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
         finally:
             await writer.drain()
+        if self._lease.state == "removing":
+
+            def report(count: int) -> None:
+                nonlocal done
+                done += count
+                self._progress(ImportProgress("removing", done, total))
+
+            await apply_removals(self._database, self._removals, self._lease, report)
 
     async def _write_changes(
-        self, collection: driver.Collection, changes: list[MemberChange]
+        self, kind: RecordType[Any], changes: list[MemberChange], has_tombstones: bool
     ) -> None:
+        collection = self._database[kind.name]
         new, updates = _build_writes(changes)
         if new:
             self._lease.check_held()
+            if has_tombstones:
+                await end_tombstones(self._database, kind, [each["_id"] for each in new])
             # Records that an assignment request has created since become updates.
             taken = await driver.insert_absent(collection, new)
             updates += [
@@ -285,15 +357,6 @@ class ImportRun:
 
     async def _renew_lease(self, session: driver.Session) -> None:
         await self._lease.update({}, session)
-
-
-def _count_change(counts: ImportCounts, change: MemberChange) -> None:
-    if change.fields is None:
-        counts.unchanged += 1
-    elif change.is_new:
-        counts.inserted += 1
-    else:
-        counts.updated += 1
 
 
 def _build_writes(changes: list[MemberChange]) -> tuple[list[Document], list[driver.UpdateOne]]:

@@ -1,7 +1,7 @@
 """Owners of members: the fields that validation and copying need, loaded in batches."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import Any, TypeAlias
 
 from storage.bundles.importing.staging import Staging, describe_record
 from storage.bundles.reading.suggestions import suggest
@@ -47,11 +47,28 @@ class OwnerFields:
         return facts | {path: frozenset(values_at(document, path)) for path in self._array_paths}
 
 
-class OwnerCache:
-    """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
+FindRemoved: TypeAlias = Callable[[str, Collection[str]], Awaitable[set[str]]]
+"""Given a kind and keys, returns those of records that the import removes."""
 
-    def __init__(self, database: driver.Database, staging: Staging, kind: RecordType[Any]) -> None:
+
+async def find_none_removed(kind_name: str, keys: Collection[str]) -> set[str]:
+    """Return nothing: the import removes nothing."""
+    return set()
+
+
+class OwnerCache:
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones, and
+    those that the import removes do not exist."""
+
+    def __init__(
+        self,
+        database: driver.Database,
+        staging: Staging,
+        kind: RecordType[Any],
+        find_removed: FindRemoved = find_none_removed,
+    ) -> None:
         self._kind = kind
+        self._find_removed = find_removed
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
         self._facts: Cache[str, Document | None] = Cache()
@@ -73,9 +90,11 @@ class OwnerCache:
         rest = sorted(keys - {document["_id"] for document in found})
         if rest:
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
-            found += await self._live_collection.find({"_id": {"$in": rest}}, projection).to_list(
+            live = await self._live_collection.find({"_id": {"$in": rest}}, projection).to_list(
                 None
             )
+            removed = await self._find_removed(self._kind.name, rest)
+            found += [document for document in live if document["_id"] not in removed]
         return {document["_id"]: self._fields.extract(document) for document in found}
 
     def get(self, key: str) -> Document | None:

@@ -7,7 +7,12 @@ a record already written counts as unchanged, so an interrupted run can be repea
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
-from storage.bundles.importing.owners import OwnerCache, values_at
+from storage.bundles.importing.owners import (
+    FindRemoved,
+    OwnerCache,
+    find_none_removed,
+    values_at,
+)
 from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import RECORD_TYPES
@@ -37,12 +42,18 @@ class PlannedBatch(NamedTuple):
 class ChangePlanner:
     """Compares the staged members of one import with the catalog."""
 
-    def __init__(self, database: driver.Database, staging: Staging, import_time: str) -> None:
+    def __init__(
+        self,
+        database: driver.Database,
+        staging: Staging,
+        import_time: str,
+        find_removed: FindRemoved = find_none_removed,
+    ) -> None:
         self._database = database
         self._staging = staging
         self._import_time = import_time
         self.owner_caches = {
-            kind.name: OwnerCache(database, staging, kind) for kind in RECORD_TYPES
+            kind.name: OwnerCache(database, staging, kind, find_removed) for kind in RECORD_TYPES
         }
 
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:

@@ -13,16 +13,17 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+from storage.administration.import_lease import STAGING_PREFIX, get_staging_prefix
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
 NEIGHBOURS = 100
 """How many ids before and after one are compared with it for a suggestion."""
 
-STAGING_PREFIX = "staging."
 KEY_FIELD = "_key"
+AFTER_KEY_SEPARATOR = chr(ord(KEY_SEPARATOR) + 1)
 ORIGIN_FIELD = "_place"
 SHOWN_UNITS_FIELD = "_shown"
 """Field of a staged map with the ids of the units in its drawing."""
@@ -33,7 +34,7 @@ class Staging:
 
     def __init__(self, database: driver.Database, import_id: str) -> None:
         self._database = database
-        self._prefix = f"{STAGING_PREFIX}{import_id}."
+        self._prefix = get_staging_prefix(import_id)
         self._next_numbers = count()
         self._indexed_kinds: set[str] = set()
 
@@ -95,6 +96,11 @@ class Staging:
         projection = dict.fromkeys({KEY_FIELD, *fields}, 1)
         staged = self.collection_of(kind_name).find({KEY_FIELD: {"$in": keys}}, projection)
         return [{**document, "_id": document[KEY_FIELD]} async for document in staged]
+
+    async def has_key_within(self, kind_name: str, key: str) -> bool:
+        """Return whether a member is staged whose first key fields are those of `key`."""
+        among = {"$gt": key + KEY_SEPARATOR, "$lt": key + AFTER_KEY_SEPARATOR}
+        return await self.collection_of(kind_name).find_one({KEY_FIELD: among}) is not None
 
     async def list_names(self) -> list[str]:
         """Return the staging collections of this import, and any that a killed one left behind."""

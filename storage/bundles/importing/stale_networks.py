@@ -11,7 +11,7 @@ from storage.administration.audit import AuditChange
 from storage.bundles.importing.planning import PlannedBatch
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
-from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD
+from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, REPORT_FIELD
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import (
@@ -44,7 +44,9 @@ class StaleNetworks:
         self._floor_sorts: dict[str, dict[str, int]] = {}
         """By asset, the floors whose `sort` is new."""
         self._moved: set[str] = set()
-        """Maps with locations that are moved."""
+        """Maps with locations that are moved or removed."""
+        self._removed_floors: set[str] = set()
+        self._removed_maps: set[str] = set()
         self._withdrawn: list[StaleNetwork] = []
         """Maps of the import that an earlier one made stale, and that were not processed since."""
 
@@ -70,6 +72,25 @@ class StaleNetworks:
             elif kind is LOCATIONS and position_of(change.fields) != position_of(live):
                 self._moved.add(change.fields["unit_map_id"])
 
+    async def add_removed(
+        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
+    ) -> None:
+        """Note records that the import removes."""
+        keys = [removal["_id"] for removal in removals]
+        if kind is FLOORS:
+            self._removed_floors.update(keys)
+        elif kind is MAPS:
+            self._removed_maps.update(keys)
+        elif kind is LOCATIONS:
+            self._moved.update(location["unit_map_id"] for location in live)
+
+    async def add_cleared(
+        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
+    ) -> None:
+        """Note locations that lose floors."""
+        if kind is LOCATIONS:
+            self._moved.update(location["unit_map_id"] for location in live)
+
     def _note_withdrawn(self, batch: PlannedBatch) -> None:
         for change in batch.changes:
             unit_map = {**batch.live.get(change.key, {}), **(change.fields or {})}
@@ -84,13 +105,23 @@ class StaleNetworks:
         were withdrawn before."""
         routable = await self._load_maps()
         sorts: dict[str, dict[str, int]] = {}
-        stale = [*self._withdrawn]
+        stale = [each for each in self._withdrawn if each.map_id not in self._removed_maps]
         for map_id, unit_map in sorted(routable.items()):
+            if map_id in self._removed_maps:
+                continue
             asset_id = unit_map["asset_id"]
-            if asset_id in self._floor_sorts and asset_id not in sorts:
+            changed = self._floor_sorts.get(asset_id, {})
+            if (changed or self._removed_floors) and asset_id not in sorts:
                 live = await load_floor_sorts(self._database, asset_id)
-                sorts[asset_id] = live | self._floor_sorts[asset_id]
-            reason = describe_change(unit_map, sorts.get(asset_id))
+                kept = {key: live[key] for key in live.keys() - self._removed_floors}
+                sorts[asset_id] = kept | changed
+            levels = (unit_map.get(REPORT_FIELD) or {}).get("levels") or ()
+            has_lost_floor = any(level["level_id"] in self._removed_floors for level in levels)
+            reason = (
+                "a floor of it is removed"
+                if has_lost_floor
+                else describe_change(unit_map, sorts.get(asset_id))
+            )
             if reason is None and map_id in self._moved:
                 reason = "its locations have changed"
             if reason is not None:
@@ -100,7 +131,8 @@ class StaleNetworks:
     async def _load_maps(self) -> dict[str, Document]:
         if self._maps is None:
             where = {NETWORK_FIELD: {"$type": "string"}}
-            found = await self._database[MAPS.name].find(where, _FIELDS).to_list(None)
+            fields = (*_FIELDS, f"{REPORT_FIELD}.levels.level_id")
+            found = await self._database[MAPS.name].find(where, fields).to_list(None)
             self._maps = {unit_map["_id"]: unit_map for unit_map in found}
         return self._maps
 

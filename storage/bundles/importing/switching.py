@@ -5,27 +5,23 @@ So whoever holds the lease next can finish the work of a process that was killed
 """
 
 from storage.administration import api_keys, audit
-from storage.administration.import_lease import ImportLease
+from storage.administration.import_lease import ImportLease, get_staging_prefix
 from storage.bundles.importing.import_run import ImportProgress, ImportProgressCallback
-from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, raw_documents
 from storage.setup.migrations import MIGRATIONS_COLLECTION
+from storage.tombstones import TOMBSTONES
 
 SWITCHED_COLLECTIONS = (
     *(kind.name for kind in RECORD_TYPES),
     api_keys.KEYS_COLLECTION,
     api_keys.USES_COLLECTION,
+    TOMBSTONES.name,
     MIGRATIONS_COLLECTION,
 )
 """In this order; each in an instant, so that readers find either the old or the new one."""
 
 BATCH_BYTES = 1 << 20
-
-
-def get_staging_prefix(lease: ImportLease) -> str:
-    """Return what the names of collections begin with that the holder of the lease stages."""
-    return f"{STAGING_PREFIX}{lease.import_id}."
 
 
 async def switch_collections(
@@ -35,7 +31,7 @@ async def switch_collections(
 
     The audit log keeps its records, and gets those that it lacks.
     """
-    prefix = get_staging_prefix(lease)
+    prefix = get_staging_prefix(lease.import_id)
     await _merge_audit_log(database, prefix + audit.AUDIT_COLLECTION, lease)
     staged = set(await database.list_collection_names())
     for number, name in enumerate(SWITCHED_COLLECTIONS):

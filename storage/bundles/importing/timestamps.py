@@ -4,6 +4,8 @@ Members are compared without timestamps, those of nested items included. An unch
 item keeps the live ones.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS, TimestampedArray
@@ -28,6 +30,24 @@ def has_same_content(kind: RecordType[Any], document: Document, live: Document) 
         == [_content_of(nested, item) for item in live.get(nested.field, ())]
         for nested in TIMESTAMPED_ARRAYS[kind.name]
     )
+
+
+def list_changed_fields(
+    kind: RecordType[Any], document: Document, live: Document | None
+) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which two documents differ except for timestamps, each with the value
+    before and after; all fields of a document that is new (`live` is None)."""
+    contents: dict[str, Callable[[Any], Any]] = {
+        **{field: _same for field in PLAIN_FIELDS[kind.name]},
+        **{nested.field: partial(_items_of, nested) for nested in TIMESTAMPED_ARRAYS[kind.name]},
+    }
+    changed = {}
+    for field, get_content in contents.items():
+        after = get_content(document.get(field))
+        before = None if live is None else get_content(live.get(field))
+        if live is None or before != after:
+            changed[field] = (before, after)
+    return changed
 
 
 def set_timestamps(
@@ -58,6 +78,14 @@ def _set_own_timestamps(document: Document, live: Document | None, now: str) -> 
         updated = given_updated if given_updated > live[UPDATED_AT] else now
         created = given_created or live[CREATED_AT]
     document[CREATED_AT], document[UPDATED_AT] = created, updated
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _items_of(nested: TimestampedArray, items: Sequence[Document] | None) -> list[Document]:
+    return [{name: item[name] for name in nested.content_fields} for item in items or ()]
 
 
 def _content_of(nested: TimestampedArray, item: Document) -> tuple[Any, ...]:

@@ -5,13 +5,16 @@ Owners must exist, staged or live, and match the member (`ForeignKey` in
 an owner, or values they refer to, must not change or disappear.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from storage.bundles.importing.owners import (
+    FindRemoved,
     OwnerCache,
     RepeatedKeys,
     describe_missing_owner,
     find_mismatches,
+    find_none_removed,
     values_at,
 )
 from storage.bundles.importing.planning import PlannedBatch
@@ -26,7 +29,7 @@ from storage.bundles.importing.staging import (
 from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
-from storage.mongo import driver
+from storage.mongo import driver, iteration
 from storage.records.kinds import Document, ForeignKey, RecordType
 from storage.units import UNITS
 
@@ -46,7 +49,12 @@ class BundleValidator:
         staging: Staging,
         owner_caches: dict[str, OwnerCache],
         violations: Violations,
+        find_removed: FindRemoved = find_none_removed,
+        asset_ids: Collection[str] | None = None,
     ) -> None:
+        """With `asset_ids`, all members must belong to these assets, or to none."""
+        self._find_removed = find_removed
+        self._asset_ids = asset_ids
         self._database = database
         self._staging = staging
         self._owner_caches = owner_caches
@@ -57,6 +65,8 @@ class BundleValidator:
         """Validate one batch."""
         for owner in kind.foreign_keys:
             await self._validate_owners(owner, batch)
+        if self._asset_ids is not None and kind.scope_field:
+            self._validate_assets(kind, batch, self._asset_ids)
         if kind.single_valued_flag:
             self._validate_unique_keys(batch)
         for document, origin in zip(batch.documents, batch.origins, strict=True):
@@ -83,8 +93,27 @@ class BundleValidator:
                 for mismatch in find_mismatches(owner, document, facts):
                     self._violations.add(place, f"{name} {mismatch}")
 
+    def _validate_assets(
+        self, kind: RecordType[Any], batch: PlannedBatch, asset_ids: Collection[str]
+    ) -> None:
+        for document, origin in zip(batch.documents, batch.origins, strict=True):
+            asset_id = document[kind.scope_field]
+            if asset_id is not None and asset_id not in asset_ids:  # None: its owner is missing
+                name = describe_record(kind, document["_id"])
+                self._violations.add(
+                    origin,
+                    f"{name} belongs to asset {quote_json(asset_id)}, which is not one of those to"
+                    f" mirror: {', '.join(map(quote_json, sorted(asset_ids)))}",
+                )
+
     async def _add_missing_owner(self, owner: ForeignKey, key: str, place: str) -> None:
         if self._violations.rejected.may_include(owner.kind, key):
+            return
+        if await self._find_removed(owner.kind, [key]):
+            name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
+            self._violations.add(
+                place, f"{name} is removed by this import: the bundle does not have it"
+            )
             return
         near = [] if self._violations.is_full else await self._find_near_keys(owner.kind, key)
         self._violations.add(place, describe_missing_owner(owner, key, near, NOWHERE))
@@ -155,15 +184,29 @@ class BundleValidator:
             return
         field, path = owner.value_in
         dropped = set(values_at(live, path)) - set(values_at(document, path))
-        orphan = dropped and await self._database[owned_kind.name].find_one(
-            {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
-        )
-        if orphan:
+        if not dropped:
+            return
+        where = {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
+        async for batch in iteration.iter_batches(self._database[owned_kind.name], where):
+            kept = await self._find_kept(owned_kind, batch)
+            if kept is None:
+                continue
             self._violations.add(
                 f"{origin}.{path}",
-                f"{quote_json(orphan[field])} cannot be removed while {owned_kind.name} refer"
-                " to it",
+                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it",
             )
+            return
+
+    async def _find_kept(self, kind: RecordType[Any], documents: list[Document]) -> Document | None:
+        """Return a record that the import neither removes nor replaces by one of another value."""
+        removed = await self._find_removed(kind.name, [document["_id"] for document in documents])
+        for document in documents:
+            if document["_id"] not in removed and not (
+                document.get(kind.single_valued_flag)
+                and await self._staging.has_key_within(kind.name, document["_id"])
+            ):
+                return document
+        return None
 
     async def collect_notes(self) -> list[str]:
         """Return warnings: drawings that show unknown units, maps tagged routable that are not."""

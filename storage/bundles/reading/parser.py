@@ -226,6 +226,7 @@ def _read_entry(
         if kind is not None or isinstance(value, list | dict):
             violations.rejected.add_unknown(kind)
         return
+    violations.mentioned_kinds.add(kind.name)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
         json_errors = json_stream.decoder.errors
         yield from _parse_member(f"{name}: {path}", kind, member, json_errors, length, violations)

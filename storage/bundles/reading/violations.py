@@ -44,6 +44,8 @@ class Violations:
         self.total = 0
         self.rejected = RejectedMembers()
         self.suggestions = Suggestions()
+        self.mentioned_kinds: set[str] = set()
+        """Kinds of which the source has members, or an empty array."""
         self.max_kept = max_kept
         self._kept: list[tuple[str, int, Violation]] = []
 

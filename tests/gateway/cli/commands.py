@@ -1,5 +1,6 @@
 """Commands run within this process, which is quick, and what they print."""
 
+import io
 import json
 from typing import Any
 
@@ -12,6 +13,18 @@ def floorgate(*arguments: object, stdin: str | None = None, columns: int = 200) 
     """Runs a command; `columns` is the width of the terminal."""
     runner = CliRunner(env={"COLUMNS": str(columns)})
     return runner.invoke(main, [*map(str, arguments)], input=stdin, prog_name="floorgate")
+
+
+def run_at_terminal(*arguments: object, answer: str) -> Result:
+    """Runs a command whose standard input is a terminal, where this answer is given."""
+
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    runner = CliRunner(env={"COLUMNS": "200"})
+    terminal = Terminal(answer.encode())
+    return runner.invoke(main, [*map(str, arguments)], input=terminal, prog_name="floorgate")
 
 
 def output_of(run: Result) -> Any:

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from pymongo import MongoClient
 
-from gateway.cli.main import main
 from storage.backup.backup_file import read_manifest
 from storage.embedded.locks import EXCLUSIVE, open_lock_file, try_lock
-from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
 from tests.gateway.floorgate_process import COMMAND, environment
 from tests.storage.catalogs import SMALL, write_arrays
 
@@ -94,16 +92,6 @@ def test_at_a_terminal_the_operator_is_asked(
     assert "In the archive" in run.stderr
     assert "Replace everything by the state of" in run.stderr
     assert (names_of_assets(filled) == {"changed"}) == (status == 1)
-
-
-def run_at_terminal(*arguments: object, answer: str) -> Result:
-    class Terminal(io.BytesIO):
-        def isatty(self) -> bool:
-            return True
-
-    runner = CliRunner(env={"COLUMNS": "200"})
-    terminal = Terminal(answer.encode())
-    return runner.invoke(main, [*map(str, arguments)], input=terminal, prog_name="floorgate")
 
 
 def test_keys_that_are_valid_again_are_named(filled: list[str], archive: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from storage.administration.api_keys import create_api_key
+from storage.administration.import_lease import STAGING_PREFIX
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.mongo import files
 from tests.storage.backup.archives import save, saved_contents
 from tests.storage.catalogs import ONE_DRIVER, contents, small, write_arrays

@@ -20,11 +20,10 @@ from storage.administration.api_keys import (
     rotate_api_key,
     update_api_key,
 )
-from storage.administration.import_lease import ImportLease
+from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.backup import backup_file, restoring
 from storage.backup.saving import save_backup
 from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.catalog import RECORD_TYPES
 from storage.errors import BackupError, ImportRunningError, UnavailableError

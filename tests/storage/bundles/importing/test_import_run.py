@@ -8,12 +8,11 @@ from typing import Any, cast
 import pytest
 from pymongo import AsyncMongoClient, MongoClient, monitoring
 
-from storage.administration.import_lease import ImportLease
+from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ParsedSource
 from storage.bundles.importing.owners import values_at
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.bundles.importing.staging import STAGING_PREFIX
 from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
 from storage.locations import Location

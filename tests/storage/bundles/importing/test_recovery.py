@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from storage.administration.import_lease import STAGING_PREFIX
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.bundles.importing.staging import STAGING_PREFIX
 from tests.storage.catalogs import SMALL, contents, small, write_lines
 
 pytestmark = [

@@ -1,0 +1,244 @@
+"""Changes of the catalog that are shown before they are made: imports and removals."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from gateway.cli.operator import run_with_database
+from gateway.cli.progress import show_progress
+from gateway.settings import Settings
+from resolvers.administration.import_and_process import import_and_process
+from storage.bundles.changes.change_plan import RecordChange
+from storage.bundles.changes.change_request import ChangeRequest
+from storage.bundles.importing.import_bundles import ImportSummary
+from storage.bundles.removing.limits import RemovalLimit
+from storage.embedded import embedded_mongo
+from storage.mongo import driver
+from storage.store import Store
+
+TIMEOUT_SECONDS = 120.0
+SHOWN_CHANGES = 20
+"""Of each kind and operation before a question; a dry run shows all that the plan lists."""
+SIGNS = {"added": "+", "changed": "~", "removed": "-"}
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class LimitType(click.ParamType[RemovalLimit]):
+    """A number of records, or a share of each kind."""
+
+    name = "limit"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> RemovalLimit:
+        """Return the limit; fails with a sentence."""
+        try:
+            return value if isinstance(value, RemovalLimit) else RemovalLimit.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+CHANGE_OPTIONS = (
+    click.option("--dry-run", is_flag=True, help="Check everything, show all changes, make none."),
+    click.option("--yes", is_flag=True, help="Remove records without asking."),
+    click.option(
+        "--max-removals",
+        type=LimitType(),
+        metavar="N|N%",
+        help="How many records may be removed, or which share of each kind.",
+    ),
+    click.option(
+        "--undo",
+        "undo_path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Where to save what is changed or removed, as a bundle that brings it back."
+        "  [default, if records are removed: a new file in the working directory]",
+    ),
+    click.option(
+        "--plan",
+        "plan_path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write every change to this file, one JSON object a line.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+)
+
+
+def with_change_options(command: Command) -> Command:
+    """Add the options of commands that show what they change."""
+    for option in reversed(CHANGE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def make_changes(
+    settings: Settings,
+    paths: Sequence[str],
+    request: ChangeRequest,
+    *,
+    networks: str,
+    removes: bool,
+    dry_run: bool,
+    yes: bool,
+    plan_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Import bundles or remove records, and print what has changed.
+
+    What `removes` records is shown first; on a terminal it asks, and then makes only what it has
+    shown.
+    """
+    if removes and not dry_run and request.undo_path is None:
+        request = request._replace(undo_path=_choose_undo_path())
+    echo = partial(click.echo, err=as_json)
+    with ExitStack() as stack:
+        if plan_path is not None:
+            file = stack.enter_context(plan_path.open("wb"))
+
+            def write_change(change: RecordChange) -> None:
+                file.write(msgspec.json.encode(change) + b"\n")
+
+            request = request._replace(write_change=write_change)
+        if removes and not dry_run and not yes:
+            if not settings.mongo_url:  # so that asking and writing share one start
+                stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
+            planned = _run(settings, paths, request._replace(is_planned=True), networks, True)
+            assert planned.plan is not None
+            _print_plan(planned, SHOWN_CHANGES, echo)
+            _ask(planned, request)
+            if not planned.total.written:
+                _print_result(planned, dry_run=False, as_json=as_json)
+                return
+            request = request._replace(expected_digest=planned.plan.digest, write_change=None)
+        elif removes or dry_run:
+            request = request._replace(is_planned=True)
+
+        def review(summary: ImportSummary) -> None:
+            if yes and removes and not as_json:
+                _print_plan(summary, SHOWN_CHANGES, echo)
+                _announce_undo(summary.undo)
+
+        summary = _run(settings, paths, request, networks, dry_run, review)
+    if dry_run and not as_json:
+        _print_plan(summary, None, echo)
+    _print_result(summary, dry_run=dry_run, as_json=as_json)
+
+
+def _run(
+    settings: Settings,
+    paths: Sequence[str],
+    request: ChangeRequest,
+    networks: str,
+    dry_run: bool,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
+) -> ImportSummary:
+    with show_progress() as progress:
+
+        async def work(database: driver.Database) -> ImportSummary:
+            return await import_and_process(
+                Store(database.client, database.name),
+                paths,
+                networks,
+                dry_run=dry_run,
+                progress=progress,
+                changes=request,
+                review=review,
+            )
+
+        return run_with_database(settings, work, TIMEOUT_SECONDS, writes=not dry_run)
+
+
+def _choose_undo_path() -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    return Path(f"floorgate-undo-{now}.ndjson")
+
+
+def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
+    """Ask whether to make the changes. Raises click.Abort, ClickException or UsageError."""
+    if planned.refusal is not None:
+        raise click.ClickException(
+            f"{planned.refusal}; if that is meant, allow it with --max-removals N or N%"
+        )
+    if planned.total.written and not sys.stdin.isatty():
+        raise click.UsageError("nothing was written: --yes makes these changes without asking")
+    if not planned.total.written:
+        return
+    removed, changed = planned.total.removed, planned.total.inserted + planned.total.updated
+    click.echo(
+        f"What is changed or removed is saved first. Undo with: floorgate import"
+        f" {request.undo_path}",
+        err=True,
+    )
+    click.confirm(f"Remove {removed:,} records and write {changed:,}?", abort=True, err=True)
+
+
+def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str], None]) -> None:
+    """Print what changes: by kind, the first changes of each operation."""
+    assert summary.plan is not None
+    listed = sorted(summary.plan.changes, key=lambda change: (change.kind, change.operation))
+    by_group = {
+        group: [*changes]
+        for group, changes in groupby(listed, lambda change: (change.kind, change.operation))
+    }
+    for kind, counts in summary.kinds.items():
+        counted = {"added": counts.inserted, "changed": counts.updated, "removed": counts.removed}
+        if not any(counted.values()):
+            continue
+        parts = [f"{count:,} {operation}" for operation, count in counted.items() if count]
+        echo(f"{kind}: {', '.join(parts)}")
+        for operation, count in counted.items():
+            shown = by_group.get((kind, operation), [])[:limit]
+            for change in shown:
+                echo(f"  {SIGNS[operation]} {_describe(change)}")
+            if count > len(shown):
+                echo(f"  {SIGNS[operation]} ... and {count - len(shown):,} more: see --plan FILE")
+
+
+def _describe(change: RecordChange) -> str:
+    text = _quote(change.id)
+    if change.removed_with is not None:
+        return f"{text} (with {_quote(change.removed_with)})"
+    fields = [f"{field.field} {field.before} -> {field.after}" for field in change.fields]
+    return f"{text}: {_quote('; '.join(fields))}" if fields else text
+
+
+def _quote(text: str) -> str:
+    """Return text that does nothing else to a terminal than appear on it."""
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _announce_undo(path: str | None) -> None:
+    if path is not None:
+        click.echo(f"Undo with: floorgate import {path}", err=True)
+
+
+def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(summary))
+        return
+    titles = ("Kind", "Inserted", "Updated", "Unchanged")
+    removes = bool(summary.total.removed)
+    table = Table(*titles, *(["Removed"] if removes else []))
+    for name, counts in (*summary.kinds.items(), ("total", summary.total)):
+        numbers = [counts.inserted, counts.updated, counts.unchanged]
+        table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
+    Console().print(table)
+    for note in summary.notes:
+        click.echo(f"Note: {note}", err=True)
+    if dry_run:
+        if summary.refusal is not None:
+            click.echo(f"Note: this would be refused: {summary.refusal}", err=True)
+        click.echo("Nothing was written: this was a dry run.", err=True)
+    _announce_undo(summary.undo)

@@ -1,0 +1,70 @@
+"""Finding the records that an operator names, to remove them."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from storage.bundles.reading.violations import Violations, quote_json
+from storage.catalog import RECORD_TYPES
+from storage.errors import BundleError
+from storage.mongo import driver
+from storage.records.key_text import format_key, get_key_values, get_stored_keys, parse_key
+from storage.records.kinds import Document, RecordType
+
+KINDS_BY_TEXT = {
+    text: kind
+    for kind in RECORD_TYPES
+    for name in (kind.singular, kind.name)
+    for text in (name, name.replace("_", "-"))
+}
+MAX_CANDIDATES = 1_000
+_BATCH_KEYS = 1_000
+_SAME_CHARACTERS = 2
+
+
+def find_kind(text: str) -> RecordType[Any]:
+    """Return the kind with this name, such as `unit`, `units` or `unit-references`.
+
+    Raises BundleError.
+    """
+    if kind := KINDS_BY_TEXT.get(text.lower()):
+        return kind
+    names = ", ".join(kind.singular for kind in RECORD_TYPES)
+    raise BundleError([f"there is no kind {quote_json(text)}; kinds are {names}"])
+
+
+async def find_named(
+    database: driver.Database, kind: RecordType[Any], texts: Sequence[str]
+) -> list[Document]:
+    """Return the records with these keys. Raises BundleError with all that do not exist."""
+    violations = Violations()
+    values_by_text = {}
+    for text in texts:
+        try:
+            values_by_text[text] = parse_key(kind, text)
+        except ValueError as error:
+            violations.add("id", str(error))
+    found: dict[str, Document] = {}
+    wanted = [key for values in values_by_text.values() for key in get_stored_keys(kind, values)]
+    for start in range(0, len(wanted), _BATCH_KEYS):
+        where = {"_id": {"$in": wanted[start : start + _BATCH_KEYS]}}
+        documents = await database[kind.name].find(where).to_list(None)
+        found |= {format_key(get_key_values(kind, each)): each for each in documents}
+    for text, values in values_by_text.items():
+        if format_key(values) not in found:
+            near = await _find_near(database, kind, text)
+            hint = f"; did you mean {' or '.join(map(quote_json, near))}?" if near else ""
+            violations.add(kind.name, f"there is no {kind.singular} {quote_json(text)}{hint}")
+    violations.raise_if_any()
+    return [found[format_key(values)] for values in values_by_text.values()]
+
+
+async def _find_near(database: driver.Database, kind: RecordType[Any], text: str) -> list[str]:
+    """Return similar ids, of those that begin alike."""
+    if len(kind.key_fields) > 1:
+        return []
+    start = text[:_SAME_CHARACTERS]
+    where = {"_id": {"$gte": start, "$lt": start + "\U0010ffff"}}
+    found = database[kind.name].find(where, {"_id": 1}, limit=MAX_CANDIDATES)
+    ids = [document["_id"] async for document in found]
+    return get_close_matches(text, ids, n=2, cutoff=0.7)

@@ -1,0 +1,235 @@
+"""The records that an import removes or clears, staged like its members.
+
+Each kind has a collection of the records to remove and one of those that lose a reference to them.
+With them the staged members remain the redo log: whoever finishes the import removes the same.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from typing import Any
+
+from storage.bundles.importing.owners import values_at
+from storage.bundles.importing.staging import KEY_FIELD, Staging
+from storage.bundles.removing.dependents import OWNERS_FIRST, Link, get_links
+from storage.catalog import RECORD_TYPES
+from storage.locations import PROCESSED_FIELD
+from storage.mongo import driver, iteration
+from storage.records.decoding import stored_name
+from storage.records.key_text import format_key, get_key_values
+from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
+from storage.records.timestamps import UPDATED_AT
+
+REMOVED, CLEARED = "removed", "cleared"
+VALUES_FIELD = "values"
+"""Of a staged removal: the identifying fields."""
+OWNER_FIELD = "owner"
+"""Of a staged removal: with what it is removed, such as `floor oak-1`; absent if for itself."""
+CHANGES_FIELD = "set"
+"""Of a staged record that loses a reference: the fields to set."""
+
+
+class Removals:
+    """The staged removals of one import."""
+
+    def __init__(self, database: driver.Database, staging: Staging, import_time: str) -> None:
+        self._database = database
+        self._staging = staging
+        self._import_time = import_time
+        self.is_empty = True
+
+    def collection_of(self, kind_name: str, what: str = REMOVED) -> driver.Collection:
+        """Return the collection of what is removed of a kind, or cleared in it."""
+        return self._staging.collection_of(f"{what}.{kind_name}")
+
+    async def discard(self) -> None:
+        """Forget what is staged."""
+        own = {
+            self.collection_of(kind.name, what).name
+            for kind in RECORD_TYPES
+            for what in (REMOVED, CLEARED)
+        }
+        await self._staging.drop(own.intersection(await self._staging.list_names()))
+        self.is_empty = True
+
+    async def stage_named(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
+        """Stage records to remove."""
+        await self._add(kind, documents)
+
+    async def stage_absent(self, kind: RecordType[Any], asset_ids: Collection[str] | None) -> None:
+        """Stage the records of a kind that are not among the staged members, of these assets.
+
+        What processing has made is not the source's, and stays as long as its owners.
+        """
+        where: Document = {PROCESSED_FIELD: {"$ne": True}}
+        if asset_ids is not None:
+            where[kind.scope_field] = {"$in": sorted(asset_ids)}
+        fields = dict.fromkeys((*_fields_of(kind), kind.single_valued_flag or "_id"), 1)
+        staged = _KeyStream(self._staging.collection_of(kind.name))
+        async for batch in iteration.iter_batches(self._database[kind.name], where, fields):
+            absent = [
+                document
+                for document in batch
+                if not await staged.has(
+                    document["_id"], is_prefix=bool(document.get(kind.single_valued_flag))
+                )
+            ]
+            await self._add(kind, absent)
+
+    async def stage_dependents(self) -> None:
+        """Stage what is removed with the staged removals, then what loses a reference to them."""
+        for owner in OWNERS_FIRST:
+            for link in get_links(owner.name):
+                if link.effect != "clear":
+                    await self._stage_link(owner, link)
+        for owner in OWNERS_FIRST:
+            for link in get_links(owner.name):
+                if link.effect != "remove":
+                    await self._stage_cleared(owner, link)
+
+    async def stage_dependents_of_kind(self, kind: RecordType[Any]) -> None:
+        """Stage the records of a kind that are removed with what is staged, once more."""
+        for owner in OWNERS_FIRST:
+            for link in get_links(owner.name):
+                if link.kind is kind and link.effect == "remove":
+                    await self._stage_link(owner, link)
+
+    async def _stage_link(self, owner: RecordType[Any], link: Link) -> None:
+        async for found in self._iter_dependents(owner, link):
+            if link.effect == "remove_last":
+                left = await self._find_left(owner, link.path, found)
+                found = [document for document in found if not left[document["_id"]]]
+            await self._add(link.kind, found)
+
+    async def _stage_cleared(self, owner: RecordType[Any], link: Link) -> None:
+        async for found in self._iter_dependents(owner, link):
+            gone = await self.find(link.kind.name, [document["_id"] for document in found])
+            left = await self._find_left(owner, link.path, found)
+            cleared = []
+            for document in found:
+                if document["_id"] not in gone:
+                    field = link.path.partition(".")[0]
+                    fields = {field: left[document["_id"]] or _empty(document[field])}
+                    if UPDATED_AT in link.kind.stored_fields:
+                        fields[UPDATED_AT] = self._import_time
+                    cleared.append({"_id": document["_id"], CHANGES_FIELD: fields})
+            if cleared:
+                self.is_empty = False
+                await driver.insert_absent(self.collection_of(link.kind.name, CLEARED), cleared)
+
+    async def _iter_dependents(
+        self, owner: RecordType[Any], link: Link
+    ) -> AsyncIterator[list[Document]]:
+        """Yield the records of a link that are not staged as members, each with its owner.
+
+        Members that are staged name an owner that stays, or are refused.
+        """
+        path = stored_name(link.path)
+        projection = dict.fromkeys((*_fields_of(link.kind), path.partition(".")[0]), 1)
+        async for owners in self.iter_removed(owner):
+            for asset_id, group in _group_by_asset(owners).items():
+                names = {each["_id"]: format_key(each[VALUES_FIELD]) for each in group}
+                where = link.condition([*names])
+                if link.is_same_asset:
+                    where["asset_id"] = asset_id
+                found = iteration.iter_batches(self._database[link.kind.name], where, projection)
+                async for batch in found:
+                    keys = [document["_id"] for document in batch]
+                    staged = await self._staging.find_members(link.kind.name, keys, set())
+                    kept = {document["_id"] for document in staged}
+                    for document in batch:
+                        key = next(key for key in values_at(document, path) if key in names)
+                        document[OWNER_FIELD] = f"{owner.singular} {names[key]}"
+                    yield [document for document in batch if document["_id"] not in kept]
+
+    async def _find_left(
+        self, owner: RecordType[Any], path: str, documents: list[Document]
+    ) -> dict[str, list[Any]]:
+        """Return what is left of a field with owners, by document."""
+        keys = {key for document in documents for key in values_at(document, path)}
+        gone = await self.find(owner.name, keys)
+        field, _, rest = path.partition(".")
+        left = {}
+        for document in documents:
+            value = document.get(field)
+            items = value if isinstance(value, list) else []
+            left[document["_id"]] = [
+                item for item in items if (item[rest] if rest else item) not in gone
+            ]
+        return left
+
+    async def _add(self, kind: RecordType[Any], documents: Iterable[Document]) -> None:
+        staged = []
+        for document in documents:
+            removal = {
+                "_id": document["_id"],
+                "asset_id": document.get(kind.scope_field) or "",
+                VALUES_FIELD: get_key_values(kind, document),
+            }
+            if owner := document.get(OWNER_FIELD):
+                removal[OWNER_FIELD] = owner
+            staged.append(removal)
+        if staged:
+            self.is_empty = False
+            await driver.insert_absent(self.collection_of(kind.name), staged)
+
+    async def find(self, kind_name: str, keys: Collection[str]) -> set[str]:
+        """Return which of these records are removed."""
+        if self.is_empty or not keys:
+            return set()
+        where = {"_id": {"$in": sorted(keys)}}
+        found = self.collection_of(kind_name).find(where, {"_id": 1})
+        return {document["_id"] async for document in found}
+
+    async def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
+        """Yield the staged removals of a kind, by key."""
+        async for batch in iteration.iter_batches(self.collection_of(kind.name)):
+            yield batch
+
+    async def iter_cleared(self, kind: RecordType[Any]) -> AsyncIterator[dict[str, Document]]:
+        """Yield the fields to set in records that lose a reference, by key."""
+        async for batch in iteration.iter_batches(self.collection_of(kind.name, CLEARED)):
+            yield {document["_id"]: document[CHANGES_FIELD] for document in batch}
+
+
+class _KeyStream:
+    """The staged keys of a kind in their order, to be asked for rising keys."""
+
+    def __init__(self, collection: driver.Collection) -> None:
+        self._batches = iteration.iter_batches(
+            collection, None, {KEY_FIELD: 1, "_id": 0}, order_by=KEY_FIELD
+        )
+        self._batch: list[Document] = []
+        self._position = 0
+        self._is_at_end = False
+
+    async def has(self, key: str, *, is_prefix: bool) -> bool:
+        """Return whether the key is staged; as the first fields of one, if `is_prefix`."""
+        # Both are sorted by code point, as MongoDB sorts by UTF-8.
+        while (staged := await self._peek()) is not None and staged < key:
+            self._position += 1
+        if staged is None:
+            return False
+        return staged == key or (is_prefix and staged.startswith(key + KEY_SEPARATOR))
+
+    async def _peek(self) -> str | None:
+        if self._position == len(self._batch) and not self._is_at_end:
+            self._batch = await anext(self._batches, [])
+            self._position = 0
+            self._is_at_end = not self._batch
+        return None if self._is_at_end else self._batch[self._position][KEY_FIELD]
+
+
+def _fields_of(kind: RecordType[Any]) -> set[str]:
+    """Return the stored names of a kind's identifying fields and of its asset."""
+    return {*map(stored_name, kind.key_fields), *([kind.scope_field] if kind.scope_field else ())}
+
+
+def _group_by_asset(documents: list[Document]) -> dict[str, list[Document]]:
+    groups: dict[str, list[Document]] = defaultdict(list)
+    for document in documents:
+        groups[document["asset_id"]].append(document)
+    return groups
+
+
+def _empty(value: Any) -> Any:
+    return [] if isinstance(value, list) else None

@@ -1,0 +1,102 @@
+"""Tombstones: what was removed from the catalog and when, for those who follow its changes.
+
+A tombstone is written with the removal, and ends when the record is inserted again, or after
+TOMBSTONE_DAYS. Their ids begin with the time of the removal, and imports write them in the order of
+their ids: a list of them grows only at its end.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from storage.mongo import driver
+from storage.records.fields import Id, Record
+from storage.records.key_text import get_key_values
+from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
+
+TOMBSTONE_DAYS = 90
+NO_ASSET = ""
+"""`asset_id` of the tombstone of a record that belongs to no asset."""
+
+
+class Tombstone(Record, frozen=True, kw_only=True):
+    """A record that was removed."""
+
+    id: Id
+    kind: str
+    key: str
+    """The `_id` that it had."""
+    values: list[str]
+    """Its identifying fields."""
+    asset_id: str
+    removed_at: datetime
+
+
+TOMBSTONES = RecordType(
+    "tombstones", "tombstone", Tombstone, indexes=(("asset_id", "_id"), ("kind", "key"))
+)
+TOMBSTONE_INDEXES = [
+    *(driver.IndexModel([(field, 1) for field in index]) for index in TOMBSTONES.indexes),
+    driver.IndexModel(
+        [("removed_at", 1)],
+        expireAfterSeconds=int(timedelta(days=TOMBSTONE_DAYS).total_seconds()),
+    ),
+]
+
+
+def first_id_at(time: datetime) -> str:
+    """Return what the ids of tombstones of this millisecond begin with; they sort by time.
+
+    >>> first_id_at(datetime(2026, 1, 31, 12, tzinfo=UTC))
+    '2026-01-31T12:00:00.000Z'
+    """
+    text = time.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"
+
+
+def build_tombstone(
+    kind: RecordType[Any], key: str, values: Sequence[str], asset_id: str, removed_at: datetime
+) -> Document:
+    """Return the document of a tombstone; it is the same if the removal is repeated."""
+    return {
+        "_id": KEY_SEPARATOR.join((first_id_at(removed_at), kind.name, key)),
+        "kind": kind.name,
+        "key": key,
+        "values": [*values],
+        "asset_id": asset_id,
+        "removed_at": removed_at,
+    }
+
+
+async def add_tombstones(
+    database: driver.Database,
+    kind: RecordType[Any],
+    documents: Iterable[Document],
+    session: driver.Session,
+) -> None:
+    """Write the tombstones of these records with a transaction that removes them."""
+    now = datetime.now(UTC)
+    tombstones = [
+        build_tombstone(
+            kind,
+            document["_id"],
+            get_key_values(kind, document),
+            document.get(kind.scope_field, NO_ASSET),
+            now,
+        )
+        for document in documents
+    ]
+    if tombstones:
+        await database[TOMBSTONES.name].insert_many(tombstones, session=session)
+
+
+async def end_tombstones(
+    database: driver.Database,
+    kind: RecordType[Any],
+    keys: Collection[str],
+    session: driver.Session | None = None,
+) -> None:
+    """End the tombstones of records that are inserted again."""
+    if keys:
+        where = {"kind": kind.name, "key": {"$in": sorted(keys)}}
+        await database[TOMBSTONES.name].delete_many(where, session=session)

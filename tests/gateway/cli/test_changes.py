@@ -1,0 +1,156 @@
+"""`floorgate import --sync` and `floorgate remove`: the plan, the question, and the way back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
+from tests.storage.catalogs import SMALL, small, write_arrays
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def filled(storage: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A catalog, and a working directory for what the commands write."""
+    bundle = write_arrays(tmp_path / "small.json", SMALL)
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    return storage
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A source that lacks a unit, has another and renames a third."""
+    units: list[dict[str, Any]] = small()["units"][1:]
+    units[0]["name"] = "102A"
+    units.append({**units[0], "id": "u3", "name": "103"})
+    return write_arrays(tmp_path / "units.json", {"units": units})
+
+
+def exported(storage: list[str]) -> str:
+    return floorgate("export", *storage).stdout
+
+
+PLAN = """\
+units: 1 added, 1 changed, 1 removed
+  + u3
+  ~ u2: name "102" -> "102A"
+  - u1
+unit_references: 1 removed
+  - u1/keyring (with unit u1)
+attribute_assignments: 3 removed
+  - extras/u1/quiet (with unit u1)
+  - extras/u1/view (with unit u1)
+  - plan/u1/s (with unit u1)
+"""
+
+
+def test_a_dry_run_names_every_record_and_field(filled: list[str], source: Path) -> None:
+    before = exported(filled)
+    run = floorgate("import", "--sync", "--dry-run", source, *filled)
+    assert run.exit_code == 0, run.stderr
+    assert run.stdout.startswith(PLAN)
+    assert run.stderr == "Nothing was written: this was a dry run.\n"
+    assert exported(filled) == before
+    plan = output_of(floorgate("import", "--dry-run", "--json", source, *filled))["plan"]
+    assert [(each["operation"], each["id"]) for each in plan["changes"]] == [
+        ("changed", "u2"),
+        ("added", "u3"),
+    ]
+
+
+def test_a_script_must_say_yes(filled: list[str], source: Path) -> None:
+    before = exported(filled)
+    run = floorgate("import", "--sync", source, *filled)
+    assert run.exit_code == 2
+    assert "nothing was written: --yes makes these changes without asking" in run.stderr
+    assert run.stdout == PLAN
+    assert exported(filled) == before
+    run = floorgate("import", "--sync", "--yes", source, *filled)
+    assert run.exit_code == 0, run.stderr
+    assert run.stdout.startswith(PLAN)
+    assert "u1" not in json.dumps(json.loads(exported(filled))["units"])
+
+
+@pytest.mark.parametrize("answer", ["n\n", "y\n", ""])
+def test_at_a_terminal_the_operator_is_asked(
+    filled: list[str], source: Path, tmp_path: Path, answer: str
+) -> None:
+    before = exported(filled)
+    run = run_at_terminal("import", "--sync", source, *filled, answer=answer)
+    assert run.stdout.startswith(PLAN)
+    assert "Undo with: floorgate import floorgate-undo-" in run.stderr
+    assert "Remove 5 records and write 2?" in run.stderr
+    undo = [*tmp_path.glob("floorgate-undo-*")]
+    if answer != "y\n":
+        assert (run.exit_code, undo) == (1, [])
+        assert exported(filled) == before
+        return
+    assert run.exit_code == 0, run.stderr
+    units = json.loads(exported(filled))["units"]
+    assert [unit["id"] for unit in units] == ["u2", "u3", "v1"]
+    assert undo[0].name in run.stderr.splitlines()[-1]
+
+
+def test_nothing_is_asked_if_nothing_changes(filled: list[str], tmp_path: Path) -> None:
+    run = run_at_terminal("import", "--sync", tmp_path / "small.json", *filled, answer="")
+    assert run.exit_code == 0, run.stderr
+    assert run.stderr == ""
+    assert not [*tmp_path.glob("floorgate-undo-*")]
+
+
+def test_what_was_removed_comes_back_from_the_undo_file(filled: list[str], tmp_path: Path) -> None:
+    before = exported(filled)
+    run = floorgate("remove", "asset", "a", "b", "--yes", *filled)
+    assert run.exit_code == 0, run.stderr
+    assert json.loads(exported(filled))["units"] == []
+    command = run.stderr.splitlines()[-1].removeprefix("Undo with: floorgate ").split()
+    assert floorgate(*command, *filled).exit_code == 0
+    assert exported(filled) == before
+
+
+def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> None:
+    undo, plan = tmp_path / "undo.ndjson", tmp_path / "plan.ndjson"
+    command = ("remove", "unit-reference", "u1/keyring", "--yes", "--json")
+    summary = output_of(floorgate(*command, "--undo", undo, "--plan", plan, *filled))
+    assert summary["kinds"] == {
+        "unit_references": {"inserted": 0, "updated": 0, "unchanged": 0, "removed": 1}
+    }
+    assert summary["undo"] == str(undo)
+    assert json.loads(plan.read_text())["id"] == "u1/keyring"
+    assert json.loads(undo.read_text())["value"] == "1_2"
+    assert_explains(floorgate(*command, *filled), 1, 'there is no unit_reference "u1/keyring"')
+
+
+def test_too_many_removals_need_their_limit(filled: list[str], tmp_path: Path) -> None:
+    units = [
+        {"id": f"n{number}", "asset_id": "a", "floor_id": "a1", "name": "n"} for number in range(9)
+    ]
+    many = write_arrays(tmp_path / "many.json", {"units": units})
+    assert floorgate("import", many, *filled).exit_code == 0
+    none = write_arrays(tmp_path / "none.json", {"units": units[:1]})
+    command = ("import", "--sync", "--yes", none)
+    run = floorgate(*command, *filled)
+    assert_explains(run, 1, "11 of 12 units would be removed, more than 20% of a kind")
+    assert "--max-removals N or N%" in run.stderr
+    run = run_at_terminal("import", "--sync", none, *filled, answer="y\n")
+    assert run.exit_code == 1
+    assert "- u1" in run.stdout
+    for limit in ("many", "120%", "-1"):
+        run = floorgate(*command, "--max-removals", limit, *filled)
+        assert_explains(run, 2, "must be a number such as 100, or a share such as 30%")
+    assert floorgate(*command, "--max-removals", "100%", *filled).exit_code == 0
+
+
+def test_one_asset_is_mirrored(filled: list[str], source: Path, tmp_path: Path) -> None:
+    command = ("import", "--sync", "--yes", "--asset")
+    run = floorgate(*command, "b", source, *filled)
+    assert_explains(run, 1, '$.units[0]: unit "u2" belongs to asset "a"')
+    none = write_arrays(tmp_path / "none.json", {"units": []})
+    run = floorgate(*command, "b", none, *filled)
+    assert run.exit_code == 0, run.stderr
+    assert [unit["id"] for unit in json.loads(exported(filled))["units"]] == ["u1", "u2"]
+    assert_explains(floorgate("import", "--asset", "b", none, *filled), 2, "--asset needs --sync")

@@ -1,0 +1,254 @@
+"""Removals that end anywhere are complete or have not begun, and leave no loose ends."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from pymongo import MongoClient, monitoring
+
+from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX, ImportLease
+from storage.attribute_assignments import assign_attributes, unassign_attributes
+from storage.attributes import Assignment
+from storage.backgrounds import BACKGROUNDS
+from storage.bundles.changes.change_request import ChangeRequest
+from storage.bundles.importing.import_bundles import import_bundles
+from storage.bundles.importing.owners import values_at
+from storage.bundles.importing.recovery import finish_interrupted_import
+from storage.bundles.removing import applying
+from storage.bundles.removing.limits import RemovalLimit
+from storage.catalog import RECORD_TYPES
+from storage.errors import UnavailableError
+from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS
+from storage.setup.preparation import prepare_database
+from storage.tombstones import TOMBSTONES
+from tests.storage.bundles.importing.test_import_run import (
+    Killed,
+    kill_before_write,
+    open_with_listener,
+)
+from tests.storage.catalogs import SMALL, contents, small
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.parametrize("client", ["pymongo"], indirect=True),
+]
+
+NO_LIMIT = RemovalLimit(None)
+AFTER = {
+    **small(),
+    "floors": [*SMALL["floors"], {"id": "a2", "asset_id": "a", "name": "Second"}],
+    "units": [
+        {**SMALL["units"][1], "floor_id": "a2"},
+        {**SMALL["units"][0], "id": "u9", "map_ids": None},
+    ],
+    "maps": SMALL["maps"][1:],
+    "backgrounds": SMALL["backgrounds"][1:],
+    "level_tags": [],
+    "unit_references": [],
+    "attribute_assignments": [],
+    "locations": [],
+}
+"""Some members of it are new, some moved; a map, units and what hangs on them are gone."""
+
+
+async def fill(database: Any) -> None:
+    await import_bundles(database, [json.dumps(SMALL).encode()])
+
+
+async def mirror(database: driver.Database) -> None:
+    request = ChangeRequest(mirrors=True, limit=NO_LIMIT)
+    await import_bundles(database, [json.dumps(AFTER).encode()], changes=request)
+
+
+def remove(kind: str, *keys: str) -> ChangeRequest:
+    return ChangeRequest(removed_kind=kind, removed_keys=keys, limit=NO_LIMIT)
+
+
+async def ids_of(database: Any) -> dict[str, list[str]]:
+    """The records of the catalog, and what is removed of it."""
+    stored = await contents(database)
+    names = (*(kind.name for kind in RECORD_TYPES), TOMBSTONES.name)
+    fields = {TOMBSTONES.name: "key"}
+    return {
+        name: sorted(each[fields.get(name, "_id")] for each in stored.get(name, []))
+        for name in names
+    }
+
+
+def find_loose_ends(database: Any) -> list[str]:
+    """Records whose owners are missing, but for backgrounds, which only their maps lead to."""
+    return [
+        f"{kind.name} {document['_id']}: {owner.field} {key}"
+        for kind in RECORD_TYPES
+        for document in database[kind.name].find()
+        for owner in kind.foreign_keys
+        if kind is not BACKGROUNDS
+        for key in values_at(document, owner.field)
+        if database[owner.kind].find_one({"_id": key}) is None
+    ]
+
+
+async def test_a_removal_killed_before_any_write_is_complete_or_has_not_begun(
+    database: Any, mongo_url: str
+) -> None:
+    other = database.client[f"{database.name}-other"]
+    try:
+        await fill(other)
+        before = await ids_of(other)
+        await mirror(other)
+        after = await ids_of(other)
+    finally:
+        await database.client.drop_database(other.name)
+    seen: list[bool] = []
+    number = 0
+    while True:
+        if not seen or await ids_of(database) != before:
+            for name in before:
+                await database[name].delete_many({})
+            await fill(database)
+        async with open_with_listener(mongo_url, kill_before_write(number)) as killed:
+            try:
+                await mirror(killed[database.name])
+                break
+            except Killed:
+                pass
+        await expire_lease(database)
+        while not await finish_interrupted_import(database):
+            await asyncio.sleep(0.05)
+        found = await ids_of(database)
+        assert found in (before, after), number
+        seen.append(found == after)
+        names = await database.list_collection_names()
+        assert not [name for name in names if name.startswith(STAGING_PREFIX)]
+        with MongoClient[dict[str, Any]](mongo_url) as blocking:
+            assert find_loose_ends(blocking[database.name]) == []
+        number += 1
+    assert seen == sorted(seen)  # first it never happens, then always
+    assert {*seen} == {False, True}
+    assert await ids_of(database) == after
+
+
+async def expire_lease(database: Any) -> None:
+    """As if the seconds had passed after which the lease of a dead process ends."""
+    where = {"_id": "current"}
+    await database[LEASE_COLLECTION].update_one(
+        where, {"$set": {"expires": ImportLease.EXPIRED_AT}}
+    )
+
+
+async def test_readers_never_see_a_loose_end(database: Any, mongo_url: str) -> None:
+    await fill(database)
+    found: list[str] = []
+    with MongoClient[dict[str, Any]](mongo_url) as blocking:
+
+        def look(event: monitoring.CommandStartedEvent) -> None:
+            if event.command_name in ("update", "delete", "insert"):
+                found.extend(find_loose_ends(blocking[database.name]))
+
+        async with open_with_listener(mongo_url, look) as watched:
+            await mirror(watched[database.name])
+    assert found == []
+
+
+async def test_tombstones_say_what_was_removed_until_it_is_inserted_again(database: Any) -> None:
+    await fill(database)
+    await import_bundles(database, [], changes=remove("units", "u1"))
+    tombstones = await database[TOMBSTONES.name].find(sort=[("_id", 1)]).to_list(None)
+    assert [(each["kind"], each["values"], each["asset_id"]) for each in tombstones] == [
+        ("attribute_assignments", ["extras", "u1", "quiet"], "a"),
+        ("attribute_assignments", ["extras", "u1", "view"], "a"),
+        ("attribute_assignments", ["plan", "u1", "s"], "a"),
+        ("unit_references", ["u1", "keyring"], "a"),
+        ("units", ["u1"], "a"),
+    ]
+    assert len({each["removed_at"] for each in tombstones}) == 1
+    await import_bundles(database, [json.dumps(SMALL).encode()])
+    assert await database[TOMBSTONES.name].find().to_list(None) == []
+
+
+async def test_tombstones_follow_assignments_through_the_api(database: Any) -> None:
+    await fill(database)
+    quiet = [Assignment(group_id="extras", attribute_id="quiet", asset_id="a", unit_id="u1")]
+    await unassign_attributes(database, ALL_ASSETS, "extras", quiet)
+    await unassign_attributes(database, ALL_ASSETS, "extras", quiet)  # nothing is left to remove
+    [tombstone] = await database[TOMBSTONES.name].find().to_list(None)
+    assert tombstone["values"] == ["extras", "u1", "quiet"]
+    await assign_attributes(database, ALL_ASSETS, "extras", quiet)
+    assert await database[TOMBSTONES.name].find().to_list(None) == []
+
+
+VIEW = [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")]
+
+
+async def test_what_is_being_removed_is_assigned_nothing(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(database)
+    refused = []
+
+    async def try_to_assign(database: driver.Database) -> None:
+        for unit_id in ("u2", "v1"):
+            asset_id = "a" if unit_id == "u2" else "b"
+            each = [
+                Assignment(
+                    group_id="extras", attribute_id="view", asset_id=asset_id, unit_id=unit_id
+                )
+            ]
+            try:
+                await assign_attributes(database, ALL_ASSETS, "extras", each)
+            except UnavailableError as error:
+                refused.append(str(error))
+
+    monkeypatch.setattr(applying, "end_earlier_writes", try_to_assign)
+    await import_bundles(database, [], changes=remove("units", "u2"))
+    assert refused == ["some of these units are being removed"]
+    assert await database["attribute_assignments"].find_one({"unit_id": "v1"}) is not None
+    assert await database["attribute_assignments"].find_one({"unit_id": "u2"}) is None
+
+
+async def test_an_assignment_that_began_before_leaves_no_orphan(database: Any) -> None:
+    """A transaction has read the unit, and commits while the import removes it: either the import
+    removes the assignment too, or the transaction runs again and finds no unit."""
+    await fill(database)
+    await prepare_database(database)
+    has_read, may_write = asyncio.Event(), asyncio.Event()
+
+    async def wait(session: driver.Session) -> None:
+        has_read.set()
+        await may_write.wait()
+
+    async def assign() -> str:
+        try:
+            await assign_attributes(database, ALL_ASSETS, "extras", VIEW, precondition=wait)
+        except Exception as error:
+            return str(error)
+        return "assigned"
+
+    for is_early in (True, False):
+        has_read.clear()
+        may_write.clear()
+        await fill(database)
+        assigning = asyncio.create_task(assign())
+        await has_read.wait()
+        if is_early:
+            may_write.set()
+            await asyncio.sleep(0)
+        removing = asyncio.create_task(import_bundles(database, [], changes=remove("units", "u2")))
+        if not is_early:
+            while not (lease := await database[LEASE_COLLECTION].find_one()) or (
+                lease["state"] != "removing"
+            ):
+                assert not removing.done() or removing.result()
+                if await database["units"].find_one({"_id": "u2"}) is None:
+                    break
+                await asyncio.sleep(0.001)
+            may_write.set()
+        await removing
+        await assigning
+        assert await database["units"].find_one({"_id": "u2"}) is None
+        assert await database["attribute_assignments"].find_one({"unit_id": "u2"}) is None
+        if not is_early:
+            assert assigning.result() != "assigned"
