@@ -1,6 +1,6 @@
 """The members of a check in memory: their keys, where they are, and what others need to know.
 
-A million units take some 300 MB.
+A check of a million units takes 320 to 430 MB, the most if their floors are in no file.
 """
 
 from bisect import bisect
