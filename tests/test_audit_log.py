@@ -82,6 +82,13 @@ MUTATIONS = {
         "bundles",
         ["bundle"],
     ),
+    "removeRecords": Write(
+        "records.removed",
+        {"kind": "units", "ids": [UNIT]},
+        {"kind": "units", "ids": ["nope"]},
+        "units",
+        [UNIT],
+    ),
     "createApiKey": Write(
         "key.created", {"name": "till", "assetIds": [SEEN]}, {"name": ""}, "api_keys", None
     ),
@@ -112,6 +119,7 @@ CLOSING_ENDPOINT = "X6"
 """It records what the mutation `setClosures` does."""
 COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
+    "floorgate remove": "records.removed",
     "floorgate restore": "catalog.restored",
     "floorgate keys create": "key.created",
     "floorgate keys revoke": "key.revoked",

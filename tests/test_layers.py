@@ -235,8 +235,11 @@ def test_the_folders_of_storage_import_one_way(folder: str) -> None:
 
 BUNDLE_LAYERS = {
     "reading": {"reading"},
-    "importing": {"importing", "reading"},
-    "exporting": {"importing", "reading"},
+    "importing": {"importing", "reading", "changes", "removing"},
+    "changes": {"importing", "changes", "removing", "members", "reading"},
+    "removing": {"importing", "removing", "reading"},
+    "members": {"importing", "reading", "members"},
+    "exporting": {"importing", "members"},
 }
 
 

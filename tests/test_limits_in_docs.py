@@ -21,6 +21,12 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
+    "storage/bundles/changes/change_plan:MAX_LISTED_CHANGES": [
+        ("bundles.md", "## The plan", "up to {:,} changes of each kind"),
+    ],
+    "storage/bundles/changes/change_plan:MAX_VALUE_CHARACTERS": [
+        ("bundles.md", "## The plan", "JSON of {} characters at most"),
+    ],
     "routing/directions/manoeuvres:MAX_ASIDE_FEET": [
         ("routing.md", "## From route to steps", "A target up to {:.0f} ft beside the walk"),
     ],
@@ -363,6 +369,8 @@ INTERNAL = {
     "storage/bundles/reading/parser:MAX_ARRAYS",
     "storage/bundles/reading/violations:MAX_MESSAGE_CHARACTERS",
     "storage/bundles/reading/json_stream:MAX_SPACE_BEFORE",
+    "resolvers/administration/imports:MAX_KEY_CHARACTERS",  # of three ids, which have limits
+    "storage/bundles/removing/named_records:MAX_CANDIDATES",
     "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",
     "routing/directions/sentences:MAX_SPOKEN_NAMES",
     "routing/directions/turns:MAX_GENTLE_DEGREES",

@@ -39,6 +39,7 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Query.apiKeys": ADMIN,
     "Query.auditLog": ADMIN,
     "Mutation.importCatalog": ADMIN,
+    "Mutation.removeRecords": ADMIN,
     "Mutation.createApiKey": ADMIN,
     "Mutation.updateApiKey": ADMIN,
     "Mutation.rotateApiKey": ADMIN,

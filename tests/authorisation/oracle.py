@@ -76,7 +76,7 @@ def _resolve(source: Record | None, info: GraphQLResolveInfo[View], **given: Any
     if coordinate == "Reachable.areas":
         view.open_paths.append(info.path.as_list())
         return []
-    if coordinate == "Map.closable":
+    if coordinate in ("Map.closable", "Query.removals"):
         assert info.path is not None
         view.open_paths.append(info.path.as_list())
         return view.page("maps", [], given)

@@ -11,8 +11,6 @@ from storage.administration.audit import (
     Operation,
 )
 from storage.bundles.importing.planning import PlannedBatch
-from storage.bundles.removing.removals import VALUES_FIELD
-from storage.records.key_text import format_key
 from storage.records.kinds import Document, RecordType
 
 BUNDLES = "bundles"
@@ -40,7 +38,7 @@ class AuditTrail:
     ) -> None:
         """Add staged removals."""
         for removal in removals:
-            self._add(kind, "removed", format_key(removal[VALUES_FIELD]), removal["asset_id"])
+            self._add(kind, "removed", removal["_id"], removal["asset_id"])
 
     async def add_cleared(
         self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]

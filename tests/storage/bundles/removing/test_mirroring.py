@@ -435,15 +435,15 @@ def catalogs(draw: st.DrawFn) -> Bundle:
         {"id": f"b{each}", "unit_map_id": each, "name": name()} for each in some_of(maps)
     ]
     pictured = {each["unit_map_id"] for each in backgrounds}
-    units = []
-    for unit in some("u"):
-        asset_id = owner[unit]
+    units: list[dict[str, Any]] = []
+    for key in some("u"):
+        asset_id = owner[key]
         if on := of_asset(floors, asset_id):
             map_ids = draw(st.one_of(st.none(), st.just(some_of(of_asset(maps, asset_id)))))
             floor_id = draw(st.sampled_from(on))
             units.append(
                 {
-                    "id": unit,
+                    "id": key,
                     "asset_id": asset_id,
                     "floor_id": floor_id,
                     "name": name(),
@@ -466,14 +466,14 @@ def catalogs(draw: st.DrawFn) -> Bundle:
                 "tags": tags if draw(st.booleans()) else [],
             }
         )
-    groups = []
-    for group in some("g", 2):
+    groups: list[dict[str, Any]] = []
+    for group_id in some("g", 2):
         attributes = draw(st.lists(st.sampled_from("pq"), unique=True))
         groups.append(
             {
-                "group_id": group,
+                "group_id": group_id,
                 "group_name": name(),
-                "one_attribute_per_unit": group == "g0",
+                "one_attribute_per_unit": group_id == "g0",
                 "attributes": [
                     {"attribute_id": each, "attribute_name": each, "attribute_key": each}
                     for each in attributes
@@ -562,7 +562,7 @@ async def records_of(database: Any) -> Any:
     return without_times({name: stored.get(name, []) for name in SMALL})
 
 
-async def expected_of(database: Any, bundle: Bundle) -> dict[str, Any]:
+async def expected_of(database: Any, bundle: Bundle) -> Any:
     """What importing a bundle into an empty database gives."""
     other = database.client[f"{database.name}-other"]
     try:
