@@ -319,6 +319,7 @@ def _referenced_id(value: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _matrix(transform: str) -> AffineTransform | None:
+    matrix = None
     with ignore_faults():
-        return parse_transform(transform)
-    return None
+        matrix = parse_transform(transform)
+    return matrix
