@@ -45,7 +45,8 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     """A shape with the styles and transforms of its groups resolved into it.
 
     `attributes` are those of the output, `source` those written on the element (with `data-tags`).
-    `is_visible` is False where `display`, `visibility` or a condition hides the shape.
+    `is_visible` is False where `display`, `visibility`, a condition or a viewport hides the shape.
+    `is_part` is True for one more part of the shape before, which is drawn in several.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     container: ShapeContainer
     identity: Identity | None
     is_visible: bool
+    is_part: bool = False
 
 
 class RejectedShape(NamedTuple):
