@@ -10,7 +10,7 @@ class DocumentLimits:
     """Limits of one parse; together they bound its time and memory.
 
     `elements` limits the elements of the document and, separately, those that its `use` elements
-    expand to. `definitions` limits the elements recorded because a `use` refers to them,
+    expand to. `definitions` limits the elements recorded for `use` and patterns,
     `selector_parts` the compounds of all selectors (equal beginnings count once), and
     `selector_matches` the steps of matching elements with style rules. `magnitude` is the largest
     absolute value of a number.

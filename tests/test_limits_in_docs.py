@@ -81,6 +81,12 @@ DOCUMENTED = {
     "parsing/osm/levels:MAX_STOREYS": [
         ("floor-plans.md", "## When a file is wrong", "more than {:,} storeys"),
     ],
+    "parsing/svg/geometry/clipping:MAX_TRACED": [
+        ("unit-maps.md", "## What is not drawn", "once {:,} characters and corners"),
+    ],
+    "parsing/svg/style/values:MAX_SUBSTITUTED_CHARS": [
+        ("unit-maps.md", "## Limits", "that all `var()` stand for | {:,}"),
+    ],
     "parsing/svg/geometry/lengths:MAX_MAGNITUDE": [
         ("unit-maps.md", "## Limits", "numbers of paths and transforms | {:,}"),
     ],
@@ -385,6 +391,18 @@ INTERNAL = {
     "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
     "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
+    "parsing/svg/geometry/clipping:MAX_CHORDS",
+    "parsing/svg/geometry/dashes:MAX_DASHES",
+    "parsing/svg/paint/colors:MAX_COLOR_CHARS",
+    "parsing/svg/paint/gradients:MAX_REFERENCES",
+    "parsing/svg/paint/patterns:MAX_CHORDS",
+    "parsing/svg/paint/patterns:MAX_TILE_CHARS",
+    "parsing/svg/paint/servers:MAX_NESTED_PATTERNS",
+    "parsing/svg/style/computing:MAX_LINE_CHARS",
+    "parsing/svg/style/fonts:MAX_SIZE",
+    "parsing/svg/style/styles:MAX_NESTED_MEDIA",
+    "parsing/svg/style/values:MAX_NESTED_VARIABLES",
+    "parsing/svg/style/values:MAX_VALUE_CHARS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/drawing:MAX_FAULTS",
     "parsing/drawing:MAX_MESSAGE_CHARS",

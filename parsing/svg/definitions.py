@@ -1,4 +1,4 @@
-"""Collect what later elements refer back to: style rules and the targets of `use` elements."""
+"""Collect what elements refer to: style rules, targets of `use`, gradients and patterns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,21 +6,42 @@ from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
-from parsing.svg.names import SVG_NAMESPACE, USE_TAGS, referenced_id
+from parsing.svg.names import (
+    PAINT_SERVER_TAGS,
+    STOP_TAGS,
+    SVG_NAMESPACE,
+    USE_TAGS,
+    referenced_id,
+)
+from parsing.svg.style.media import media_matches
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import ParserTarget, Token, feed_document
 
 # Few plans need these passes. Entities cannot hold markup, so a search of the raw bytes is exact.
-HAS_STYLE_OR_USE: Final = re.compile(rb"<(?:[^\s<>/!?]+:)?(?:style|use)[\s/>]")
+HAS_DEFINITIONS: Final = re.compile(
+    rb"<(?:[^\s<>/!?]+:)?(?:style|use|linearGradient|radialGradient|pattern)[\s/>]"
+)
 STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
 
 
+class PaintServer(NamedTuple):
+    """A gradient with the attributes of its stops, or a pattern."""
+
+    kind: str
+    attributes: Mapping[str, str]
+    stops: list[Mapping[str, str]]
+
+
 class Definitions(NamedTuple):
-    """Style rules as text, and the recorded tags of elements that `use` elements refer to."""
+    """Style rules as text, gradients and patterns by id, and the recorded tags of elements.
+
+    Recorded are patterns and the elements that `use` elements refer to.
+    """
 
     style_sheet: str = ""
     tokens: Sequence[Token] = ()
     spans: Mapping[str, tuple[int, int]] = {}
+    paint_servers: Mapping[str, PaintServer] = {}
 
     def instance_tokens(self, name: str) -> Sequence[Token]:
         """Return the tags of the element with this id and its own; empty for an unknown id."""
@@ -30,34 +51,48 @@ class Definitions(NamedTuple):
 
 def read_definitions(document: XmlDocument, limits: DocumentLimits) -> Definitions:
     """Collect definitions in one pass for rules and references and one for their targets."""
-    if HAS_STYLE_OR_USE.search(document.text) is None:
+    if HAS_DEFINITIONS.search(document.text) is None:
         return Definitions()
     scanner = DefinitionScanner(limits)
     feed_document(document, scanner)
     styles = "\n".join(scanner.styles)
     if not scanner.references:
-        return Definitions(styles)
+        return Definitions(styles, paint_servers=scanner.paint_servers)
     recorder = ElementRecorder(limits, scanner.references)
     feed_document(document, recorder)
-    return Definitions(styles, recorder.tokens, recorder.spans)
+    return Definitions(styles, recorder.tokens, recorder.spans, scanner.paint_servers)
 
 
 class DefinitionScanner(ParserTarget):
-    """Collects the text of `style` elements and the ids that `use` elements refer to."""
+    """Collects the text of `style` elements, gradients, and the ids to record."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         super().__init__(limits)
         self.references: set[str] = set()
         self.styles: list[str] = []
+        self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
+        self._stops: list[Mapping[str, str]] = []  # of the last gradient
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if tag in USE_TAGS:
             self.references.add(referenced_id(attributes))
-        self._is_style = tag in STYLE_TAGS and attributes.get("type", "text/css") in (
-            "",
-            "text/css",
+        elif kind := PAINT_SERVER_TAGS.get(tag):
+            self._add_paint_server(kind, attributes)
+        elif tag in STOP_TAGS:
+            self._stops.append(attributes)
+        self._is_style = (
+            tag in STYLE_TAGS
+            and attributes.get("type", "text/css") in ("", "text/css")
+            and media_matches(attributes.get("media", ""))
         )
+
+    def _add_paint_server(self, kind: str, attributes: dict[str, str]) -> None:
+        self._stops = []
+        name = attributes.get("id", "")
+        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops))
+        if kind == "pattern":
+            self.references.add(name)
 
     def data(self, text: str) -> None:
         if self._is_style:
@@ -88,7 +123,7 @@ class ElementRecorder(ParserTarget):
             self._recorded_elements += 1
             if self._recorded_elements > self.limits.definitions:
                 raise DocumentRejectedError(
-                    f"use refers to more than {self.limits.definitions:,} elements"
+                    f"use and patterns refer to more than {self.limits.definitions:,} elements"
                 )
             self.tokens.append((tag, attributes))
 

@@ -56,8 +56,9 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     """A shape with the styles and transforms of its groups resolved into it.
 
     `attributes` are those of the output, `source` those written on the element (with `data-tags`).
-    `is_visible` is False where `display`, `visibility` or a condition hides the shape. `ordinal` is
-    the number of its start tag.
+    `is_visible` is False where `display`, `visibility`, a condition or a viewport hides the shape.
+    `ordinal` is the number of its start tag. `is_part` is True for one more part of the shape
+    before, which is drawn in several.
     """
 
     kind: str
@@ -67,6 +68,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     identity: Identity | None
     is_visible: bool
     ordinal: int = 0
+    is_part: bool = False
 
 
 class RejectedShape(NamedTuple):

@@ -132,6 +132,8 @@ class _PlanHandler:
             self.fault_ordinals[index] = shape.ordinal
 
     def add_shape(self, shape: Shape) -> None:
+        if shape.is_part:
+            return
         self._open_shape = shape
         self._read_shape(shape)
         self._open_shape = None

@@ -1,18 +1,22 @@
 """Inherit styles and transforms from groups to shapes."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from parsing.svg.elements import ShapeContainer
-from parsing.svg.geometry.lengths import Viewport, format_number, parse_length, parse_opacity
-from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
+from parsing.svg.geometry.clipping import ClipBox
+from parsing.svg.geometry.lengths import Viewport, format_number, parse_opacity
+from parsing.svg.names import PAINT_PROPERTIES
 from parsing.svg.style.cascade import ElementStyle
+from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.matching import OUTSIDE, MatchState
 from parsing.svg.style.transforms import concatenate_transforms
 from parsing.svg.viewports import ViewportFrame
 
 EMPTY: Final[dict[str, str]] = {}
 HIDDEN_VISIBILITIES: Final = frozenset({"hidden", "collapse"})
-RELATIVE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"stroke-width"}
+VISIBLE_OVERFLOWS: Final = frozenset({"visible", "auto"})
+EFFECTS: Final = frozenset({"paint-order", "stroke-dashoffset"})
 
 
 class InheritedStyle(NamedTuple):
@@ -35,6 +39,13 @@ class InheritedStyle(NamedTuple):
     switch_choice: list[bool] | None = None  # in a switch: not empty once a child is chosen
     is_plain: bool = True  # nothing to add to a shape's own attributes
     is_visible: bool = True
+    own_values: dict[str, str] = EMPTY  # what the innermost group itself sets, for `inherit`
+    variables: Mapping[str, str] = EMPTY
+    font: FontSizes = FontSizes()
+    effects: Mapping[str, str] = EMPTY
+    context_paint: Mapping[str, str] = EMPTY  # what a `use` paints with
+    overflow: str = ""  # of the innermost group
+    clips: tuple[ClipBox, ...] = ()
 
     def is_shape_visible(self, controls: dict[str, str]) -> bool:
         """Return whether a shape that sets these rendering properties is visible."""
@@ -54,7 +65,11 @@ class InheritedStyle(NamedTuple):
         opacity = self.opacity * parse_opacity(output.get("opacity", "1"))
         is_displayed = self.is_displayed and controls.get("display") != "none"
         visibility = controls.get("visibility", self.visibility)
+        effects = {name: value for name, value in controls.items() if name in EFFECTS}
         return self._replace(
+            own_values={**output, **controls},
+            effects={**self.effects, **effects} if effects else self.effects,
+            overflow=controls.get("overflow", ""),
             paint=self.paint | paint,
             color=color,
             opacity=opacity,
@@ -76,7 +91,11 @@ class InheritedStyle(NamedTuple):
     def enter_viewport(self, frame: ViewportFrame) -> "InheritedStyle":
         """Return the style inside a nested `svg`."""
         inner = self.with_transform(frame.transform)
-        return inner._replace(viewport=frame.viewport, is_inner=True, is_plain=False)
+        clips = self.clips
+        if frame.box is not None and self.overflow not in VISIBLE_OVERFLOWS:
+            x, y, width, height = frame.box
+            clips += (ClipBox(x, y, x + width, y + height, self.transform),)
+        return inner._replace(viewport=frame.viewport, is_inner=True, is_plain=False, clips=clips)
 
     def resolve_attributes(self, style: dict[str, str], color: str) -> dict[str, str]:
         """Return a shape's attributes: its own in their order, then the inherited ones."""
@@ -93,17 +112,7 @@ class InheritedStyle(NamedTuple):
             attributes["transform"] = concatenate_transforms(
                 self.transform, own.get("transform", "")
             )
-        if self.is_inner:
-            return {
-                name: self._resolve_percentage(name, value) for name, value in attributes.items()
-            }
         return attributes
-
-    def _resolve_percentage(self, name: str, value: str) -> str:
-        if "%" not in value or name not in RELATIVE_ATTRIBUTES:
-            return value
-        length = parse_length(value, self.viewport.hundred_percent(name))
-        return value if length is None else format_number(length)
 
 
 def drop_inherit(style: dict[str, str]) -> dict[str, str]:

@@ -20,6 +20,10 @@ CONTAINER_TAGS: Final = _with_namespace({name: name for name in ("g", "a", "svg"
 USE_TAGS: Final = _with_namespace({"use": "use"})
 LEFT_OUT_TAGS: Final = _with_namespace({name: name for name in ("text", "image", "foreignObject")})
 SYMBOL_TAGS: Final = _with_namespace({"symbol": "symbol"})
+PAINT_SERVER_TAGS: Final = _with_namespace(
+    {name: name for name in ("linearGradient", "radialGradient", "pattern")}
+)
+STOP_TAGS: Final = _with_namespace({"stop": "stop"})
 
 # Inherited properties (SVG 2, chapter 13): a group's value goes to its shapes.
 PAINT_PROPERTIES: Final = frozenset(
@@ -45,19 +49,46 @@ OUTPUT_ATTRIBUTES: Final = PAINT_PROPERTIES | GEOMETRY_ATTRIBUTES | {"opacity", 
 OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"fill", "transform"}
 
 # Decide whether and how a shape is rendered, but are not part of the output.
-RENDERING_PROPERTIES: Final = frozenset({"display", "visibility", "color"})
+INHERITED_CONTROLS: Final = frozenset(
+    {
+        "visibility",
+        "color",
+        "font",
+        "font-size",
+        "line-height",
+        "paint-order",
+        "stroke-dashoffset",
+    }
+)
+RENDERING_PROPERTIES: Final = INHERITED_CONTROLS | {
+    "display",
+    "overflow",
+    "stop-color",
+    "stop-opacity",
+    "transform-origin",
+    "transform-box",
+    "translate",
+    "rotate",
+    "scale",
+}
+INHERITED_PROPERTIES: Final = PAINT_PROPERTIES | INHERITED_CONTROLS
+# Only style sheets can set these: an attribute of the same name means something else, or nothing.
+CSS_ONLY_PROPERTIES: Final = frozenset(
+    {"font", "line-height", "translate", "rotate", "scale", "transform-box"}
+)
 CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
 STYLE_PROPERTIES: Final = (
-    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "transform"}
+    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "transform", "d"}
 )
-STYLING_ATTRIBUTES: Final = RENDERING_PROPERTIES | CONDITION_ATTRIBUTES | {"class", "style"}
+RENDERING_ATTRIBUTES: Final = RENDERING_PROPERTIES - CSS_ONLY_PROPERTIES
+STYLING_ATTRIBUTES: Final = RENDERING_ATTRIBUTES | CONDITION_ATTRIBUTES | {"class", "style"}
 GROUP_ATTRIBUTES: Final = (
     PAINT_PROPERTIES | STYLING_ATTRIBUTES | {"opacity", "transform", "data-type"}
 )
 
 
 def referenced_id(attributes: Mapping[str, str]) -> str:
-    """Return the id that a `use` refers to within its document, or "" for any other address."""
+    """Return the id that an element refers to within its document, or "" for any other address."""
     for name in HREF_ATTRIBUTES:
         if name in attributes:
             address = attributes[name].strip()

@@ -14,9 +14,11 @@ from parsing.svg.geometry.lengths import (
     format_number,
     parse_length,
 )
+from parsing.svg.style.fonts import FontSizes
 
 # CSS 2.1, section 10.3.2: the size of a replaced element that declares none.
 DEFAULT_SIZE: Final = Viewport(300, 150)
+INITIAL_FONT: Final = FontSizes()
 SPACE: Final = rf"[{WHITESPACE}]*"
 SEPARATOR: Final = rf"(?:{SPACE},{SPACE}|[{WHITESPACE}]+)"
 VIEW_BOX: Final = re.compile(SPACE + SEPARATOR.join([f"({NUMBER_PATTERN})"] * 4) + SPACE)
@@ -38,10 +40,11 @@ class ViewBox(NamedTuple):
 
 
 class ViewportFrame(NamedTuple):
-    """A viewport and the transform from its user units to those outside."""
+    """A viewport, the transform from its user units to those outside, and its box out there."""
 
     viewport: Viewport
     transform: str
+    box: ViewBox | None = None
 
 
 def parse_view_box(text: str | None) -> ViewBox | None:
@@ -67,7 +70,9 @@ def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
     return ViewportFrame(Viewport(box.width, box.height), format_translation(-box.x, -box.y))
 
 
-def nested_frame(attributes: Mapping[str, str], outer: Viewport) -> ViewportFrame:
+def nested_frame(
+    attributes: Mapping[str, str], outer: Viewport, font: FontSizes = INITIAL_FONT
+) -> ViewportFrame:
     """Return the frame of an `svg` inside another, or of a `symbol` in use."""
     return _cached_nested_frame(
         tuple(
@@ -77,29 +82,38 @@ def nested_frame(attributes: Mapping[str, str], outer: Viewport) -> ViewportFram
             ]
         ),
         outer,
+        font,
     )
 
 
 @lru_cache  # plans use one symbol in one size many times, for furniture
-def _cached_nested_frame(values: tuple[str, ...], outer: Viewport) -> ViewportFrame:
+def _cached_nested_frame(
+    values: tuple[str, ...], outer: Viewport, font: FontSizes
+) -> ViewportFrame:
     attributes = {
         name: text for name, text in zip(VIEWPORT_ATTRIBUTES, values, strict=True) if text
     }
-    x = parse_length(attributes.get("x", "0"), outer.width) or 0.0
-    y = parse_length(attributes.get("y", "0"), outer.height) or 0.0
-    size = _parse_size(attributes, outer, outer)
+    x = parse_length(attributes.get("x", "0"), outer.width, font.px_per_unit) or 0.0
+    y = parse_length(attributes.get("y", "0"), outer.height, font.px_per_unit) or 0.0
+    size = _parse_size(attributes, outer, outer, font)
+    outside = ViewBox(x, y, *size)
     box = parse_view_box(attributes.get("viewBox"))
     if box is None:
-        return ViewportFrame(size, format_translation(x, y))
+        return ViewportFrame(size, format_translation(x, y), outside)
     aspect = attributes.get("preserveAspectRatio", "")
     return ViewportFrame(
-        Viewport(box.width, box.height), _view_box_transform(box, x, y, size, aspect)
+        Viewport(box.width, box.height), _view_box_transform(box, x, y, size, aspect), outside
     )
 
 
-def _parse_size(attributes: Mapping[str, str], outer: Viewport, default: Viewport) -> Viewport:
-    width = parse_length(attributes.get("width", ""), outer.width)
-    height = parse_length(attributes.get("height", ""), outer.height)
+def _parse_size(
+    attributes: Mapping[str, str],
+    outer: Viewport,
+    default: Viewport,
+    font: FontSizes = INITIAL_FONT,
+) -> Viewport:
+    width = parse_length(attributes.get("width", ""), outer.width, font.px_per_unit)
+    height = parse_length(attributes.get("height", ""), outer.height, font.px_per_unit)
     return Viewport(
         default.width if width is None or width < 0 else width,
         default.height if height is None or height < 0 else height,

@@ -5,11 +5,11 @@ from typing import Final
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg import identities
 from parsing.svg.conditions import choose_switch_child, conditions_hold
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
 from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
+from parsing.svg.geometry.clipping import Piece
 from parsing.svg.geometry.lengths import (
     LengthCache,
     Number,
@@ -17,9 +17,10 @@ from parsing.svg.geometry.lengths import (
     parse_user_units,
 )
 from parsing.svg.georeferences import parse_georeference
-from parsing.svg.identities import IDENTITY_ATTRIBUTES
-from parsing.svg.inheritance import InheritedStyle
+from parsing.svg.identities import IDENTITY_ATTRIBUTES, ILLUSTRATOR_MARKER
+from parsing.svg.inheritance import EFFECTS, InheritedStyle
 from parsing.svg.names import (
+    CONDITION_ATTRIBUTES,
     CONTAINER_TAGS,
     GROUP_ATTRIBUTES,
     LAYER_KINDS,
@@ -35,15 +36,23 @@ from parsing.svg.names import (
 )
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
+from parsing.svg.paint.colors import Color
+from parsing.svg.paint.patterns import TilePainter, read_tile
+from parsing.svg.paint.servers import PaintServers
 from parsing.svg.report.drawing_report import DrawingReport
 from parsing.svg.report.warnings import ParseWarning, ignore_faults
 from parsing.svg.style.cascade import Cascade, ElementStyle
+from parsing.svg.style.computing import StyleComputer
+from parsing.svg.style.fonts import FontSizes
+from parsing.svg.style.selectors import ROOT_CLASS
 from parsing.svg.style.styles import NO_DECLARATIONS
+from parsing.svg.style.values import has_wide_keyword
 from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
+HIDING_ATTRIBUTES: Final = CONDITION_ATTRIBUTES | {"display"}
 PLAIN_LAYER: Final = Group("Layer")
 
 
@@ -63,11 +72,9 @@ def walk_drawing(
     try:
         document = decode_document(svg, limits)
         definitions = read_definitions(document, limits)
-        cascade = Cascade(definitions.style_sheet, limits)
-        illustrator = identities.ILLUSTRATOR_MARKER.search(document.text) is not None
-        names = NameReader(document.text, illustrator)
+        names = NameReader(document.text, ILLUSTRATOR_MARKER.search(document.text) is not None)
         report.begin(document.text, definitions.style_sheet)
-        walker = DrawingWalker(handler, definitions, cascade, names, report, limits)
+        walker = DrawingWalker(handler, document.text, definitions, names, report, limits)
         feed_document(document, walker)
         return report.finish(document)
     except ParsingError as error:
@@ -82,8 +89,8 @@ class DrawingWalker(ParserTarget):
     def __init__(
         self,
         handler: DrawingHandler,
+        text: bytes,
         definitions: Definitions,
-        cascade: Cascade,
         names: NameReader,
         report: DrawingReport,
         limits: DocumentLimits,
@@ -91,13 +98,18 @@ class DrawingWalker(ParserTarget):
         super().__init__(limits)
         self._handler = handler
         self._definitions = definitions
-        self._cascade = cascade
-        self._has_rules = cascade.has_rules
+        self._cascade = Cascade(definitions.style_sheet, limits)
+        self._styles = StyleComputer(
+            text, PaintServers(definitions, self._cascade, self._average_tile)
+        )
+        self._sets_values = self._cascade.has_rules or self._styles.has_variables
         self._names = names
         self._report = report
         self._has_references = report.has_references
+        self._spent_on_tiles = [0]
         self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
+        self._open_ids: list[str] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._numbers = LengthCache(limits.magnitude)
         self._expansions = ExpansionCounter(definitions, limits)
@@ -136,6 +148,7 @@ class DrawingWalker(ParserTarget):
             self._skip_depth -= 1
         elif self._ancestors:
             self._context = self._ancestors.pop()
+            self._open_ids.pop()
             self._handler.end_group()
 
     def _enter_root(self, tag: str, attributes: dict[str, str]) -> None:
@@ -145,8 +158,15 @@ class DrawingWalker(ParserTarget):
         frame = root_frame(attributes, self.limits.magnitude)
         self._handler.set_canvas_size(*(max(1, int(side + 0.5)) for side in frame.viewport))
         self._report.canvas = frame.viewport
-        outside = InheritedStyle(frame.viewport).with_transform(frame.transform)
-        self._context = self._inherit_style("svg", attributes, outside)
+        outside = InheritedStyle(
+            frame.viewport, font=FontSizes(viewport=frame.viewport)
+        ).with_transform(frame.transform)
+        names = f"{attributes.get('class', '')} {ROOT_CLASS}"
+        # Browsers draw the root whatever it says about being displayed.
+        drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
+        root = self._inherit_style("svg", {**drawn, "class": names}, outside)
+        self._open_ids = [attributes.get("id", "")]
+        self._context = root._replace(font=root.font.as_root())
 
     def _open_group(self, name: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         kind, named = attributes.get("data-type") if name == "g" else None, None
@@ -171,6 +191,7 @@ class DrawingWalker(ParserTarget):
             self._report.check_references(name, attributes, level, self.elements)
         self._handler.start_group(group)
         self._ancestors.append(context)
+        self._open_ids.append(attributes.get("id", ""))
         self._context = self._enter_group(name, attributes, group, context)
 
     def _read_name(self, attributes: dict[str, str], position: ShapeContainer) -> NamedType | None:
@@ -209,6 +230,8 @@ class DrawingWalker(ParserTarget):
         self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle
     ) -> InheritedStyle:
         """Return the context of a group's children."""
+        if name == "svg":
+            context = context._replace(overflow="")
         inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
         if group.kind == "Level":
             return inner._replace(position=ShapeContainer(group))
@@ -220,7 +243,7 @@ class DrawingWalker(ParserTarget):
         if name == "switch":
             return inner._replace(switch_choice=[])
         if name == "svg":
-            return inner.enter_viewport(nested_frame(attributes, context.viewport))
+            return inner.enter_viewport(nested_frame(attributes, context.viewport, inner.font))
         return inner
 
     def _inherit_style(
@@ -234,6 +257,8 @@ class DrawingWalker(ParserTarget):
             and attributes.keys().isdisjoint(GROUP_ATTRIBUTES)
             and declarations is NO_DECLARATIONS
         ):
+            if context.own_values:
+                return context._replace(own_values={})
             return context
         style = self._cascade.compute_style(name, attributes, context.match_state)
         if is_level:
@@ -241,16 +266,26 @@ class DrawingWalker(ParserTarget):
             style = style.without_controls("display", "visibility")
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
-        return context.enter_group(style)._replace(match_state=inside)
+        style, variables, font = self._styles.compute(style, context)
+        return context.enter_group(style)._replace(
+            match_state=inside, variables=variables, font=font
+        )
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         style, is_visible = attributes, context.is_visible
-        if self._has_rules or not STYLING_ATTRIBUTES.isdisjoint(attributes):
-            style, controls = self._cascade.compute_style(
-                kind.lower(), attributes, context.match_state
-            )
+        color, font, effects = context.color, context.font, context.effects
+        if (
+            self._sets_values
+            or not STYLING_ATTRIBUTES.isdisjoint(attributes)
+            or has_wide_keyword(attributes)
+        ):
+            specified = self._cascade.compute_style(kind.lower(), attributes, context.match_state)
+            (style, controls), _, font = self._styles.compute(specified, context, kind)
             is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
-            style = context.resolve_attributes(style, controls.get("color", context.color))
+            color = controls.get("color", color)
+            style = context.resolve_attributes(style, color)
+            if not EFFECTS.isdisjoint(controls):
+                effects = {**effects, **controls}
         else:
             if not attributes.keys() <= OUTPUT_ATTRIBUTES:
                 style = {
@@ -258,17 +293,30 @@ class DrawingWalker(ParserTarget):
                 }
             if not context.is_plain:
                 style = context.resolve_attributes(style, context.color)
+        style = self._styles.finish(kind, style, color, font, context)
         position = context.position
         identity = None
         if position.layer:
             identity = self._names.identify(attributes, position)
-        drawn = self._resolve_rect_lengths(style, context.viewport) if kind == "Rect" else style
-        shape = Shape(kind, drawn, attributes, position, identity, is_visible, self.elements)
+        pieces = [Piece(kind, style)]
+        if (effects or context.clips) and is_visible and identity is None:
+            pieces = self._styles.split(kind, style, effects, font, context)
+            is_visible = bool(pieces)
+            pieces = pieces or [Piece(kind, style)]
         if identity is None and is_visible:
             self._report.shapes += 1
-        if position.layer or self._has_references:
-            self._report.check_shape(shape, self.elements)
-        self._handler.add_shape(shape)
+        for number, (part, values) in enumerate(pieces):
+            drawn = (
+                self._resolve_rect_lengths(values, context.viewport, font)
+                if part == "Rect"
+                else values
+            )
+            shape = Shape(
+                part, drawn, attributes, position, identity, is_visible, self.elements, number > 0
+            )
+            if (position.layer or self._has_references) and not number:
+                self._report.check_shape(shape, self.elements)
+            self._handler.add_shape(shape)
 
     def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         _, controls = self._cascade.compute_style(element, attributes, context.match_state)
@@ -277,14 +325,17 @@ class DrawingWalker(ParserTarget):
         self._report.leave_out(element, attributes, context.position.level, self.elements)
         if element == "image":
             width, height = (
-                self._resolve_length(name, attributes.get(name, "0"), context.viewport) or 0
+                self._resolve_length(
+                    name, attributes.get(name, "0"), context.viewport, context.font
+                )
+                or 0
                 for name in ("width", "height")
             )
             transform = f"{context.transform} {attributes.get('transform', '')}"
             self._report.add_image(width, height, transform)
 
     def _resolve_rect_lengths(
-        self, texts: Mapping[str, str], viewport: Viewport
+        self, texts: Mapping[str, str], viewport: Viewport, font: FontSizes
     ) -> Mapping[str, str | Number]:
         """Convert a Rect's lengths to user units; drop those in error, as browsers do."""
         numbers = self._numbers
@@ -294,15 +345,20 @@ class DrawingWalker(ParserTarget):
         if None not in attributes.values():
             return attributes  # type: ignore[return-value]
         for name in RECT_LENGTHS & texts.keys():
-            attributes[name] = self._resolve_length(name, texts[name], viewport)
+            attributes[name] = self._resolve_length(name, texts[name], viewport, font)
         return {name: value for name, value in attributes.items() if value is not None}
 
-    def _resolve_length(self, name: str, text: str, viewport: Viewport) -> Number | None:
+    def _resolve_length(
+        self, name: str, text: str, viewport: Viewport, font: FontSizes
+    ) -> Number | None:
         """Parse a length into user units, or return None for text that is no length."""
         number = self._numbers[text]
-        if number is not None or "%" not in text:
+        if number is not None:
             return number
-        return parse_user_units(text, viewport.hundred_percent(name), name, self.limits.magnitude)
+        hundred_percent = viewport.hundred_percent(name)
+        return parse_user_units(
+            text, hundred_percent, name, self.limits.magnitude, font.px_per_unit
+        )
 
     def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
         """Draw the target of a `use` as if it stood in its place (SVG 2, section 5.6).
@@ -311,17 +367,21 @@ class DrawingWalker(ParserTarget):
         """
         name = referenced_id(attributes)
         tokens = self._definitions.instance_tokens(name)
-        if not tokens or name in context.open_uses:
+        if not tokens or name in context.open_uses or name in self._open_ids:
             return
         if not context.open_uses:
             self._expansions.add_use(name)
         check_nested_uses(len(context.open_uses))
-        x = self._resolve_length("x", attributes.get("x", "0"), context.viewport) or 0
-        y = self._resolve_length("y", attributes.get("y", "0"), context.viewport) or 0
+        x = self._resolve_length("x", attributes.get("x", "0"), context.viewport, context.font) or 0
+        y = self._resolve_length("y", attributes.get("y", "0"), context.viewport, context.font) or 0
         inner = self._inherit_style("use", attributes, context).with_transform(
             format_translation(x, y)
         )
-        self._context = inner._replace(open_uses=context.open_uses | {name}, switch_choice=None)
+        self._context = inner._replace(
+            open_uses=context.open_uses | {name},
+            switch_choice=None,
+            context_paint=self._styles.context_paint(inner),
+        )
         self.enter(*_instance_start_tag(tokens[0], attributes, context))
         for token in tokens[1:]:
             if token is None:
@@ -329,6 +389,28 @@ class DrawingWalker(ParserTarget):
             else:
                 self.enter(*token)
         self._context = context
+
+    def _average_tile(self, attributes: Mapping[str, str], content_id: str) -> Color | None:
+        """Return the average colour of a pattern, or None if it has no content here."""
+        tokens = self._definitions.instance_tokens(content_id)
+        outside = self._context
+        viewport = outside.viewport if outside else Viewport(1, 1)
+        tile = read_tile(attributes, viewport)
+        if tile is None or len(tokens) <= 2:
+            return None
+        painter = TilePainter(tile, self._spent_on_tiles)
+        state = self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth
+        report, self._report = self._report, DrawingReport()  # a tile is no part of the map
+        self._handler, self._ancestors, self._open_ids, self._skip_depth = painter, [], [], 0
+        self._context = InheritedStyle(viewport, font=FontSizes(viewport=viewport))
+        for token in tokens[1:-1]:
+            if token is None:
+                self.leave()
+            else:
+                self.enter(*token)
+        self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth = state
+        self._report = report
+        return painter.average()
 
 
 def _instance_start_tag(token: Token, use: Mapping[str, str], context: InheritedStyle) -> StartTag:

@@ -63,8 +63,8 @@ def draw(sheets: Sequence[Sheet], folder: Path) -> list[Image.Image]:
         return _cut(picture.convert("RGB"), sheets)
 
 
-def differing_share(one: Image.Image, other: Image.Image) -> float:
-    """The share of pixels with a channel that differs by more than 1 of 255.
+def differing_share(one: Image.Image, other: Image.Image, tolerance: int = 1) -> float:
+    """The share of pixels with a channel that differs by more than `tolerance` of 255.
 
     By one, a browser rounds the opacity of a group otherwise than that of a shape.
     """
@@ -72,7 +72,7 @@ def differing_share(one: Image.Image, other: Image.Image) -> float:
     largest = bands[0]
     for band in bands[1:]:
         largest = ImageChops.lighter(largest, band)
-    return sum(largest.histogram()[2:]) / (one.width * one.height)
+    return sum(largest.histogram()[tolerance + 1 :]) / (one.width * one.height)
 
 
 def is_blank(picture: Image.Image) -> bool:

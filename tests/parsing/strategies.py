@@ -16,6 +16,8 @@ NUMBERS = st.sampled_from(
         "1e2",
         "50%",
         "2mm",
+        "2em",
+        "3vw",
         "1.5in",
         " 7 ",
         "+.5",
@@ -27,7 +29,19 @@ NUMBERS = st.sampled_from(
     ]
 )
 COLORS = st.sampled_from(
-    ["red", "#fff", "none", "currentColor", "inherit", "url(#a)", "rgb(1, 2, 3)"]
+    [
+        "red",
+        "#fff",
+        "none",
+        "currentColor",
+        "inherit",
+        "unset",
+        "url(#a)",
+        "url(#b) #0f0",
+        "var(--x, blue)",
+        "context-stroke",
+        "rgb(1, 2, 3)",
+    ]
 )
 OPACITIES = st.sampled_from(["0", ".5", "1", "50%", "-1", "7", "x"])
 TRANSFORMS = st.sampled_from(
@@ -62,6 +76,15 @@ VALUES = {
     ),
     "preserveAspectRatio": st.sampled_from(["none", "xMinYMax slice", "xMidYMid", "oops"]),
     "href": st.sampled_from(["#a", "#b", "#c", "#hit101", "other.svg#a", "#", ""]),
+    "overflow": st.sampled_from(["visible", "hidden", "inherit"]),
+    "font-size": st.sampled_from(["2em", "larger", "50%", "1e9px"]),
+    "paint-order": st.sampled_from(["stroke", "fill stroke", "x"]),
+    "stroke-dashoffset": NUMBERS,
+    "transform-origin": st.sampled_from(["center", "1px 50%", "top left", "x", "0"]),
+    "offset": NUMBERS,
+    "stop-color": COLORS,
+    "stop-opacity": OPACITIES,
+    "patternUnits": st.sampled_from(["userSpaceOnUse", "objectBoundingBox"]),
     "data-type": st.sampled_from(["Level", "UnitLayer", "HitAreaLayer", "Georeference", "Other"]),
     "data-tags": st.sampled_from(
         ["building=1;floor=2", "a=\\;b; c = d\\ ;e=", "indoor=room", "", "x"]
@@ -105,6 +128,14 @@ DECLARED = st.sampled_from(
         "}",
         "/*",
         "visibility:hidden",
+        "--x:var(--y)",
+        "--y:var(--x,1px)",
+        "--x:#123",
+        "rotate:45deg",
+        "scale:50%",
+        "translate:1px 2px",
+        "font:2em/3 x",
+        "d:path('M0 0h9v9z')",
         "FILL:GREEN",
     ]
 )
@@ -112,7 +143,22 @@ DECLARATIONS = st.lists(DECLARED, max_size=3).map(";".join)
 RULES = st.tuples(SELECTORS, DECLARATIONS).map("{0[0]}{{{0[1]}}}".format)
 STYLE = st.lists(RULES, max_size=4).map(lambda rules: f"<style>{escape(' '.join(rules))}</style>")
 SHAPES = st.sampled_from(["rect", "circle", "ellipse", "line", "polyline", "polygon", "path"])
-GROUPS = st.sampled_from(["g", "g", "g", "a", "svg", "switch", "symbol", "defs", "text", "script"])
+GROUPS = st.sampled_from(
+    [
+        *(["g"] * 3),
+        "a",
+        "svg",
+        "switch",
+        "symbol",
+        "defs",
+        "text",
+        "script",
+        "pattern",
+        "stop",
+        "linearGradient",
+        "radialGradient",
+    ]
+)
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """Parse and format numbers and lengths of SVG and CSS."""
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from parsing.errors import InvalidMarkupError
@@ -8,7 +9,7 @@ from parsing.limits import check_text_length
 
 Number = int | float
 
-# CSS Values and Units 3, section 6. Font-relative units take the initial font size, 16 px.
+# CSS Values and Units 4, section 6.2.
 PX_PER_UNIT: Final = {
     "": 1.0,
     "px": 1.0,
@@ -18,10 +19,6 @@ PX_PER_UNIT: Final = {
     "cm": 96 / 2.54,
     "mm": 96 / 25.4,
     "q": 96 / 101.6,
-    "em": 16.0,
-    "rem": 16.0,
-    "ex": 8.0,
-    "ch": 8.0,
 }
 NUMBER_PATTERN: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 WHITESPACE: Final = " \t\r\n"
@@ -49,8 +46,12 @@ class Viewport(NamedTuple):
         return float(((self.width**2 + self.height**2) / 2) ** 0.5)
 
 
-def parse_length(text: str, hundred_percent: float) -> float | None:
+def parse_length(
+    text: str, hundred_percent: float, px_per_unit: Mapping[str, float] = PX_PER_UNIT
+) -> float | None:
     """Parse a length into px, or return None for text that is no length.
+
+    By default only absolute units are known.
 
     >>> parse_length("25.4mm", hundred_percent=200.0)
     96.0
@@ -63,7 +64,7 @@ def parse_length(text: str, hundred_percent: float) -> float | None:
     number, unit = float(match[1]), match[2].lower()
     if unit == "%":
         return number * hundred_percent / 100
-    return number * PX_PER_UNIT[unit] if unit in PX_PER_UNIT else None
+    return number * px_per_unit[unit] if unit in px_per_unit else None
 
 
 def parse_opacity(text: str) -> float:
@@ -87,18 +88,22 @@ def int_if_whole(number: float) -> Number:
 
 
 def parse_user_units(
-    text: str, hundred_percent: float, name: str, max_magnitude: int
+    text: str,
+    hundred_percent: float,
+    name: str,
+    max_magnitude: int,
+    px_per_unit: Mapping[str, float] = PX_PER_UNIT,
 ) -> Number | None:
     """Parse a length into user units, as an integer if it is whole, or return None.
 
     Raises `InvalidMarkupError`, which names `name`, if the length is too large.
     """
-    length = parse_length(text, hundred_percent)
+    length = parse_length(text, hundred_percent, px_per_unit)
     return None if length is None else int_if_whole(check_magnitude(length, name, max_magnitude))
 
 
 class LengthCache(dict[str, Number | None]):
-    """Caches lengths in user units by text; None for text that is no length or a percentage.
+    """Caches lengths in user units by text; None for relative ones and for what is no length.
 
     Plans repeat a few lengths many times. Raises `InvalidMarkupError` for one that is too large.
     """

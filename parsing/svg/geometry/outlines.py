@@ -13,7 +13,7 @@ from parsing.svg.geometry.lengths import (
     check_magnitude,
     parse_length,
 )
-from parsing.svg.geometry.paths import Subpath, count_arc_chords, flatten_path
+from parsing.svg.geometry.paths import MAX_CHORDS, Subpath, count_arc_chords, flatten_path
 
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
 # Possessive, so that it takes linear time; a comma at the end changes no point.
@@ -35,12 +35,17 @@ class Outline(NamedTuple):
     is_closed: bool
 
 
-def trace_shape(kind: str, attributes: Attributes, tolerance: float) -> list[Outline]:
+def trace_shape(
+    kind: str, attributes: Attributes, tolerance: float, max_chords: int = MAX_CHORDS
+) -> list[Outline]:
     """Return the lines of a shape, within `tolerance` user units of its curves.
 
-    `kind` is Polygon, Polyline, Line, Path, Circle, Ellipse or Rect. A shape without extent (a rect
-    of no width) has no lines, since SVG does not render it. Raises `InvalidMarkupError`.
+    A curve of a path has `max_chords` chords at most. `kind` is Polygon, Polyline, Line, Path,
+    Circle, Ellipse or Rect. A shape without extent (a rect of no width) has no lines, since SVG
+    does not render it. Raises `InvalidMarkupError`.
     """
+    if kind == "Path":
+        return _path(attributes, tolerance, max_chords)
     return TRACER_BY_KIND[kind](attributes, tolerance)
 
 
@@ -137,10 +142,9 @@ def _quarter_arc(
     return [(x + rx * math.cos(angle), y + ry * math.sin(angle)) for angle in angles]
 
 
-def _path(attributes: Attributes, tolerance: float) -> list[Outline]:
-    return [
-        _subpath_outline(path) for path in flatten_path(str(attributes.get("d", "")), tolerance)
-    ]
+def _path(attributes: Attributes, tolerance: float, max_chords: int) -> list[Outline]:
+    data = str(attributes.get("d", ""))
+    return [_subpath_outline(path) for path in flatten_path(data, tolerance, max_chords)]
 
 
 def _subpath_outline(path: Subpath) -> Outline:
@@ -164,7 +168,6 @@ TRACER_BY_KIND: Final[dict[str, Callable[[Attributes, float], list[Outline]]]] =
     "Polygon": _polygon,
     "Polyline": _polyline,
     "Line": _line,
-    "Path": _path,
     "Circle": _circle,
     "Ellipse": _ellipse,
     "Rect": _rect,

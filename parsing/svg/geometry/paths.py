@@ -10,6 +10,7 @@ from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.geometry.lengths import MAX_MAGNITUDE, NUMBER_PATTERN, WHITESPACE, check_magnitude
 
 MAX_CHORDS: Final = 2_000
+"""Of one curve."""
 MAX_PATH_CHARS: Final = 1_000_000
 SPACE: Final = rf"[{WHITESPACE}]*"
 SEPARATOR: Final = rf"{SPACE},?{SPACE}"
@@ -41,7 +42,7 @@ class Subpath(NamedTuple):
     is_closed: bool
 
 
-def flatten_path(data: str, tolerance: float) -> list[Subpath]:
+def flatten_path(data: str, tolerance: float, max_chords: int = MAX_CHORDS) -> list[Subpath]:
     """Return the subpaths of path data with chords within `tolerance` of its curves.
 
     Raises `InvalidMarkupError` for a syntax error, `DocumentRejectedError` for too long a path.
@@ -53,7 +54,7 @@ def flatten_path(data: str, tolerance: float) -> list[Subpath]:
         raise DocumentRejectedError(
             f"d has {len(data):,} characters; at most {MAX_PATH_CHARS:,} are read"
         )
-    pen = _Pen(tolerance)
+    pen = _Pen(tolerance, max_chords)
     for command, arguments in _iter_commands(data):
         pen.draw(command, arguments)
     return [path for path in pen.subpaths if len(path.points) > 1]
@@ -102,8 +103,9 @@ def _invalid_path(data: str, position: int) -> InvalidMarkupError:
 class _Pen:
     """Draws commands and remembers the control point that smooth commands reflect."""
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, tolerance: float, max_chords: int) -> None:
         self._tolerance = tolerance
+        self._max_chords = max_chords
         self.subpaths: list[Subpath] = []
         self._points: list[complex] = []
         self._position = self._start = 0j
@@ -188,7 +190,7 @@ class _Pen:
         """
         start = self._position
         second_derivative = 6 * max(abs(start - 2 * first + second), abs(first - 2 * second + end))
-        chords = math.sqrt(min(second_derivative / (8 * self._tolerance), MAX_CHORDS**2))
+        chords = math.sqrt(min(second_derivative / (8 * self._tolerance), self._max_chords**2))
         chord_count = max(1, math.ceil(chords))
 
         def point(t: float) -> complex:
@@ -228,6 +230,7 @@ class _Pen:
             return middle + complex(unit.real * rx, unit.imag * ry) * radius_scale * rotation
 
         chords = count_arc_chords(max(rx, ry) * radius_scale, angle, self._tolerance)
+        chords = min(chords, self._max_chords)
         self._add((point(n / chords) for n in range(1, chords)), end)
 
 

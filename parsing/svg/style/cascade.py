@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
-from parsing.svg.names import OUTPUT_ATTRIBUTES, RENDERING_PROPERTIES
+from parsing.svg.names import OUTPUT_ATTRIBUTES, RENDERING_ATTRIBUTES, RENDERING_PROPERTIES
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatch, RuleMatcher
 from parsing.svg.style.selectors import parse_selector
 from parsing.svg.style.styles import NO_DECLARATIONS, parse_declarations, parse_rules
@@ -16,7 +16,10 @@ UNMATCHED: Final = RuleMatch(NO_DECLARATIONS, OUTSIDE)
 
 
 class ElementStyle(NamedTuple):
-    """Properties of the output, and those that decide on rendering: display, visibility, color."""
+    """Properties of the output, and those that decide on rendering, such as `display`.
+
+    The latter have the custom properties (`--name`) too.
+    """
 
     output: dict[str, str]
     controls: dict[str, str]
@@ -60,9 +63,9 @@ class Cascade:
         """Return the style of an element itself; the caller may change its `output`."""
         output = {name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES}
         controls = NO_CONTROLS
-        if not RENDERING_PROPERTIES.isdisjoint(attributes):
+        if not RENDERING_ATTRIBUTES.isdisjoint(attributes):
             controls = {
-                name: attributes[name] for name in RENDERING_PROPERTIES if name in attributes
+                name: attributes[name] for name in RENDERING_ATTRIBUTES if name in attributes
             }
         if self.has_rules or "style" in attributes:
             ruled = self._cached_style(name, attributes, outer)
@@ -103,7 +106,11 @@ class Cascade:
         values = ruled.normal | own.normal | ruled.important | own.important
         return ElementStyle(
             {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES},
-            {name: value for name, value in values.items() if name in RENDERING_PROPERTIES},
+            {
+                name: value
+                for name, value in values.items()
+                if name in RENDERING_PROPERTIES or name.startswith("--")
+            },
         )
 
 

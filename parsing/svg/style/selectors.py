@@ -1,7 +1,7 @@
 """Parse the selectors of style rules.
 
-Supported are type, class, id and universal selectors, their compounds, and the descendant and child
-combinators.
+Supported are type, class, id and universal selectors, `:root`, their compounds, and the descendant
+and child combinators.
 """
 
 import re
@@ -11,9 +11,11 @@ from parsing.errors import DocumentRejectedError
 
 MAX_COMPOUNDS: Final = 32
 COMPOUND_PATTERN: Final = re.compile(
-    r"(\*|[a-zA-Z][\w-]*)?((?:[.#]-?[\w\u0080-\U0010ffff][\w\u0080-\U0010ffff-]*)*)"
+    r"(\*|[a-zA-Z][\w-]*)?((?:[.#]-?[\w\u0080-\U0010ffff][\w\u0080-\U0010ffff-]*|:root\b)*)"
 )
-CLASS_OR_ID: Final = re.compile(r"([.#])([^.#]+)")
+CLASS_OR_ID: Final = re.compile(r"([.#:])([^.#:]+)")
+ROOT_CLASS: Final = "\0root"
+"""Stands for `:root`, and counts as a class; no document can contain it."""
 COMBINATOR: Final = re.compile(r"\s*(>)\s*|\s+")
 
 
@@ -80,7 +82,7 @@ def parse_selector(text: str) -> Selector | None:
 def _parse_compound(tag: str | None, names: str, is_child: bool) -> CompoundSelector:
     parts = CLASS_OR_ID.findall(names)
     ids = [name for kind, name in parts if kind == "#"]
-    classes = frozenset(name for kind, name in parts if kind == ".")
+    classes = frozenset(ROOT_CLASS if kind == ":" else name for kind, name in parts if kind != "#")
     return CompoundSelector(
         None if tag == "*" else tag, ids[-1] if ids else None, classes, is_child
     )

@@ -1,16 +1,18 @@
 """Parse the part of CSS that drawings style their shapes with.
 
-At-rules, and rules with a selector that `parsing.svg.style.selectors` does not read (attributes,
-pseudo-classes, siblings), are skipped, as CSS requires for unknown syntax.
+At-rules other than `@media`, and rules with a selector that `parsing.svg.style.selectors` does not
+read (attributes, most pseudo-classes, siblings), are skipped, as CSS requires for unknown syntax.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from parsing.limits import check_text_length
 from parsing.svg.names import STYLE_PROPERTIES
+from parsing.svg.style.media import media_matches
 from parsing.svg.style.transforms import css_transform_to_attribute
+from parsing.svg.style.values import WIDE_KEYWORDS
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -20,6 +22,9 @@ DECLARATION_SEGMENT: Final = re.compile(
 )
 NEEDS_TOKENIZING: Final = re.compile(r"[\"'(]|/\*")
 IMPORTANT_SUFFIX: Final = re.compile(r"\s*!\s*important\Z", re.IGNORECASE)
+PATH_FUNCTION: Final = re.compile(rf"path\(\s*({QUOTED_PATTERN})\s*\)", re.IGNORECASE)
+MEDIA_RULE: Final = re.compile(r"@media\b", re.IGNORECASE)
+MAX_NESTED_MEDIA: Final = 32
 BRACES: Final = re.compile(rf"{QUOTED_PATTERN}|([{{}}])")
 
 
@@ -47,13 +52,36 @@ def parse_declarations(text: str) -> Declarations:
         else text.split(";")
     ):
         name, _, value = segment.partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if name not in STYLE_PROPERTIES or not value:
+        name, value = name.strip(), value.strip()
+        if not name.startswith("--"):
+            name = name.lower()
+            if name not in STYLE_PROPERTIES:
+                continue
+        if not value:
             continue
         plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
         target = declarations.normal if plain is value else declarations.important
-        target[name] = css_transform_to_attribute(plain) if name == "transform" else plain
+        convert = ATTRIBUTE_BY_PROPERTY.get(name)
+        target[name] = convert(plain) if convert else plain
     return declarations
+
+
+def _path_to_attribute(text: str) -> str:
+    """Convert the CSS function `path()` to path data; other values draw nothing.
+
+    >>> _path_to_attribute("path('M0 0h9')")
+    'M0 0h9'
+    """
+    match = PATH_FUNCTION.fullmatch(text)
+    if match:
+        return match[1][1:-1]
+    return text if text.lower() in WIDE_KEYWORDS or "var(" in text else ""
+
+
+ATTRIBUTE_BY_PROPERTY: Final[Mapping[str, Callable[[str], str]]] = {
+    "transform": css_transform_to_attribute,
+    "d": _path_to_attribute,
+}
 
 
 def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
@@ -66,11 +94,22 @@ def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
 
 
 def parse_rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Iterate over selectors and body of each style rule; skip at-rules with their blocks."""
+    """Iterate over selectors and body of each style rule, also in `@media` that matches.
+
+    Other at-rules are skipped with their blocks.
+    """
     sheet = COMMENT.sub(" ", sheet)
-    position = 0
+    position = depth = 0
     while (brace := sheet.find("{", position)) >= 0:
-        selectors = sheet[position:brace].rpartition(";")[2].strip()
+        prelude = sheet[position:brace]
+        while depth and "}" in prelude:
+            prelude = prelude.partition("}")[2]
+            depth -= 1
+        selectors = prelude.rpartition(";")[2].strip()
+        media = MEDIA_RULE.match(selectors)
+        if media and depth < MAX_NESTED_MEDIA and media_matches(selectors[media.end() :]):
+            position, depth = brace + 1, depth + 1
+            continue
         position = _block_end(sheet, brace + 1)
         if not selectors.startswith("@"):
             yield selectors, sheet[brace + 1 : position - 1]

@@ -12,7 +12,9 @@ from parsing.svg.geometry.lengths import NUMBER_PATTERN, PX_PER_UNIT, format_num
 
 MAX_TRANSFORM_CHARS: Final = 10_000
 DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
-UNIT_PATTERN: Final = "|".join([*DEGREES_PER_UNIT, *filter(None, PX_PER_UNIT)])
+# Fonts are not known here, so font-relative lengths take the initial size.
+TRANSLATION_UNITS: Final = {**PX_PER_UNIT, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0}
+UNIT_PATTERN: Final = "|".join([*DEGREES_PER_UNIT, *filter(None, TRANSLATION_UNITS)])
 NUMBER_WITH_UNIT: Final = re.compile(rf"(?<![\w.])((?>{NUMBER_PATTERN}))({UNIT_PATTERN})\b")
 SINGLE_AXIS_FUNCTION: Final = re.compile(r"\b(translate|scale)([XY])\(([^()]*)\)")
 OTHER_AXIS_DEFAULT: Final = {"translate": "0", "scale": "1"}
@@ -44,7 +46,7 @@ def concatenate_transforms(outer: str, inner: str) -> str:
 
 
 def _convert_unit(match: re.Match[str]) -> str:
-    factor = DEGREES_PER_UNIT.get(match[2]) or PX_PER_UNIT[match[2]]
+    factor = DEGREES_PER_UNIT.get(match[2]) or TRANSLATION_UNITS[match[2]]
     return format_number(float(match[1]) * factor)
 
 

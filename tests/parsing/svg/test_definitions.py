@@ -36,5 +36,7 @@ def test_of_equal_ids_the_first_counts() -> None:
 
 
 def test_too_many_recorded_elements_are_rejected() -> None:
-    with pytest.raises(DocumentRejectedError, match="use refers to more than 1 elements"):
+    with pytest.raises(
+        DocumentRejectedError, match="use and patterns refer to more than 1 elements"
+    ):
         read('<use href="#a"/><g id="a"><path/></g>', DocumentLimits(definitions=1))

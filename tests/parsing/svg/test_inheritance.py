@@ -1,7 +1,6 @@
 from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.inheritance import InheritedStyle, drop_inherit
 from parsing.svg.style.cascade import ElementStyle
-from parsing.svg.viewports import ViewportFrame
 
 ROOT = InheritedStyle(Viewport(200, 100))
 
@@ -34,12 +33,6 @@ def test_display_none_hides_all_children_but_visibility_can_be_set_again() -> No
     assert not not_displayed.is_shape_visible({})
     assert not hidden.is_shape_visible({})
     assert hidden.is_shape_visible({"visibility": "visible"})
-
-
-def test_percentages_inside_a_nested_viewport_become_user_units() -> None:
-    inner = ROOT.enter_viewport(ViewportFrame(Viewport(40, 20), "translate(5 0)"))
-    attributes = inner.resolve_attributes({"width": "50%", "height": "50%"}, "")
-    assert (attributes["width"], attributes["height"]) == ("20", "10")
 
 
 def test_inherit_is_dropped() -> None:

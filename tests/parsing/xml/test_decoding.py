@@ -184,7 +184,7 @@ def test_amplifying_entities_are_rejected(svg: bytes) -> None:
         (
             b"<svg><use href='#a'/><g id='a'><g/><g/></g></svg>",
             DocumentLimits(definitions=2),
-            "use refers to more than 2 elements",
+            "use and patterns refer to more than 2 elements",
         ),
     ],
 )

@@ -115,7 +115,7 @@ def test_opacities_of_groups_multiply() -> None:
 
 def test_inherit_takes_what_the_group_has() -> None:
     shapes = parse_shapes('<path fill="inherit"/><g fill="red"><path fill="inherit"/></g>')
-    assert shapes == [{"fill": "inherit", "type": "Path"}, {"fill": "red", "type": "Path"}]
+    assert shapes == [{"type": "Path"}, {"fill": "red", "type": "Path"}]
 
 
 def test_current_color_becomes_the_color_where_one_is_given() -> None:

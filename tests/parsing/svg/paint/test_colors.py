@@ -1,0 +1,43 @@
+import pytest
+
+from parsing.svg.paint.colors import Color, mix_colors, parse_color
+
+
+@pytest.mark.parametrize(
+    ("text", "formatted"),
+    [
+        ("red", "#ff0000"),
+        ("  RebeccaPurple ", "#663399"),
+        ("#abc", "#aabbcc"),
+        ("#abcd", "#aabbccdd"),
+        ("#12345678", "#12345678"),
+        ("rgb(255, 128, 0)", "#ff8000"),
+        ("rgba(0,0,0,.5)", "#00000080"),
+        ("rgb(100% 0% 0% / 50%)", "#ff000080"),
+        ("rgb(300, -5, 0)", "#ff0000"),
+        ("hsl(120deg, 100%, 25%)", "#008000"),
+        ("hsl(.5turn 100% 50%)", "#00ffff"),
+        ("hwb(0 0% 0%)", "#ff0000"),
+        ("hwb(0 60% 60%)", "#808080"),
+        ("transparent", "none"),
+    ],
+)
+def test_colors_of_css_are_read(text: str, formatted: str) -> None:
+    color = parse_color(text)
+    assert color is not None and color.format() == formatted
+
+
+@pytest.mark.parametrize("text", ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood"])
+def test_other_text_is_no_color(text: str) -> None:
+    assert parse_color(text) is None
+
+
+def test_a_translucent_color_counts_less_in_a_mixture() -> None:
+    mixed = mix_colors([(Color(1, 0, 0), 1), (Color(0, 0, 1, 0.5), 2)])
+    assert mixed[:3] == (0.5, 0, 0.5)
+    assert mixed.alpha == pytest.approx(2 / 3)
+
+
+def test_a_color_over_another_hides_it_by_its_opacity() -> None:
+    assert Color(1, 1, 1, 0.5).lay_over(Color(0, 0, 0)) == (0.5, 0.5, 0.5, 1)
+    assert Color(1, 1, 1, 0.5).lay_over(Color(0, 0, 0, 0)) == (1, 1, 1, 0.5)

@@ -1,0 +1,116 @@
+"""Gradients and patterns in whole drawings."""
+
+import time
+
+import pytest
+
+from tests.parsing.tree import parse_shapes
+
+GRADIENT = (
+    '<linearGradient id="g"><stop stop-color="#000"/><stop offset="1" stop-color="#fff"/>'
+    "</linearGradient>"
+)
+
+
+def fill_of(definitions: str, paint: str = "url(#g)") -> str | None:
+    (shape,) = parse_shapes(f'<defs>{definitions}</defs><path d="M0 0h9v9z" fill="{paint}"/>')
+    return shape.get("fill")
+
+
+def test_a_gradient_is_drawn_in_its_average_color() -> None:
+    assert fill_of(GRADIENT) == "#808080"
+    assert fill_of(GRADIENT, "  URL( '#g' ) red") == "#808080"
+
+
+def test_a_gradient_may_come_after_its_use_and_paint_strokes() -> None:
+    (shape,) = parse_shapes(f'<path stroke="url(#g)"/>{GRADIENT}')
+    assert shape["stroke"] == "#808080"
+
+
+def test_stops_are_styled_by_rules_and_have_opacity() -> None:
+    sheet = "<style>.a{stop-color:red;stop-opacity:.5}</style>"
+    stop = '<stop class="a"/><stop offset="1" style="stop-color:red;stop-opacity:50%"/>'
+    assert fill_of(f'{sheet}<radialGradient id="g">{stop}</radialGradient>') == "#ff000080"
+
+
+def test_a_gradient_takes_the_stops_of_the_one_it_refers_to() -> None:
+    copy = '<linearGradient id="h" href="#g" x1="3" x2="9"/>'
+    assert fill_of(GRADIENT + copy, "url(#h)") == "#808080"
+
+
+def test_gradients_that_refer_to_each_other_paint_nothing() -> None:
+    circle = '<linearGradient id="g" href="#h"/><linearGradient id="h" href="#g"/>'
+    assert fill_of(circle) == "none"
+
+
+@pytest.mark.parametrize(
+    ("paint", "fill"),
+    [
+        ("url(#missing)", "none"),
+        ("url(#missing) red", "red"),
+        ("url(#missing) currentColor", "black"),
+        ("url(other.svg#g) #123", "#123"),
+        ("url(#shape) red", "red"),
+    ],
+)
+def test_what_is_no_gradient_takes_the_color_after_it(paint: str, fill: str) -> None:
+    assert fill_of('<path id="shape"/>', paint) == fill
+
+
+def test_a_shape_without_area_has_no_gradient_that_is_sized_by_it() -> None:
+    (flat, sized) = parse_shapes(
+        f'{GRADIENT}<linearGradient id="u" href="#g" gradientUnits="userSpaceOnUse"/>'
+        '<line x2="9" stroke="url(#g) red"/><line x2="9" stroke="url(#u) red"/>'
+    )
+    assert (flat["stroke"], sized["stroke"]) == ("red", "#808080")
+
+
+def pattern(content: str, attributes: str = "") -> str:
+    return (
+        f'<pattern id="g" width="10" height="10" patternUnits="userSpaceOnUse" {attributes}>'
+        f"{content}</pattern>"
+    )
+
+
+def test_a_pattern_is_drawn_in_the_average_color_of_its_tile() -> None:
+    half = '<rect width="5" height="10" fill="red"/>'
+    assert fill_of(pattern(half)) == "#ff000080"
+    assert fill_of(pattern(f'<rect width="20" height="20" fill="#fff"/>{half}')) == "#ff8080"
+
+
+def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
+    line = '<path d="M0 5H10" stroke="#00f" stroke-width="2"/>'
+    assert fill_of(pattern(line)) == "#0000ff33"
+
+
+def test_groups_uses_and_view_boxes_of_a_pattern_count() -> None:
+    content = '<g transform="scale(2)" fill="red"><use href="#r"/></g>'
+    square = '<rect id="r" width="5" height="5"/>'
+    assert fill_of(square + pattern(content, 'viewBox="0 0 20 20"')) == "#ff000040"
+
+
+def test_patterns_within_patterns_are_averaged_and_circles_end() -> None:
+    inner = '<pattern id="h" width="1" height="1"><rect width="1" height="1" fill="red"/></pattern>'
+    outer = '<rect width="10" height="10" fill="url(#{})"/>'
+    assert fill_of(inner + pattern(outer.format("h"))) == "#ff0000"
+    assert fill_of(pattern(outer.format("g"))) == "none"
+
+
+def test_a_chain_of_patterns_costs_little() -> None:
+    chain = "".join(
+        f'<pattern id="p{n}" width="1" height="1">'
+        + f'<rect width="1" height="1" fill="url(#p{n + 1})"/>' * 20
+        + "</pattern>"
+        for n in range(500)
+    )
+    started = time.process_time()
+    fill_of(chain, "url(#p0)")
+    assert time.process_time() - started < 5
+
+
+def test_a_use_paints_its_instance_with_context_fill() -> None:
+    mark = '<defs><path id="m" fill="context-stroke" stroke="context-fill"/></defs>'
+    (shape,) = parse_shapes(f'{mark}<use href="#m" fill="red" stroke="blue"/>')
+    assert (shape["fill"], shape["stroke"]) == ("blue", "red")
+    (bare,) = parse_shapes('<path fill="context-fill"/>')
+    assert bare["fill"] == "none"

@@ -1,0 +1,28 @@
+import pytest
+
+from parsing.svg.style.media import media_matches
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "all",
+        "screen",
+        "only screen",
+        "print, screen",
+        "not print",
+        "SCREEN and (color)",
+        "(prefers-color-scheme: light)",
+        "not all and (prefers-color-scheme:dark)",
+    ],
+)
+def test_a_light_screen_matches(text: str) -> None:
+    assert media_matches(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["print", "not screen", "(prefers-color-scheme: dark)", "(min-width: 9px)", "a b", "("]
+)
+def test_paper_dark_screens_and_sizes_do_not(text: str) -> None:
+    assert not media_matches(text)
