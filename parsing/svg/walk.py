@@ -279,8 +279,8 @@ class DrawingWalker(ParserTarget):
             or not STYLING_ATTRIBUTES.isdisjoint(attributes)
             or has_wide_keyword(attributes)
         ):
-            specified = self._cascade.compute_style(kind.lower(), attributes, context.match_state)
-            (style, controls), _, font = self._styles.compute(specified, context, kind)
+            cascaded = self._cascade.compute_style(kind.lower(), attributes, context.match_state)
+            (style, controls), _, font = self._styles.compute(cascaded, context, kind)
             is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
             color = controls.get("color", color)
             style = context.resolve_attributes(style, color)
@@ -293,6 +293,7 @@ class DrawingWalker(ParserTarget):
                 }
             if not context.is_plain:
                 style = context.resolve_attributes(style, context.color)
+        specified = style
         style = self._styles.finish(kind, style, color, font, context)
         position = context.position
         identity = None
@@ -315,7 +316,7 @@ class DrawingWalker(ParserTarget):
                 part, drawn, attributes, position, identity, is_visible, self.elements, number > 0
             )
             if (position.layer or self._has_references) and not number:
-                self._report.check_shape(shape, self.elements)
+                self._report.check_shape(shape, self.elements, specified)
             self._handler.add_shape(shape)
 
     def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:

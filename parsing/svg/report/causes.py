@@ -73,7 +73,8 @@ CAUSES: Final[dict[str, Cause]] = {
     "image": Cause("an image is left out", "trace what the map needs of it as shapes"),
     "foreign-object": Cause("a foreignObject is left out", "draw what the map needs as shapes"),
     "paint": Cause(
-        "a gradient or pattern is not kept as it is", "use a plain colour for what the map needs"
+        "a gradient or pattern is drawn as its average colour",
+        "use a plain colour where that is wrong",
     ),
     "marker": Cause("markers are left out", "convert arrows and line ends to paths"),
     "clip": Cause("a clip path is not applied", "cut the shapes themselves, or draw them smaller"),

@@ -175,10 +175,10 @@ class DrawingReport:
             else:
                 self._warnings.add(code, ordinal, element, *place)
 
-    def check_shape(self, shape: Shape, ordinal: int) -> None:
-        """Check the paint of a shape, and its identity if it is in a layer."""
+    def check_shape(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
+        """Check the paint of a shape as it is specified, and its identity if it is in a layer."""
         if self.has_references and shape.is_visible:
-            self._check_paint(shape, ordinal)
+            self._check_paint(shape, ordinal, specified)
             self.check_references(shape.kind.lower(), shape.source, shape.container.level, ordinal)
         if layer := shape.container.layer:
             self._check_in_layer(shape, layer, ordinal)
@@ -209,9 +209,9 @@ class DrawingReport:
                 f"would have {drawn} shapes; trace the plan as shapes, or force it"
             )
 
-    def _check_paint(self, shape: Shape, ordinal: int) -> None:
+    def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
-            value = str(shape.attributes.get(name) or "")
+            value = specified.get(name) or ""
             if "url(" not in value:
                 continue
             element, level = shape.kind.lower(), _level_id(shape.container.level)

@@ -63,12 +63,12 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
         (
             '<path fill="url(#g)"/>',
             "paint",
-            "a gradient or pattern is not kept as it is: <path>",
+            "a gradient or pattern is drawn as its average colour: <path>",
         ),
         (
             '<style>.a{stroke:url(#g)}</style><path class="a"/>',
             "paint",
-            "a gradient or pattern is not kept as it is: <path>",
+            "a gradient or pattern is drawn as its average colour: <path>",
         ),
         ('<line marker-end="url(#m)"/>', "marker", "markers are left out: <line>"),
         ('<g id="a" clip-path="url(#c)"/>', "clip", "a clip path is not applied: <g> 'a'"),
