@@ -11,6 +11,7 @@ import msgspec
 from storage.administration import audit
 from storage.administration.audit import AuditEntry, Origin
 from storage.administration.import_lease import ImportLease
+from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner, MemberChange
@@ -21,9 +22,16 @@ from storage.bundles.importing.stale_networks import (
     withdraw_stale_networks,
 )
 from storage.bundles.importing.validation import BundleValidator
-from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
+from storage.bundles.reading.batches import (
+    BundleSource,
+    count_total_bytes,
+    is_table,
+    read_batches,
+)
+from storage.bundles.reading.column_names import ColumnNames
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
+from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, NETWORK_FIELD
@@ -107,15 +115,18 @@ class ImportRun:
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
+        self._columns = ColumnNames()
+        self._notes: list[str] = []
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
     ) -> None:
         """Read the bundles into the staging collections. Raises BundleError."""
-        violations = Violations()
+        violations = Violations(self._columns)
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
-        batches = read_batches(bundles, violations)
+        tables = TableReader(await self._load_groups(bundles))
+        batches = read_batches(bundles, violations, tables)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 self._lease.check_held()
@@ -128,6 +139,14 @@ class ImportRun:
         finally:
             await writer.drain()
         violations.raise_if_any()
+        self._notes = tables.notes
+
+    async def _load_groups(self, bundles: Sequence[BundleSource]) -> list[Document]:
+        """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
+        if not any(map(is_table, bundles)):
+            return []
+        groups: list[Document] = await self._database[ATTRIBUTE_GROUPS.name].find({}).to_list(None)
+        return groups
 
     async def stage_publication(self, publication: Publication) -> None:
         """Stage a network that is published once the members are written."""
@@ -155,7 +174,7 @@ class ImportRun:
 
     async def validate(self) -> ImportSummary:
         """Validate the staged members and count what they change. Raises BundleError."""
-        violations = Violations()
+        violations = Violations(self._columns)
         validator = BundleValidator(
             self._database, self._staging, self._planner.owner_caches, violations
         )
@@ -177,7 +196,7 @@ class ImportRun:
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         violations.raise_if_any()
-        summary.notes = await validator.collect_notes()
+        summary.notes = [*self._notes, *await validator.collect_notes()]
         summary.stale_networks = self._stale_networks = await networks.find()
         return summary
 

@@ -42,6 +42,8 @@ class BundleMember(NamedTuple):
     kind: RecordType[Any]
     document: Document
     text_length: int
+    kept_fields: tuple[str, ...] = ()
+    """Fields that it does not give: a record in the catalog keeps them, a new one has defaults."""
 
 
 def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
@@ -106,7 +108,7 @@ def _read_line_form(
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        member = _parse_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        member = build_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
         if member is not None:
             yield member
 
@@ -190,14 +192,14 @@ def _read_array(
         path = f"$.{kind.name}[{index}]"
         value, length = json_stream.read_value()
         json_errors = json_stream.decoder.errors
-        member = _parse_member(f"{name}: {path}", kind, value, json_errors, length, violations)
+        member = build_member(f"{name}: {path}", kind, value, json_errors, length, violations)
         if member is not None:
             yield member
         index += 1
         closed = json_stream.expect(",]", f"expected ',' or ']' after {path}") == "]"
 
 
-def _parse_member(
+def build_member(
     origin: str,
     kind: RecordType[Any],
     value: Any,
@@ -205,6 +207,7 @@ def _parse_member(
     text_length: int,
     violations: Violations,
 ) -> BundleMember | None:
+    """Return the member if it is valid; add what is wrong with it to `violations`."""
     if json_errors:
         violations.add(origin, json_errors[0])
         return None

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from storage.bundles.reading.column_names import ColumnNames
 from storage.errors import BundleError
 
 MAX_VIOLATIONS = 20
@@ -18,12 +19,13 @@ class Violations:
     storage.errors.BundleError: $.units[0].name: Expected `str`, got `int`
     """
 
-    def __init__(self) -> None:
+    def __init__(self, columns: ColumnNames | None = None) -> None:
+        self.columns = columns or ColumnNames()
         self._lines: list[str] = []
 
     def add(self, origin: str, message: str) -> None:
         """Add a violation. Raises BundleError if that makes MAX_VIOLATIONS."""
-        self._lines.append(f"{origin}: {message}")
+        self._lines.append(f"{self.columns.describe(origin)}: {message}")
         if len(self._lines) >= MAX_VIOLATIONS:
             raise BundleError([*self._lines, f"These are the first {MAX_VIOLATIONS} errors."])
 
