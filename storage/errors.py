@@ -88,11 +88,20 @@ class ImportInterruptedError(LeaseLostError):
 
 
 class BundleError(StorageError):
-    """A bundle is invalid. Each violation names the place, the error and a remedy."""
+    """A bundle is invalid. Each violation names the place, the error and a remedy.
 
-    def __init__(self, violations: list[str]) -> None:
-        super().__init__("\n".join(violations))
+    >>> print(BundleError(["oak.json: the file is empty"], total=3))
+    oak.json: the file is empty
+    ... and 2 more errors
+    """
+
+    def __init__(self, violations: list[str], total: int | None = None) -> None:
         self.violations = violations
+        self.total = len(violations) if total is None else total
+        """Of all violations: only the first are listed."""
+        more = self.total - len(violations)
+        rest = [f"... and {more:,} more error{'s' * (more > 1)}"] if more else []
+        super().__init__("\n".join([*violations, *rest]))
 
 
 class BackupError(StorageError):

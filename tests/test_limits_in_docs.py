@@ -299,7 +299,7 @@ DOCUMENTED = {
         ("bundles.md", "## Fields", "It has at most {:,} bytes"),
     ],
     "storage/bundles/reading/violations:MAX_VIOLATIONS": [
-        ("bundles.md", "## Errors", "shows up to {:,} errors"),
+        ("bundles.md", "## Errors", "shows the first {:,} errors by file"),
     ],
     "storage/locations:MAX_COORDINATE": [
         ("bundles.md", "## Fields", "coordinates are at most {:,.0f}"),
@@ -321,6 +321,10 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
+    "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
+    "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
+    "storage/bundles/reading/violations:MAX_MESSAGE_CHARACTERS",
+    "storage/bundles/reading/json_stream:MAX_SPACE_BEFORE",
     "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",
     "routing/directions/sentences:MAX_SPOKEN_NAMES",
     "routing/directions/turns:MAX_GENTLE_DEGREES",

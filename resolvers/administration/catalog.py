@@ -69,7 +69,11 @@ def translate_import_errors() -> Iterator[None]:
     """Raise a RequestError, with the same sentence, for an error that imports may end with."""
     try:
         yield
-    except (BundleError, ImportRunningError) as error:
+    except BundleError as error:
+        raise RefusedDocumentError(
+            str(error), errors=error.violations, errorCount=error.total
+        ) from error
+    except ImportRunningError as error:
         raise RefusedDocumentError(str(error)) from error
     except LeaseLostError as error:
         raise ImportLostError(str(error)) from error

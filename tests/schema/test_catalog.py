@@ -53,6 +53,20 @@ async def test_no_file_of_the_server_is_read(own_world: World, source: str) -> N
         assert await data_of(client, '{ asset(id: "new") { id } }') == {"asset": None}
 
 
+async def test_all_errors_of_a_bundle_are_listed(own_world: World) -> None:
+    assets = [{"id": "x"}, {"id": "y", "name": 3}, *({"id": ""} for _ in range(200))]
+    text = json.dumps({"assets": assets})
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        body = await post_graphql(client, IMPORT, {"bundle": text, "dryRun": True})
+    extensions = body["errors"][0]["extensions"]
+    assert extensions["errors"][:2] == [
+        "bundle: $.assets[0]: required but missing: name",
+        "bundle: $.assets[1].name: Expected `str`, got `int`",
+    ]
+    assert (len(extensions["errors"]), extensions["errorCount"]) == (100, 402)
+    assert body["errors"][0]["message"].endswith("\n... and 302 more errors")
+
+
 async def test_only_operators_may_import(restricted: httpx.AsyncClient) -> None:
     body = await post_graphql(restricted, IMPORT, {"bundle": "{}", "dryRun": True})
     assert body["errors"][0]["message"].endswith("lacks the permission service.admin")

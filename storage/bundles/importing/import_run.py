@@ -28,7 +28,6 @@ from storage.bundles.reading.batches import (
     is_table,
     read_batches,
 )
-from storage.bundles.reading.column_names import ColumnNames
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.tables.reader import TableReader
@@ -41,6 +40,8 @@ from storage.records.kinds import Document
 from storage.routing_inputs import StaleNetwork
 
 _logger = logging.getLogger("floorgate.networks")
+
+NO_MEMBERS_NOTE = "there are no members: all arrays are empty"
 
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
@@ -115,14 +116,14 @@ class ImportRun:
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
-        self._columns = ColumnNames()
+        self._violations = Violations()
         self._notes: list[str] = []
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
     ) -> None:
-        """Read the bundles into the staging collections. Raises BundleError."""
-        violations = Violations(self._columns)
+        """Read the bundles into the staging collections, as far as they can be read."""
+        violations = self._violations
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
         tables = TableReader(await self._load_groups(bundles))
@@ -132,13 +133,12 @@ class ImportRun:
                 self._lease.check_held()
                 for member in batch.members:
                     if member.document.get("source") is not None:
-                        await self._store_drawing(member, batch.directory, parse_source, violations)
+                        await self._store_drawing(member, batch.directory, parse_source)
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
-        violations.raise_if_any()
         self._notes = tables.notes
 
     async def _load_groups(self, bundles: Sequence[BundleSource]) -> list[Document]:
@@ -158,7 +158,6 @@ class ImportRun:
         member: BundleMember,
         directory: Path | None,
         parse_source: SourceParser | None,
-        violations: Violations,
     ) -> None:
         """Store a map's drawing and its parsed form as files; the map gets their digests."""
         document = member.document
@@ -170,13 +169,15 @@ class ImportRun:
                 document["parsed"] = await files.write_file(self._database, drawing.parsed)
                 document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
         except SourceError as error:
-            violations.add(f"{member.origin}.source", str(error))
+            self._violations.add(f"{member.origin}.source", str(error))
 
     async def validate(self) -> ImportSummary:
-        """Validate the staged members and count what they change. Raises BundleError."""
-        violations = Violations(self._columns)
+        """Validate the staged members and count what they change.
+
+        Raises BundleError with what is wrong with them and with those that could not be read.
+        """
         validator = BundleValidator(
-            self._database, self._staging, self._planner.owner_caches, violations
+            self._database, self._staging, self._planner.owner_caches, self._violations
         )
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
@@ -195,8 +196,10 @@ class ImportRun:
                 self._progress(ImportProgress("checking", done, self._member_count))
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
-        violations.raise_if_any()
+        self._violations.raise_if_any()
         summary.notes = [*self._notes, *await validator.collect_notes()]
+        if not self._member_count and self._publication is None:
+            summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
         return summary
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
-from storage.bundles.importing.staging import Staging
+from storage.bundles.importing.staging import Staging, describe_record
+from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.violations import quote_json
 from storage.cache.cache import MISSING, Cache
-from storage.catalog import RECORD_TYPES
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.mongo import driver
 from storage.records.decoding import stored_name
 from storage.records.kinds import Document, ForeignKey, RecordType
@@ -96,9 +97,12 @@ def values_at(document: Document, path: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def is_consistent(owner: ForeignKey, document: Document, facts: Document) -> bool:
-    """Return whether a member may belong to the owner with these facts."""
-    return next(iter(find_mismatches(owner, document, facts)), None) is None
+def describe_missing_owner(owner: ForeignKey, key: str, near: list[str], elsewhere: str) -> str:
+    """Return the message for an owner that does not exist, with the key that was meant."""
+    kind = RECORD_TYPES_BY_NAME[owner.kind]
+    meant = suggest(key, near)
+    hint = f"; did you mean {quote_json(meant)}?" if meant else ""
+    return f"there is no {describe_record(kind, key)}, neither in the bundle {elsewhere}{hint}"
 
 
 def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[str]:

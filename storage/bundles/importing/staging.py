@@ -19,6 +19,9 @@ from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, RecordType
 
+NEIGHBOURS = 100
+"""How many ids before and after one are compared with it for a suggestion."""
+
 STAGING_PREFIX = "staging."
 KEY_FIELD = "_key"
 ORIGIN_FIELD = "_place"
@@ -106,6 +109,16 @@ class Staging:
         """Drop staging collections."""
         for name in names:
             await self._database.drop_collection(name)
+
+
+async def find_neighbours(collection: driver.Collection, field: str, key: str) -> list[str]:
+    """Return keys that stand next to one in their order, which are those that begin like it."""
+    found = []
+    for operator, direction in (("$lt", -1), ("$gt", 1)):
+        where = {field: {operator: key}}
+        cursor = collection.find(where, [field], limit=NEIGHBOURS).sort(field, direction)
+        found += [document[field] async for document in cursor]
+    return found
 
 
 def describe_record(kind: RecordType[Any], key: str) -> str:

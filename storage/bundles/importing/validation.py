@@ -7,13 +7,20 @@ an owner, or values they refer to, must not change or disappear.
 
 from typing import Any
 
-from storage.bundles.importing.owners import OwnerCache, find_mismatches, is_consistent, values_at
+from storage.bundles.importing.owners import (
+    OwnerCache,
+    describe_missing_owner,
+    find_mismatches,
+    values_at,
+)
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.importing.staging import (
+    KEY_FIELD,
     ORIGIN_FIELD,
     SHOWN_UNITS_FIELD,
     Staging,
     describe_record,
+    find_neighbours,
 )
 from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
@@ -46,7 +53,7 @@ class BundleValidator:
         """Key and origin of the last document with a single-valued key."""
 
     async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
-        """Validate one batch. Raises BundleError once there are too many violations."""
+        """Validate one batch."""
         for owner in kind.foreign_keys:
             await self._validate_owners(owner, batch)
         if kind.single_valued_flag:
@@ -63,22 +70,31 @@ class BundleValidator:
         for document, origin, keys in zip(
             batch.documents, batch.origins, keys_by_document, strict=True
         ):
+            place = f"{origin}.{owner.field}"
             for key in keys:
+                if self._violations.rejected.includes(owner.kind, key):
+                    continue  # it is in the bundle, with errors of its own
                 facts = cache.get(key)
-                if facts is None or not is_consistent(owner, document, facts):
-                    self._add_owner_violations(owner, key, document, origin, facts)
+                if facts is None:
+                    await self._add_missing_owner(owner, key, place)
+                    continue
+                name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
+                for mismatch in find_mismatches(owner, document, facts):
+                    self._violations.add(place, f"{name} {mismatch}")
 
-    def _add_owner_violations(
-        self, owner: ForeignKey, key: str, document: Document, origin: str, facts: Document | None
-    ) -> None:
-        name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
-        messages = (
-            [f"there is no {name}, neither in the bundle nor in the catalog"]
-            if facts is None
-            else [f"{name} {mismatch}" for mismatch in find_mismatches(owner, document, facts)]
-        )
-        for message in messages:
-            self._violations.add(f"{origin}.{owner.field}", message)
+    async def _add_missing_owner(self, owner: ForeignKey, key: str, place: str) -> None:
+        if self._violations.rejected.may_include(owner.kind, key):
+            return
+        near = [] if self._violations.is_full else await self._find_near_keys(owner.kind, key)
+        self._violations.add(place, describe_missing_owner(owner, key, near, "nor in the catalog"))
+
+    async def _find_near_keys(self, kind_name: str, key: str) -> list[str]:
+        staged = self._staging.collection_of(kind_name)
+        live = self._database[kind_name]
+        return [
+            *await find_neighbours(staged, KEY_FIELD, key),
+            *await find_neighbours(live, "_id", key),
+        ]
 
     def _validate_unique_keys(self, batch: PlannedBatch) -> None:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.

@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 from storage.bundles.reading.parser import BundleMember, read_members
 from storage.bundles.reading.tables.reader import Spreadsheet, TableReader, is_spreadsheet
 from storage.bundles.reading.violations import Violations
-from storage.errors import BundleError
 
 STANDARD_INPUT = "-"
 BundleSource: TypeAlias = Path | str | bytes | Spreadsheet
@@ -81,7 +80,7 @@ def read_batches(
     violations: Violations,
     tables: TableReader | None = None,
 ) -> Iterator[MemberBatch]:
-    """Yield the members of all bundles in batches. Raises BundleError.
+    """Yield the members of all bundles in batches.
 
     Spreadsheets are read by `tables`, which then has notes on them.
     """
@@ -95,7 +94,13 @@ def read_batches(
             continue
         name = get_bundle_name(bundle)
         directory = None if isinstance(bundle, bytes) else _path_of(bundle).parent
-        with _open_source(bundle) as stream:
+        try:
+            source = _open_source(bundle)
+        except OSError as error:
+            violations.add(name, str(error.strerror or error))
+            violations.rejected.add_unknown()
+            continue
+        with source as stream:
             counted = _CountingReader(stream)
             for batch in _split_into_batches(
                 read_members(cast(BinaryIO, counted), name, violations)
@@ -118,10 +123,7 @@ def _open_source(bundle: BundleSource) -> BinaryIO:
         return io.BytesIO(bundle)
     if str(bundle) == STANDARD_INPUT:
         return cast(BinaryIO, sys.stdin.buffer)
-    try:
-        return cast(BinaryIO, _path_of(bundle).open("rb", buffering=0))
-    except OSError as error:
-        raise BundleError([f"{bundle}: {error.strerror}"]) from error
+    return cast(BinaryIO, _path_of(bundle).open("rb", buffering=0))
 
 
 def _split_into_batches(members: Iterator[BundleMember]) -> Iterator[list[BundleMember]]:

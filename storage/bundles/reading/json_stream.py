@@ -15,6 +15,7 @@ MAX_VALUE_LENGTH = 64 << 20
 """Limit of one value, in characters: more than the largest drawing as a data URL."""
 
 WHITESPACE = re.compile(r"[ \t\r\n]*")
+MAX_SPACE_BEFORE = 1000
 CUT_OFF_CHARACTERS = 16
 """A syntax error this close to the end of the window may be a token that is cut in two."""
 
@@ -102,6 +103,17 @@ class JsonStream:
         self._position += 1
         return character
 
+    def expect_comma(self, end: str, message: str) -> bool:
+        """Consume a comma, or the end after the last item. Return whether another item follows.
+
+        Raises MalformedJsonError.
+        """
+        if self.expect(f",{end}", f"expected ',' or '{end}' {message}") == end:
+            return False
+        if self.peek() == end:
+            raise self.error_at(f"remove the comma before '{end}'")
+        return True
+
     def accept(self, character: str) -> bool:
         """Consume the next character if it is this one. Raises MalformedJsonError."""
         is_next = self.peek() == character
@@ -120,7 +132,7 @@ class JsonStream:
             except json.JSONDecodeError as error:
                 if self._is_cut_off(error) and self._read_more():
                     continue
-                raise self.error_at(error.msg, error.pos) from error
+                raise self.error_at(describe_syntax_error(error), error.pos) from error
             except RecursionError as error:
                 raise self.error_at("values are nested too deeply here") from error
             # A number near the end may continue in the next chunk: `1`, but also `1.` and `1e+`.
@@ -170,7 +182,29 @@ class JsonStream:
 
 def describe_invalid_utf8(error: UnicodeDecodeError) -> str:
     """Return the message for bytes that are not UTF-8."""
-    return f"byte 0x{error.object[error.start]:02x} is not UTF-8 ({error.reason})"
+    byte = error.object[error.start]
+    return f"byte 0x{byte:02x} is not UTF-8 ({error.reason}); save the file as UTF-8"
+
+
+def describe_syntax_error(error: json.JSONDecodeError) -> str:
+    """Return the message for a text that is not JSON, with a remedy for frequent mistakes.
+
+    >>> try:
+    ...     json.loads('{"a": 1,}')
+    ... except json.JSONDecodeError as error:
+    ...     describe_syntax_error(error)
+    "remove the comma before '}'"
+    """
+    at = _skip_whitespace(error.doc, error.pos)
+    found = error.doc[at : at + 1]
+    before = error.doc[max(0, at - MAX_SPACE_BEFORE) : at].rstrip()[-1:]
+    if found and found in "}]" and before == ",":
+        return f"remove the comma before {found!r}"
+    if found and found in "'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}":
+        return f'{error.msg}: texts and names stand in "straight double quotes"'
+    if found and found in "/#":
+        return f"{error.msg}: JSON has no comments"
+    return error.msg
 
 
 def _skip_whitespace(text: str, position: int) -> int:

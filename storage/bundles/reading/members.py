@@ -1,13 +1,16 @@
 """Parsing one member of a bundle: its fields are the record's; timestamps are converted to UTC."""
 
-import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from types import UnionType
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
+from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
+from storage.bundles.reading.violations import quote_json
 from storage.records.fields import (
     REFERENCE_KEY_FORM,
     TEXT_PATTERN,
@@ -19,8 +22,6 @@ from storage.records.fields import (
 )
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
-
-UNKNOWN_FIELD_MESSAGE = "Object contains unknown field"
 
 
 def _pattern_of(constrained: Any) -> str:
@@ -42,65 +43,100 @@ PATTERN_MESSAGES = {
 """Messages for values that do not match a pattern of `storage.records.fields`."""
 
 
-class MemberError(Exception):
+class Fault(NamedTuple):
     """An invalid value at a path within a member."""
 
-    def __init__(self, path: str, message: str) -> None:
-        super().__init__(message)
-        self.path, self.message = path, message
+    path: str
+    message: str
+
+
+class MemberError(Exception):
+    """A member is invalid; `faults` yields all that is wrong with it."""
+
+    def __init__(self, faults: Iterator[Fault]) -> None:
+        super().__init__("a member is invalid")
+        self.faults = faults
 
 
 def parse_member(kind: RecordType[Any], value: Any) -> Document:
     """Return the document of a member, decoded from JSON. Raises MemberError."""
-    document = kind.to_document(_convert_record(kind, value))
+    try:
+        document = kind.to_document(msgspec.convert(value, kind.struct))
+        _normalize_timestamps(document)
+        for nested in TIMESTAMPED_ARRAYS[kind.name]:
+            for item in document[nested.field]:
+                _normalize_timestamps(item)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise MemberError(_find_member_faults(kind, value)) from error
     if document["_id"] in kind.reserved_ids:
-        raise MemberError(
-            ".id",
-            f"must not be {document['_id']!r}: REST has an endpoint of this name among the"
-            f" {kind.name}; choose another id",
-        )
-    _normalize_timestamps(document, "")
-    for nested in TIMESTAMPED_ARRAYS[kind.name]:
-        for index, item in enumerate(document[nested.field]):
-            _normalize_timestamps(item, f".{nested.field}[{index}]")
+        raise MemberError(_find_member_faults(kind, value))
     return document
 
 
-def _convert_record(kind: RecordType[Any], value: Any) -> Record:
+def _find_member_faults(kind: RecordType[Any], value: Any) -> Iterator[Fault]:
+    yield from _find_faults(kind.struct, value, "")
+    id = value.get("id") if isinstance(value, dict) else None
+    if isinstance(id, str) and id in kind.reserved_ids:
+        yield Fault(
+            ".id",
+            f"must not be {id!r}: REST has an endpoint of this name among the {kind.name};"
+            " choose another id",
+        )
+
+
+def _find_faults(expected: Any, value: Any, path: str) -> Iterator[Fault]:
+    """Yield what is wrong with a value, given the type that its field has in the record."""
+    for option in get_args(expected) if isinstance(expected, UnionType) else (expected,):
+        if isinstance(value, list) and get_origin(option) is list:
+            (item_type,) = get_args(option)
+            for index, item in enumerate(value):
+                yield from _find_faults(item_type, item, f"{path}[{index}]")
+            return
+        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Record):
+            yield from _find_object_faults(option, value, path)
+            return
     try:
-        record: Record = msgspec.convert(value, kind.struct)
-    except UnicodeEncodeError as error:
-        raise MemberError("", f"{json.dumps(error.object)} contains a lone surrogate") from error
+        msgspec.convert(value, expected)
+        if expected == TimestampText and value:
+            to_utc(value)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$")
-        path = path.rstrip("`")
-        if message.startswith(UNKNOWN_FIELD_MESSAGE):
-            fields = ", ".join(_field_names_at(kind.struct, path))
-            message = f"{message}; known fields: {fields}"
-        for pattern, pattern_message in PATTERN_MESSAGES.items():
-            if repr(pattern) in message:
-                message = pattern_message
-        raise MemberError(path, message) from error
-    return record
+        yield Fault(path, _describe(error))
+    except ValueError as error:
+        yield Fault(path, f"is not a valid time: {error}")
 
 
-def _field_names_at(record: type[msgspec.Struct], path: str) -> tuple[str, ...]:
-    """Return the field names of a record type, or of the one nested in it at `path`."""
-    info: Any = msgspec.inspect.type_info(record)
-    field = path.strip(".").partition("[")[0]
-    for candidate in info.fields if field else ():
-        if candidate.encode_name == field:
-            info = candidate.type.item_type
-    return tuple(candidate.encode_name for candidate in info.fields)
+def _find_object_faults(record: type[Record], value: Document, path: str) -> Iterator[Fault]:
+    fields = msgspec.structs.fields(record)
+    names = [field.encode_name for field in fields]
+    missing = [field.encode_name for field in fields if field.required and field.name not in value]
+    for name in value:
+        if name in names:
+            continue
+        meant = suggest(name, [known for known in names if known not in value])
+        if meant in missing:
+            missing.remove(meant)
+        hint = f"did you mean {meant}?" if meant else f"known fields: {', '.join(names)}"
+        yield Fault(path, f"there is no field {quote_json(name)}; {hint}")
+    if missing:
+        yield Fault(path, f"required but missing: {', '.join(missing)}")
+    for field in fields:
+        if field.encode_name in value:
+            field_path = f"{path}.{field.encode_name}"
+            yield from _find_faults(field.type, value[field.encode_name], field_path)
 
 
-def _normalize_timestamps(document: Document, path: str) -> None:
+def _describe(error: msgspec.ValidationError) -> str:
+    message = str(error)
+    for pattern, pattern_message in PATTERN_MESSAGES.items():
+        if repr(pattern) in message:
+            return pattern_message
+    return message
+
+
+def _normalize_timestamps(document: Document) -> None:
     for field in TIMESTAMP_FIELDS:
         if document.get(field):
-            try:
-                document[field] = to_utc(document[field])
-            except ValueError as error:
-                raise MemberError(f"{path}.{field}", f"is not a valid time: {error}") from error
+            document[field] = to_utc(document[field])
 
 
 @lru_cache(maxsize=4096)

@@ -5,11 +5,13 @@ There are two forms (docs/bundles.md): one JSON object of arrays,
 `"type"`. The first line shows which form it is.
 """
 
+import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
+from itertools import count
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from storage.bundles.reading.json_stream import (
@@ -18,11 +20,12 @@ from storage.bundles.reading.json_stream import (
     JsonStream,
     MalformedJsonError,
     describe_invalid_utf8,
+    describe_syntax_error,
 )
 from storage.bundles.reading.members import MemberError, parse_member
-from storage.bundles.reading.violations import Violations
+from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.errors import BundleError
 from storage.records.kinds import Document, RecordType
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -30,6 +33,10 @@ PEEK_BYTES = 1 << 16
 MAX_MEMBER_CHARACTERS = 2 << 20
 """Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
 KINDS_BY_TYPE = {name: kind for kind in RECORD_TYPES for name in (kind.singular, kind.name)}
+
+ARRAY_NAMES = ", ".join(RECORD_TYPES_BY_NAME)
+SCHEMA_NAME = "$schema"
+"""Name of the address of a JSON Schema, which editors read in a bundle."""
 
 BUNDLE_FORMAT_HINT = "a bundle is one JSON object of arrays, or one member a line"
 
@@ -47,25 +54,32 @@ class BundleMember(NamedTuple):
 
 
 def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
-    """Yield the members that are valid on their own; add the others to `violations`.
+    """Yield the members that are valid on their own; add all that is wrong to `violations`.
 
-    Raises BundleError if there are too many violations or the rest cannot be parsed.
+    What follows a syntax error in an array is not read.
     """
     try:
         text = _open_decompressed(stream)
+        if _is_utf16(text):
+            raise _UnreadableFileError("the text is UTF-16; save the file as UTF-8")
         read = _read_line_form if _is_line_form(text) else _read_array_form
         yield from read(text, name, violations)
+        return
     except MalformedJsonError as error:
         violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
-        violations.raise_if_any()
+    except _UnreadableFileError as error:
+        violations.add(name, str(error))
     except EOFError:
         violations.add(name, "the gzip data ends too early; is the file complete?")
-        violations.raise_if_any()
     except (gzip.BadGzipFile, zlib.error) as error:
         violations.add(name, f"the gzip data is damaged: {error}")
-        violations.raise_if_any()
     except OSError as error:
-        raise BundleError([f"{name}: {error.strerror}"]) from error
+        violations.add(name, str(error.strerror or error))
+    violations.rejected.add_unknown()
+
+
+class _UnreadableFileError(Exception):
+    """A file cannot be read as text."""
 
 
 def _open_decompressed(stream: BinaryIO) -> BufferedReader:
@@ -73,6 +87,11 @@ def _open_decompressed(stream: BinaryIO) -> BufferedReader:
     if plain.peek(2)[:2] != GZIP_MAGIC:
         return plain
     return BufferedReader(cast(Any, gzip.GzipFile(fileobj=plain)), PEEK_BYTES)
+
+
+def _is_utf16(text: BufferedReader) -> bool:
+    start = text.peek(2)[:2]
+    return start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} or b"\0" in start
 
 
 def _is_line_form(text: BufferedReader) -> bool:
@@ -102,15 +121,14 @@ def _read_line_form(
             value = _decode_line(decoder, line, number)
         except MalformedJsonError as error:
             violations.add(f"{origin}, column {error.column}", error.message)
+            violations.rejected.add_unknown()
             continue
         if value is None:
             continue
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        member = build_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
-        if member is not None:
-            yield member
+        yield from build_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
 
 
 def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
@@ -123,7 +141,8 @@ def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedJsonError(describe_invalid_utf8(error), number, error.start + 1) from error
     except json.JSONDecodeError as error:
-        raise MalformedJsonError(error.msg, number, error.pos + 1) from error
+        message = describe_syntax_error(error)
+        raise MalformedJsonError(message, number, error.pos + 1) from error
     except RecursionError as error:
         raise MalformedJsonError("values are nested too deeply", number, 1) from error
     if text[end:].strip():
@@ -136,12 +155,19 @@ def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
 def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any] | None:
     if not isinstance(value, dict):
         violations.add(origin, 'a member is an object, such as {"type": "unit", "id": ...}')
+        violations.rejected.add_unknown()
         return None
     type_name = value.pop("type", None)
     kind = KINDS_BY_TYPE.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
-        types = ", ".join(kind.singular for kind in RECORD_TYPES)
-        violations.add(f"{origin}: $.type", f"must be one of {types}; not {json.dumps(type_name)}")
+        types = [kind.singular for kind in RECORD_TYPES]
+        meant = suggest(type_name, types) if isinstance(type_name, str) else None
+        hint = f"; did you mean {meant}?" if meant else ""
+        violations.add(
+            f"{origin}: $.type",
+            f"must be one of {', '.join(types)}; not {quote_json(type_name)}{hint}",
+        )
+        violations.rejected.add_unknown(KINDS_BY_TYPE.get(meant or ""))
     return kind
 
 
@@ -153,50 +179,63 @@ def _read_array_form(
         raise json_stream.error_at(f"the file is empty; {BUNDLE_FORMAT_HINT}")
     json_stream.expect("{", f"{BUNDLE_FORMAT_HINT}: expected '{{'")
     seen: set[str] = set()
-    closed = json_stream.accept("}")
-    while not closed:
-        kind = _read_array_name(json_stream, seen)
-        yield from _read_array(json_stream, kind, name, violations)
-        closed = json_stream.expect(",}", "expected ',' or '}' after the array") == "}"
+    has_more = not json_stream.accept("}")
+    while has_more:
+        yield from _read_entry(json_stream, seen, name, violations)
+        has_more = json_stream.expect_comma("}", "after the array")
     if json_stream.peek():
         raise json_stream.error_at(
             'text after the bundle; if there is one member a line, each needs a "type"'
         )
+    if not seen:
+        violations.add(name, f"there are no arrays; a bundle has {ARRAY_NAMES}")
 
 
-def _read_array_name(json_stream: JsonStream, seen: set[str]) -> RecordType[Any]:
+def _read_entry(
+    json_stream: JsonStream, seen: set[str], name: str, violations: Violations
+) -> Iterator[BundleMember]:
+    """Read a name and its array. A misspelt array is read like the one that was meant."""
     if json_stream.peek() != '"':
         json_stream.expect('"', 'expected the name of an array in ""')
-    error = json_stream.error_at("")  # before reading on: with the position of the name
+    place = json_stream.error_at("")  # before reading on: with the position of the name
     array, _ = json_stream.read_value()
-    if array not in RECORD_TYPES_BY_NAME:
-        error.message = (
-            f"there is no array {json.dumps(array)}; a bundle has {', '.join(RECORD_TYPES_BY_NAME)}"
-        )
-        raise error
-    if array in seen:
-        error.message = f'the array "{array}" is given twice; join the two'
-        raise error
+    json_stream.expect(":", f'expected ":" after {quote_json(array)}')
+    if array == SCHEMA_NAME:
+        json_stream.read_value()
+        return
+    kind = RECORD_TYPES_BY_NAME.get(array)
+    problem = ""
+    if kind is None:
+        kind = RECORD_TYPES_BY_NAME.get(suggest(array, RECORD_TYPES_BY_NAME) or "")
+        hint = f'did you mean "{kind.name}"?' if kind else f"a bundle has {ARRAY_NAMES}"
+        problem = f"there is no array {quote_json(array)}; {hint}"
+    elif array in seen:
+        problem = f'the array "{array}" is given twice; join the two'
+    elif json_stream.peek() != "[":
+        problem = f"\"{array}\" must be an array: expected '[', not {json_stream.peek()!r}"
     seen.add(array)
-    json_stream.expect(":", f"expected ':' after \"{array}\"")
-    return RECORD_TYPES_BY_NAME[array]
-
-
-def _read_array(
-    json_stream: JsonStream, kind: RecordType[Any], name: str, violations: Violations
-) -> Iterator[BundleMember]:
-    json_stream.expect("[", f"\"{kind.name}\" must be an array: expected '['")
-    closed = json_stream.accept("]")
-    index = 0
-    while not closed:
-        path = f"$.{kind.name}[{index}]"
-        value, length = json_stream.read_value()
+    if problem:
+        violations.add(f"{name}: line {place.line}, column {place.column}", problem)
+    if kind is None or json_stream.peek() != "[":
+        value, _ = json_stream.read_value()
+        if kind is not None or isinstance(value, list | dict):
+            violations.rejected.add_unknown(kind)
+        return
+    for path, member, length in _iter_array(json_stream, f"$.{array}"):
         json_errors = json_stream.decoder.errors
-        member = build_member(f"{name}: {path}", kind, value, json_errors, length, violations)
-        if member is not None:
-            yield member
-        index += 1
-        closed = json_stream.expect(",]", f"expected ',' or ']' after {path}") == "]"
+        yield from build_member(f"{name}: {path}", kind, member, json_errors, length, violations)
+
+
+def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, int]]:
+    """Yield the items of an array, each with its path and the length of its text."""
+    json_stream.expect("[", "expected an array")
+    has_more = not json_stream.accept("]")
+    for index in count():
+        if not has_more:
+            return
+        value, length = json_stream.read_value()
+        yield f"{path}[{index}]", value, length
+        has_more = json_stream.expect_comma("]", f"after {path}[{index}]")
 
 
 def build_member(
@@ -206,17 +245,18 @@ def build_member(
     json_errors: list[str],
     text_length: int,
     violations: Violations,
-) -> BundleMember | None:
-    """Return the member if it is valid; add what is wrong with it to `violations`."""
-    if json_errors:
-        violations.add(origin, json_errors[0])
-        return None
-    try:
-        document = parse_member(kind, value)
-    except MemberError as error:
-        violations.add(origin + error.path, error.message)
-        return None
-    if text_length - len(document.get("source") or "") > MAX_MEMBER_CHARACTERS:
-        violations.add(origin, f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")
-        return None
-    return BundleMember(origin, kind, document, text_length)
+) -> Iterator[BundleMember]:
+    """Yield the member if it is valid."""
+    faults: Iterable[tuple[str, str]] = [("", message) for message in json_errors]
+    if not json_errors:
+        try:
+            document = parse_member(kind, value)
+            if text_length - len(document.get("source") or "") <= MAX_MEMBER_CHARACTERS:
+                yield BundleMember(origin, kind, document, text_length)
+                return
+            faults = [("", f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")]
+        except MemberError as error:
+            faults = error.faults
+    for path, message in faults:
+        violations.add(origin + path, message)
+    violations.rejected.add(kind, value)

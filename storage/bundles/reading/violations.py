@@ -1,40 +1,93 @@
-"""Validation errors of an import, collected so that one run reports many of them."""
+"""Violations of a bundle, collected so that one run reports all of them.
+
+A bounded number is kept, the first by file and place; all are counted.
+"""
 
 import json
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from storage.bundles.reading.column_names import ColumnNames
+from storage.bundles.reading.rejected import RejectedMembers
 from storage.errors import BundleError
 
-MAX_VIOLATIONS = 20
+MAX_VIOLATIONS = 100
+MAX_MESSAGE_CHARACTERS = 1000
+
+_NUMBER = re.compile(r"\d+")
+
+
+class Violation(NamedTuple):
+    """What is wrong at one place of a bundle."""
+
+    place: str
+    """File and path, such as `oak.json: $.units[17].floor_id`."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
 
 
 class Violations:
-    """Collects violations; raises at MAX_VIOLATIONS.
+    """Collects violations, of which it keeps the first `max_kept`.
 
-    >>> violations = Violations()
-    >>> violations.add("$.units[0].name", "Expected `str`, got `int`")
+    >>> violations = Violations(max_kept=1)
+    >>> violations.add("b.json: $.units[10].name", "Expected `str`, got `int`")
+    >>> violations.add("b.json: $.units[9].name", "Expected `str`, got `null`")
     >>> violations.raise_if_any()
     Traceback (most recent call last):
-    storage.errors.BundleError: $.units[0].name: Expected `str`, got `int`
+    storage.errors.BundleError: b.json: $.units[9].name: Expected `str`, got `null`
+    ... and 1 more error
     """
 
-    def __init__(self, columns: ColumnNames | None = None) -> None:
-        self.columns = columns or ColumnNames()
-        self._lines: list[str] = []
+    def __init__(self, max_kept: int = MAX_VIOLATIONS) -> None:
+        self.total = 0
+        self.rejected = RejectedMembers()
+        self.columns = ColumnNames()
+        self._max_kept = max_kept
+        self._kept: list[tuple[str, int, Violation]] = []
 
-    def add(self, origin: str, message: str) -> None:
-        """Add a violation. Raises BundleError if that makes MAX_VIOLATIONS."""
-        self._lines.append(f"{self.columns.describe(origin)}: {message}")
-        if len(self._lines) >= MAX_VIOLATIONS:
-            raise BundleError([*self._lines, f"These are the first {MAX_VIOLATIONS} errors."])
+    def add(self, place: str, message: str) -> None:
+        """Add a violation."""
+        place = self.columns.describe(place)
+        violation = Violation(_to_utf8(place), _to_utf8(message))
+        self._kept.append((_sort_key(place), self.total, violation))
+        self.total += 1
+        if len(self._kept) >= 2 * self._max_kept:
+            self._keep_first()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more than are kept, so that details of another may be spared."""
+        return self.total >= self._max_kept
+
+    def list_first(self) -> list[Violation]:
+        """Return the violations that are kept, by file and place."""
+        self._keep_first()
+        return [violation for _, _, violation in self._kept]
 
     def raise_if_any(self) -> None:
         """Raise BundleError if there are violations."""
-        if self._lines:
-            raise BundleError(self._lines)
+        if self.total:
+            raise BundleError([*map(str, self.list_first())], self.total)
+
+    def _keep_first(self) -> None:
+        self._kept.sort()
+        del self._kept[self._max_kept :]
 
 
 def quote_json(value: Any) -> str:
     """Return a value as JSON, to quote it in a message."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def _sort_key(place: str) -> str:
+    """Return a key that sorts numbers by value: line 9 before line 10."""
+    return _NUMBER.sub(lambda number: number[0].zfill(12), place)
+
+
+def _to_utf8(text: str) -> str:
+    """Return a text without lone surrogates, and cut to a length that a terminal can show."""
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        text = f"{text[:MAX_MESSAGE_CHARACTERS]}..."
+    return text.encode("utf-8", "backslashreplace").decode()

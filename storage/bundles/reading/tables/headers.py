@@ -91,9 +91,10 @@ def _check_unique(columns: Iterable[Column], place: str) -> None:
         first = seen.setdefault(column.target, column)
         if first is not column:
             raise TableError(
-                f'{place}: the columns {column_letters(first.at)} "{first.header}" and'
+                f'the columns {column_letters(first.at)} "{first.header}" and'
                 f' {column_letters(column.at)} "{column.header}" both hold {column.target};'
-                " rename one, or map it to ignore"
+                " rename one, or map it to ignore",
+                place,
             )
 
 

@@ -7,7 +7,7 @@ import msgspec
 import yaml
 
 from storage.bundles.reading.tables.dates import DateOrder
-from storage.bundles.reading.tables.names import fold, suggest
+from storage.bundles.reading.tables.names import fold, hint_at
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 
@@ -136,7 +136,7 @@ def parse_mapping(value: Any) -> Mapping:
             _check_keys(each, kind, f"{where}: ")
     for field in parts.get("defaults") or ():
         if field not in FIELD_NAMES:
-            raise ValueError(f'defaults: there is no field "{field}"{suggest(field, FIELD_NAMES)}')
+            raise ValueError(f'defaults: there is no field "{field}"{hint_at(field, FIELD_NAMES)}')
     try:
         mapping = msgspec.convert(parts, Mapping, strict=False)
     except msgspec.ValidationError as error:
@@ -147,7 +147,7 @@ def parse_mapping(value: Any) -> Mapping:
         if sheet.read_as and sheet.read_as not in known:
             raise ValueError(
                 f'sheets: {title}: there is nothing called "{sheet.read_as}"; there are'
-                f" {', '.join(known)}{suggest(sheet.read_as, known)}"
+                f" {', '.join(known)}{hint_at(sheet.read_as, known)}"
             )
     _check_targets(mapping)
     return mapping
@@ -166,7 +166,7 @@ def _check_targets(mapping: Mapping) -> None:
     for columns in (mapping.columns, *(sheet.columns for sheet in mapping.sheets.values())):
         for header, target in columns.items():
             if target not in known and not is_table_target(target):
-                hint = suggest(target, known) or (
+                hint = hint_at(target, known) or (
                     f"; there are {', '.join(TABLE_TARGETS)}, {ATTRIBUTE}GROUP, {ATTRIBUTES}GROUP,"
                     f" {REFERENCE}KEY, {IGNORE}, and the fields of records"
                 )
@@ -184,7 +184,7 @@ def _check_keys(value: Any, part: type[_Part], where: str) -> dict[str, Any]:
         )
     for key in value:
         if key not in part.__struct_fields__:
-            hint = suggest(str(key), part.__struct_fields__)
+            hint = hint_at(str(key), part.__struct_fields__)
             known = ", ".join(part.__struct_fields__)
             raise ValueError(f'{where}there is no key "{key}"{hint or f"; there are {known}"}')
     return value

@@ -42,10 +42,8 @@ class Rows:
     ) -> Iterator[BundleMember]:
         """Yield the member if it is valid on its own; add what is wrong with it."""
         length = sum(len(each) if isinstance(each, str) else 20 for each in value.values())
-        member = build_member(
-            self.place_of(row, column), kind, {**value}, [], length, self.violations
-        )
-        if member is not None:
+        place = self.place_of(row, column)
+        for member in build_member(place, kind, {**value}, [], length, self.violations):
             yield member._replace(kept_fields=tuple(kept_fields))
 
 

@@ -2,9 +2,8 @@
 
 import unicodedata
 from collections.abc import Iterable
-from difflib import get_close_matches
 
-MAX_COMPARED_CHARACTERS = 100
+from storage.bundles.reading.suggestions import suggest
 
 
 def fold(name: str) -> str:
@@ -31,12 +30,11 @@ def slug(*names: str) -> str:
     return "-".join("".join(letters).split())
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def hint_at(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` if a known name resembles this one, else nothing.
 
-    >>> suggest("colums", ["columns", "sheets"])
+    >>> hint_at("colums", ["columns", "sheets"])
     '; did you mean "columns"?'
     """
-    by_folded = {fold(each): each for each in known}
-    close = get_close_matches(fold(name[:MAX_COMPARED_CHARACTERS]), by_folded, n=1)
-    return f'; did you mean "{by_folded[close[0]]}"?' if close else ""
+    meant = suggest(name, sorted(known))
+    return f'; did you mean "{meant}"?' if meant else ""

@@ -17,7 +17,7 @@ from storage.bundles.reading.tables.headers import (
 )
 from storage.bundles.reading.tables.mapping import IGNORE, TABLE, Mapping, SheetMapping
 from storage.bundles.reading.tables.members import Rows
-from storage.bundles.reading.tables.names import fold, suggest
+from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.record_sheets import (
     KINDS_BY_SHEET,
     has_owners,
@@ -94,8 +94,8 @@ class TableReader:
             content = _read_content(spreadsheet.path)
             yield from _SheetReader(self, spreadsheet, violations).read(content, name)
         except TableError as error:
-            text = str(error)
-            violations.add(*(text.split(": ", 1) if text.startswith(name) else (name, text)))
+            violations.add(error.place or name, str(error))
+            violations.rejected.add_unknown()
 
     def finish(self) -> Iterator[BundleMember]:
         """Yield what the spreadsheets together have made: groups with new attributes."""
@@ -172,9 +172,9 @@ class _SheetReader:
                 yield member
         elif table is None and kind is None:
             if given.read_as == TABLE:
-                raise TableError(f"{sheet.place}: no row of headers has a column for the units")
+                raise TableError("no row of headers has a column for the units", sheet.place)
             if start.first and not is_only:
-                hint = suggest(sheet.name, RECORD_TYPES_BY_NAME)
+                hint = hint_at(sheet.name, RECORD_TYPES_BY_NAME)
                 message = "is not named after a resource and has no column with units"
                 self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
 
@@ -221,7 +221,7 @@ class _SheetReader:
             else "rename or map it, or map it to ignore"
         )
         for header in table.unread:
-            hint = "" if read_as == TABLE else suggest(header, self._fields_of(read_as))
+            hint = "" if read_as == TABLE else hint_at(header, self._fields_of(read_as))
             self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
 
     def _fields_of(self, kind_name: str) -> tuple[str, ...]:

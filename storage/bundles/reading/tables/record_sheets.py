@@ -6,7 +6,7 @@ from typing import Any
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.cells import CellError, to_text
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
-from storage.bundles.reading.tables.fields import ColumnField, column_fields
+from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.headers import Recognizer, Table, build_recognizer
 from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
@@ -48,7 +48,7 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     for row in table.rows:
         if is_blank(row):
             continue
-        value = _read_value(fields, table, row, rows)
+        value = _read_value(kind, table, row, rows)
         if value is None:
             continue
         value = _read_constants(kind, constants) | value
@@ -67,17 +67,17 @@ def _build(
     ]
     for name in missing:
         rows.violations.add(f"{rows.place_of(row)}.{name}", f"a value is required: {name}")
-    if not missing:
+    if missing:
+        rows.violations.rejected.add(kind, value)
+    else:
         yield from rows.build(kind, value, row, kept_fields=kept)
 
 
-def _read_value(
-    fields: tuple[ColumnField, ...], table: Table, row: Row, rows: Rows
-) -> dict[str, Any] | None:
+def _read_value(kind: RecordType[Any], table: Table, row: Row, rows: Rows) -> dict[str, Any] | None:
     value: dict[str, Any] = {}
     is_valid = True
     targets = table.targets
-    for field in fields:
+    for field in column_fields(kind):
         column = targets.get(field.name)
         cell = cell_of(row, column)
         if cell is None:
@@ -87,7 +87,10 @@ def _read_value(
         except CellError as error:
             is_valid = False
             rows.reject(row, column, str(error))
-    return value if is_valid else None
+    if is_valid:
+        return value
+    rows.violations.rejected.add(kind, value)
+    return None
 
 
 def _constants(kind: RecordType[Any], mapping: Mapping) -> dict[str, str]:

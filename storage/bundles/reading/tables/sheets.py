@@ -12,7 +12,11 @@ MAX_COLUMNS = 500
 
 
 class TableError(Exception):
-    """A spreadsheet cannot be read at all."""
+    """A spreadsheet cannot be read at all. `place` is that of the file unless it is given."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class Row(NamedTuple):

@@ -110,7 +110,8 @@ class UnitTable:
             try:
                 yield from self._read_row(row)
             except _RowError:
-                continue
+                for kind in (ASSETS, FLOORS, UNITS):
+                    self._rows.violations.rejected.add_unknown(kind)
 
     def _headers(self) -> dict[str, str]:
         names = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}

@@ -97,9 +97,9 @@ class _Items:
         while isinstance(self._next, list):
             number, *cells = self._next
             if number > MAX_ROWS:
-                raise TableError(f"{place} has more than {MAX_ROWS:,} rows")
+                raise TableError(f"there are more than {MAX_ROWS:,} rows", place)
             if len(cells) > MAX_COLUMNS:
-                raise TableError(f"{place}, row {number}: has over {MAX_COLUMNS} columns")
+                raise TableError(f"row {number} has over {MAX_COLUMNS} columns", place)
             yield Row(number, [_decode(cell, place, number, at) for at, cell in enumerate(cells)])
             self._advance()
 
@@ -110,7 +110,9 @@ def _decode(cell: Any, place: str, row: int, column: int) -> Cell:
     try:
         return clean(cell)
     except CellError as error:
-        raise TableError(f"{place}, row {row}, column {column_letters(column)}: {error}") from error
+        raise TableError(
+            str(error), f"{place}, row {row}, column {column_letters(column)}"
+        ) from error
 
 
 def _decode_special(cell: dict[str, Any]) -> Cell:

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.importing.owners import OwnerCache, find_mismatches, is_consistent, values_at
+from storage.bundles.importing.owners import (
+    OwnerCache,
+    describe_missing_owner,
+    find_mismatches,
+    values_at,
+)
 from storage.floors import FLOORS
 from storage.records.kinds import ForeignKey
 from tests.storage.catalogs import ONE_DRIVER, SMALL, stage
@@ -31,15 +36,23 @@ def test_a_path_has_the_values_of_all_items(
 
 def test_a_member_must_match_its_owner() -> None:
     member = {"asset_id": "a"}
-    assert is_consistent(SAME_ASSET, member, {"asset_id": "a"})
+    assert not [*find_mismatches(SAME_ASSET, member, {"asset_id": "a"})]
     mismatches = [*find_mismatches(SAME_ASSET, member, {"asset_id": "b"})]
     assert mismatches == ['has asset_id "b", not "a"']
 
 
 def test_a_value_must_be_in_the_array_of_its_owner() -> None:
     facts = {"attributes.attribute_id": frozenset({"s", "t"})}
-    assert is_consistent(OF_GROUP, {"attribute_id": "s"}, facts)
+    assert not [*find_mismatches(OF_GROUP, {"attribute_id": "s"}, facts)]
     assert [*find_mismatches(OF_GROUP, {"attribute_id": "x"}, facts)] == ['has no attribute_id "x"']
+
+
+def test_a_missing_owner_is_named_with_the_id_that_was_meant() -> None:
+    near = ["oak-1", "oak-2", "elm-1"]
+    assert describe_missing_owner(SAME_ASSET, "aok-1", near, "nor in the catalog") == (
+        'there is no floor "aok-1", neither in the bundle nor in the catalog; did you mean "oak-1"?'
+    )
+    assert describe_missing_owner(SAME_ASSET, "z", near, "nor in the catalog").endswith("catalog")
 
 
 @pytest.mark.anyio

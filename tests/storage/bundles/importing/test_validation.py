@@ -1,5 +1,6 @@
 """Violations of a bundle are reported with their positions, and nothing is written."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ async def test_an_error_in_the_last_line_of_the_last_file_changes_nothing(
     ]
     last = write_lines(tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"x": 1}]})
     (message,) = await import_violations(database, first, last)
-    assert message.startswith(f"{last}: line 3001: $: Object contains unknown field `x`")
+    assert message.startswith(f'{last}: line 3001: $: there is no field "x"; known fields')
 
 
 async def test_a_duplicate_in_another_file_names_both_origins(
@@ -170,3 +171,87 @@ async def test_unreadable_files_are_reported(database: Any, tmp_path: Path) -> N
     missing = tmp_path / "missing.json"
     assert await import_violations(database, missing) == [f"{missing}: No such file or directory"]
     assert await import_violations(database, tmp_path) == [f"{tmp_path}: Is a directory"]
+
+
+async def test_all_errors_of_a_bundle_are_found_in_one_run(database: Any, path: Path) -> None:
+    bundle = small()
+    bundle["flors"] = bundle.pop("floors")
+    bundle["units"][0] |= {"asset_id": "", "name": 101}
+    bundle["units"][1] |= {"floor_id": "a11"}
+    bundle["locations"][0] |= {"unit_map_id": "bm", "x": 2e9}
+    bundle["locations"].append(SMALL["locations"][0] | {"id": "m", "unit_map_id": "bm"})
+    bundle["unit_references"].append({"group_id": "g", "unit_id": "u1"})
+    assert await import_violations(database, write_arrays(path, bundle)) == [
+        f"{path}: $.locations[0].x: Expected `float` <= 1000000000.0",
+        f'{path}: $.locations[1].unit_map_id: map "bm" has asset_id "b", not "a"',
+        f"{path}: $.unit_references[1]: required but missing: asset_id, key, value",
+        f"{path}: $.units[0].asset_id: Expected `str` of length >= 1",
+        f"{path}: $.units[0].name: Expected `str`, got `int`",
+        f'{path}: $.units[1].floor_id: there is no floor "a11", neither in the bundle nor in the'
+        ' catalog; did you mean "a1"?',
+        f'{path}: line 1, column {path.read_text().index("flors")}: there is no array "flors"; did'
+        ' you mean "floors"?',
+    ]
+
+
+async def test_an_id_of_the_catalog_may_have_been_meant(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    unit = SMALL["units"][0] | {"map_ids": ["amm"]}
+    (message,) = await import_violations(database, write_arrays(path, {"units": [unit]}))
+    assert message.endswith('neither in the bundle nor in the catalog; did you mean "am"?')
+
+
+@pytest.mark.parametrize(
+    "floors",
+    [
+        '{"type": "floor", "id": "f", "asset_id": "a"}',  # the rejected one
+        '{"type": "floor", "asset_id": "a", "name": "F"}',  # it may be this one
+        '{"type": "floor", "id": "f", "asset_id": "a", "name": "F"',
+        '{"type": "flor", "id": "f", "asset_id": "a", "name": "F"}',
+    ],
+)
+async def test_an_owner_with_an_error_is_not_missing(
+    database: Any, bundle: Path, path: Path, floors: str
+) -> None:
+    await import_bundles(database, [bundle])
+    unit = {"type": "unit", "id": "u9", "asset_id": "a", "floor_id": "f", "name": "901"}
+    path.write_text(f"{floors}\n{json.dumps(unit)}\n")
+    (message,) = await import_violations(database, path)
+    assert message.startswith(f"{path}: line 1")
+
+
+async def test_a_rejected_group_does_not_lack_the_attributes_that_it_brings(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    attribute = {"attribute_id": "loft", "attribute_name": "Loft", "attribute_key": "loft"}
+    changed = {
+        "attribute_groups": [SMALL["attribute_groups"][0] | {"attributes": [attribute, {}]}],
+        "attribute_assignments": [SMALL["attribute_assignments"][0] | {"attribute_id": "loft"}],
+    }
+    assert await import_violations(database, write_arrays(path, changed)) == [
+        f"{path}: $.attribute_groups[0].attributes[1]: required but missing: attribute_id,"
+        " attribute_name, attribute_key"
+    ]
+
+
+async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_path: Path) -> None:
+    cut_off = tmp_path / "cut.json"
+    cut_off.write_text('{"assets": [{"id": "a", "name": "A"}')
+    wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "a"}]})
+    missing = tmp_path / "missing.json"
+    assert await import_violations(database, missing, cut_off, wrong) == [
+        f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], the text ends here",
+        f"{missing}: No such file or directory",
+        f"{wrong}: $.assets[0]: required but missing: name",
+    ]
+
+
+async def test_an_import_without_members_is_noted(database: Any, path: Path) -> None:
+    summary = await import_bundles(database, [write_arrays(path, {"units": []})])
+    assert (summary.notes, summary.total.written) == (
+        ["there are no members: all arrays are empty"],
+        0,
+    )

@@ -15,7 +15,6 @@ from storage.bundles.reading.batches import (
     read_batches,
 )
 from storage.bundles.reading.violations import Violations
-from storage.errors import BundleError
 from tests.storage.catalogs import SMALL, write_arrays
 
 
@@ -54,9 +53,9 @@ def test_standard_input_is_a_bundle_of_unknown_size(monkeypatch: pytest.MonkeyPa
     assert keys(read("-")) == [["a"]]
 
 
-def test_a_file_that_cannot_be_opened_is_an_error_with_its_name(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_an_error_and_the_next_is_read(tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
     assert count_total_bytes([missing]) == 0
-    with pytest.raises(BundleError) as caught:
-        read(missing)
-    assert caught.value.violations == [f"{missing}: No such file or directory"]
+    violations = Violations()
+    assert keys(list(read_batches([missing, assets("a")], violations))) == [["a"]]
+    assert violations.list_first() == [(str(missing), "No such file or directory")]

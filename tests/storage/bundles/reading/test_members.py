@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storage.bundles.reading.members import MemberError, parse_member
 from storage.catalog import RECORD_TYPES_BY_NAME
@@ -35,7 +37,7 @@ def test_timestamps_are_converted_to_utc_at_any_depth() -> None:
     [
         ("units", {"name": 1}, ".name", "Expected `str`, got `int`"),
         ("units", {"name": "\ud800"}, ".name", "without NUL and lone surrogates"),
-        ("units", {"nam": ""}, "", "unknown field `nam`; known fields: created_at"),
+        ("units", {"nam": ""}, "", 'there is no field "nam"; known fields: created_at'),
         ("units", {"created_at": "today"}, ".created_at", "Expected an ISO 8601 time"),
         ("units", {"created_at": "2026-02-30T00:00:00Z"}, ".created_at", "not a valid time: day"),
         ("units", {"created_at": "0001-01-01T00:00:00+01:00"}, ".created_at", "outside the years"),
@@ -45,7 +47,7 @@ def test_timestamps_are_converted_to_utc_at_any_depth() -> None:
         ("maps", {"id": "parse"}, ".id", "must not be 'parse': REST has an endpoint of this name"),
         ("units", {"id": "attribute-groups"}, ".id", "choose another id"),
         ("asset_references", {"key": "KEY"}, ".key", "Expected a lowercase letter, then"),
-        ("locations", {"tags": [{"key": "k", "val": ""}]}, ".tags[0]", "known fields: key, value"),
+        ("locations", {"tags": [{"key": "k", "val": ""}]}, ".tags[0]", "did you mean value?"),
     ],
 )
 def test_an_invalid_value_is_named_by_its_path(
@@ -53,5 +55,72 @@ def test_an_invalid_value_is_named_by_its_path(
 ) -> None:
     with pytest.raises(MemberError) as caught:
         parse(kind, **changes)
-    assert caught.value.path == path
-    assert message in caught.value.message
+    (fault,) = caught.value.faults
+    assert fault.path == path
+    assert message in fault.message
+
+
+def faults(kind: str, member: Any) -> list[tuple[str, str]]:
+    with pytest.raises(MemberError) as caught:
+        parse_member(RECORD_TYPES_BY_NAME[kind], member)
+    return [*caught.value.faults]
+
+
+def test_all_that_is_wrong_with_a_member_is_found_at_once() -> None:
+    location = {
+        "nmae": "Pool",
+        "id": "",
+        "asset_id": 7,
+        "x": "1",
+        "created_at": "2026-02-30T12:00:00Z",
+        "floors": [{"id": "a1"}, {}, 3],
+        "tags": [{"key": "k", "value": None, "colour": "red"}],
+    }
+    assert faults("locations", location) == [
+        ("", 'there is no field "nmae"; did you mean name?'),
+        ("", "required but missing: unit_map_id, y"),
+        (".created_at", "is not a valid time: day is out of range for month"),
+        (".id", "Expected `str` of length >= 1"),
+        (".asset_id", "Expected `str`, got `int`"),
+        (".x", "Expected `float`, got `str`"),
+        (".floors[1]", "required but missing: id"),
+        (".floors[2]", "Expected `object`, got `int`"),
+        (
+            ".tags[0]",
+            'there is no field "colour"; known fields: key, value, created_at, updated_at',
+        ),
+        (".tags[0].value", "Expected `str`, got `null`"),
+    ]
+
+
+def test_a_field_that_is_given_is_not_meant_by_another() -> None:
+    unit = SMALL["units"][0] | {"names": "101"}
+    ((_, message),) = faults("units", unit)
+    assert message.startswith('there is no field "names"; known fields: created_at, updated_at, id')
+
+
+@pytest.mark.parametrize("member", [None, [], 3, "unit"])
+def test_a_member_is_an_object(member: Any) -> None:
+    ((path, message),) = faults("units", member)
+    assert path == ""
+    assert message.startswith("Expected `object`, got")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=3), values),
+    max_leaves=5,
+)
+
+
+@given(
+    kind=st.sampled_from([kind for kind in SMALL if SMALL[kind]]),
+    changes=st.data(),
+)
+def test_each_member_that_is_rejected_has_a_fault(kind: str, changes: st.DataObject) -> None:
+    names = st.sampled_from([*SMALL[kind][0], "other"])
+    member = SMALL[kind][0] | changes.draw(st.dictionaries(names, JSON_VALUES, max_size=3))
+    try:
+        parse_member(RECORD_TYPES_BY_NAME[kind], member)
+    except MemberError as error:
+        assert [*error.faults]

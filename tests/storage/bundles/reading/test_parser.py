@@ -76,7 +76,7 @@ def test_a_byte_order_mark_is_passed_over() -> None:
     assert len(read(b"\xef\xbb\xbf" + units({}))) == 1
 
 
-@pytest.mark.parametrize("content", [b"{}", b' { "units" : [ ] } \n', b'{"units":[],"floors":[]}'])
+@pytest.mark.parametrize("content", [b' { "units" : [ ] } \n', b'{"units":[],"floors":[]}'])
 def test_a_bundle_may_hold_nothing(content: bytes) -> None:
     assert read(content) == []
 
@@ -103,14 +103,18 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
         ({"floor_id": 3}, "$.units[0].floor_id: Expected `str`, got `int`"),
         (
             {"flor": "x"},
-            "$.units[0]: Object contains unknown field `flor`; known fields: created_at,"
+            '$.units[0]: there is no field "flor"; known fields: created_at,'
             " updated_at, id, asset_id, floor_id, name, map_ids",
         ),
         ({"id": ""}, "$.units[0].id: Expected `str` of length >= 1"),
         ({"id": "x" * 256}, "$.units[0].id: Expected `str` of length <= 255"),
         ({"id": "a\0b"}, "$.units[0].id: Expected text without NUL and lone surrogates"),
         ({"name": "\ud800"}, "$.units[0].name: Expected text without NUL and lone surrogates"),
-        ({"\ud800": 1}, '$.units[0]: "\\ud800" contains a lone surrogate'),
+        (
+            {"\ud800": 1},
+            '$.units[0]: there is no field "\\ud800"; known fields: created_at, updated_at, id,'
+            " asset_id, floor_id, name, map_ids",
+        ),
         ({"name": None}, "$.units[0].name: Expected `str`, got `null`"),
         ({"map_ids": ["m", 4]}, "$.units[0].map_ids[1]: Expected `str`, got `int`"),
         (
@@ -139,7 +143,7 @@ def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], message: st
 
 def test_a_missing_field_is_named() -> None:
     assert import_violations(b'{"assets": [{"id": "a"}]}') == [
-        "b.json: $.assets[0]: Object missing required field `name`"
+        "b.json: $.assets[0]: required but missing: name"
     ]
 
 
@@ -153,7 +157,7 @@ def test_a_bad_reference_key_is_rejected_with_the_pattern(key: str) -> None:
 def test_an_unknown_field_of_a_nested_object_is_reported_with_the_known_ones() -> None:
     tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
     assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [
-        "b.json: $.level_tags[0].values[0]: Object contains unknown field `id`;"
+        'b.json: $.level_tags[0].values[0]: there is no field "id";'
         " known fields: name, value, created_at, updated_at"
     ]
 
@@ -172,12 +176,28 @@ def test_a_name_given_twice_in_one_object_is_a_fault() -> None:
 
 
 def test_an_unknown_array_is_reported_with_the_known_ones() -> None:
-    (message,) = import_violations(b'{\n "unit": []}')
-    assert message == (
-        'b.json: line 2, column 2: there is no array "unit"; a bundle has assets, floors,'
+    assert import_violations(
+        b'{\n "version": 1, "flors": [{"id": "f", "asset_id": "a", "name": ""}], "units": [{}]}'
+    ) == [
+        "b.json: $.units[0]: required but missing: id, asset_id, floor_id, name",
+        'b.json: line 2, column 2: there is no array "version"; a bundle has assets, floors,'
         " backgrounds, maps, units, level_tags, asset_references, unit_references,"
-        " attribute_groups, attribute_assignments, locations"
-    )
+        " attribute_groups, attribute_assignments, locations",
+        'b.json: line 2, column 16: there is no array "flors"; did you mean "floors"?',
+    ]
+
+
+def test_a_misspelt_array_is_read_as_the_one_that_was_meant() -> None:
+    assert import_violations(b'{"unit": [{"id": 1}]}') == [
+        "b.json: $.unit[0]: required but missing: asset_id, floor_id, name",
+        "b.json: $.unit[0].id: Expected `str`, got `int`",
+        'b.json: line 1, column 2: there is no array "unit"; did you mean "units"?',
+    ]
+
+
+def test_the_address_of_a_schema_for_editors_is_passed_over() -> None:
+    content = {"$schema": "https://maps.example.com/v1/bundle.schema.json", "units": [UNIT]}
+    assert len(read(json.dumps(content).encode())) == 1
 
 
 def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
@@ -195,15 +215,30 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         (b"", "line 1, column 1: the file is empty"),
         (b" \n\n ", "line 3, column 2: the file is empty"),
         (b"[]", "line 1, column 1: a bundle is one JSON object of arrays, or one member a line"),
-        (b'{"units": {}}', "line 1, column 11: \"units\" must be an array: expected '[', not '{'"),
+        (b"{}", "there are no arrays; a bundle has assets, floors"),
+        (b'{"$schema": "x"}', "there are no arrays"),
+        (b'{"units": {}}', "line 1, column 2: \"units\" must be an array: expected '[', not '{'"),
         (b'{"units": [', "line 1, column 12: Expecting value"),
         (b'{"units": []', "line 1, column 13: expected ',' or '}' after the array, the text ends"),
-        (b'{"units": [],}', "line 1, column 14: expected the name of an array in \"\", not '}'"),
+        (b'{"units": [],}', "line 1, column 14: remove the comma before '}'"),
+        (
+            b'{"units": [%s,\n]}' % json.dumps(UNIT).encode(),
+            "line 2, column 1: remove the comma before ']'",
+        ),
+        (b'{"units": [{"id": 1,}]}', "line 1, column 21: remove the comma before '}'"),
+        (b'{"type": "unit", "map_ids": ["m", ]}', "line 1, column 35: remove the comma"),
+        (b"{'units': []}", 'line 1, column 2: expected the name of an array in "", not "\'"'),
+        (
+            b'{"units": [{"id": \'u\'}]}',
+            "line 1, column 19: Expecting value: texts and names stand",
+        ),
+        (b'{"units": [ // all\n]}', "line 1, column 13: Expecting value: JSON has no comments"),
         (b'{"units": [], "units": []}', 'line 1, column 15: the array "units" is given twice'),
         (b'{\n"units": [\n  {"id" 1}]}', "line 3, column 9: Expecting ':' delimiter"),
         (b'{"units": []} {}', "line 1, column 15: text after the bundle"),
         (b'{"assets": [{"id": "\xff"}]}', "line 1, column 21: byte 0xff is not UTF-8"),
-        (b"\xff\xfe{\x00", "line 1, column 1: byte 0xff is not UTF-8"),
+        (b"\xff\xfe{\x00", "the text is UTF-16; save the file as UTF-8"),
+        ("{}".encode("utf-16-be"), "the text is UTF-16; save the file as UTF-8"),
         (b'{"assets": [' + b"[" * 100_000, "line 1, column 13: values are nested too deeply"),
         (b'{"type": "unit"\n', "line 1, column 16: Expecting ',' delimiter"),
         (b'{"type": "asset", "id": "\xff"}', "line 1, column 26: byte 0xff is not UTF-8"),
@@ -245,8 +280,10 @@ def test_each_faulty_line_is_reported() -> None:
 
 def test_errors_are_reported_up_to_a_maximum() -> None:
     found = import_violations(units(*({"name": 1} for _ in range(1000))))
-    assert len(found) == MAX_VIOLATIONS + 1
-    assert found[-1] == f"These are the first {MAX_VIOLATIONS} errors."
+    assert found == [
+        f"b.json: $.units[{number}].name: Expected `str`, got `int`"
+        for number in range(MAX_VIOLATIONS)
+    ]
 
 
 def test_a_member_over_the_size_of_a_document_is_reported() -> None:

@@ -16,25 +16,35 @@ def add(violations: Violations, count: int) -> list[str]:
     return [f"{origin}: is wrong" for origin in origins]
 
 
-def test_all_are_reported_in_the_order_in_which_they_were_added() -> None:
+def test_all_are_reported_by_file_and_place() -> None:
     violations = Violations()
-    lines = add(violations, MAX_VIOLATIONS - 1)
+    lines = add(violations, 12)
+    violations.add("a.json: line 10", "is wrong")
+    violations.add("a.json: line 9", "is wrong")
     with pytest.raises(BundleError) as caught:
         violations.raise_if_any()
-    assert caught.value.violations == lines
-    assert str(caught.value) == "\n".join(lines)
+    expected = ["a.json: line 9: is wrong", "a.json: line 10: is wrong", *lines]
+    assert caught.value.violations == expected
+    assert str(caught.value) == "\n".join(expected)
 
 
-def test_the_maximum_ends_the_import_at_once_and_says_so() -> None:
+def test_the_first_are_kept_and_all_are_counted() -> None:
     violations = Violations()
-    lines = add(violations, MAX_VIOLATIONS - 1)
+    lines = add(violations, 10 * MAX_VIOLATIONS)
+    violations.add("b.json: $.assets[3]", "is wrong")  # found later, but it stands before
+    assert violations.is_full
     with pytest.raises(BundleError) as caught:
-        violations.add("b.json", "is wrong")
-    assert caught.value.violations == [
-        *lines,
-        "b.json: is wrong",
-        f"These are the first {MAX_VIOLATIONS} errors.",
-    ]
+        violations.raise_if_any()
+    assert caught.value.violations == ["b.json: $.assets[3]: is wrong", *lines[:99]]
+    assert caught.value.total == 1001
+    assert str(caught.value).endswith("\n... and 901 more errors")
+
+
+def test_texts_are_cut_and_can_be_written_in_utf8() -> None:
+    violations = Violations()
+    violations.add("b.json", "\ud800" + "x" * 2000)
+    ((_, message),) = violations.list_first()
+    assert message == "\\ud800" + "x" * 999 + "..."
 
 
 def test_without_violations_nothing_is_raised() -> None:

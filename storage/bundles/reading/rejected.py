@@ -1,0 +1,54 @@
+"""The members that an import could not read.
+
+What is said of owners depends on them: a unit whose floor has a mistake of its own has no mistake.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from storage.catalog import RECORD_TYPES
+from storage.records.kinds import RecordType
+
+MAX_REJECTED_KEYS = 100_000
+"""Of a kind. With more, any member of the kind counts as rejected."""
+
+
+class RejectedMembers:
+    """The keys of rejected members as far as they can be read.
+
+    >>> rejected = RejectedMembers()
+    >>> rejected.add(RECORD_TYPES[0], {"id": "oak-street", "nmae": "Oak Street"})
+    >>> rejected.may_include("assets", "oak-street"), rejected.may_include("assets", "oak")
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[str, set[str]] = defaultdict(set)
+        self.kinds_with_unknown: set[str] = set()
+        """Kinds of which there are rejected members with unknown keys."""
+
+    def add(self, kind: RecordType[Any], value: Any) -> None:
+        """Add a member that was rejected, as it was decoded from JSON."""
+        fields = [value.get(field) for field in kind.key_fields] if isinstance(value, dict) else []
+        # Keys of several fields are no owners, so whether they are known does not matter.
+        if len(fields) != 1 or not isinstance(fields[0], str):
+            self.kinds_with_unknown.add(kind.name)
+            return
+        keys = self._keys[kind.name]
+        keys.add(fields[0])
+        if len(keys) > MAX_REJECTED_KEYS:
+            keys.clear()
+            self.kinds_with_unknown.add(kind.name)
+
+    def add_unknown(self, kind: RecordType[Any] | None = None) -> None:
+        """Add members that could not be read at all, of one kind or of any."""
+        kinds = RECORD_TYPES if kind is None else (kind,)
+        self.kinds_with_unknown |= {each.name for each in kinds}
+
+    def includes(self, kind_name: str, key: str) -> bool:
+        """Return whether a member of this kind and key has been rejected."""
+        return key in self._keys[kind_name]
+
+    def may_include(self, kind_name: str, key: str) -> bool:
+        """Return whether a member of this kind and key may have been rejected."""
+        return kind_name in self.kinds_with_unknown or self.includes(kind_name, key)
