@@ -28,6 +28,7 @@ COMMAND_PATHS = {
     "parse": "gateway.cli.commands.parse:parse",
     "schema": "gateway.cli.commands.describe:schema",
     "openapi": "gateway.cli.commands.describe:openapi",
+    "bundle-schema": "gateway.cli.commands.describe:bundle_schema",
 }
 """Where each command is defined. Imported on use: all together take a second to import."""
 

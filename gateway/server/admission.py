@@ -19,7 +19,9 @@ from gateway.server.limit_log import LimitLog
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never rejected: an orchestrator would restart a busy service that fails its probes."""
-KEYLESS_PATHS = frozenset({"/v1/openapi", "/v1/openapi.json", "/v1/openapi.yaml"})
+KEYLESS_PATHS = frozenset(
+    {"/v1/openapi", "/v1/openapi.json", "/v1/openapi.yaml", "/v1/bundle.schema.json"}
+)
 KEYLESS_PREFIX = "/pages/"
 MAX_KEYLESS_IN_FLIGHT = 20
 """Requests that need no key, which a worker works on at a time, apart from all others."""

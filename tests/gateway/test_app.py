@@ -37,6 +37,7 @@ async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
         ("/v1/openapi.json", "application/json"),
         ("/v1/openapi.yaml", "application/yaml"),
         ("/v1/openapi", "text/html; charset=utf-8"),
+        ("/v1/bundle.schema.json", "application/schema+json"),
     ],
 )
 async def test_some_addresses_need_no_key(

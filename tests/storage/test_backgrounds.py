@@ -32,7 +32,7 @@ async def test_a_background_belongs_to_the_asset_of_its_map(database: Any, bundl
             'unit_map_id: background "ab" belongs to "am" and cannot move to "bm"',
         ),
         ({"id": "new", "unit_map_id": "missing"}, 'unit_map_id: there is no map "missing"'),
-        ({"id": "new", "asset_id": "a"}, ": Object contains unknown field `asset_id`"),
+        ({"id": "new", "asset_id": "a"}, ': there is no field "asset_id"'),
     ],
 )
 async def test_a_background_cannot_be_of_another_map_or_of_none(

@@ -1,4 +1,4 @@
-"""`floorgate schema` and `floorgate openapi`: print the two descriptions of the API."""
+"""`floorgate schema`, `openapi` and `bundle-schema`: print the schemas of what is exchanged."""
 
 import click
 import orjson
@@ -6,6 +6,7 @@ import orjson
 from gateway.settings import settings_from_parameters, with_options
 from rest.openapi.description import build_description, to_yaml
 from schema.root import GRAPHQL_SCHEMA, build_sdl
+from storage.bundles.description.json_schema import build_bundle_schema
 
 
 @click.command()
@@ -26,3 +27,9 @@ def openapi(output_format: str, base_url: str | None) -> None:
         click.echo(to_yaml(document), nl=False)
     else:
         click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+@click.command("bundle-schema")
+def bundle_schema() -> None:
+    """Print the JSON Schema of catalog bundles, with which editors complete and check them."""
+    click.echo(orjson.dumps(build_bundle_schema(), option=orjson.OPT_INDENT_2))

@@ -1,4 +1,4 @@
-"""`floorgate schema` and `floorgate openapi` print what the service serves."""
+"""`floorgate schema`, `openapi` and `bundle-schema` print what the service serves."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from graphql import build_schema
 
 from rest.endpoint_table import ENDPOINTS
 from schema.root import build_sdl
+from storage.bundles.description.json_schema import build_bundle_schema
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 COMMITTED_SCHEMA = Path(__file__).parents[3] / "schema" / "schema.graphql"
@@ -18,6 +19,10 @@ def test_the_schema_is_printed() -> None:
     printed = floorgate("schema").stdout
     assert printed == build_sdl() == COMMITTED_SCHEMA.read_text()
     assert build_schema(printed).query_type
+
+
+def test_the_schema_of_bundles_is_printed() -> None:
+    assert output_of(floorgate("bundle-schema")) == build_bundle_schema()
 
 
 def describe(*options: str) -> dict[str, Any]:

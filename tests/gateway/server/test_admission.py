@@ -82,7 +82,13 @@ def test_invented_keys_count_as_one_and_leave_room_for_real_ones() -> None:
 
 def test_routes_without_keys_have_slots_of_their_own() -> None:
     admission = Admission(2, 2)
-    paths = ["/v1/openapi.json", "/v1/openapi.yaml", "/v1/openapi", "/pages/chunk.js"]
+    paths = [
+        "/v1/openapi.json",
+        "/v1/openapi.yaml",
+        "/v1/openapi",
+        "/v1/bundle.schema.json",
+        "/pages/chunk.js",
+    ]
     keyless = [scope(path=path) for path in paths * MAX_KEYLESS_IN_FLIGHT]
     decisions = admit_all(admission, keyless)
     assert statuses(decisions).count(200) == MAX_KEYLESS_IN_FLIGHT
