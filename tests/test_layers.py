@@ -237,6 +237,7 @@ BUNDLE_LAYERS = {
     "reading": {"reading"},
     "importing": {"importing", "reading"},
     "exporting": {"importing", "reading"},
+    "writing": {"description", "exporting", "importing", "reading", "writing"},
 }
 
 

@@ -19,6 +19,7 @@ COMMAND_PATHS = {
     "serve": "gateway.cli.commands.serve:serve",
     "import": "gateway.cli.commands.catalog:import_",
     "export": "gateway.cli.commands.catalog:export",
+    "template": "gateway.cli.commands.spreadsheets:template",
     "backup": "gateway.cli.commands.backup:backup",
     "restore": "gateway.cli.commands.backup:restore",
     "keys": "gateway.cli.commands.keys:keys",

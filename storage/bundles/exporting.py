@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from storage.attributes import ASSIGNMENTS
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.importing.staging import describe_record
 from storage.bundles.reading.sources import to_data_url
@@ -18,6 +19,7 @@ from storage.maps import MAPS
 from storage.mongo import driver, files, iteration
 from storage.records.kinds import Document, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.units import UNITS, Unit
 
 FLUSH_BYTES = 1 << 20
 
@@ -48,7 +50,7 @@ async def _iter_array_form(
     for number, kind in enumerate(RECORD_TYPES):
         yield b'%s"%s":[' % (b",\n" if number else b"{\n", kind.name.encode())
         separator = b"\n"
-        async for member in _iter_members(database, kind, scope, session):
+        async for member in iter_members(database, kind, scope, session):
             yield separator + msgspec.json.encode(member)
             separator = b",\n"
         yield b"]"
@@ -59,21 +61,51 @@ async def _iter_line_form(
     database: driver.Database, scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[bytes]:
     for kind in RECORD_TYPES:
-        async for member in _iter_members(database, kind, scope, session):
+        async for member in iter_members(database, kind, scope, session):
             yield msgspec.json.encode({"type": kind.singular, **member}) + b"\n"
 
 
-async def _iter_members(
-    database: driver.Database, kind: RecordType[Any], scope: AssetScope, session: driver.Session
+async def iter_members(
+    database: driver.Database,
+    kind: RecordType[Any],
+    scope: AssetScope,
+    session: driver.Session,
+    *,
+    with_drawings: bool = True,
 ) -> AsyncIterator[Document]:
+    """Yield the members of a kind by key; drawings as data URLs, or as their digests."""
     where = scope.restrict(kind, {})
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
             member: Document = msgspec.structs.asdict(record)
-            if kind is MAPS and member["source"]:
+            if kind is MAPS and member["source"] and with_drawings:
                 member["source"] = await _load_drawing_url(database, member, session)
             yield member
+
+
+async def iter_units_with_attributes(
+    database: driver.Database, scope: AssetScope, session: driver.Session
+) -> AsyncIterator[tuple[Unit, list[tuple[str, str]]]]:
+    """Yield the units by id, each with the ids of the groups and attributes that it has."""
+    units = iteration.iter_batches(
+        database[UNITS.name], scope.restrict(UNITS, {}), UNITS.projection, session
+    )
+    async for batch in units:
+        ids = [document["_id"] for document in batch]
+        found: dict[str, list[tuple[str, str]]] = {}
+        assignments = iteration.iter_batches(
+            database[ASSIGNMENTS.name],
+            {"unit_id": {"$in": ids}},
+            ASSIGNMENTS.projection,
+            session,
+        )
+        async for documents in assignments:
+            for document in documents:
+                pair = document["group_id"], document["attribute_id"]
+                found.setdefault(document["unit_id"], []).append(pair)
+        for unit in UNITS.decode(batch):
+            yield unit, found.get(unit.id, [])
 
 
 async def _load_drawing_url(

@@ -1,6 +1,7 @@
 """`floorgate import` and `floorgate export`: load and write catalog bundles."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,6 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from gateway.cli.commands.spreadsheets import export_to_file, with_mapping
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
@@ -32,21 +34,34 @@ TIMEOUT_SECONDS = 120.0
     help="What happens to routable maps that the import changes: process them again, or withdraw"
     " their networks.",
 )
+@click.option(
+    "--mapping",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What the sheets and columns of spreadsheets hold (YAML).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def import_(
-    paths: tuple[str, ...], dry_run: bool, networks: str, as_json: bool, **values: Any
+    paths: tuple[str, ...],
+    dry_run: bool,
+    networks: str,
+    mapping: Path | None,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
-    A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
+    A bundle is a JSON object or newline-delimited JSON, or a spreadsheet (.xlsx, .xls, .ods, .csv,
+    .tsv), gzipped or not; - reads JSON from standard input.
     """
+    bundles = with_mapping(paths, mapping)
     with show_progress() as progress:
 
         async def work(database: driver.Database) -> ImportSummary:
             return await import_and_process(
                 Store(database.client, database.name),
-                paths,
+                bundles,
                 networks,
                 dry_run=dry_run,
                 progress=progress,
@@ -63,13 +78,33 @@ def import_(
 
 @click.command()
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
+@click.option(
+    "--xlsx",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a workbook with a sheet for each kind of record instead.",
+)
+@click.option(
+    "--attributes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
+)
 @with_options(*STORAGE_OPTIONS)
-def export(ndjson: bool, **values: Any) -> None:
+def export(ndjson: bool, xlsx: Path | None, attributes: Path | None, **values: Any) -> None:
     """Write the whole catalog to standard output, as a bundle that import accepts.
 
     A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
     all of it, use floorgate backup.
     """
+
+    if xlsx or attributes:
+        settings = settings_from_parameters(values)
+        for note in run_with_database(
+            settings, lambda database: export_to_file(database, xlsx, attributes), TIMEOUT_SECONDS
+        ):
+            click.echo(f"Note: {note}", err=True)
+        return
 
     async def work(database: driver.Database) -> None:
         async for chunk in export_bundle(database, lines=ndjson):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.tables.cells import CellError
+from storage.bundles.reading.tables.cells import CellError, clean
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.members import Rows
@@ -33,10 +33,22 @@ class Group:
         for attribute in self.attributes:
             self._index(attribute)
 
+    def find(self, text: str) -> str | None:
+        """Return the id of the attribute with this id, name or key."""
+        found = self._by_name.get(text) or self._by_name.get(text.casefold())
+        return found["attribute_id"] if found else None
+
+    def name_of(self, attribute_id: str) -> str:
+        """Return a text by which `find` finds an attribute: its name, or else its id."""
+        names = (each for each in self.attributes if each["attribute_id"] == attribute_id)
+        name = next(names, {}).get("attribute_name", attribute_id)
+        is_found = self.find(name) == attribute_id and clean(name) == name
+        return name if is_found else attribute_id
+
     def find_or_add(self, text: str, rows: Rows, row: Row, column: Column) -> str:
         """Return the id of the attribute with this id, name or key. Raises CellError."""
-        if found := self._by_name.get(text) or self._by_name.get(text.casefold()):
-            return found["attribute_id"]
+        if found := self.find(text):
+            return found
         key = slug(text)
         if not key:
             raise CellError(f'no id can be made of "{text}": it has neither letters nor digits')
@@ -87,13 +99,24 @@ class Groups:
         for document in documents:
             self._add(Group(document))
 
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups.values())
+
+    def name_of(self, group: Group) -> str:
+        """Return a text by which `find_or_add` finds a group: its name, or else its id."""
+        is_found = self._find(group.name) is group and clean(group.name) == group.name
+        return group.name if is_found else group.group_id
+
+    def _find(self, name: str) -> Group | None:
+        return self._groups.get(name) or self._by_name.get(name.casefold())
+
     def add_explicit(self, document: Document) -> None:
         """Add a group that a sheet of this import has in full."""
         self._add(Group(document, is_closed=True))
 
     def find_or_add(self, name: str, is_single: bool) -> Group:
         """Return the group with this id or name; `is_single` is for a new one."""
-        found = self._groups.get(name) or self._by_name.get(name.casefold())
+        found = self._find(name)
         if found is None:
             group_id = slug(name) or name
             document = {

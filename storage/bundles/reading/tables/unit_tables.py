@@ -270,6 +270,9 @@ class UnitTable:
         text = self._text_of(row, column)
         if not text:
             return ()
+        exact = self._text_of(row, column, exactly=True)
+        if group.find(exact):
+            text = exact
         values = [text] if group.is_single else self._split(row, column, text)
         try:
             found = [group.find_or_add(value, self._rows, row, column) for value in values]
@@ -291,13 +294,13 @@ class UnitTable:
         column = self._columns.get(target)
         return self._text_of(row, column) if column else ""
 
-    def _text_of(self, row: Row, column: Column) -> str:
+    def _text_of(self, row: Row, column: Column, *, exactly: bool = False) -> str:
         try:
             text = to_text(cell_of(row, column))
         except CellError as error:
             raise self._reject(row, column, str(error)) from error
         whole = _WHOLE_NUMBER.fullmatch(text)  # programs write the number 101 as "101.0", too
-        return whole[1] if whole else text
+        return whole[1] if whole and not exactly else text
 
     def _split(self, row: Row, column: Column | None, cell: Any) -> list[str]:
         try:
