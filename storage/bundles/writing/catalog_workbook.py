@@ -9,9 +9,9 @@ from typing import Any
 from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.exporting import iter_members, iter_units_with_attributes
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
-from storage.bundles.reading.tables.cells import join_items
 from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.groups import Groups
+from storage.bundles.reading.tables.lists import join_items
 from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES
 from storage.bundles.reading.tables.record_sheets import DRAWING_FIELD
 from storage.bundles.writing.workbook import (

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.bundles.description.fields import describe_field
-from storage.bundles.reading.tables.cells import join_items
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
+from storage.bundles.reading.tables.lists import join_items
 from storage.bundles.writing.workbook import (
     Workbook,
     WorkbookSheet,

@@ -3,9 +3,6 @@
 A cell is None if it is empty, else text, a number, a boolean, a date or an error of the program.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,8 +10,6 @@ from storage.bundles.reading.tables.dates import DateOrder, parse_date
 
 MAX_CELL_CHARACTERS = 32_767
 """As in Excel."""
-EMPTY_LIST = "[]"
-ITEM_SEPARATOR, PART_SEPARATOR = ";", "="
 ERROR_VALUES = frozenset(
     ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!"]
 )
@@ -129,58 +124,3 @@ def to_timestamp(cell: Cell, order: DateOrder | None) -> str:
         return parse_date(to_text(cell), order)
     except ValueError as error:
         raise CellError(str(error)) from error
-
-
-def split_items(cell: Cell, separators: str = ITEM_SEPARATOR) -> list[str]:
-    """Return the items of a list in one cell: `a; b`. Raises CellError.
-
-    An item with a separator is in quotes, as in a CSV file; line breaks separate items, too.
-
-    >>> split_items('ils; "a;b"'), split_items("[]"), split_items("ils, mls", ";,")
-    (['ils', 'a;b'], [], ['ils', 'mls'])
-    """
-    text = to_text(cell)
-    if text == EMPTY_LIST:
-        return []
-    if len(separators) > 1 and ITEM_SEPARATOR not in text:
-        separators = separators.replace(ITEM_SEPARATOR, "")
-    items = (part.strip() for line in _read_csv(text, separators[0]) for part in line)
-    return [item for item in items if item]
-
-
-def split_parts(item: str) -> list[str]:
-    """Return the parts of an item: `key=value`.
-
-    >>> split_parts('leisure=fitness_centre'), split_parts('"a=b"=c')
-    (['leisure', 'fitness_centre'], ['a=b', 'c'])
-    """
-    return [part.strip() for line in _read_csv(item, PART_SEPARATOR) for part in line]
-
-
-def join_items(items: Sequence[str]) -> str:
-    """Return a list as the text of a cell; `split_items` is its inverse.
-
-    >>> join_items(["ils", "a;b"]), join_items([])
-    ('ils; "a;b"', '[]')
-    """
-    return f"{ITEM_SEPARATOR} ".join(_quote(item, ITEM_SEPARATOR) for item in items) or EMPTY_LIST
-
-
-def join_parts(parts: Iterable[str]) -> str:
-    """Return an item of several parts; `split_parts` is its inverse."""
-    return PART_SEPARATOR.join(_quote(part, PART_SEPARATOR) for part in parts)
-
-
-def _read_csv(text: str, separator: str) -> list[list[str]]:
-    try:
-        lines = io.StringIO(text, newline="")
-        return [*csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)]
-    except csv.Error as error:
-        raise CellError(
-            f"the list cannot be read: {error}; write a quote in an item twice"
-        ) from error
-
-
-def _quote(part: str, separator: str) -> str:
-    needs = separator in part or '"' in part or "\n" in part or "\r" in part or part == EMPTY_LIST
-    return '"' + part.replace('"', '""') + '"' if needs else part

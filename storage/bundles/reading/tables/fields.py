@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.inspect import BoolType, FloatType, IntType, ListType, NoneType, StructType, UnionType
 
-from storage.bundles.reading.tables import cells
+from storage.bundles.reading.tables import cells, lists
 from storage.bundles.reading.tables.cells import Cell, CellError
 from storage.bundles.reading.tables.dates import DateOrder
 from storage.records.kinds import RecordType
@@ -50,8 +50,8 @@ def _form_of(name: str, type: Any) -> tuple[str, Any, Any]:
     if isinstance(type, ListType) and isinstance(type.item_type, StructType):
         return _items_form(type.item_type)
     if isinstance(type, ListType):
-        separators = ";," if name == "tags" else ";"
-        read = _ignoring_order(lambda cell: cells.split_items(cell, separators))
+        with_commas = name == "tags"  # which have none
+        read = _ignoring_order(lambda cell: lists.split_items(cell, with_commas))
         form = "a list: one; two" if name == "tags" else "a list of ids: one; two"
         return form, read, _write_list
     return "text", _ignoring_order(cells.to_text), lambda value: value
@@ -67,28 +67,26 @@ def _write_number(value: float | None) -> float | str | None:
 
 
 def _write_list(items: list[str] | None) -> str | None:
-    return None if items is None else cells.join_items(items)
+    return None if items is None else lists.join_items(items)
 
 
 def _items_form(info: StructType) -> tuple[str, Any, Any]:
     names = [
         field.encode_name for field in info.fields if field.encode_name not in TIMESTAMP_FIELDS
     ]
-    form = cells.PART_SEPARATOR.join(names)
+    form = lists.PART_SEPARATOR.join(names)
 
     def read(cell: Cell, _: DateOrder | None) -> list[dict[str, str]]:
         items = []
-        for item in cells.split_items(cell):
-            parts = cells.split_parts(item) if len(names) > 1 else [item]
+        for parts in lists.split_records(cell):
             if len(parts) != len(names):
+                item = lists.PART_SEPARATOR.join(parts)
                 raise CellError(f'expected {form}, not "{item}"; write a part with "=" in quotes')
             items.append(dict(zip(names, parts, strict=True)))
         return items
 
     def write(items: list[Any]) -> str:
-        rows = [[item[name] for name in names] for item in msgspec.to_builtins(items)]
-        return cells.join_items(
-            [cells.join_parts(parts) if len(names) > 1 else parts[0] for parts in rows]
-        )
+        rows = msgspec.to_builtins(items)
+        return lists.join_records([[item[name] for name in names] for item in rows])
 
     return f"a list of {form}, separated by semicolons", read, write

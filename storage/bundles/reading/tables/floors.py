@@ -16,8 +16,9 @@ WORD_SORTS = {
     **dict.fromkeys(("roof", "rooftop", "roofterrace", "roofdeck"), ROOF_SORT),
 }
 _NUMBERED = re.compile(
-    r"(?:floor|level|lvl|storey|story|fl|l)?[ ._-]*(?P<number>\d{1,3})(?:st|nd|rd|th)?"
-    r"(?:[ ._-]*(?:floor|level|storey|story))?|(?P<minus>-\d{1,2})"
+    r"(?P<minus>-\d{1,2})"
+    r"|(?:floor|level|lvl|storey|story|fl|l)?[ ._-]*(?P<number>\d{1,3})(?:st|nd|rd|th)?"
+    r"(?:[ ._-]*(?:floor|level|storey|story))?"
     r"|(?:basement|b|p|parking)[ ._-]*(?P<below>\d{1,2})",
     re.IGNORECASE,
 )

@@ -34,7 +34,7 @@ class Group:
             self._index(attribute)
 
     def find(self, text: str) -> str | None:
-        """Return the id of the attribute with this id, name or key."""
+        """Return the id of the attribute with this id or name."""
         found = self._by_name.get(text) or self._by_name.get(text.casefold())
         return found["attribute_id"] if found else None
 
@@ -46,7 +46,7 @@ class Group:
         return name if is_found else attribute_id
 
     def find_or_add(self, text: str, rows: Rows, row: Row, column: Column) -> str:
-        """Return the id of the attribute with this id, name or key. Raises CellError."""
+        """Return the id of the attribute with this id or name. Raises CellError."""
         if found := self.find(text):
             return found
         key = slug(text)
@@ -85,9 +85,10 @@ class Group:
         yield from rows.build(ATTRIBUTE_GROUPS, value, row, column)
 
     def _index(self, attribute: dict[str, str]) -> None:
-        for field in ("attribute_id", "attribute_name", "attribute_key"):
-            self._by_name.setdefault(attribute[field], attribute)
-            self._by_name.setdefault(attribute[field].casefold(), attribute)
+        # Not by its key: that of "A+" is "a", and "A" is another attribute.
+        self._by_name.setdefault(attribute["attribute_id"], attribute)
+        self._by_name.setdefault(attribute["attribute_name"], attribute)
+        self._by_name.setdefault(attribute["attribute_name"].casefold(), attribute)
 
 
 class Groups:

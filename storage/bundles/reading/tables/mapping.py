@@ -1,7 +1,7 @@
 """The mapping file: which sheets and columns hold what, and what they do not say."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import yaml
@@ -71,6 +71,8 @@ class Mapping(_Part, frozen=True):
     columns: dict[str, str] = {}
     defaults: dict[str, str] = {}
     floors: dict[str, FloorMapping] = {}
+    unit_ids: Literal["derived", "number"] = "derived"
+    """What the id of a unit is that has none: made of all names, or its number alone."""
 
     def sheet(self, name: str) -> SheetMapping:
         """Return how a sheet of this name is read."""

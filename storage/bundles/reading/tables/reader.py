@@ -165,7 +165,7 @@ class _SheetReader:
             self._describe(sheet, table, TABLE)
             yield from UnitTable(table, rows, self._seen).read()
         elif table is None and kind and records and is_first:
-            self._sheets_read += 1
+            self._sheets_read += bool(records.header_number)
             self._describe(sheet, records, kind.name)
             for member in read_records(kind, records, rows):
                 self._seen.add_explicit(member)
@@ -208,7 +208,7 @@ class _SheetReader:
         renamed = [
             f'"{column.header}" as {column.target}'
             for column in table.columns
-            if fold(column.header) != fold(column.target)
+            if read_as == TABLE or fold(column.header) != fold(column.target)
         ]
         if renamed or table.header_number > 1:
             columns = f": {', '.join(renamed)}" if renamed else ""

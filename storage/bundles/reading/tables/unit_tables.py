@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from storage.assets import ASSETS
 from storage.attributes import ASSIGNMENTS
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.tables.cells import CellError, split_items, to_integer, to_text
+from storage.bundles.reading.tables.cells import CellError, to_integer, to_text
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.groups import Group
 from storage.bundles.reading.tables.headers import Column, Recognizer, Table, build_recognizer
+from storage.bundles.reading.tables.lists import split_items
 from storage.bundles.reading.tables.mapping import (
     ATTRIBUTE,
     ATTRIBUTES,
@@ -208,6 +209,8 @@ class UnitTable:
         column = self._columns.get("unit") or self._columns["unit_id"]
         if not name and (self._has_units or not unit_id):
             raise self._reject(row, column, "a unit is required")
+        if not unit_id and self._rows.mapping.unit_ids == "number":
+            unit_id = name
         if not unit_id:
             unit_id = derive_id(asset_id, building, name) or ""
             if not unit_id:
