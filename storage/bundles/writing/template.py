@@ -6,7 +6,7 @@ from typing import Any
 
 from storage.bundles.description.fields import describe_field
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
-from storage.bundles.reading.tables.lists import join_items
+from storage.bundles.reading.tables.values.lists import join_items
 from storage.bundles.writing.workbook import (
     Workbook,
     WorkbookSheet,

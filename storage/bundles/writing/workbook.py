@@ -9,9 +9,9 @@ import xlsxwriter
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.worksheet import Worksheet
 
-from storage.bundles.reading.tables.cells import MAX_CELL_CHARACTERS, CellError, clean
 from storage.bundles.reading.tables.fields import ColumnField
-from storage.bundles.reading.tables.sheets import MAX_ROWS, column_letters
+from storage.bundles.reading.tables.files.sheets import MAX_ROWS, column_letters
+from storage.bundles.reading.tables.values.cells import MAX_CELL_CHARACTERS, CellError, clean
 from storage.errors import StorageError
 
 CellValue: TypeAlias = str | float | bool | None

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.inspect import BoolType, FloatType, IntType, ListType, NoneType, StructType, UnionType
 
-from storage.bundles.reading.tables import cells, lists
-from storage.bundles.reading.tables.cells import Cell, CellError
-from storage.bundles.reading.tables.dates import DateOrder
+from storage.bundles.reading.tables.values import cells, lists
+from storage.bundles.reading.tables.values.cells import Cell, CellError
+from storage.bundles.reading.tables.values.dates import DateOrder
 from storage.records.kinds import RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.tables.cells import CellError, clean
 from storage.bundles.reading.tables.derived_ids import derive_id
+from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.members import Rows
 from storage.bundles.reading.tables.names import slug
-from storage.bundles.reading.tables.sheets import Row
+from storage.bundles.reading.tables.values.cells import CellError, clean
 from storage.records.kinds import Document
 
 MAX_NAMES_IN_NOTE = 12

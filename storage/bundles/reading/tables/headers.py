@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from storage.bundles.reading.tables.cells import Cell, CellError, to_text
+from storage.bundles.reading.tables.files.sheets import Row, Sheet, TableError, column_letters
 from storage.bundles.reading.tables.mapping import IGNORE, SheetMapping
 from storage.bundles.reading.tables.names import fold
-from storage.bundles.reading.tables.sheets import Row, Sheet, TableError, column_letters
+from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
 
 HEADER_SEARCH_ROWS = 50
 Recognizer = Callable[[str], str | None]

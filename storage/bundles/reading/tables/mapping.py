@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
-from storage.bundles.reading.tables.dates import DateOrder
 from storage.bundles.reading.tables.names import fold, hint_at
+from storage.bundles.reading.tables.values.dates import DateOrder
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 

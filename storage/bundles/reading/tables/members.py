@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from storage.bundles.reading.parser import BundleMember, build_member
-from storage.bundles.reading.tables.cells import Cell
+from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.mapping import Mapping as SheetsMapping
-from storage.bundles.reading.tables.sheets import Row
+from storage.bundles.reading.tables.values.cells import Cell
 from storage.bundles.reading.violations import Violations
 from storage.records.kinds import RecordType
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
+from storage.bundles.reading.tables.files.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
+from storage.bundles.reading.tables.files.text_files import decode_text, read_rows
+from storage.bundles.reading.tables.files.workbooks import is_workbook, iter_sheets
 from storage.bundles.reading.tables.headers import (
     SheetStart,
     Table,
@@ -25,14 +28,11 @@ from storage.bundles.reading.tables.record_sheets import (
     record_recognizer,
 )
 from storage.bundles.reading.tables.seen import Seen
-from storage.bundles.reading.tables.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
-from storage.bundles.reading.tables.text_files import decode_text, read_rows
 from storage.bundles.reading.tables.unit_tables import (
     UnitTable,
     is_unit_table,
     table_recognizer,
 )
-from storage.bundles.reading.tables.workbooks import is_workbook, iter_sheets
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.records.kinds import Document, RecordType

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.tables.cells import CellError, to_text
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
 from storage.bundles.reading.tables.fields import column_fields
+from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.headers import Recognizer, Table, build_recognizer
 from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
 from storage.bundles.reading.tables.members import Rows, cell_of, is_blank
 from storage.bundles.reading.tables.names import fold
-from storage.bundles.reading.tables.sheets import Row
+from storage.bundles.reading.tables.values.cells import CellError, to_text
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import RecordType
 

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 from storage.assets import ASSETS
 from storage.attributes import ASSIGNMENTS
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.tables.cells import CellError, to_integer, to_text
 from storage.bundles.reading.tables.derived_ids import derive_id
+from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.groups import Group
 from storage.bundles.reading.tables.headers import Column, Recognizer, Table, build_recognizer
-from storage.bundles.reading.tables.lists import split_items
 from storage.bundles.reading.tables.mapping import (
     ATTRIBUTE,
     ATTRIBUTES,
@@ -24,7 +23,8 @@ from storage.bundles.reading.tables.mapping import (
 from storage.bundles.reading.tables.members import Rows, cell_of, is_blank
 from storage.bundles.reading.tables.names import fold
 from storage.bundles.reading.tables.seen import Seen
-from storage.bundles.reading.tables.sheets import Row
+from storage.bundles.reading.tables.values.cells import CellError, to_integer, to_text
+from storage.bundles.reading.tables.values.lists import split_items
 from storage.floors import FLOORS
 from storage.references import UNIT_REFERENCES
 from storage.units import UNITS

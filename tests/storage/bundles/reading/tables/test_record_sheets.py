@@ -136,14 +136,25 @@ def test_the_catalog_keeps_fields_without_a_column_and_drawings(path: Path) -> N
 
 
 def test_the_header_may_be_below_a_title(path: Path) -> None:
-    rows = [["Our buildings"], [], ["as of January", None], ["ID", "Name"], ["a", "Alder"], [], []]
+    rows: Rows = [
+        ["Our buildings"],
+        [],
+        ["as of January", None],
+        ["ID", "Name"],
+        ["a", "Alder"],
+        [],
+        [],
+    ]
     found = read(write_xlsx(path, {"Assets": rows}))
     assert found.ids("assets") == ["a"]
     assert found.notes == ['building.xlsx: sheet "Assets": read as assets, headers in row 4']
 
 
 def test_unknown_columns_and_sheets_are_noted(path: Path) -> None:
-    sheets = {"Assets": [["id", "name", "markt"], ["a", "A", "x"]], "Floor notes": [["..."]]}
+    sheets: dict[str, Rows] = {
+        "Assets": [["id", "name", "markt"], ["a", "A", "x"]],
+        "Floor notes": [["..."]],
+    }
     notes = read(write_xlsx(path, sheets)).notes
     assert notes[0] == (
         'building.xlsx: sheet "Assets": column "markt" was not read; did you mean "market"?; rename'
@@ -175,7 +186,7 @@ def test_a_hidden_sheet_is_not_read_unless_a_mapping_names_it(path: Path) -> Non
 
 
 def test_merged_cells_count_for_each_of_their_rows(path: Path) -> None:
-    rows = [["id", "asset_id", "name"], ["f1", None, "1"], ["f2", None, "2"]]
+    rows: Rows = [["id", "asset_id", "name"], ["f1", None, "1"], ["f2", None, "2"]]
 
     def merge(book: Any) -> None:
         book.get_worksheet_by_name("Floors").merge_range(1, 1, 2, 1, "a")
@@ -190,7 +201,7 @@ def test_formulas_give_their_values_and_errors_are_found(path: Path) -> None:
         sheet.write_formula("B2", '="Oak"', value="Oak")
         sheet.write_formula("B3", "=1/0", value="#DIV/0!")
 
-    rows = [["id", "name"], ["a", None], ["b", None]]
+    rows: Rows = [["id", "name"], ["a", None], ["b", None]]
     found = read(write_xlsx(path, {"Assets": rows}, add_formulas))
     assert found.members["assets"][0]["name"] == "Oak"
     [error] = found.errors
@@ -206,7 +217,7 @@ def test_nothing_to_import_is_an_error(path: Path) -> None:
 
 
 def test_dates_in_other_columns_are_text(path: Path) -> None:
-    rows = [
+    rows: Rows = [
         ["Property", "Unit", "attribute:Available"],
         ["Oak", "1", datetime(2026, 1, 31)],
         ["Oak", "2", date(2026, 1, 31)],

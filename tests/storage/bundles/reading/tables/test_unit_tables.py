@@ -238,7 +238,7 @@ def test_properties_and_floors_with_sheets_of_their_own_keep_their_ids(tmp_path:
 
 def test_two_tables_may_name_one_property(tmp_path: Path) -> None:
     for number in (1, 2):
-        rows = [["Property", "Floor", "Unit", "Status"], ["Oak", "1", number, f"S{number}"]]
+        rows = [["Property", "Floor", "Unit", "Status"], ["Oak", "1", f"{number}", f"S{number}"]]
         write_csv(tmp_path / f"part{number}.csv", rows)
     found = read(tmp_path / "part1.csv", tmp_path / "part2.csv")
     assert found.errors == []

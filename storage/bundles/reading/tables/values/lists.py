@@ -5,7 +5,7 @@ An item or part that has a separator is in quotes, and quotes in it are written 
 
 from collections.abc import Iterator, Sequence
 
-from storage.bundles.reading.tables.cells import Cell, CellError, to_text
+from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
 
 EMPTY_LIST = "[]"
 ITEM_SEPARATOR, PART_SEPARATOR = ";", "="

@@ -11,8 +11,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from storage.bundles.reading.tables.cells import Cell, CellError, ErrorCell, clean
-from storage.bundles.reading.tables.sheets import (
+from storage.bundles.reading.tables.files.sheets import (
     MAX_COLUMNS,
     MAX_ROWS,
     Row,
@@ -20,6 +19,7 @@ from storage.bundles.reading.tables.sheets import (
     TableError,
     column_letters,
 )
+from storage.bundles.reading.tables.values.cells import Cell, CellError, ErrorCell, clean
 
 PROGRAM = Path(__file__).with_name("workbook_process.py")
 ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from storage.bundles.reading.tables.cells import Cell
+from storage.bundles.reading.tables.values.cells import Cell
 
 MAX_SPREADSHEET_BYTES = 64 << 20
 MAX_ROWS = 1_048_576

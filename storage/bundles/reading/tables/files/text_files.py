@@ -6,8 +6,8 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-from storage.bundles.reading.tables.cells import MAX_CELL_CHARACTERS, CellError, clean
-from storage.bundles.reading.tables.sheets import MAX_COLUMNS, MAX_ROWS, Row, TableError
+from storage.bundles.reading.tables.files.sheets import MAX_COLUMNS, MAX_ROWS, Row, TableError
+from storage.bundles.reading.tables.values.cells import MAX_CELL_CHARACTERS, CellError, clean
 
 SEPARATORS = ",;\t|"
 SAMPLE_ROWS = 20

@@ -6,7 +6,7 @@ A cell is None if it is empty, else text, a number, a boolean, a date or an erro
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from storage.bundles.reading.tables.dates import DateOrder, parse_date
+from storage.bundles.reading.tables.values.dates import DateOrder, parse_date
 
 MAX_CELL_CHARACTERS = 32_767
 """As in Excel."""

@@ -1,0 +1,115 @@
+"""Spreadsheets on the command line: templates, mappings and exports."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.cli.demo_bundle import DEMO_BUNDLE
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.storage.bundles.reading.tables.spreadsheets import rent_roll, write_csv
+
+pytestmark = pytest.mark.slow
+DEMO = json.loads(DEMO_BUNDLE.read_text())
+
+
+def template(path: Path, *options: str) -> Path:
+    run = floorgate("template", "--xlsx", path, *options)
+    assert run.exit_code == 0, run.stderr
+    assert f"floorgate import --dry-run {path}" in run.stderr
+    return path
+
+
+def counts(summary: dict[str, Any], change: str) -> dict[str, int]:
+    return {kind: count[change] for kind, count in summary["kinds"].items() if count[change]}
+
+
+def test_an_untouched_template_imports_the_demo(storage: list[str], tmp_path: Path) -> None:
+    path = template(tmp_path / "building.xlsx")
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert counts(summary, "inserted") == {kind: len(array) for kind, array in DEMO.items()}
+    [note] = summary["notes"]
+    assert 'sheet "About"' in note
+    table = template(tmp_path / "rents.xlsx", "--table")
+    summary = output_of(floorgate("import", table, "--json", *storage))
+    assert summary["total"]["inserted"] == summary["total"]["updated"] == 0
+    assert counts(summary, "unchanged")["units"] == len(DEMO["units"])
+
+
+def test_an_untouched_template_keeps_the_drawings_of_the_demo(
+    storage: list[str], tmp_path: Path
+) -> None:
+    assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
+    before = floorgate("export", *storage).stdout
+    path = template(tmp_path / "building.xlsx")
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert summary["total"]["updated"] == summary["total"]["inserted"] == 0
+    assert floorgate("export", *storage).stdout == before
+
+
+@pytest.mark.parametrize("options", [[], ["--table"]])
+def test_an_empty_template_has_nothing_to_import(
+    storage: list[str], tmp_path: Path, options: list[str]
+) -> None:
+    path = template(tmp_path / "building.xlsx", "--empty", *options)
+    run = floorgate("import", path, *storage)
+    assert "Traceback" not in run.stderr
+    assert run.exit_code == 0
+
+
+def test_a_template_replaces_no_file_unless_forced(tmp_path: Path) -> None:
+    path = template(tmp_path / "building.xlsx")
+    assert_explains(floorgate("template", "--xlsx", path), 1, "exists; --force replaces it")
+    template(path, "--force")
+    assert floorgate("template", "--xlsx", tmp_path / "building.ods").exit_code == 2
+
+
+def test_three_hundred_apartments_are_loaded_and_ten_changed(
+    storage: list[str], tmp_path: Path
+) -> None:
+    rows = rent_roll()
+    path = write_csv(tmp_path / "rents.csv", rows)
+    planned = output_of(floorgate("import", "--dry-run", path, "--json", *storage))
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert planned["kinds"] == summary["kinds"]
+    assert counts(summary, "inserted")["units"] == 300
+    assert output_of(floorgate("import", path, "--json", *storage))["total"]["updated"] == 0
+    for row in rows[1:11]:
+        row[9] = "Reserved"
+    write_csv(path, rows)
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert counts(summary, "updated") == {"attribute_groups": 1, "attribute_assignments": 10}
+    assert any('"Status" gets 1 new attributes: Reserved' in note for note in summary["notes"])
+
+
+def test_a_mapping_is_for_spreadsheets(storage: list[str], tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("unit_ids: number\ncolumns: {Rent: 'reference:rent'}\n")
+    path = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    output_of(floorgate("import", path, "--mapping", mapping, "--json", *storage))
+    exported = output_of(floorgate("export", *storage))
+    assert [unit["id"] for unit in exported["units"]] == ["101", "102"]
+    assert {each["key"] for each in exported["unit_references"]} == {"rent", "pms-unit-id"}
+    run = floorgate("import", DEMO_BUNDLE, "--mapping", mapping, *storage)
+    assert_explains(run, 2, "--mapping is for spreadsheets")
+    mapping.write_text("colums: {}")
+    run = floorgate("import", path, "--mapping", mapping, *storage)
+    assert_explains(run, 1, 'there is no key "colums"; did you mean "columns"?')
+
+
+def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Path) -> None:
+    assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
+    run = floorgate("export", "--xlsx", tmp_path / "catalog.xlsx", *storage)
+    assert run.exit_code == 0
+    assert "a workbook has no drawings" in run.stderr
+    run = floorgate("export", "--attributes", tmp_path / "attributes.csv", *storage)
+    assert run.exit_code == 0
+    for name, members in (
+        ("catalog.xlsx", sum(map(len, DEMO.values()))),
+        ("attributes.csv", len(DEMO["attribute_assignments"])),
+    ):
+        summary = output_of(floorgate("import", tmp_path / name, "--json", *storage))
+        assert summary["total"] == {"inserted": 0, "updated": 0, "unchanged": members}
+    run = floorgate("export", "--attributes", tmp_path / "attributes.json", *storage)
+    assert_explains(run, 2, "the name must end in .xlsx or .csv")
