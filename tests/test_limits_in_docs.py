@@ -322,6 +322,12 @@ DOCUMENTED = {
     "schema/operations:MAX_NUMBER_DIGITS": [
         ("graphql.md", "## Limits", "`nesting`, `digits` | 100 or more, {:,} |"),
     ],
+    "storage/bundles/checking/check_bundles:MAX_CHECK_VIOLATIONS": [
+        ("bundles.md", "### Checking without a service", "up to {:,} of them"),
+    ],
+    "storage/bundles/checking/check_bundles:MAX_LISTED_OWNERS": [
+        ("bundles.md", "### Checking without a service", "the first {:,} are listed"),
+    ],
     "storage/bundles/reading/parser:MAX_MEMBER_CHARACTERS": [
         ("bundles.md", "## The two forms", "A member has at most {:,} characters"),
     ],
@@ -353,6 +359,8 @@ DOCUMENTED = {
 INTERNAL = {
     "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
     "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
+    "storage/bundles/reading/suggestions:MAX_SUGGESTIONS",
+    "storage/bundles/reading/parser:MAX_ARRAYS",
     "storage/bundles/reading/violations:MAX_MESSAGE_CHARACTERS",
     "storage/bundles/reading/json_stream:MAX_SPACE_BEFORE",
     "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",

@@ -18,6 +18,7 @@ EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 COMMAND_PATHS = {
     "serve": "gateway.cli.commands.serve:serve",
     "import": "gateway.cli.commands.catalog:import_",
+    "check": "gateway.cli.commands.check:check",
     "export": "gateway.cli.commands.catalog:export",
     "template": "gateway.cli.commands.spreadsheets:template",
     "backup": "gateway.cli.commands.backup:backup",

@@ -33,4 +33,4 @@ def test_an_asset_is_residential_unless_its_market_is_given() -> None:
 def test_other_members_are_rejected(member: dict[str, Any], path: str) -> None:
     with pytest.raises(MemberError) as raised:
         decode(**member)
-    assert {fault.path for fault in raised.value.faults} == {path}
+    assert {fault.path for fault in raised.value.find_faults()} == {path}

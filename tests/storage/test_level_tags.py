@@ -53,4 +53,4 @@ def test_values_keep_their_order() -> None:
 def test_other_members_are_rejected(change: dict[str, Any], path: str) -> None:
     with pytest.raises(MemberError) as raised:
         parse_member(LEVEL_TAGS, TAG | change)
-    assert {fault.path for fault in raised.value.faults} == {path}
+    assert {fault.path for fault in raised.value.find_faults()} == {path}

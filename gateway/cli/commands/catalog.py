@@ -9,7 +9,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from gateway.cli.commands.spreadsheets import export_to_file, with_mapping
+from gateway.cli.commands.spreadsheets import export_to_file
+from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
@@ -34,12 +35,7 @@ TIMEOUT_SECONDS = 120.0
     help="What happens to routable maps that the import changes: process them again, or withdraw"
     " their networks.",
 )
-@click.option(
-    "--mapping",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What the sheets and columns of spreadsheets hold (YAML).",
-)
+@MAPPING_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def import_(

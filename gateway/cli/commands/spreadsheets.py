@@ -1,4 +1,4 @@
-"""`floorgate template`, and what `import` and `export` do with spreadsheets."""
+"""`floorgate template`, and what `export` does with spreadsheets."""
 
 import json
 from collections.abc import Sequence
@@ -7,27 +7,11 @@ from pathlib import Path
 import click
 
 from gateway.cli.demo_bundle import DEMO_BUNDLE
-from storage.bundles.reading.batches import BundleSource, is_table
-from storage.bundles.reading.tables.mapping import read_mapping
-from storage.bundles.reading.tables.reader import Spreadsheet
 from storage.bundles.writing.catalog_workbook import export_attributes, export_workbook
 from storage.bundles.writing.template import write_table_template, write_template
 from storage.mongo import driver
 
 ATTRIBUTE_SUFFIXES = (".xlsx", ".csv")
-
-
-def with_mapping(paths: Sequence[str], mapping: Path | None) -> list[BundleSource]:
-    """Return the paths, the spreadsheets among them with the mapping."""
-    if mapping is None:
-        return [*paths]
-    read = read_mapping(mapping)
-    sources: list[BundleSource] = [
-        Spreadsheet(Path(path), read) if is_table(path) else path for path in paths
-    ]
-    if not any(isinstance(source, Spreadsheet) for source in sources):
-        raise click.UsageError("--mapping is for spreadsheets, and there is none among the files")
-    return sources
 
 
 async def export_to_file(

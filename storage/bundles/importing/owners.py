@@ -16,14 +16,15 @@ from storage.records.kinds import Document, ForeignKey, RecordType
 MAX_OWNERS = 20_000
 
 
-class OwnerCache:
-    """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
+class OwnerFields:
+    """What validation and copying need to know of an owner of one kind.
 
-    def __init__(self, database: driver.Database, staging: Staging, kind: RecordType[Any]) -> None:
-        self._kind = kind
-        self._staging = staging
-        self._live_collection: driver.Collection = database[kind.name]
-        self._facts: Cache[str, Document | None] = Cache()
+    >>> OwnerFields(RECORD_TYPES_BY_NAME["floors"]).extract({"asset_id": "a", "name": "First"})
+    {'asset_id': 'a'}
+    """
+
+    def __init__(self, kind: RecordType[Any]) -> None:
+        self._defaults = kind.defaults
         rows = [
             owner
             for other in RECORD_TYPES
@@ -33,7 +34,29 @@ class OwnerCache:
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
         self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.equal_fields}
         self._fields |= {field for owner in rows for field in owner.copied_fields}
-        self._projected_fields = self._fields | self._array_paths
+        self.is_owner = bool(rows)
+        """Whether other kinds refer to this one."""
+
+    @property
+    def projected(self) -> set[str]:
+        """The fields of the document that the facts are extracted from."""
+        return self._fields | self._array_paths
+
+    def extract(self, document: Document) -> Document:
+        """Return the facts about an owner."""
+        facts = {field: document.get(field, self._defaults.get(field)) for field in self._fields}
+        return facts | {path: frozenset(values_at(document, path)) for path in self._array_paths}
+
+
+class OwnerCache:
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
+
+    def __init__(self, database: driver.Database, staging: Staging, kind: RecordType[Any]) -> None:
+        self._kind = kind
+        self._staging = staging
+        self._live_collection: driver.Collection = database[kind.name]
+        self._facts: Cache[str, Document | None] = Cache()
+        self._fields = OwnerFields(kind)
 
     async def load(self, keys: set[str]) -> None:
         """Load the owners with these keys that are not cached: one query to staging, one to the
@@ -46,21 +69,21 @@ class OwnerCache:
 
     async def _query(self, keys: set[str]) -> dict[str, Document]:
         found = await self._staging.find_members(
-            self._kind.name, sorted(keys), self._projected_fields | {KEPT_FIELD}
+            self._kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
         )
         await self._keep_live_fields([document for document in found if KEPT_FIELD in document])
         rest = sorted(keys - {document["_id"] for document in found})
         if rest:
-            projection = dict.fromkeys({"_id", *self._projected_fields}, 1)
+            projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
             found += await self._live_collection.find({"_id": {"$in": rest}}, projection).to_list(
                 None
             )
-        return {document["_id"]: self._extract_facts(document) for document in found}
+        return {document["_id"]: self._fields.extract(document) for document in found}
 
     async def _keep_live_fields(self, documents: list[Document]) -> None:
         """Fill in the fields that staged owners do not give."""
         where = {"_id": {"$in": [document["_id"] for document in documents]}}
-        projection = dict.fromkeys({"_id", *self._projected_fields}, 1)
+        projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
         live = (
             await self._live_collection.find(where, projection).to_list(None) if documents else []
         )
@@ -73,11 +96,6 @@ class OwnerCache:
     def get(self, key: str) -> Document | None:
         """Return the facts about a loaded owner, or None if there is no such owner."""
         return self._facts.peek(key, None)
-
-    def _extract_facts(self, document: Document) -> Document:
-        defaults = self._kind.defaults
-        facts = {field: document.get(field, defaults.get(field)) for field in self._fields}
-        return facts | {path: frozenset(values_at(document, path)) for path in self._array_paths}
 
 
 def values_at(document: Document, path: str) -> list[Any]:
@@ -97,12 +115,12 @@ def values_at(document: Document, path: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def describe_missing_owner(owner: ForeignKey, key: str, near: list[str], elsewhere: str) -> str:
+def describe_missing_owner(owner: ForeignKey, key: str, near: list[str], where: str) -> str:
     """Return the message for an owner that does not exist, with the key that was meant."""
     kind = RECORD_TYPES_BY_NAME[owner.kind]
     meant = suggest(key, near)
     hint = f"; did you mean {quote_json(meant)}?" if meant else ""
-    return f"there is no {describe_record(kind, key)}, neither in the bundle {elsewhere}{hint}"
+    return f"there is no {describe_record(kind, key)}{where}{hint}"
 
 
 def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[str]:
@@ -115,3 +133,23 @@ def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> I
         field, path = owner.value_in
         if document[field] not in facts[path]:
             yield f"has no {field} {quote_json(document[field])}"
+
+
+class RepeatedKeys:
+    """Finds equal keys that follow each other: of units with two attributes of a group for one.
+
+    >>> repeated = RepeatedKeys()
+    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[0]")
+    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[7]")
+    'the unit already has an attribute of this group at b.json: $.attribute_assignments[0]'
+    """
+
+    def __init__(self) -> None:
+        self._previous = ("", "")
+
+    def find(self, key: str, place: str) -> str | None:
+        """Return what is wrong if the key is that of the previous call."""
+        (previous_key, previous_place), self._previous = self._previous, (key, place)
+        if key != previous_key:
+            return None
+        return f"the unit already has an attribute of this group at {previous_place}"

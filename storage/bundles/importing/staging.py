@@ -77,9 +77,7 @@ class Staging:
         origins = {document[KEY_FIELD]: document[ORIGIN_FIELD] async for document in staged}
         for document in duplicates:
             key = document[KEY_FIELD]
-            violations.add(
-                document[ORIGIN_FIELD], f"{describe_record(kind, key)} is already at {origins[key]}"
-            )
+            violations.add(document[ORIGIN_FIELD], describe_duplicate(kind, key, origins[key]))
 
     async def iter_batches(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
         """Yield the staged members of a kind in batches, with their keys as `_id`.
@@ -119,6 +117,11 @@ async def find_neighbours(collection: driver.Collection, field: str, key: str) -
         cursor = collection.find(where, [field], limit=NEIGHBOURS).sort(field, direction)
         found += [document[field] async for document in cursor]
     return found
+
+
+def describe_duplicate(kind: RecordType[Any], key: str, place: str) -> str:
+    """Return the message for a member with the key of another."""
+    return f"{describe_record(kind, key)} is already at {place}"
 
 
 def describe_record(kind: RecordType[Any], key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from storage.bundles.importing.owners import (
     OwnerCache,
+    RepeatedKeys,
     describe_missing_owner,
     find_mismatches,
     values_at,
@@ -30,6 +31,7 @@ from storage.records.kinds import Document, ForeignKey, RecordType
 from storage.units import UNITS
 
 MAX_IDS_IN_NOTE = 5
+NOWHERE = ", neither in the bundle nor in the catalog"
 
 
 class BundleValidator:
@@ -49,8 +51,7 @@ class BundleValidator:
         self._staging = staging
         self._owner_caches = owner_caches
         self._violations = violations
-        self._previous = ("", "")
-        """Key and origin of the last document with a single-valued key."""
+        self._repeated_keys = RepeatedKeys()
 
     async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Validate one batch."""
@@ -86,7 +87,7 @@ class BundleValidator:
         if self._violations.rejected.may_include(owner.kind, key):
             return
         near = [] if self._violations.is_full else await self._find_near_keys(owner.kind, key)
-        self._violations.add(place, describe_missing_owner(owner, key, near, "nor in the catalog"))
+        self._violations.add(place, describe_missing_owner(owner, key, near, NOWHERE))
 
     async def _find_near_keys(self, kind_name: str, key: str) -> list[str]:
         staged = self._staging.collection_of(kind_name)
@@ -99,12 +100,8 @@ class BundleValidator:
     def _validate_unique_keys(self, batch: PlannedBatch) -> None:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.
         for document, origin in zip(batch.documents, batch.origins, strict=True):
-            key, (previous_key, previous_origin) = document["_id"], self._previous
-            if key == previous_key:
-                self._violations.add(
-                    origin, f"the unit already has an attribute of this group at {previous_origin}"
-                )
-            self._previous = (key, origin)
+            if message := self._repeated_keys.find(document["_id"], origin):
+                self._violations.add(origin, message)
 
     def _validate_immutable_fields(
         self, kind: RecordType[Any], document: Document, live: Document, origin: str
@@ -178,12 +175,7 @@ class BundleValidator:
                 unit_ids = document.get(SHOWN_UNITS_FIELD, ())
                 await units.load(set(unit_ids))
                 if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
-                    examples = ", ".join(map(quote_json, unknown[:MAX_IDS_IN_NOTE]))
-                    more = ", ..." if len(unknown) > MAX_IDS_IN_NOTE else ""
-                    notes.append(
-                        f"{document[ORIGIN_FIELD]}.source: the drawing shows {len(unknown)} unknown"
-                        f" units: {examples}{more}"
-                    )
+                    notes.append(describe_unknown_units(document[ORIGIN_FIELD], unknown))
         return notes
 
     async def _note_unroutable_maps(self, batch: list[Document]) -> list[str]:
@@ -202,3 +194,10 @@ class BundleValidator:
             for key, origin in tagged.items()
             if key not in routable
         ]
+
+
+def describe_unknown_units(place: str, unit_ids: list[str]) -> str:
+    """Return the note about a map with a drawing of units that do not exist."""
+    examples = ", ".join(map(quote_json, unit_ids[:MAX_IDS_IN_NOTE]))
+    more = ", ..." if len(unit_ids) > MAX_IDS_IN_NOTE else ""
+    return f"{place}.source: the drawing shows {len(unit_ids)} unknown units: {examples}{more}"

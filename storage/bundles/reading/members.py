@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.suggestions import Suggest, suggest
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
 from storage.bundles.reading.violations import quote_json
 from storage.records.fields import (
@@ -51,11 +51,22 @@ class Fault(NamedTuple):
 
 
 class MemberError(Exception):
-    """A member is invalid; `faults` yields all that is wrong with it."""
+    """A member is invalid."""
 
-    def __init__(self, faults: Iterator[Fault]) -> None:
+    def __init__(self, kind: RecordType[Any], value: Any) -> None:
         super().__init__("a member is invalid")
-        self.faults = faults
+        self._kind, self._value = kind, value
+
+    def find_faults(self, suggest: Suggest = suggest) -> Iterator[Fault]:
+        """Yield all that is wrong with the member. `suggest` finds the fields that were meant."""
+        yield from _find_faults(self._kind.struct, self._value, "", suggest)
+        id = self._value.get("id") if isinstance(self._value, dict) else None
+        if isinstance(id, str) and id in self._kind.reserved_ids:
+            yield Fault(
+                ".id",
+                f"must not be {id!r}: REST has an endpoint of this name among the"
+                f" {self._kind.name}; choose another id",
+            )
 
 
 def parse_member(kind: RecordType[Any], value: Any) -> Document:
@@ -67,33 +78,22 @@ def parse_member(kind: RecordType[Any], value: Any) -> Document:
             for item in document[nested.field]:
                 _normalize_timestamps(item)
     except (msgspec.ValidationError, ValueError) as error:
-        raise MemberError(_find_member_faults(kind, value)) from error
+        raise MemberError(kind, value) from error
     if document["_id"] in kind.reserved_ids:
-        raise MemberError(_find_member_faults(kind, value))
+        raise MemberError(kind, value)
     return document
 
 
-def _find_member_faults(kind: RecordType[Any], value: Any) -> Iterator[Fault]:
-    yield from _find_faults(kind.struct, value, "")
-    id = value.get("id") if isinstance(value, dict) else None
-    if isinstance(id, str) and id in kind.reserved_ids:
-        yield Fault(
-            ".id",
-            f"must not be {id!r}: REST has an endpoint of this name among the {kind.name};"
-            " choose another id",
-        )
-
-
-def _find_faults(expected: Any, value: Any, path: str) -> Iterator[Fault]:
+def _find_faults(expected: Any, value: Any, path: str, suggest: Suggest) -> Iterator[Fault]:
     """Yield what is wrong with a value, given the type that its field has in the record."""
     for option in get_args(expected) if isinstance(expected, UnionType) else (expected,):
         if isinstance(value, list) and get_origin(option) is list:
             (item_type,) = get_args(option)
             for index, item in enumerate(value):
-                yield from _find_faults(item_type, item, f"{path}[{index}]")
+                yield from _find_faults(item_type, item, f"{path}[{index}]", suggest)
             return
         if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Record):
-            yield from _find_object_faults(option, value, path)
+            yield from _find_object_faults(option, value, path, suggest)
             return
     try:
         msgspec.convert(value, expected)
@@ -105,9 +105,11 @@ def _find_faults(expected: Any, value: Any, path: str) -> Iterator[Fault]:
         yield Fault(path, f"is not a valid time: {error}")
 
 
-def _find_object_faults(record: type[Record], value: Document, path: str) -> Iterator[Fault]:
-    fields = msgspec.structs.fields(record)
-    names = [field.encode_name for field in fields]
+def _find_object_faults(
+    record: type[Record], value: Document, path: str, suggest: Suggest
+) -> Iterator[Fault]:
+    fields = _fields_of(record)
+    names = record.__struct_fields__
     missing = [field.encode_name for field in fields if field.required and field.name not in value]
     for name in value:
         if name in names:
@@ -122,7 +124,12 @@ def _find_object_faults(record: type[Record], value: Document, path: str) -> Ite
     for field in fields:
         if field.encode_name in value:
             field_path = f"{path}.{field.encode_name}"
-            yield from _find_faults(field.type, value[field.encode_name], field_path)
+            yield from _find_faults(field.type, value[field.encode_name], field_path, suggest)
+
+
+@cache
+def _fields_of(record: type[Record]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(record)
 
 
 def _describe(error: msgspec.ValidationError) -> str:

@@ -23,7 +23,6 @@ from storage.bundles.reading.json_stream import (
     describe_syntax_error,
 )
 from storage.bundles.reading.members import MemberError, parse_member
-from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.kinds import Document, RecordType
@@ -34,6 +33,8 @@ MAX_MEMBER_CHARACTERS = 2 << 20
 """Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
 KINDS_BY_TYPE = {name: kind for kind in RECORD_TYPES for name in (kind.singular, kind.name)}
 
+MAX_ARRAYS = 100
+"""Of any name. To find the line of each takes time that grows with the text before it."""
 ARRAY_NAMES = ", ".join(RECORD_TYPES_BY_NAME)
 SCHEMA_NAME = "$schema"
 """Name of the address of a JSON Schema, which editors read in a bundle."""
@@ -161,7 +162,9 @@ def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any
     kind = KINDS_BY_TYPE.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
         types = [kind.singular for kind in RECORD_TYPES]
-        meant = suggest(type_name, types) if isinstance(type_name, str) else None
+        meant = (
+            violations.suggestions.find(type_name, types) if isinstance(type_name, str) else None
+        )
         hint = f"; did you mean {meant}?" if meant else ""
         violations.add(
             f"{origin}: $.type",
@@ -206,7 +209,9 @@ def _read_entry(
     kind = RECORD_TYPES_BY_NAME.get(array)
     problem = ""
     if kind is None:
-        kind = RECORD_TYPES_BY_NAME.get(suggest(array, RECORD_TYPES_BY_NAME) or "")
+        kind = RECORD_TYPES_BY_NAME.get(
+            violations.suggestions.find(array, RECORD_TYPES_BY_NAME) or ""
+        )
         hint = f'did you mean "{kind.name}"?' if kind else f"a bundle has {ARRAY_NAMES}"
         problem = f"there is no array {quote_json(array)}; {hint}"
     elif array in seen:
@@ -214,6 +219,8 @@ def _read_entry(
     elif json_stream.peek() != "[":
         problem = f"\"{array}\" must be an array: expected '[', not {json_stream.peek()!r}"
     seen.add(array)
+    if len(seen) > MAX_ARRAYS:
+        raise json_stream.error_at(f"over {MAX_ARRAYS} arrays; a bundle has {ARRAY_NAMES}")
     if problem:
         violations.add(f"{name}: line {place.line}, column {place.column}", problem)
     if kind is None or json_stream.peek() != "[":
@@ -256,7 +263,7 @@ def build_member(
                 return
             faults = [("", f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")]
         except MemberError as error:
-            faults = error.faults
+            faults = error.find_faults(violations.suggestions.find)
     for path, message in faults:
         violations.add(origin + path, message)
     violations.rejected.add(kind, value)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from storage.bundles.reading.column_names import ColumnNames
 from storage.bundles.reading.rejected import RejectedMembers
+from storage.bundles.reading.suggestions import Suggestions
 from storage.errors import BundleError
 
 MAX_VIOLATIONS = 100
@@ -44,7 +45,8 @@ class Violations:
         self.total = 0
         self.rejected = RejectedMembers()
         self.columns = ColumnNames()
-        self._max_kept = max_kept
+        self.suggestions = Suggestions()
+        self.max_kept = max_kept
         self._kept: list[tuple[str, int, Violation]] = []
 
     def add(self, place: str, message: str) -> None:
@@ -53,13 +55,19 @@ class Violations:
         violation = Violation(_to_utf8(place), _to_utf8(message))
         self._kept.append((_sort_key(place), self.total, violation))
         self.total += 1
-        if len(self._kept) >= 2 * self._max_kept:
+        if len(self._kept) >= 2 * self.max_kept:
             self._keep_first()
+
+    def add_all(self, places: list[str], message: str, count: int) -> None:
+        """Add violations that say the same of several places, of which the first are given."""
+        for place in places:
+            self.add(place, message)
+        self.total += count - len(places)
 
     @property
     def is_full(self) -> bool:
         """Whether there are more than are kept, so that details of another may be spared."""
-        return self.total >= self._max_kept
+        return self.total >= self.max_kept
 
     def list_first(self) -> list[Violation]:
         """Return the violations that are kept, by file and place."""
@@ -73,7 +81,7 @@ class Violations:
 
     def _keep_first(self) -> None:
         self._kept.sort()
-        del self._kept[self._max_kept :]
+        del self._kept[self.max_kept :]
 
 
 def quote_json(value: Any) -> str:

@@ -98,6 +98,23 @@ def test_a_mapping_is_for_spreadsheets(storage: list[str], tmp_path: Path) -> No
     assert_explains(run, 1, 'there is no key "colums"; did you mean "columns"?')
 
 
+def test_a_table_is_checked_without_a_database(tmp_path: Path) -> None:
+    rows = rent_roll(1, 2)
+    path = write_csv(tmp_path / "rents.csv", rows)
+    run = floorgate("check", path)
+    assert run.exit_code == 0
+    assert 'column "SqFt" was not read' in run.stdout
+    rows[2][3] = "101"
+    run = floorgate("check", write_csv(path, rows))
+    assert run.exit_code == 1
+    assert (
+        f'{path}: row 3, column "Unit #": the unit "101" is already at {path}: row 2' in run.stdout
+    )
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("columns: {Rent: ignore}")
+    assert '"Rent"' not in floorgate("check", path, "--mapping", mapping).stdout
+
+
 def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Path) -> None:
     assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
     run = floorgate("export", "--xlsx", tmp_path / "catalog.xlsx", *storage)

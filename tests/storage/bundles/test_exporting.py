@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.bundles.description.json_schema import build_bundle_schema
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
 from storage.catalog import RECORD_TYPES
@@ -44,6 +46,7 @@ async def test_an_empty_catalog_is_an_empty_bundle(database: Any) -> None:
 async def test_members_have_the_fields_of_their_resource(database: Any, path: Path) -> None:
     await load(database, path, small())
     exported = json.loads(await text_of(export_bundle(database)))
+    jsonschema_rs.validate(build_bundle_schema(), exported)
     unit = exported["units"][0]
     assert unit.pop("created_at") == unit.pop("updated_at")
     assert unit == SMALL["units"][0]

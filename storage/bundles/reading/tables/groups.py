@@ -29,6 +29,7 @@ class Group:
         self.first: tuple[Rows, Row, Column] | None = None
         """What has changed it first."""
         self._by_name: dict[str, dict[str, str]] = {}
+        self._by_key: dict[str, dict[str, str]] = {}
         self._places: dict[str, str] = {}
         for attribute in self.attributes:
             self._index(attribute)
@@ -53,13 +54,12 @@ class Group:
         if not key:
             raise CellError(f'no id can be made of "{text}": it has neither letters nor digits')
         attribute_id = derive_id(self.group_id, text) or key
-        for other in self.attributes:
-            if attribute_id == other["attribute_id"] or key == other["attribute_key"]:
-                place = self._places.get(other["attribute_id"], "the catalog")
-                raise CellError(
-                    f'"{text}" and "{other["attribute_name"]}" ({place}) would both be'
-                    f' the attribute "{key}": write them alike, or make them more different'
-                )
+        if other := self._by_key.get(key) or self._by_name.get(attribute_id):
+            place = self._places.get(other["attribute_id"], "the catalog")
+            raise CellError(
+                f'"{text}" and "{other["attribute_name"]}" ({place}) would both be'
+                f' the attribute "{key}": write them alike, or make them more different'
+            )
         if self.is_closed:
             raise CellError(f'the attribute group "{self.group_id}" has no attribute "{text}"')
         attribute = {"attribute_id": attribute_id, "attribute_name": text, "attribute_key": key}
@@ -86,6 +86,7 @@ class Group:
 
     def _index(self, attribute: dict[str, str]) -> None:
         # Not by its key: that of "A+" is "a", and "A" is another attribute.
+        self._by_key.setdefault(attribute["attribute_key"], attribute)
         self._by_name.setdefault(attribute["attribute_id"], attribute)
         self._by_name.setdefault(attribute["attribute_name"], attribute)
         self._by_name.setdefault(attribute["attribute_name"].casefold(), attribute)

@@ -55,7 +55,7 @@ def test_an_invalid_value_is_named_by_its_path(
 ) -> None:
     with pytest.raises(MemberError) as caught:
         parse(kind, **changes)
-    (fault,) = caught.value.faults
+    (fault,) = caught.value.find_faults()
     assert fault.path == path
     assert message in fault.message
 
@@ -63,7 +63,7 @@ def test_an_invalid_value_is_named_by_its_path(
 def faults(kind: str, member: Any) -> list[tuple[str, str]]:
     with pytest.raises(MemberError) as caught:
         parse_member(RECORD_TYPES_BY_NAME[kind], member)
-    return [*caught.value.faults]
+    return [*caught.value.find_faults()]
 
 
 def test_all_that_is_wrong_with_a_member_is_found_at_once() -> None:
@@ -123,4 +123,4 @@ def test_each_member_that_is_rejected_has_a_fault(kind: str, changes: st.DataObj
     try:
         parse_member(RECORD_TYPES_BY_NAME[kind], member)
     except MemberError as error:
-        assert [*error.faults]
+        assert [*error.find_faults()]

@@ -195,6 +195,14 @@ def test_a_misspelt_array_is_read_as_the_one_that_was_meant() -> None:
     ]
 
 
+def test_the_number_of_unknown_arrays_is_bounded() -> None:
+    arrays = ", ".join(f'"array{number}": []' for number in range(1000))
+    violations = Violations(1000)
+    assert not [*read_members(io.BytesIO(f"{{{arrays}}}".encode()), "b.json", violations)]
+    assert violations.total == 101
+    assert violations.list_first()[-1].message.startswith("over 100 arrays; a bundle has assets")
+
+
 def test_the_address_of_a_schema_for_editors_is_passed_over() -> None:
     content = {"$schema": "https://maps.example.com/v1/bundle.schema.json", "units": [UNIT]}
     assert len(read(json.dumps(content).encode())) == 1

@@ -40,6 +40,9 @@ ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 PASSWORD = "the workbook has a password; save it without one"  # noqa: S105
 WORKBOOK, RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+OPEN_DOCUMENT = "content.xml"
+TABLE_NAMES = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+CELL_TYPE = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
 RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 ERROR_CELL = re.compile(
     rb"<(?:\w+:)?c\b(?=[^>]*\bt=[\"']e[\"'])[^>]*\br=[\"']([A-Z]{1,3})(\d{1,7})[\"'][^>]*>"
@@ -167,6 +170,8 @@ def _check_archive(content: bytes) -> dict[str, dict[Position, str]]:
                             f"the workbook unpacks to more than {MAX_UNPACKED_BYTES:,} bytes"
                         )
         names = set(archive.namelist())
+        if OPEN_DOCUMENT in names:
+            return _find_open_document_errors(archive.read(OPEN_DOCUMENT))
         if WORKBOOK in names and RELATIONS in names:
             return {
                 name: _find_errors(archive.read(path))
@@ -174,6 +179,26 @@ def _check_archive(content: bytes) -> dict[str, dict[Position, str]]:
                 if path in names
             }
     return {}
+
+
+def _find_open_document_errors(xml: bytes) -> dict[str, dict[Position, str]]:
+    """Return the cells of LibreOffice whose type is an error, by sheet and position."""
+    if b'value-type="error"' not in xml:
+        return {}
+    found: dict[str, dict[Position, str]] = {}
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    for table in etree.fromstring(xml, parser).iter("{*}table"):
+        errors: dict[Position, str] = {}
+        row = 0
+        for element in table.iter("{*}table-row"):
+            column = 0
+            for cell in element.iter("{*}table-cell", "{*}covered-table-cell"):
+                if cell.get(CELL_TYPE) == "error":
+                    errors[row, column] = "".join(map(str, cell.itertext())) or "of its formula"
+                column += int(cell.get(f"{TABLE_NAMES}number-columns-repeated", 1))
+            row += int(element.get(f"{TABLE_NAMES}number-rows-repeated", 1))
+        found[table.get(f"{TABLE_NAMES}name", "")] = errors
+    return found
 
 
 def _list_sheet_parts(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:

@@ -54,12 +54,22 @@ def test_an_opendocument_sheet_is_read(tmp_path: Path) -> None:
     assert found.members["assets"][0]["name"] == "Alder"
 
 
-@pytest.mark.parametrize("error_cell", ["#REF!", "#NAME?"])
-def test_errors_in_opendocument_sheets_are_found(tmp_path: Path, error_cell: str) -> None:
-    rows = ODS_ROW.format("id", "name") + ODS_ROW.format("a", error_cell)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '<table:table-cell office:value-type="string"><text:p>#REF!</text:p></table:table-cell>',
+        '<table:table-cell office:value-type="string" office:string-value=""'
+        ' calcext:value-type="error"><text:p>#REF!</text:p></table:table-cell>',
+    ],
+)
+def test_errors_in_opendocument_sheets_are_found(tmp_path: Path, cell: str) -> None:
+    """As other programs write them, and as LibreOffice does."""
+    row = ODS_ROW.format("a", "Alder").split("<table:table-cell", 2)
+    rows = ODS_ROW.format("id", "name")
+    rows += f"{row[0]}<table:table-cell{row[1]}{cell}</table:table-row>"
     body = f'<table:table table:name="Assets">{rows}</table:table>'
     [error] = read(write_ods(tmp_path / "b.ods", body)).errors
-    assert f"the cell shows the error {error_cell}" in error
+    assert 'row 2, column "name": the cell shows the error #REF!' in error
 
 
 def test_a_damaged_workbook_is_one_sentence(path: Path) -> None:

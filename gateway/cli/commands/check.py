@@ -1,0 +1,116 @@
+"""`floorgate check`: all that is wrong with bundles and drawings, without a database."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.cli.mappings import MAPPING_OPTION, with_mapping
+from parsing.errors import ParsingError
+from resolvers.processes.cpu_limit import limit_cpu_time
+from resolvers.shown_units import parse_with_units
+from storage.bundles.checking.check_bundles import (
+    MAX_CHECK_VIOLATIONS,
+    CheckResult,
+    check_bundles,
+)
+from storage.bundles.importing.import_run import ParsedSource
+from storage.bundles.reading.sources import MAX_DRAWING_BYTES, SourceError
+from storage.bundles.reading.violations import Violations
+from storage.catalog import RECORD_TYPES_BY_NAME
+
+DRAWING_SUFFIX = ".svg"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="The files are a whole catalog: assume nothing to be in the catalog already.",
+)
+@MAPPING_OPTION
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def check(paths: tuple[str, ...], complete: bool, mapping: Path | None, as_json: bool) -> None:
+    """Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.
+
+    It needs no database. The bundles are checked together, as an import takes them; records that
+    are in none of them are assumed to be in the catalog. - reads a bundle from standard input.
+    """
+    violations = Violations(MAX_CHECK_VIOLATIONS)
+    drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
+    for path in drawings:
+        _check_drawing_file(Path(path), violations)
+    bundles = with_mapping([path for path in paths if path not in drawings], mapping)
+    result = check_bundles(bundles, violations, parse_drawing, is_complete=complete)
+    if as_json:
+        click.echo(msgspec.json.encode(_to_json(result)))
+    else:
+        _print_result(result, len(drawings))
+    if violations.total:
+        raise click.exceptions.Exit(1)
+
+
+def parse_drawing(svg: bytes) -> ParsedSource:
+    """Parse a drawing within the limits of a gateway. Raises SourceError."""
+    try:
+        with limit_cpu_time():
+            return ParsedSource(*parse_with_units(svg))
+    except ParsingError as error:
+        raise SourceError(str(error)) from error
+
+
+def _check_drawing_file(path: Path, violations: Violations) -> None:
+    try:
+        if path.stat().st_size > MAX_DRAWING_BYTES:
+            raise SourceError(f"the drawing is larger than {MAX_DRAWING_BYTES:,} bytes")
+        parse_drawing(path.read_bytes())
+    except OSError as error:
+        violations.add(str(path), str(error.strerror or error))
+    except SourceError as error:
+        violations.add(str(path), str(error))
+
+
+def _print_result(result: CheckResult, drawings: int) -> None:
+    violations = result.violations
+    listed = violations.list_first()
+    for violation in listed:
+        click.echo(str(violation))
+    _print_rest("error", violations.total - len(listed))
+    for owner in result.assumed:
+        click.echo(f"Assumed to be in the catalog: {owner}")
+    _print_rest("record", result.assumed_total - len(result.assumed))
+    for note in result.notes:
+        click.echo(f"Note: {note}")
+    found = [
+        _count(count, RECORD_TYPES_BY_NAME[name].singular.replace("_", " "))
+        for name, count in result.members.items()
+    ]
+    found += [_count(drawings, "drawing")] if drawings else []
+    errors = _count(violations.total, "error") if violations.total else "no errors"
+    click.echo(f"Checked {', '.join(found) or 'no members'}: {errors}.")
+
+
+def _print_rest(noun: str, count: int) -> None:
+    if count:
+        click.echo(f"... and {_count(count, f'more {noun}')}")
+
+
+def _count(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> _count(1, "floor"), _count(1200, "unit")
+    ('1 floor', '1,200 units')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _to_json(result: CheckResult) -> dict[str, object]:
+    return {
+        "errors": [violation._asdict() for violation in result.violations.list_first()],
+        "error_count": result.violations.total,
+        "assumed": [owner._asdict() for owner in result.assumed],
+        "assumed_count": result.assumed_total,
+        "notes": result.notes,
+        "members": result.members,
+    }

@@ -1,0 +1,183 @@
+"""Checking bundles without a database: what an import would say of them by themselves.
+
+Members are read, and validated against each other, by the rules of an import. Owners that are in
+none of the files are assumed to be in the catalog, and listed. See
+docs/decisions/import/errors-at-once.md.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from storage.bundles.checking.member_index import MemberIndex
+from storage.bundles.checking.references import Reference, References, iter_references
+from storage.bundles.importing.import_run import NO_MEMBERS_NOTE, ParsedSource
+from storage.bundles.importing.owners import RepeatedKeys, describe_missing_owner
+from storage.bundles.importing.staging import describe_duplicate, describe_record
+from storage.bundles.importing.validation import describe_unknown_units
+from storage.bundles.reading.batches import BundleSource, read_batches
+from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.sources import SourceError, read_source
+from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.tables.reader import TableReader
+from storage.bundles.reading.violations import Violations, quote_json
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType
+from storage.units import UNITS
+
+MAX_CHECK_VIOLATIONS = 1000
+MAX_LISTED_OWNERS = 100
+
+DrawingParser: TypeAlias = Callable[[bytes], ParsedSource]
+"""Parses a drawing. Raises SourceError."""
+
+
+class AssumedOwner(NamedTuple):
+    """A record that is in none of the files and to which members refer."""
+
+    kind: str
+    id: str
+    members: int
+    meant: str | None
+    """The id of a member of this kind that resembles it."""
+
+    def __str__(self) -> str:
+        name = describe_record(RECORD_TYPES_BY_NAME[self.kind], self.id)
+        hint = f"; did you mean {quote_json(self.meant)}?" if self.meant else ""
+        return f"{name} ({self.members:,} member{'s' * (self.members != 1)}){hint}"
+
+
+class CheckResult(NamedTuple):
+    """What a check found."""
+
+    violations: Violations
+    assumed: list[AssumedOwner]
+    """The first of them, those with the most members first."""
+    assumed_total: int
+    notes: list[str]
+    members: dict[str, int]
+    """How many members of each kind are valid on their own."""
+
+
+def check_bundles(
+    bundles: Sequence[BundleSource],
+    violations: Violations,
+    parse_drawing: DrawingParser,
+    *,
+    is_complete: bool = False,
+) -> CheckResult:
+    """Check bundles by themselves, adding what is wrong to `violations`.
+
+    With `is_complete` they are a whole catalog: owners that are in none of them are violations.
+    """
+    check = _Check(violations, parse_drawing)
+    tables = TableReader()
+    for batch in read_batches(bundles, violations, tables):
+        for member in batch.members:
+            check.add_member(member, batch.directory)
+    check.add_repeated_attributes()
+    missing = check.resolve_references(is_complete)
+    notes = [*tables.notes, *check.collect_notes()]
+    if bundles and not check.members and not violations.total:
+        notes.append(NO_MEMBERS_NOTE)
+    assumed = [
+        AssumedOwner(kind_name, key, count, check.suggest_key(kind_name, key))
+        for (kind_name, key), count in missing.most_common(MAX_LISTED_OWNERS)
+    ]
+    return CheckResult(violations, assumed, len(missing), notes, dict(check.members))
+
+
+class _Check:
+    """The members that were read so far, and what waits until all are."""
+
+    def __init__(self, violations: Violations, parse_drawing: DrawingParser) -> None:
+        self.members: Counter[str] = Counter()
+        self._violations = violations
+        self._parse_drawing = parse_drawing
+        self._index = MemberIndex()
+        self._references = References(violations.max_kept)
+        self._shown_units: dict[str, Sequence[str]] = {}
+        """By the place of a map, the units in its drawing."""
+
+    def add_member(self, member: BundleMember, directory: Path | None) -> None:
+        """Add a member. Its drawing is relative to the directory."""
+        kind, document, place = member.kind, member.document, member.origin
+        self.members[kind.name] += 1
+        if document.get("source") is not None:
+            self._add_drawing(document["source"], place, directory)
+        if other := self._index.add(kind, document, place):
+            message = describe_duplicate(kind, document["_id"], other.place)
+            self._violations.add(place, message)
+        for reference in iter_references(kind, document, place):
+            owner = self._index.get(reference.owner.kind, reference.key)
+            if owner is None:
+                self._references.add(reference)
+            else:
+                self._add_mismatches(reference, owner.facts, 1)
+
+    def _add_drawing(self, source: str, place: str, directory: Path | None) -> None:
+        try:
+            drawing = self._parse_drawing(read_source(source, directory))
+            self._shown_units[place] = drawing.unit_ids
+        except SourceError as error:
+            self._violations.add(f"{place}.source", str(error))
+
+    def _add_mismatches(self, reference: Reference, facts: Document, count: int) -> None:
+        name = describe_record(RECORD_TYPES_BY_NAME[reference.owner.kind], reference.key)
+        for mismatch in reference.find_mismatches(facts):
+            self._violations.add_all(reference.places, f"{name} {mismatch}", count)
+
+    def resolve_references(self, is_complete: bool) -> Counter[tuple[str, str]]:
+        """Check the references that waited; return the owners that do not exist."""
+        missing: Counter[tuple[str, str]] = Counter()
+        rejected = self._violations.rejected
+        for reference, count in self._references.iter_counted():
+            owner, key = reference.owner, reference.key
+            if member := self._index.get(owner.kind, key):
+                if not rejected.includes(owner.kind, key):
+                    self._add_mismatches(reference, member.facts, count)
+            elif not rejected.may_include(owner.kind, key):
+                if is_complete:
+                    self._violations.add_all(
+                        reference.places, self._describe_missing(owner, key), count
+                    )
+                else:
+                    missing[owner.kind, key] += count
+        return missing
+
+    def _describe_missing(self, owner: ForeignKey, key: str) -> str:
+        is_full = self._violations.is_full
+        near = [] if is_full else self._index.find_near_keys(owner.kind, key)
+        return describe_missing_owner(owner, key, near, " in any of the files")
+
+    def suggest_key(self, kind_name: str, key: str) -> str | None:
+        """Return the key of a member that resembles one, if any."""
+        return suggest(key, self._index.find_near_keys(kind_name, key))
+
+    def add_repeated_attributes(self) -> None:
+        """Check that units have one attribute of a group for one."""
+        for kind in RECORD_TYPES:
+            if kind.single_valued_flag:
+                self._add_repeated_keys(kind)
+
+    def _add_repeated_keys(self, kind: RecordType[Any]) -> None:
+        repeated = RepeatedKeys()
+        (owner,) = (
+            row for row in kind.foreign_keys if kind.single_valued_flag in row.copied_fields
+        )
+        for key, member in self._index.iter_sorted(kind.name):
+            document: Document = dict(zip(kind.key_fields, key.split(KEY_SEPARATOR), strict=True))
+            group = self._index.get(owner.kind, document[owner.field])
+            document |= {kind.single_valued_flag: group and group.facts[kind.single_valued_flag]}
+            if message := repeated.find(kind.key_of(document), member.place):
+                self._violations.add(member.place, message)
+
+    def collect_notes(self) -> list[str]:
+        """Return notes about drawings that show units that are in none of the files."""
+        notes = []
+        for place, unit_ids in self._shown_units.items():
+            unknown = [each for each in unit_ids if not self._index.get(UNITS.name, each)]
+            if unknown:
+                notes.append(describe_unknown_units(place, unknown))
+        return notes
