@@ -179,5 +179,6 @@ class _Check:
         for place, unit_ids in self._shown_units.items():
             unknown = [each for each in unit_ids if not self._index.get(UNITS.name, each)]
             if unknown:
-                notes.append(describe_unknown_units(place, unknown))
+                source = self._violations.columns.describe(f"{place}.source")
+                notes.append(f"{source}: {describe_unknown_units(unknown)}")
         return notes

@@ -115,6 +115,27 @@ def test_a_table_is_checked_without_a_database(tmp_path: Path) -> None:
     assert '"Rent"' not in floorgate("check", path, "--mapping", mapping).stdout
 
 
+def test_a_drawing_of_numbered_units_is_loaded_with_the_table(
+    storage: list[str], tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    mapping = tmp_path / "mapping.yaml"
+    rects = "".join(f'<rect id="{id}" data-type="Unit" width="9" height="9"/>' for id in (101, 109))
+    (tmp_path / "oak.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g data-type="Level">'
+        f'<g data-type="UnitLayer">{rects}</g></g></svg>'
+    )
+    maps = tmp_path / "maps.csv"
+    maps.write_text("Asset ID,Name,Drawing,Feet per unit\noak-street,Floor plates,oak.svg,0.1\n")
+    mapping.write_text("unit_ids: number\ncolumns: {Drawing: source}")
+    files = (table, maps, "--mapping", mapping)
+    note = f'{maps}: row 2, column "Drawing": the drawing shows 1 unknown units: "109"'
+    assert note in floorgate("check", *files).stdout
+    assert note in output_of(floorgate("import", *files, "--json", *storage))["notes"]
+    [loaded] = output_of(floorgate("export", *storage))["maps"]
+    assert (loaded["id"], loaded["feet_per_unit"]) == ("oak-street-floor-plates", 0.1)
+
+
 def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Path) -> None:
     assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
     run = floorgate("export", "--xlsx", tmp_path / "catalog.xlsx", *storage)
