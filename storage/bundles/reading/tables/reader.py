@@ -23,7 +23,7 @@ from storage.bundles.reading.tables.members import Rows
 from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.record_sheets import (
     KINDS_BY_SHEET,
-    has_owners,
+    has_required_columns,
     read_records,
     record_recognizer,
 )
@@ -61,6 +61,8 @@ def is_spreadsheet(path: Path) -> bool:
     """
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     suffix = suffixes[-1] if suffixes else ""
+    if path.exists() and not path.is_file():  # what is read from a pipe is gone
+        return False
     try:
         start = _read_start_of(path)
     except (OSError, EOFError, zlib.error):
@@ -179,7 +181,7 @@ class _SheetReader:
                 self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
 
     def _is_complete(self, kind: RecordType[Any], records: Table | None) -> bool:
-        return records is not None and has_owners(kind, records, self._mapping)
+        return records is not None and has_required_columns(kind, records, self._mapping)
 
     def _find_unit_table(
         self, start: SheetStart, given: SheetMapping, sheet: Sheet

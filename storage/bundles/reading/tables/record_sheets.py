@@ -6,7 +6,7 @@ from typing import Any
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
 from storage.bundles.reading.tables.fields import column_fields
-from storage.bundles.reading.tables.files.sheets import Row
+from storage.bundles.reading.tables.files.sheets import Row, TableError
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.headers import Recognizer, Table, build_recognizer
 from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
@@ -28,7 +28,7 @@ def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMappi
     return build_recognizer(columns, {fold(name): name for name in names}, names.__contains__)
 
 
-def has_owners(kind: RecordType[Any], table: Table, mapping: Mapping) -> bool:
+def has_required_columns(kind: RecordType[Any], table: Table, mapping: Mapping) -> bool:
     """Return whether a table has a column for each required field of its records."""
     given = table.targets.keys() | _constants(kind, mapping).keys() | _derivable(kind)
     return all(field.name in given for field in column_fields(kind) if field.is_required)
@@ -43,6 +43,7 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     targets = table.targets
     constants = _constants(kind, rows.mapping)
     rows.violations.columns.add(rows.place, {name: each.header for name, each in targets.items()})
+    given_values = _read_constants(kind, constants)
     given = {*targets, *constants}
     kept = [field.name for field in fields if not field.is_required and field.name not in given]
     for row in table.rows:
@@ -51,7 +52,7 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
         value = _read_value(kind, table, row, rows)
         if value is None:
             continue
-        value = _read_constants(kind, constants) | value
+        value = given_values | value
         if DRAWING_FIELD not in value and DRAWING_FIELD in targets:
             yield from _build(kind, value, row, rows, [*kept, DRAWING_FIELD])
         else:
@@ -101,11 +102,15 @@ def _constants(kind: RecordType[Any], mapping: Mapping) -> dict[str, str]:
 
 
 def _read_constants(kind: RecordType[Any], constants: dict[str, str]) -> dict[str, Any]:
-    return {
-        field.name: field.read(constants[field.name], None)
-        for field in column_fields(kind)
-        if field.name in constants
-    }
+    values = {}
+    for field in column_fields(kind):
+        if field.name in constants:
+            try:
+                values[field.name] = field.read(constants[field.name], None)
+            except CellError as error:
+                message = f'the mapping gives "{field.name}" a wrong default: {error}'
+                raise TableError(message) from error
+    return values
 
 
 def _derivable(kind: RecordType[Any]) -> set[str]:

@@ -112,6 +112,25 @@ def test_the_order_of_day_and_month_can_be_said(path: Path) -> None:
     assert found.members["assets"][0]["created_at"] == "2026-01-03T00:00:00+00:00"
 
 
+def test_defaults_are_values_of_cells(path: Path) -> None:
+    sheets: dict[str, Rows] = {
+        "Floors": [["id", "name"], ["f", "First"]],
+        "Maps": [["id", "name", "tags"], ["m", "Plates", ""], ["n", "Plans", "mls"]],
+    }
+    write_xlsx(path, sheets)
+    mapping = {"asset": "oak", "defaults": {"sort": "3", "tags": "ils; x"}}
+    found = read(path, mapping=mapping)
+    assert (found.members["floors"][0]["asset_id"], found.members["floors"][0]["sort"]) == (
+        "oak",
+        3,
+    )
+    assert [each["tags"] for each in found.members["maps"]] == [["ils", "x"], ["mls"]]
+    [error] = read(path, mapping=mapping | {"defaults": {"sort": "low"}}).errors
+    assert error == (
+        'building.xlsx: the mapping gives "sort" a wrong default: expected a number, not "low"'
+    )
+
+
 def test_ids_that_are_absent_are_made_of_names(path: Path) -> None:
     sheets: dict[str, Rows] = {
         "Assets": [["name"], ["Oak Street"]],

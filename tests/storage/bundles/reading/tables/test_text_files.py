@@ -1,6 +1,7 @@
 """CSV files with any separator and encoding that programs write."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,12 @@ def test_rows_are_limited(tmp_path: Path) -> None:
     path = tmp_path / "assets.csv"
     path.write_bytes(b"id,name\n" + b"\n" * 1_048_576)
     assert "there are more than 1,048,576 rows" in read(path).errors[0]
+
+
+def test_a_pipe_is_left_to_the_reader_of_bundles(tmp_path: Path) -> None:
+    pipe = tmp_path / "units.csv"
+    os.mkfifo(pipe)
+    assert not is_spreadsheet(pipe)
 
 
 @pytest.mark.parametrize(

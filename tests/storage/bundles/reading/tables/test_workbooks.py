@@ -8,6 +8,7 @@ import xlsxwriter
 
 from storage.bundles.reading.tables.files import workbooks
 from storage.bundles.reading.tables.files.workbook_process import MAX_UNPACKED_BYTES
+from tests.storage.bundles.reading.tables.old_workbooks import build_xls
 from tests.storage.bundles.reading.tables.spreadsheets import read, write_xlsx
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -70,6 +71,15 @@ def test_errors_in_opendocument_sheets_are_found(tmp_path: Path, cell: str) -> N
     body = f'<table:table table:name="Assets">{rows}</table:table>'
     [error] = read(write_ods(tmp_path / "b.ods", body)).errors
     assert 'row 2, column "name": the cell shows the error #REF!' in error
+
+
+def test_a_workbook_of_excel_97_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "b.xls"
+    path.write_bytes(build_xls("Assets", [["id", "name"], ["a", "Alder"]]))
+    found = read(path)
+    assert found.errors == []
+    assert found.members["assets"][0]["name"] == "Alder"
+    assert "errors of cells such as #REF! cannot be told from empty cells" in found.notes[0]
 
 
 def test_a_damaged_workbook_is_one_sentence(path: Path) -> None:
