@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from gateway.cli.commands.spreadsheets import export_to_file
+from gateway.cli.commands.spreadsheets import export_to_file, require_suffix
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
@@ -78,12 +78,14 @@ def import_(
     "--xlsx",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=require_suffix(".xlsx"),
     help="Write a workbook with a sheet for each kind of record instead.",
 )
 @click.option(
     "--attributes",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=require_suffix(".xlsx", ".csv"),
     help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
 )
 @with_options(*STORAGE_OPTIONS)
@@ -94,6 +96,8 @@ def export(ndjson: bool, xlsx: Path | None, attributes: Path | None, **values: A
     all of it, use floorgate backup.
     """
 
+    if ndjson and (xlsx or attributes):
+        raise click.UsageError("--ndjson is for bundles, not for spreadsheets")
     if xlsx or attributes:
         settings = settings_from_parameters(values)
         for note in run_with_database(

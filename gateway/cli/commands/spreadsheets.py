@@ -1,8 +1,9 @@
 """`floorgate template`, and what `export` does with spreadsheets."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,16 @@ from storage.bundles.writing.catalog_workbook import export_attributes, export_w
 from storage.bundles.writing.template import write_table_template, write_template
 from storage.mongo import driver
 
-ATTRIBUTE_SUFFIXES = (".xlsx", ".csv")
+
+def require_suffix(*suffixes: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback for options that name a file of one of these kinds."""
+
+    def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise click.BadParameter(f"{path}: the name must end in {' or '.join(suffixes)}")
+        return path
+
+    return check
 
 
 async def export_to_file(
@@ -20,18 +30,11 @@ async def export_to_file(
     """Write the catalog, or the attributes of its units, to a file; return notes."""
     notes: list[str] = []
     if xlsx is not None:
-        _check_suffix(xlsx, (".xlsx",))
         notes = await export_workbook(database, xlsx)
         notes.append("a workbook has no drawings; importing it keeps those that maps have")
     if attributes is not None:
-        _check_suffix(attributes, ATTRIBUTE_SUFFIXES)
         await export_attributes(database, attributes)
     return notes
-
-
-def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
-    if path.suffix.lower() not in suffixes:
-        raise click.UsageError(f"{path}: the name must end in {' or '.join(suffixes)}")
 
 
 @click.command()
@@ -40,6 +43,7 @@ def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=require_suffix(".xlsx"),
     help="The workbook to write.",
 )
 @click.option("--table", is_flag=True, help="Write one table with a row for each apartment.")
@@ -47,7 +51,6 @@ def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def template(xlsx: Path, table: bool, empty: bool, force: bool) -> None:
     """Write a workbook to fill in, with notes, choice lists and the rows of the demo."""
-    _check_suffix(xlsx, (".xlsx",))
     if xlsx.exists() and not force:
         raise click.ClickException(f"{xlsx} exists; --force replaces it")
     members = {} if empty else json.loads(DEMO_BUNDLE.read_text("utf-8"))
