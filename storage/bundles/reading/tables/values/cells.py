@@ -3,6 +3,7 @@
 A cell is None if it is empty, else text, a number, a boolean, a date or an error of the program.
 """
 
+import math
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
@@ -86,9 +87,10 @@ def to_number(cell: Cell) -> float:
         return cell
     text = to_text(cell)
     try:
-        if not text.isascii() or "_" in text:
+        number = float(text)
+        if not text.isascii() or "_" in text or not math.isfinite(number):
             raise ValueError(text)
-        return float(text)
+        return number
     except ValueError as error:
         hint = "; write it without separators of thousands and with a point" if "," in text else ""
         raise CellError(f'expected a number, not "{text}"{hint}') from error
