@@ -240,6 +240,7 @@ BUNDLE_LAYERS = {
     "removing": {"importing", "removing", "reading"},
     "members": {"importing", "reading", "members"},
     "exporting": {"importing", "members"},
+    "writing": {"description", "exporting", "importing", "reading", "writing"},
 }
 
 

@@ -42,6 +42,36 @@ DOCUMENTED = {
     "routing/directions/turns:MAX_CURVE_FEET": [
         ("routing.md", "## From route to steps", "at most {:.0f} ft apart"),
     ],
+    "storage/bundles/reading/tables/files/sheets:MAX_SPREADSHEET_BYTES": [
+        ("spreadsheets.md", "## Limits", "A file has at most {:,} bytes"),
+    ],
+    "storage/bundles/reading/tables/files/sheets:MAX_ROWS": [
+        ("spreadsheets.md", "## Limits", "at most {:,} rows"),
+    ],
+    "storage/bundles/reading/tables/files/sheets:MAX_COLUMNS": [
+        ("spreadsheets.md", "## Limits", "rows and {} columns"),
+    ],
+    "storage/bundles/reading/tables/values/cells:MAX_CELL_CHARACTERS": [
+        ("spreadsheets.md", "## Limits", "a cell {:,} characters"),
+    ],
+    "storage/bundles/reading/tables/files/workbook_process:MAX_UNPACKED_BYTES": [
+        ("spreadsheets.md", "## Limits", "unpacks to at most {:,} bytes"),
+    ],
+    "storage/bundles/reading/tables/files/workbook_process:MAX_PARTS": [
+        ("spreadsheets.md", "## Limits", "bytes in {:,} parts"),
+    ],
+    "storage/bundles/reading/tables/files/workbook_process:MAX_MEMORY_BYTES": [
+        ("spreadsheets.md", "## Limits", "may take {:,} bytes of memory"),
+    ],
+    "storage/bundles/reading/tables/files/workbook_process:MAX_CPU_SECONDS": [
+        ("spreadsheets.md", "## Limits", "memory and {} seconds of CPU time"),
+    ],
+    "storage/bundles/reading/tables/files/workbook_process:MAX_CELLS": [
+        ("spreadsheets.md", "## Limits", "all sheets together {:,} cells"),
+    ],
+    "storage/bundles/reading/tables/mapping:MAX_MAPPING_BYTES": [
+        ("spreadsheets.md", "## Limits", "A mapping file has at most {:,} bytes"),
+    ],
     "parsing/archives:MAX_MEMBERS": [
         ("floor-plans.md", "## When a file is wrong", "Archives with more than {:,} files"),
     ],
@@ -491,6 +521,9 @@ INTERNAL = {
     "storage/bundles/reading/batches:MAX_BATCH_CHARACTERS",
     "storage/bundles/reading/batches:MAX_BATCH_MEMBERS",
     "storage/bundles/reading/json_stream:MAX_VALUE_LENGTH",
+    "storage/bundles/reading/tables/groups:MAX_NAMES_IN_NOTE",
+    "storage/bundles/writing/template:MAX_CHOICE_CHARACTERS",
+    "storage/bundles/writing/workbook:MAX_NOTED_CELLS",
     "storage/cache/api_key_cache:MAX_KEYS",
     "storage/cache/bookmarks:MAX_BOOKMARKS",
     "storage/cache/bookmarks:MAX_LISTS",

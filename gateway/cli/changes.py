@@ -22,6 +22,7 @@ from resolvers.administration.import_and_process import import_and_process
 from storage.bundles.changes.change_plan import RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportSummary
+from storage.bundles.reading.batches import BundleSource
 from storage.bundles.removing.limits import RemovalLimit
 from storage.embedded import embedded_mongo
 from storage.mongo import driver
@@ -85,7 +86,7 @@ def with_change_options(command: Command) -> Command:
 
 def make_changes(
     settings: Settings,
-    paths: Sequence[str],
+    paths: Sequence[BundleSource],
     request: ChangeRequest,
     *,
     networks: str,
@@ -138,7 +139,7 @@ def make_changes(
 
 def _run(
     settings: Settings,
-    paths: Sequence[str],
+    paths: Sequence[BundleSource],
     request: ChangeRequest,
     networks: str,
     dry_run: bool,

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from gateway.cli.commands.keys import CREATE_KEY
+from gateway.cli.demo_bundle import DEMO_BUNDLE
 from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.server import server
@@ -27,7 +28,6 @@ from storage.mongo import driver
 from storage.records import visibility
 from storage.store import Store
 
-DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 DEMO_ASSET = "alder-court"
 DEMO_MAP = "alder-court-floor-plates"
 DEMO_KEY_DAYS = 30

@@ -21,6 +21,7 @@ COMMAND_PATHS = {
     "check": "gateway.cli.commands.check:check",
     "remove": "gateway.cli.commands.catalog:remove",
     "export": "gateway.cli.commands.catalog:export",
+    "template": "gateway.cli.commands.spreadsheets:template",
     "backup": "gateway.cli.commands.backup:backup",
     "restore": "gateway.cli.commands.backup:restore",
     "keys": "gateway.cli.commands.keys:keys",

@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
+from storage.attributes import ASSIGNMENTS
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.members import encode_line, to_member
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.units import UNITS, Unit
 
 FLUSH_BYTES = 1 << 20
 
@@ -45,7 +47,7 @@ async def _iter_array_form(
     for number, kind in enumerate(RECORD_TYPES):
         yield b'%s"%s":[' % (b",\n" if number else b"{\n", kind.name.encode())
         separator = b"\n"
-        async for member in _iter_members(database, kind, scope, session):
+        async for member in iter_members(database, kind, scope, session):
             yield separator + msgspec.json.encode(member)
             separator = b",\n"
         yield b"]"
@@ -56,15 +58,45 @@ async def _iter_line_form(
     database: driver.Database, scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[bytes]:
     for kind in RECORD_TYPES:
-        async for member in _iter_members(database, kind, scope, session):
+        async for member in iter_members(database, kind, scope, session):
             yield encode_line(kind, member)
 
 
-async def _iter_members(
-    database: driver.Database, kind: RecordType[Any], scope: AssetScope, session: driver.Session
+async def iter_members(
+    database: driver.Database,
+    kind: RecordType[Any],
+    scope: AssetScope,
+    session: driver.Session,
+    *,
+    with_drawings: bool = True,
 ) -> AsyncIterator[Document]:
+    """Yield the members of a kind by key; drawings as data URLs, or as their digests."""
     where = scope.restrict(kind, {})
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
-            yield await to_member(database, kind, record, session)
+            yield await to_member(database, kind, record, session, with_drawing=with_drawings)
+
+
+async def iter_units_with_attributes(
+    database: driver.Database, scope: AssetScope, session: driver.Session
+) -> AsyncIterator[tuple[Unit, list[tuple[str, str]]]]:
+    """Yield the units by id, each with the ids of the groups and attributes that it has."""
+    units = iteration.iter_batches(
+        database[UNITS.name], scope.restrict(UNITS, {}), UNITS.projection, session
+    )
+    async for batch in units:
+        ids = [document["_id"] for document in batch]
+        found: dict[str, list[tuple[str, str]]] = {}
+        assignments = iteration.iter_batches(
+            database[ASSIGNMENTS.name],
+            {"unit_id": {"$in": ids}},
+            ASSIGNMENTS.projection,
+            session,
+        )
+        async for documents in assignments:
+            for document in documents:
+                pair = document["group_id"], document["attribute_id"]
+                found.setdefault(document["unit_id"], []).append(pair)
+        for unit in UNITS.decode(batch):
+            yield unit, found.get(unit.id, [])

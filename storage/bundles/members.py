@@ -18,13 +18,15 @@ async def to_member(
     kind: RecordType[Any],
     record: Record,
     session: driver.Session | None = None,
+    *,
+    with_drawing: bool = True,
 ) -> Document:
-    """Return a record as the member of a bundle, a map with its drawing as a data URL.
+    """Return a record as the member of a bundle; a drawing as a data URL, or as its digest.
 
     Raises StorageError if the drawing is lost.
     """
     member: Document = msgspec.structs.asdict(record)
-    if kind is MAPS and member["source"]:
+    if kind is MAPS and member["source"] and with_drawing:
         content = await files.read_file(database, member["source"], session)
         if content is None:
             raise StorageError(f"the drawing of {describe_record(MAPS, member['id'])} is lost")

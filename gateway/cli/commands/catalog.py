@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 from gateway.cli.changes import TIMEOUT_SECONDS, make_changes, with_change_options
+from gateway.cli.commands.spreadsheets import export_to_file, require_suffix
+from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
@@ -43,6 +45,7 @@ NETWORKS_OPTION = click.option(
 @click.option(
     "--force-drawings", is_flag=True, help="Import drawings that are mostly an image, too."
 )
+@MAPPING_OPTION
 @with_change_options
 @with_options(*STORAGE_OPTIONS)
 def import_(
@@ -51,6 +54,7 @@ def import_(
     asset_ids: tuple[str, ...],
     networks: str,
     force_drawings: bool,
+    mapping: Path | None,
     dry_run: bool,
     yes: bool,
     max_removals: RemovalLimit | None,
@@ -61,7 +65,8 @@ def import_(
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
-    A bundle is a JSON object or newline-delimited JSON, gzipped or not; - reads standard input.
+    A bundle is a JSON object or newline-delimited JSON, or a spreadsheet (.xlsx, .xls, .ods, .csv,
+    .tsv), gzipped or not; - reads JSON from standard input.
     """
     for option, is_given in (("--asset", asset_ids), ("--max-removals", max_removals)):
         if is_given and not sync:
@@ -75,7 +80,7 @@ def import_(
     )
     make_changes(
         settings_from_parameters(values),
-        paths,
+        with_mapping(paths, mapping),
         request,
         networks=networks,
         removes=sync,
@@ -130,13 +135,37 @@ def remove(
 
 @click.command()
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
+@click.option(
+    "--xlsx",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    callback=require_suffix(".xlsx"),
+    help="Write a workbook with a sheet for each kind of record instead.",
+)
+@click.option(
+    "--attributes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    callback=require_suffix(".xlsx", ".csv"),
+    help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
+)
 @with_options(*STORAGE_OPTIONS)
-def export(ndjson: bool, **values: Any) -> None:
+def export(ndjson: bool, xlsx: Path | None, attributes: Path | None, **values: Any) -> None:
     """Write the whole catalog to standard output, as a bundle that import accepts.
 
     A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
     all of it, use floorgate backup.
     """
+
+    if ndjson and (xlsx or attributes):
+        raise click.UsageError("--ndjson is for bundles, not for spreadsheets")
+    if xlsx or attributes:
+        settings = settings_from_parameters(values)
+        for note in run_with_database(
+            settings, lambda database: export_to_file(database, xlsx, attributes), TIMEOUT_SECONDS
+        ):
+            click.echo(f"Note: {note}", err=True)
+        return
 
     async def work(database: driver.Database) -> None:
         async for chunk in export_bundle(database, lines=ndjson):

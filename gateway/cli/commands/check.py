@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from parsing.errors import ParsingError
 from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.shown_units import parse_with_units
@@ -28,9 +29,10 @@ DRAWING_SUFFIX = ".svg"
     is_flag=True,
     help="The files are a whole catalog: assume nothing to be in the catalog already.",
 )
+@MAPPING_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def check(paths: tuple[str, ...], complete: bool, as_json: bool) -> None:
-    """Check catalog bundles and drawings (FILE.svg), and print all that is wrong.
+def check(paths: tuple[str, ...], complete: bool, mapping: Path | None, as_json: bool) -> None:
+    """Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.
 
     It needs no database. The bundles are checked together, as an import takes them; records that
     are in none of them are assumed to be in the catalog. - reads a bundle from standard input.
@@ -39,7 +41,7 @@ def check(paths: tuple[str, ...], complete: bool, as_json: bool) -> None:
     drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
     for path in drawings:
         _check_drawing_file(Path(path), violations)
-    bundles = [path for path in paths if path not in drawings]
+    bundles = with_mapping([path for path in paths if path not in drawings], mapping)
     result = check_bundles(bundles, violations, parse_drawing, is_complete=complete)
     if as_json:
         click.echo(msgspec.json.encode(_to_json(result)))

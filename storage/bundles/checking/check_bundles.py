@@ -20,6 +20,7 @@ from storage.bundles.reading.batches import BundleSource, read_batches
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType
@@ -71,12 +72,13 @@ def check_bundles(
     With `is_complete` they are a whole catalog: owners that are in none of them are violations.
     """
     check = _Check(violations, parse_drawing)
-    for batch in read_batches(bundles, violations):
+    tables = TableReader()
+    for batch in read_batches(bundles, violations, tables):
         for member in batch.members:
             check.add_member(member, batch.directory)
     check.add_repeated_attributes()
     missing = check.resolve_references(is_complete)
-    notes = check.collect_notes()
+    notes = [*tables.notes, *check.collect_notes()]
     if bundles and not check.members and not violations.total:
         notes.append(NO_MEMBERS_NOTE)
     assumed = [
@@ -177,5 +179,6 @@ class _Check:
         for place, unit_ids in self._shown_units.items():
             unknown = [each for each in unit_ids if not self._index.get(UNITS.name, each)]
             if unknown:
-                notes.append(describe_unknown_units(place, unknown))
+                source = self._violations.columns.describe(f"{place}.source")
+                notes.append(f"{source}: {describe_unknown_units(unknown)}")
         return notes

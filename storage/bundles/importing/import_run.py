@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from storage.administration import audit
 from storage.administration.audit import Action, AuditEntry, AuditTarget, Origin
 from storage.administration.import_lease import ImportLease
+from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.changes.change_plan import PlanRecorder
 from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.changes.observer import ChangeObserver
@@ -24,9 +25,15 @@ from storage.bundles.importing.stale_networks import (
 )
 from storage.bundles.importing.summary import ImportCounts, ImportSummary
 from storage.bundles.importing.validation import BundleValidator
-from storage.bundles.reading.batches import BundleSource, count_total_bytes, read_batches
+from storage.bundles.reading.batches import (
+    BundleSource,
+    count_total_bytes,
+    is_table,
+    read_batches,
+)
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
+from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations
 from storage.bundles.removing.applying import apply_removals
 from storage.bundles.removing.named_records import find_kind, find_named
@@ -96,6 +103,7 @@ class ImportRun:
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
         self._violations = Violations()
+        self._notes: list[str] = []
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -104,7 +112,8 @@ class ImportRun:
         violations = self._violations
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
-        batches = read_batches(bundles, violations)
+        tables = TableReader(await self._load_groups(bundles))
+        batches = read_batches(bundles, violations, tables)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 self._lease.check_held()
@@ -118,6 +127,14 @@ class ImportRun:
         finally:
             await writer.drain()
         self._mentioned_kinds |= violations.mentioned_kinds
+        self._notes = tables.notes
+
+    async def _load_groups(self, bundles: Sequence[BundleSource]) -> list[Document]:
+        """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
+        if not any(map(is_table, bundles)):
+            return []
+        groups: list[Document] = await self._database[ATTRIBUTE_GROUPS.name].find({}).to_list(None)
+        return groups
 
     async def stage_removals(self, request: ChangeRequest) -> None:
         """Stage what is removed, and what depends on it. Raises BundleError."""
@@ -209,7 +226,11 @@ class ImportRun:
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         self._violations.raise_if_any()
-        summary.notes = self._source_notes[:MAX_SOURCE_NOTES] + await validator.collect_notes()
+        summary.notes = [
+            *self._notes,
+            *self._source_notes[:MAX_SOURCE_NOTES],
+            *await validator.collect_notes(),
+        ]
         if not self._member_count and self._publication is None:
             summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()

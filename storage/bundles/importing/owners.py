@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
+from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
 from storage.bundles.importing.staging import Staging, describe_record
 from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.violations import quote_json
@@ -85,8 +86,9 @@ class OwnerCache:
 
     async def _query(self, keys: set[str]) -> dict[str, Document]:
         found = await self._staging.find_members(
-            self._kind.name, sorted(keys), self._fields.projected
+            self._kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
         )
+        await self._keep_live_fields([document for document in found if KEPT_FIELD in document])
         rest = sorted(keys - {document["_id"] for document in found})
         if rest:
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
@@ -96,6 +98,19 @@ class OwnerCache:
             removed = await self._find_removed(self._kind.name, rest)
             found += [document for document in live if document["_id"] not in removed]
         return {document["_id"]: self._fields.extract(document) for document in found}
+
+    async def _keep_live_fields(self, documents: list[Document]) -> None:
+        """Fill in the fields that staged owners do not give."""
+        where = {"_id": {"$in": [document["_id"] for document in documents]}}
+        projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
+        live = (
+            await self._live_collection.find(where, projection).to_list(None) if documents else []
+        )
+        by_key = {document["_id"]: document for document in live}
+        for document in documents:
+            if document["_id"] in by_key:
+                names = document[KEPT_FIELD]
+                keep_live_fields(self._kind, document, by_key[document["_id"]], names)
 
     def get(self, key: str) -> Document | None:
         """Return the facts about a loaded owner, or None if there is no such owner."""

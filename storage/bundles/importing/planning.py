@@ -7,6 +7,7 @@ a record already written counts as unchanged, so an interrupted run can be repea
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
+from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
 from storage.bundles.importing.owners import (
     FindRemoved,
     OwnerCache,
@@ -61,11 +62,14 @@ class ChangePlanner:
         stored_fields = kind.stored_fields
         async for documents in self._staging.iter_batches(kind):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
+            kept_fields = [document.pop(KEPT_FIELD, []) for document in documents]
             await self._copy_owner_fields(kind, documents)
             if kind.single_valued_flag:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
             live = await self._load_live(kind, documents, stored_fields)
+            for document, names in zip(documents, kept_fields, strict=True):
+                keep_live_fields(kind, document, live.get(document["_id"]), names)
             changes = [
                 self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
                 for document in documents

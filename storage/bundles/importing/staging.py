@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from storage.administration.import_lease import STAGING_PREFIX, get_staging_prefix
+from storage.bundles.importing.kept_fields import KEPT_FIELD
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.violations import Violations
 from storage.mongo import driver, iteration
@@ -64,7 +65,8 @@ class Staging:
     def _to_staged(self, member: BundleMember) -> Document:
         document = member.document
         document[KEY_FIELD] = document.pop("_id")
-        return {"_id": next(self._next_numbers), **document, ORIGIN_FIELD: member.origin}
+        kept = {KEPT_FIELD: [*member.kept_fields]} if member.kept_fields else {}
+        return {"_id": next(self._next_numbers), **document, ORIGIN_FIELD: member.origin, **kept}
 
     async def _add_duplicate_violations(
         self, kind: RecordType[Any], duplicates: list[Document], violations: Violations

@@ -218,7 +218,8 @@ class BundleValidator:
                 unit_ids = document.get(SHOWN_UNITS_FIELD, ())
                 await units.load(set(unit_ids))
                 if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
-                    notes.append(describe_unknown_units(document[ORIGIN_FIELD], unknown))
+                    place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
+                    notes.append(f"{place}: {describe_unknown_units(unknown)}")
         return notes
 
     async def _note_unroutable_maps(self, batch: list[Document]) -> list[str]:
@@ -232,15 +233,15 @@ class BundleValidator:
         where = {"_id": {"$in": [*tagged]}, NETWORK_FIELD: {"$type": "string"}}
         routable = set(await self._database[MAPS.name].distinct("_id", where))
         return [
-            f"{origin}.tags: the map is tagged {PATHFINDING_TAG} but is not routable until it is"
-            " processed"
+            f"{self._violations.columns.describe(f'{origin}.tags')}: the map is tagged"
+            f" {PATHFINDING_TAG} but is not routable until it is processed"
             for key, origin in tagged.items()
             if key not in routable
         ]
 
 
-def describe_unknown_units(place: str, unit_ids: list[str]) -> str:
+def describe_unknown_units(unit_ids: list[str]) -> str:
     """Return the note about a map with a drawing of units that do not exist."""
     examples = ", ".join(map(quote_json, unit_ids[:MAX_IDS_IN_NOTE]))
     more = ", ..." if len(unit_ids) > MAX_IDS_IN_NOTE else ""
-    return f"{place}.source: the drawing shows {len(unit_ids)} unknown units: {examples}{more}"
+    return f"the drawing shows {len(unit_ids)} unknown units: {examples}{more}"

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from storage.bundles.reading.parser import BundleMember, read_members
+from storage.bundles.reading.tables.reader import Spreadsheet, TableReader, is_spreadsheet
 from storage.bundles.reading.violations import Violations
 
 STANDARD_INPUT = "-"
-BundleSource: TypeAlias = Path | str | bytes
-"""A bundle: the path of its file, `-` for standard input, or its content as UTF-8 bytes."""
+BundleSource: TypeAlias = Path | str | bytes | Spreadsheet
+"""A bundle or spreadsheet: the path of its file, `-` for standard input, the content of a bundle
+as UTF-8 bytes, or a spreadsheet with a mapping."""
 MAX_BATCH_MEMBERS = 1000
 MAX_BATCH_CHARACTERS = 4 << 20
 
@@ -52,15 +54,46 @@ def count_total_bytes(bundles: Sequence[BundleSource]) -> int | None:
 def _size_bytes(bundle: BundleSource) -> int:
     if isinstance(bundle, bytes):
         return len(bundle)
-    return Path(bundle).stat().st_size if Path(bundle).exists() else 0
+    path = _path_of(bundle)
+    return path.stat().st_size if path.exists() else 0
 
 
-def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Iterator[MemberBatch]:
-    """Yield the members of all bundles in batches."""
+def _path_of(bundle: Path | str | Spreadsheet) -> Path:
+    return bundle.path if isinstance(bundle, Spreadsheet) else Path(bundle)
+
+
+def is_table(bundle: BundleSource) -> bool:
+    """Return whether a bundle is a spreadsheet."""
+    return _as_spreadsheet(bundle) is not None
+
+
+def _as_spreadsheet(bundle: BundleSource) -> Spreadsheet | None:
+    if isinstance(bundle, bytes) or str(bundle) == STANDARD_INPUT:
+        return None
+    if isinstance(bundle, Spreadsheet):
+        return bundle
+    return Spreadsheet(Path(bundle)) if is_spreadsheet(Path(bundle)) else None
+
+
+def read_batches(
+    bundles: Sequence[BundleSource],
+    violations: Violations,
+    tables: TableReader | None = None,
+) -> Iterator[MemberBatch]:
+    """Yield the members of all bundles in batches.
+
+    Spreadsheets are read by `tables`, which then has notes on them.
+    """
+    tables = tables or TableReader()
     finished_bytes = 0
     for bundle in bundles:
+        if spreadsheet := _as_spreadsheet(bundle):
+            for batch in _split_into_batches(tables.read(spreadsheet, violations)):
+                yield MemberBatch(batch, spreadsheet.path.parent, finished_bytes)
+            finished_bytes += _size_bytes(bundle)
+            continue
         name = get_bundle_name(bundle)
-        directory = None if isinstance(bundle, bytes) else Path(bundle).parent
+        directory = None if isinstance(bundle, bytes) else _path_of(bundle).parent
         try:
             source = _open_source(bundle)
         except OSError as error:
@@ -74,6 +107,8 @@ def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Ite
             ):
                 yield MemberBatch(batch, directory, finished_bytes + counted.bytes_read)
             finished_bytes += counted.bytes_read
+    for batch in _split_into_batches(tables.finish()):
+        yield MemberBatch(batch, None, finished_bytes)
 
 
 def get_bundle_name(bundle: BundleSource) -> str:
@@ -88,7 +123,7 @@ def _open_source(bundle: BundleSource) -> BinaryIO:
         return io.BytesIO(bundle)
     if str(bundle) == STANDARD_INPUT:
         return cast(BinaryIO, sys.stdin.buffer)
-    return cast(BinaryIO, Path(bundle).open("rb", buffering=0))
+    return cast(BinaryIO, _path_of(bundle).open("rb", buffering=0))
 
 
 def _split_into_batches(members: Iterator[BundleMember]) -> Iterator[list[BundleMember]]:

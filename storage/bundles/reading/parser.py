@@ -50,6 +50,8 @@ class BundleMember(NamedTuple):
     kind: RecordType[Any]
     document: Document
     text_length: int
+    kept_fields: tuple[str, ...] = ()
+    """Fields that it does not give: a record in the catalog keeps them, a new one has defaults."""
 
 
 def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
@@ -127,7 +129,7 @@ def _read_line_form(
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        yield from _parse_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        yield from build_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
 
 
 def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
@@ -229,7 +231,7 @@ def _read_entry(
     violations.mentioned_kinds.add(kind.name)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
         json_errors = json_stream.decoder.errors
-        yield from _parse_member(f"{name}: {path}", kind, member, json_errors, length, violations)
+        yield from build_member(f"{name}: {path}", kind, member, json_errors, length, violations)
 
 
 def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, int]]:
@@ -244,7 +246,7 @@ def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, 
         has_more = json_stream.expect_comma("]", f"after {path}[{index}]")
 
 
-def _parse_member(
+def build_member(
     origin: str,
     kind: RecordType[Any],
     value: Any,

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from storage.bundles.reading.column_names import ColumnNames
 from storage.bundles.reading.rejected import RejectedMembers
 from storage.bundles.reading.suggestions import Suggestions
 from storage.errors import BundleError
@@ -43,6 +44,7 @@ class Violations:
     def __init__(self, max_kept: int = MAX_VIOLATIONS) -> None:
         self.total = 0
         self.rejected = RejectedMembers()
+        self.columns = ColumnNames()
         self.suggestions = Suggestions()
         self.mentioned_kinds: set[str] = set()
         """Kinds of which the source has members, or an empty array."""
@@ -51,6 +53,7 @@ class Violations:
 
     def add(self, place: str, message: str) -> None:
         """Add a violation."""
+        place = self.columns.describe(place)
         violation = Violation(_to_utf8(place), _to_utf8(message))
         self._kept.append((_sort_key(place), self.total, violation))
         self.total += 1

@@ -1,0 +1,56 @@
+"""Floors by the names that people give them."""
+
+import re
+from typing import NamedTuple
+
+from storage.bundles.reading.tables.names import fold, slug
+
+ROOF_SORT = 1000
+WORD_SORTS = {
+    **dict.fromkeys(("ground", "groundfloor", "g", "gf", "lobby", "l", "street", "main"), 0),
+    **dict.fromkeys(("basement", "cellar", "lowerground", "lg", "b"), -1),
+    **dict.fromkeys(("first", "firstfloor"), 1),
+    **dict.fromkeys(("second", "secondfloor"), 2),
+    **dict.fromkeys(("third", "thirdfloor"), 3),
+    **dict.fromkeys(("penthouse", "ph"), ROOF_SORT - 100),
+    **dict.fromkeys(("roof", "rooftop", "roofterrace", "roofdeck"), ROOF_SORT),
+}
+_NUMBERED = re.compile(
+    r"(?P<minus>-\d{1,2})"
+    r"|(?:floor|level|lvl|storey|story|fl|l)?[ ._-]*(?P<number>\d{1,3})(?:st|nd|rd|th)?"
+    r"(?:[ ._-]*(?:floor|level|storey|story))?"
+    r"|(?:basement|b|p|parking)[ ._-]*(?P<below>\d{1,2})",
+    re.IGNORECASE,
+)
+
+
+class NamedFloor(NamedTuple):
+    """What the name of a floor says of it."""
+
+    name: str
+    slug: str
+    short_label: str
+    sort: int | None
+    """None if the name does not say how high the floor is."""
+
+
+def parse_floor(text: str) -> NamedFloor:
+    """Return what the name of a floor says.
+
+    >>> parse_floor("2nd floor")
+    NamedFloor(name='2nd floor', slug='floor-2', short_label='2', sort=2)
+    >>> parse_floor("02").name, parse_floor("B1").sort, parse_floor("Roof").sort
+    ('Floor 2', -1, 1000)
+    >>> parse_floor("Mezzanine")
+    NamedFloor(name='Mezzanine', slug='mezzanine', short_label='Mezzanine', sort=None)
+    """
+    if match := _NUMBERED.fullmatch(text):
+        below = match["below"] or (match["minus"] or "").lstrip("-")
+        number = -int(below) if below else int(match["number"])
+        is_plain = text.lstrip("-").isdecimal()
+        if number < 0:
+            name = f"Basement {-number}" if is_plain else text
+            return NamedFloor(name, f"basement-{-number}", f"B{-number}", number)
+        name = f"Floor {number}" if is_plain else text
+        return NamedFloor(name, f"floor-{number}", str(number), number)
+    return NamedFloor(text, slug(text), text, WORD_SORTS.get(fold(text)))

@@ -1,0 +1,120 @@
+"""Finding the row with the headers, and what each column of it holds."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from storage.bundles.reading.tables.files.sheets import Row, Sheet, TableError, column_letters
+from storage.bundles.reading.tables.mapping import IGNORE, SheetMapping
+from storage.bundles.reading.tables.names import fold
+from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
+
+HEADER_SEARCH_ROWS = 50
+Recognizer = Callable[[str], str | None]
+"""Returns what a column with this header holds, None if that is unknown."""
+
+
+class Column(NamedTuple):
+    """A column that is read."""
+
+    at: int
+    """Its number, from 0."""
+    header: str
+    target: str
+
+
+class Table(NamedTuple):
+    """The rows below a header, and the columns that are read."""
+
+    columns: list[Column]
+    unread: list[str]
+    """Headers of columns that nobody said anything of."""
+    header_number: int
+    rows: Iterator[Row]
+
+    @property
+    def targets(self) -> dict[str, Column]:
+        """The columns by what they hold."""
+        return {column.target: column for column in self.columns}
+
+
+class SheetStart(NamedTuple):
+    """The first rows of a sheet, among them the header, and the others."""
+
+    first: list[Row]
+    rest: Iterator[Row]
+
+
+def read_start(sheet: Sheet) -> SheetStart:
+    """Read the rows in which the header may be."""
+    rows = iter(sheet.rows)
+    return SheetStart([*islice(rows, HEADER_SEARCH_ROWS)], rows)
+
+
+def find_header(start: SheetStart, recognize: Recognizer, sheet: SheetMapping) -> Row | None:
+    """Return the row with most headers that are recognised, the first of several."""
+    if sheet.header_row is not None:
+        return next((row for row in start.first if row.number == sheet.header_row), None)
+    counts = [
+        (len({recognize(text) for text in _texts(row.cells) if text and recognize(text)}), row)
+        for row in start.first
+    ]
+    count, row = max(counts, key=lambda pair: pair[0], default=(0, None))
+    return row if count else None
+
+
+def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: str) -> Table:
+    """Return the table below a header. Raises TableError if two columns hold the same."""
+    columns: list[Column] = []
+    unread: list[str] = []
+    for index, text in enumerate(_texts(header.cells)):
+        target = recognize(text) if text else IGNORE
+        if target is None:
+            unread.append(text)
+        elif target != IGNORE:
+            columns.append(Column(index, text, target))
+    _check_unique(columns, f"{place}, row {header.number}")
+    rows = chain((row for row in start.first if row.number > header.number), start.rest)
+    return Table(columns, unread, header.number, rows)
+
+
+def _texts(cells: Sequence[Cell]) -> list[str]:
+    try:
+        return [to_text(cell) for cell in cells]
+    except CellError:
+        return [to_text(cell) if isinstance(cell, str) else "" for cell in cells]
+
+
+def _check_unique(columns: Iterable[Column], place: str) -> None:
+    seen: dict[str, Column] = {}
+    for column in columns:
+        first = seen.setdefault(column.target, column)
+        if first is not column:
+            raise TableError(
+                f'the columns {column_letters(first.at)} "{first.header}" and'
+                f' {column_letters(column.at)} "{column.header}" both hold {column.target};'
+                " rename one, or map it to ignore",
+                place,
+            )
+
+
+def build_recognizer(
+    columns: Mapping[str, str], known: Mapping[str, str], allowed: Callable[[str], bool]
+) -> Recognizer:
+    """Return a function that knows the columns of a mapping, then those with known names.
+
+    `known` has folded headers. A header may also be what its column holds: `attribute:Finish`.
+    """
+    mapped = {_fold(header): target for header, target in columns.items()}
+
+    def recognize(header: str) -> str | None:
+        target = mapped.get(_fold(header))
+        if target is not None and (target == IGNORE or allowed(target)):
+            return target
+        return known.get(_fold(header)) or (header if allowed(header) else None)
+
+    return recognize
+
+
+def _fold(header: str) -> str:
+    return fold(header) or header

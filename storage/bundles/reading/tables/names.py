@@ -1,0 +1,40 @@
+"""Names that people write: comparing them, and making ids of them."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from storage.bundles.reading.suggestions import suggest
+
+
+def fold(name: str) -> str:
+    """Return a name without what people write differently.
+
+    >>> fold("Unit #"), fold("floor_id"), fold("Floor-ID")
+    ('unit', 'floorid', 'floorid')
+    """
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def slug(*names: str) -> str:
+    """Return a name for an id: lowercase letters, digits and single hyphens.
+
+    >>> slug("Oak Street", "Unit #101"), slug("Café 7½")
+    ('oak-street-unit-101', 'cafe-71-2')
+    """
+    plain = unicodedata.normalize("NFKD", " ".join(names).casefold())
+    letters = (
+        character if character.isalnum() else " "
+        for character in plain
+        if not unicodedata.combining(character) and character != "'"
+    )
+    return "-".join("".join(letters).split())
+
+
+def hint_at(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean "..."?` if a known name resembles this one, else nothing.
+
+    >>> hint_at("colums", ["columns", "sheets"])
+    '; did you mean "columns"?'
+    """
+    meant = suggest(name, sorted(known))
+    return f'; did you mean "{meant}"?' if meant else ""

@@ -1,0 +1,251 @@
+"""Reading the spreadsheets of an import: members as a bundle has them."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
+from storage.bundles.reading.tables.files.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
+from storage.bundles.reading.tables.files.text_files import decode_text, read_rows
+from storage.bundles.reading.tables.files.workbooks import is_workbook, iter_sheets
+from storage.bundles.reading.tables.headers import (
+    SheetStart,
+    Table,
+    find_header,
+    read_header,
+    read_start,
+)
+from storage.bundles.reading.tables.mapping import IGNORE, TABLE, Mapping, SheetMapping
+from storage.bundles.reading.tables.members import Rows
+from storage.bundles.reading.tables.names import fold, hint_at
+from storage.bundles.reading.tables.record_sheets import (
+    KINDS_BY_SHEET,
+    has_required_columns,
+    read_records,
+    record_recognizer,
+)
+from storage.bundles.reading.tables.seen import Seen
+from storage.bundles.reading.tables.unit_tables import (
+    UnitTable,
+    is_unit_table,
+    table_recognizer,
+)
+from storage.bundles.reading.violations import Violations
+from storage.catalog import RECORD_TYPES_BY_NAME
+from storage.records.kinds import Document, RecordType
+from storage.units import UNITS
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".tab")
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+PEEK_BYTES = 1 << 12
+
+
+@dataclass(frozen=True)
+class Spreadsheet:
+    """A workbook or text file, and how it is read."""
+
+    path: Path
+    mapping: Mapping = Mapping()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def is_spreadsheet(path: Path) -> bool:
+    """Return whether a file is read as a spreadsheet: by its content, and for text by its name.
+
+    A text that begins as JSON is a bundle.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffix = suffixes[-1] if suffixes else ""
+    if path.exists() and not path.is_file():  # what is read from a pipe is gone
+        return False
+    try:
+        start = _read_start_of(path)
+    except (OSError, EOFError, zlib.error):
+        return suffix in (*TEXT_SUFFIXES, *WORKBOOK_SUFFIXES)
+    if is_workbook(start) or suffix in WORKBOOK_SUFFIXES:
+        return True
+    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return suffix in TEXT_SUFFIXES and not is_json
+
+
+def _read_start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        start = file.read(PEEK_BYTES)
+    if start.startswith(GZIP_MAGIC):
+        with gzip.open(path) as unpacked:
+            return unpacked.read(PEEK_BYTES)
+    return start
+
+
+class TableReader:
+    """Reads the spreadsheets of one import."""
+
+    def __init__(self, groups: Iterable[Document] = ()) -> None:
+        self.notes: list[str] = []
+        self._seen = Seen(groups)
+
+    def read(self, spreadsheet: Spreadsheet, violations: Violations) -> Iterator[BundleMember]:
+        """Yield the members that are valid on their own; add what is wrong to the violations."""
+        name = str(spreadsheet.path)
+        try:
+            content = _read_content(spreadsheet.path)
+            yield from _SheetReader(self, spreadsheet, violations).read(content, name)
+        except TableError as error:
+            violations.add(error.place or name, str(error))
+            violations.rejected.add_unknown()
+
+    def finish(self) -> Iterator[BundleMember]:
+        """Yield what the spreadsheets together have made: groups with new attributes."""
+        yield from self._seen.groups.build_changed()
+        self.notes += self._seen.groups.notes()
+
+
+class _SheetReader:
+    """Reads the sheets of one file."""
+
+    def __init__(
+        self, reader: TableReader, spreadsheet: Spreadsheet, violations: Violations
+    ) -> None:
+        self._notes = reader.notes
+        self._seen = reader._seen
+        self._path = spreadsheet.path
+        self._mapping = spreadsheet.mapping
+        self._violations = violations
+        self._sheets_read = 0
+        self._has_tables = False
+
+    def read(self, content: bytes, name: str) -> Iterator[BundleMember]:
+        yield from self._read_sheets(content, name, is_first=True)
+        if self._has_tables:  # assets and floors with a sheet come before the tables with them
+            yield from self._read_sheets(content, name, is_first=False)
+        elif not self._sheets_read:
+            kinds = ", ".join(RECORD_TYPES_BY_NAME)
+            raise TableError(
+                f"there is nothing to import: no sheet is named {kinds}, and none has a row of"
+                ' headers with "Unit" and another known column; a mapping can name both'
+            )
+
+    def _read_sheets(self, content: bytes, name: str, is_first: bool) -> Iterator[BundleMember]:
+        if is_workbook(content):
+            for sheet in iter_sheets(content, name):
+                if is_first:
+                    self._notes += [f"{name}: {note}" for note in sheet.notes]
+                yield from self._read_sheet(sheet, is_first, is_only=False)
+            return
+        if self._path.suffix.lower() in WORKBOOK_SUFFIXES:
+            raise TableError("is not a workbook, whatever its name says; open and save it anew")
+        text, note = decode_text(content)
+        if note and is_first:
+            self._notes.append(f"{name}: {note}")
+        sheet = Sheet(self._path.name.split(".")[0], name, read_rows(text))
+        yield from self._read_sheet(sheet, is_first, is_only=True)
+
+    def _read_sheet(self, sheet: Sheet, is_first: bool, is_only: bool) -> Iterator[BundleMember]:
+        given = self._mapping.sheet(sheet.name)
+        kind = RECORD_TYPES_BY_NAME.get(given.read_as) or KINDS_BY_SHEET.get(fold(sheet.name))
+        if given.read_as in (IGNORE, TABLE):
+            kind = None
+        if given.read_as == IGNORE:
+            self._sheets_read += 1
+            return
+        if sheet.is_hidden and not given.read_as:
+            self._note(is_first, sheet, "the sheet is hidden, and was not read")
+            return
+        start = read_start(sheet)
+        rows = Rows(sheet.place, self._mapping, self._violations, self._notes)
+        records = self._find_records(kind, start, given, sheet) if kind else None
+        table = None
+        if kind is None or (kind is UNITS and not self._is_complete(kind, records)):
+            table = self._find_unit_table(start, given, sheet)
+        self._has_tables |= table is not None
+        if table is not None and not is_first:
+            self._describe(sheet, table, TABLE)
+            yield from UnitTable(table, rows, self._seen).read()
+        elif table is None and kind and records and is_first:
+            self._sheets_read += bool(records.header_number)
+            self._describe(sheet, records, kind.name)
+            for member in read_records(kind, records, rows):
+                self._seen.add_explicit(member)
+                yield member
+        elif table is None and kind is None:
+            if given.read_as == TABLE:
+                raise TableError("no row of headers has a column for the units", sheet.place)
+            if start.first and not is_only:
+                hint = hint_at(sheet.name, RECORD_TYPES_BY_NAME)
+                message = "is not named after a resource and has no column with units"
+                self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
+
+    def _is_complete(self, kind: RecordType[Any], records: Table | None) -> bool:
+        return records is not None and has_required_columns(kind, records, self._mapping)
+
+    def _find_unit_table(
+        self, start: SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> Table | None:
+        recognize = table_recognizer(self._mapping, given)
+        header = find_header(start, recognize, given)
+        if header is None:
+            return None
+        table = read_header(start, header, recognize, sheet.place)
+        return table if is_unit_table(table) else None
+
+    def _find_records(
+        self, kind: RecordType[Any], start: SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> Table:
+        recognize = record_recognizer(kind, self._mapping, given)
+        header = find_header(start, recognize, given)
+        if header is None:
+            return Table([], [], 0, iter(()))
+        return read_header(start, header, recognize, sheet.place)
+
+    def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
+        """Note what became of the columns: what is not said was lost without a word."""
+        if not table.header_number:
+            self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
+            return
+        renamed = [
+            f'"{column.header}" as {column.target}'
+            for column in table.columns
+            if read_as == TABLE or fold(column.header) != fold(column.target)
+        ]
+        if renamed or table.header_number > 1:
+            columns = f": {', '.join(renamed)}" if renamed else ""
+            self._notes.append(
+                f"{sheet.place}: read as {read_as}, headers in row {table.header_number}{columns}"
+            )
+        advice = (
+            "map it to attribute:GROUP, reference:KEY or ignore"
+            if read_as == TABLE
+            else "rename or map it, or map it to ignore"
+        )
+        for header in table.unread:
+            hint = "" if read_as == TABLE else hint_at(header, self._fields_of(read_as))
+            self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
+
+    def _fields_of(self, kind_name: str) -> tuple[str, ...]:
+        fields: tuple[str, ...] = RECORD_TYPES_BY_NAME[kind_name].struct.__struct_fields__
+        return fields
+
+    def _note(self, is_first: bool, sheet: Sheet, text: str) -> None:
+        if is_first:
+            self._notes.append(f"{sheet.place}: {text}")
+
+
+def _read_content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_SPREADSHEET_BYTES + 1)
+        if content.startswith(GZIP_MAGIC):
+            with gzip.open(path) as unpacked:
+                content = unpacked.read(MAX_SPREADSHEET_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"the gzip data is damaged: {error}") from error
+    except OSError as error:
+        raise TableError(str(error.strerror)) from error
+    if len(content) > MAX_SPREADSHEET_BYTES:
+        raise TableError(f"is larger than {MAX_SPREADSHEET_BYTES:,} bytes")
+    return content

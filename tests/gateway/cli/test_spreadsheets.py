@@ -1,0 +1,153 @@
+"""Spreadsheets on the command line: templates, mappings and exports."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.cli.demo_bundle import DEMO_BUNDLE
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.storage.bundles.reading.tables.spreadsheets import rent_roll, write_csv
+
+pytestmark = pytest.mark.slow
+DEMO = json.loads(DEMO_BUNDLE.read_text())
+
+
+def template(path: Path, *options: str) -> Path:
+    run = floorgate("template", "--xlsx", path, *options)
+    assert run.exit_code == 0, run.stderr
+    assert f"floorgate import --dry-run {path}" in run.stderr
+    return path
+
+
+def counts(summary: dict[str, Any], change: str) -> dict[str, int]:
+    return {kind: count[change] for kind, count in summary["kinds"].items() if count[change]}
+
+
+def test_an_untouched_template_imports_the_demo(storage: list[str], tmp_path: Path) -> None:
+    path = template(tmp_path / "building.xlsx")
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert counts(summary, "inserted") == {kind: len(array) for kind, array in DEMO.items()}
+    [note] = summary["notes"]
+    assert 'sheet "About"' in note
+    table = template(tmp_path / "rents.xlsx", "--table")
+    summary = output_of(floorgate("import", table, "--json", *storage))
+    assert summary["total"]["inserted"] == summary["total"]["updated"] == 0
+    assert counts(summary, "unchanged")["units"] == len(DEMO["units"])
+
+
+def test_an_untouched_template_keeps_the_drawings_of_the_demo(
+    storage: list[str], tmp_path: Path
+) -> None:
+    assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
+    before = floorgate("export", *storage).stdout
+    path = template(tmp_path / "building.xlsx")
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert summary["total"]["updated"] == summary["total"]["inserted"] == 0
+    assert floorgate("export", *storage).stdout == before
+
+
+@pytest.mark.parametrize("options", [[], ["--table"]])
+def test_an_empty_template_has_nothing_to_import(
+    storage: list[str], tmp_path: Path, options: list[str]
+) -> None:
+    path = template(tmp_path / "building.xlsx", "--empty", *options)
+    run = floorgate("import", path, *storage)
+    assert "Traceback" not in run.stderr
+    assert run.exit_code == 0
+
+
+def test_a_template_replaces_no_file_unless_forced(tmp_path: Path) -> None:
+    path = template(tmp_path / "building.xlsx")
+    assert_explains(floorgate("template", "--xlsx", path), 1, "exists; --force replaces it")
+    template(path, "--force")
+    assert floorgate("template", "--xlsx", tmp_path / "building.ods").exit_code == 2
+
+
+def test_three_hundred_apartments_are_loaded_and_ten_changed(
+    storage: list[str], tmp_path: Path
+) -> None:
+    rows = rent_roll()
+    path = write_csv(tmp_path / "rents.csv", rows)
+    planned = output_of(floorgate("import", "--dry-run", path, "--json", *storage))
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert planned["kinds"] == summary["kinds"]
+    assert counts(summary, "inserted")["units"] == 300
+    assert output_of(floorgate("import", path, "--json", *storage))["total"]["updated"] == 0
+    for row in rows[1:11]:
+        row[9] = "Reserved"
+    write_csv(path, rows)
+    summary = output_of(floorgate("import", path, "--json", *storage))
+    assert counts(summary, "updated") == {"attribute_groups": 1, "attribute_assignments": 10}
+    assert any('"Status" gets 1 new attributes: Reserved' in note for note in summary["notes"])
+
+
+def test_a_mapping_is_for_spreadsheets(storage: list[str], tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("unit_ids: number\ncolumns: {Rent: 'reference:rent'}\n")
+    path = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    output_of(floorgate("import", path, "--mapping", mapping, "--json", *storage))
+    exported = output_of(floorgate("export", *storage))
+    assert [unit["id"] for unit in exported["units"]] == ["101", "102"]
+    assert {each["key"] for each in exported["unit_references"]} == {"rent", "pms-unit-id"}
+    run = floorgate("import", DEMO_BUNDLE, "--mapping", mapping, *storage)
+    assert_explains(run, 2, "--mapping is for spreadsheets")
+    mapping.write_text("colums: {}")
+    run = floorgate("import", path, "--mapping", mapping, *storage)
+    assert_explains(run, 1, 'there is no key "colums"; did you mean "columns"?')
+
+
+def test_a_table_is_checked_without_a_database(tmp_path: Path) -> None:
+    rows = rent_roll(1, 2)
+    path = write_csv(tmp_path / "rents.csv", rows)
+    run = floorgate("check", path)
+    assert run.exit_code == 0
+    assert 'column "SqFt" was not read' in run.stdout
+    rows[2][3] = "101"
+    run = floorgate("check", write_csv(path, rows))
+    assert run.exit_code == 1
+    assert (
+        f'{path}: row 3, column "Unit #": the unit "101" is already at {path}: row 2' in run.stdout
+    )
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("columns: {Rent: ignore}")
+    assert '"Rent"' not in floorgate("check", path, "--mapping", mapping).stdout
+
+
+def test_a_drawing_of_numbered_units_is_loaded_with_the_table(
+    storage: list[str], tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    mapping = tmp_path / "mapping.yaml"
+    rects = "".join(f'<rect id="{id}" data-type="Unit" width="9" height="9"/>' for id in (101, 109))
+    (tmp_path / "oak.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g data-type="Level">'
+        f'<g data-type="UnitLayer">{rects}</g></g></svg>'
+    )
+    maps = tmp_path / "maps.csv"
+    maps.write_text("Asset ID,Name,Drawing,Feet per unit\noak-street,Floor plates,oak.svg,0.1\n")
+    mapping.write_text("unit_ids: number\ncolumns: {Drawing: source}")
+    files = (table, maps, "--mapping", mapping)
+    note = f'{maps}: row 2, column "Drawing": the drawing shows 1 unknown units: "109"'
+    assert note in floorgate("check", *files).stdout
+    assert note in output_of(floorgate("import", *files, "--json", *storage))["notes"]
+    [loaded] = output_of(floorgate("export", *storage))["maps"]
+    assert (loaded["id"], loaded["feet_per_unit"]) == ("oak-street-floor-plates", 0.1)
+
+
+def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Path) -> None:
+    assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
+    run = floorgate("export", "--xlsx", tmp_path / "catalog.xlsx", *storage)
+    assert run.exit_code == 0
+    assert "a workbook has no drawings" in run.stderr
+    run = floorgate("export", "--attributes", tmp_path / "attributes.csv", *storage)
+    assert run.exit_code == 0
+    for name, members in (
+        ("catalog.xlsx", sum(map(len, DEMO.values()))),
+        ("attributes.csv", len(DEMO["attribute_assignments"])),
+    ):
+        summary = output_of(floorgate("import", tmp_path / name, "--json", *storage))
+        assert summary["total"] == {"inserted": 0, "updated": 0, "unchanged": members}
+    run = floorgate("export", "--attributes", tmp_path / "attributes.json", *storage)
+    assert_explains(run, 2, "the name must end in .xlsx or .csv")
