@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Annotated, NewType
+from functools import partial
+from typing import Annotated, NamedTuple, NewType
 from urllib.parse import quote
 
 import strawberry
 
+from parsing.svg.report.drawing_report import MapSummary
+from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
@@ -22,15 +25,30 @@ SvgDocument = NewType("SvgDocument", bytes)
 PARSED_PATH = "/v1/maps/{}/parsed"
 
 
+class UnitMapParse(NamedTuple):
+    """A parsed unit map, and what is told about its drawing."""
+
+    map: bytes
+    warnings: Annotated[
+        list[ParseWarning], "What is left out, what may be a mistake, and how names were read."
+    ]
+    summary: MapSummary
+
+
 async def parse_unit_map(
-    info: Info, svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")]
-) -> bytes:
+    info: Info,
+    svg: Annotated[SvgDocument, argument("The SVG data of a unit map.")],
+    force: Annotated[
+        bool, argument("Whether to parse a drawing that is mostly an image, and so left out.")
+    ] = False,
+) -> UnitMapParse:
     """Parse the SVG of a unit map to the form that viewers draw from."""
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
+    parse = partial(parse_svg, force=force)
     with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
         async with nullcontext(pool) if pool else ProcessPool(1) as processes:
-            parsed = await run_on_drawing(processes, parse_svg, svg, owner)
-    return parsed.json
+            parsed = await run_on_drawing(processes, parse, svg, owner)
+    return UnitMapParse(parsed.json, [*parsed.warnings], parsed.summary)
 
 
 @batch_resolver

@@ -43,6 +43,8 @@ class RequestBody:
     media_type: str
     max_bytes: int
     description: str = ""
+    variable: str = ""
+    """The variable that it is; all others are query parameters. Empty if there are no others."""
 
     def build_parser(self, inputs: Sequence[Input]) -> BodyParser:
         """Return the parser of bodies for an operation with these inputs."""
@@ -112,7 +114,9 @@ CLOSURES_BODY = JsonBody(
     "All that is closed; a list that is absent is empty.",
     title="ClosuresRequest",
 )
-UNIT_MAP_BODY = RequestBody("application/vnd.map+xml", 20 << 20, "The SVG data of a unit map.")
+UNIT_MAP_BODY = RequestBody(
+    "application/vnd.map+xml", 20 << 20, "The SVG data of a unit map.", "svg"
+)
 
 
 async def read_request_body(request: Request, media_type: str, max_bytes: int) -> bytes:

@@ -19,7 +19,7 @@ from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
-from rest.envelopes import RequestUrl
+from rest.envelopes import WARNINGS_HEADER, RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.json_writing import write_json
 from rest.parameters import EndpointInputs
@@ -187,6 +187,8 @@ class EndpointHandler:
         headers = RESPONSE_HEADERS
         if enveloped.link_header is not None:
             headers = {**headers, "Link": enveloped.link_header}
+        if enveloped.warnings_header is not None:
+            headers = {**headers, WARNINGS_HEADER: enveloped.warnings_header}
         body = enveloped.body
         data = body.get("data") if isinstance(body, dict) else None
         is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
@@ -219,7 +221,8 @@ class EndpointHandler:
         name = re.split(r"[.\[]", argument, maxsplit=1)[0]
         if self.endpoint.body is not None:
             is_in_body = any(name == source.variable for source in self.inputs.body)
-            return self.endpoint.body.to_path(argument) if is_in_body else argument
+            if is_in_body:
+                return self.endpoint.body.to_path(argument)
         return self.parameter_names.get(name, argument)
 
     def _quoted_path(self, request: Request) -> str:

@@ -1,5 +1,7 @@
 """Envelopes: from an operation's result to the body of the response."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
@@ -7,7 +9,14 @@ from urllib.parse import quote, urlencode
 from rest.errors import not_found_error
 from schema.operation_inputs import JsonSchema
 
+WARNINGS_HEADER = "Floorgate-Warnings"
+MAX_WARNINGS_HEADER_BYTES = 2_000
+"""Warnings that would make the header longer are left out of it."""
+MAX_NAME_CHARACTERS = 40
+"""Length up to which the id of an element is in the header."""
 OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
+
+_PRINTABLE = re.compile(r"[\x20-\x7e]+")
 
 PAGE_URL_SCHEMAS: dict[str, JsonSchema] = {
     "prev_url": {
@@ -48,10 +57,11 @@ class RequestUrl:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopedBody:
-    """The body of a response, and its header `Link` (RFC 8288)."""
+    """The body of a response, and its headers `Link` (RFC 8288) and `Floorgate-Warnings`."""
 
     body: Any
     link_header: str | None = None
+    warnings_header: str | None = None
 
 
 class Envelope:
@@ -92,6 +102,22 @@ class ParsedMapResource(SingleResource):
     """A drawing as a viewer draws it."""
 
     media_type = "application/vnd.map+json"
+
+
+class MapParse(ParsedMapResource):
+    """A parsed map; the header `Floorgate-Warnings` has the warnings of the same parse.
+
+    >>> warnings = [{"code": "text", "is_note": False, "count": 2, "places": []}]
+    >>> result = {"parsedUnitMap": {"map": {}, "warnings": warnings}}
+    >>> MapParse("parsedUnitMap", "map").wrap(result, RequestUrl("/v1", [])).warnings_header
+    'text;count=2'
+    """
+
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
+        """Return the map, and the header if there are warnings."""
+        parse = data[self.result_path[0]]
+        header = _build_warnings_header(parse.get("warnings", ()))
+        return EnvelopedBody(parse["map"], warnings_header=header)
 
 
 class UnpagedList(Envelope):
@@ -272,3 +298,22 @@ def _build_link_header(next_url: str | None, previous_url: str | None) -> str | 
         if url
     ]
     return ", ".join(links) or None
+
+
+def _build_warnings_header(warnings: Iterable[dict[str, Any]]) -> str | None:
+    """Return a list of tokens, the causes, with parameters (RFC 9651, 3.1), or None."""
+    header = ""
+    for warning in warnings:
+        if warning["is_note"]:
+            continue
+        item = f"{', ' if header else ''}{warning['code']};count={warning['count']}"
+        for place in warning["places"][:1]:
+            item += f";line={place['line']}" if place["line"] else ""
+            name = place["name"]
+            if name and len(name) <= MAX_NAME_CHARACTERS and _PRINTABLE.fullmatch(name):
+                escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+                item += f';name="{escaped}"'
+        if len(header) + len(item) > MAX_WARNINGS_HEADER_BYTES:
+            break
+        header += item
+    return header or None

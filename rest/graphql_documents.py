@@ -227,8 +227,11 @@ UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes(
     unassignUnitAttributes(groupId: $group, data: $data)
 }""")
 
-PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!) {
-    parsedUnitMap(svg: $svg)
+PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!, $force: Boolean = false) {
+    parsedUnitMap(svg: $svg, force: $force) {
+        map
+        warnings { code is_note: isNote count places { line name } }
+    }
 }""")
 
 GET_PARSED_MAP = with_fragments("""query GetParsedMap($map: ID!) {

@@ -88,9 +88,11 @@ class EndpointInputs:
             name: others.pop(VARIABLE_BY_PATH_PARAMETER.get(name, name))
             for name in endpoint.path_parameters
         }
+        body: list[Input] = []
         if endpoint.body is not None:
-            return cls(path, (), tuple(others.values()), inputs)
-        return cls(path, tuple(map(QueryParameter, others.values())), (), inputs)
+            names = [endpoint.body.variable] if endpoint.body.variable else [*others]
+            body = [others.pop(name) for name in names]
+        return cls(path, tuple(map(QueryParameter, others.values())), tuple(body), inputs)
 
 
 def _parse_integer(text: str) -> int:

@@ -52,7 +52,10 @@ class Query:
     maps = resolver_field(resolvers.maps.list_maps, Page[Map])
     map = resolver_field(resolvers.maps.get_map, Map | None)
     parsed_unit_map = resolver_field(
-        resolvers.unit_maps.parse_unit_map, ParsedMap, CAN_PARSE_MAPS, cost=PROCESS_COST
+        resolvers.unit_maps.parse_unit_map,
+        output_type(resolvers.unit_maps.UnitMapParse, map=ParsedMap),
+        CAN_PARSE_MAPS,
+        cost=PROCESS_COST,
     )
     asset_references = resolver_field(
         resolvers.references.list_asset_references, Page[AssetReference], CAN_READ_ASSET_REFERENCES

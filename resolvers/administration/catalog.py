@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool
@@ -34,10 +35,12 @@ async def import_catalog(
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
     publication: Publication | None = None,
+    force_drawings: bool = False,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing. Publish a network of one of their maps with them.
 
-    Drawings are parsed in a process of this import, so that they wait for no others. Raises
+    Drawings are parsed in a process of this import, so that they wait for no others; one that is
+    mostly an image is an error, unless `force_drawings` is set. Raises
     BundleError, NetworkOutdatedError, ImportRunningError, LeaseLostError, ServiceBusyError and
     UnavailableError.
     """
@@ -47,7 +50,8 @@ async def import_catalog(
             from resolvers.shown_units import parse_with_units  # few imports have drawings
 
             try:
-                return ParsedSource(*await run_on_drawing(pool, parse_with_units, svg))
+                parse = partial(parse_with_units, force=force_drawings)
+                return ParsedSource(*await run_on_drawing(pool, parse, svg))
             except ServiceBusyError:
                 raise
             except RequestError as error:

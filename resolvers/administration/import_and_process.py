@@ -26,6 +26,7 @@ async def import_and_process(
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
     owner: str = "",
+    force_drawings: bool = False,
 ) -> ImportSummary:
     """Import bundles: all of them, or nothing. Then process maps again whose networks no longer
     match, if `networks` is `reprocess` and their plan is stored; the notes say what became of each.
@@ -35,7 +36,12 @@ async def import_and_process(
     Raises BundleError, ImportRunningError, LeaseLostError, ServiceBusyError and UnavailableError.
     """
     summary = await import_catalog(
-        store.database, bundles, dry_run=dry_run, progress=progress, origin=origin
+        store.database,
+        bundles,
+        dry_run=dry_run,
+        progress=progress,
+        origin=origin,
+        force_drawings=force_drawings,
     )
     total = len(summary.stale_networks)
     summary.notes += await settle_stale_networks(

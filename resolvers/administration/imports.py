@@ -38,6 +38,9 @@ async def import_catalog_text(
         bool, argument("Whether to check the bundle and count the changes without making them.")
     ] = False,
     networks: NetworkPolicyArgument = REPROCESS,
+    force_drawings: Annotated[
+        bool, argument("Whether to import drawings that are mostly an image, and so left out.")
+    ] = False,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
@@ -53,6 +56,7 @@ async def import_catalog_text(
             origin=context.origin,
             pool=context.processing_pool,
             owner=context.caller.key_id,
+            force_drawings=force_drawings,
         )
     kinds = [
         ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged)

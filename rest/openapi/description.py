@@ -9,6 +9,7 @@ import yaml
 from graphql import GraphQLSchema
 
 from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.envelopes import WARNINGS_HEADER, MapParse
 from rest.openapi import examples, parsed_maps, responses
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from rest.openapi.objects import OpenApiObject
@@ -176,6 +177,8 @@ class _DescriptionBuilder:
         example = examples.build_example_response(endpoint.envelope, resource, path)
         tags = ("ETag",) if endpoint.method == "GET" else ()
         links = ("Link",) if example.link_header else ()
+        if isinstance(endpoint.envelope, MapParse):
+            links = (WARNINGS_HEADER,)
         schema = hoist_titled(endpoint.envelope.json_schema(resource), self.schemas)
         return {
             "description": f"{endpoint.summary}.",

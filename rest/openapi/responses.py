@@ -16,6 +16,7 @@ from rest.bodies import (
 from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
 from rest.entity_tags import Precondition
+from rest.envelopes import WARNINGS_HEADER
 from rest.errors import HttpError
 from rest.graphql_documents import LIST_ASSETS
 from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
@@ -74,6 +75,12 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
     "Link": _describe_header(
         "URLs of the next and the previous page (RFC 8288); absent if there is neither.",
         '<https://localhost:8443/v1/units?per-page=20&page=2>; rel="next"',
+    ),
+    WARNINGS_HEADER: _describe_header(
+        "What the parse left out of the drawing, and what may be a mistake in it: a structured "
+        "list (RFC 9651) of causes, with `count`, how many places, and `line` and `name` (the id) "
+        "of the first; absent if there is nothing to say. GraphQL has all of it.",
+        'text;count=12;line=34;name="lobby", duplicate-id;count=1;line=210;name="101"',
     ),
     "WWW-Authenticate": _describe_header(
         "How to authenticate.", errors.AUTHENTICATE_HEADERS["WWW-Authenticate"]

@@ -99,7 +99,7 @@ async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
         async with open_client(gateway, world.keys.full) as client:
             xml = {"Content-Type": "application/vnd.map+xml"}
             rest = await client.post("/v1/maps/parse", content="<svg/>", headers=xml)
-            query = {"query": '{ parsedUnitMap(svg: "<svg/>") }'}
+            query = {"query": '{ parsedUnitMap(svg: "<svg/>") { map } }'}
             graphql = await client.post("/graphql", json=query)
     for response in (rest, graphql):
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")

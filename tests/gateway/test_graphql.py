@@ -300,7 +300,7 @@ async def test_the_same_request_reports_the_same_errors_every_time(
 
     monkeypatch.setattr(ProcessPool, "run", count)
     query = (
-        '{ A0: parsedUnitMap(svg: "<svg") b: parsedUnitMap(svg: "x") '
+        '{ A0: parsedUnitMap(svg: "<svg") { map } b: parsedUnitMap(svg: "x") { map } '
         'c: map(id: "plan/one") { nearest(from: {id: "nope"}) { distance } } }'
     )
     seen = set()

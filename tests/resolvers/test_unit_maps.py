@@ -55,11 +55,78 @@ async def test_a_unit_map_is_parsed(client: httpx.AsyncClient) -> None:
 
 
 async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
     declared = f'<?xml version="1.0" encoding="ISO-8859-1"?>{SVG}'
     for svg in (SVG, declared):
         data = await data_of(client, query, {"svg": svg})
-        assert data["parsedUnitMap"] == parse_unit_map(SVG.encode()).to_dict()
+        assert data["parsedUnitMap"]["map"] == parse_unit_map(SVG.encode()).to_dict()
+
+
+LOSSY = SVG.replace("</svg>", '<text id="a&quot;b"/>\n<text/><g data-type="level"/></svg>')
+PICTURE = '<svg viewBox="0 0 9 9"><image width="9" height="9"/></svg>'
+
+
+async def test_rest_has_warnings_in_a_header_and_the_same_body(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
+    assert "floorgate-warnings" not in response.headers
+    response = await client.post("/v1/maps/parse", content=LOSSY, headers=XML)
+    assert response.headers["floorgate-warnings"] == (
+        r'misspelt-type;count=1;line=7, text;count=2;line=6;name="a\"b"'
+    )
+    assert response.content == parse_unit_map(LOSSY.encode()).json
+
+
+async def test_graphql_has_warnings_and_a_summary_beside_the_map(client: httpx.AsyncClient) -> None:
+    query = """query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) {
+        warnings { code isNote message remedy count places { line column element name detail } }
+        summary { levels units hitAreas shapes }
+    } }"""
+    parsed = (await data_of(client, query, {"svg": LOSSY}))["parsedUnitMap"]
+    assert parsed["summary"] == {"levels": 1, "units": 1, "hitAreas": 1, "shapes": 0}
+    misspelt, text = parsed["warnings"]
+    assert (misspelt["code"], text["code"], text["count"]) == ("misspelt-type", "text", 2)
+    assert text["isNote"] is False
+    assert text["message"] == "text is left out"
+    assert text["places"][0] == {
+        "line": 6, "column": 1, "element": "text", "name": 'a"b', "detail": ""
+    }  # fmt: skip
+    assert misspelt["places"][0]["detail"] == "'level'; did you mean 'Level'?"
+
+
+async def test_a_picture_is_rejected_unless_it_is_forced(client: httpx.AsyncClient) -> None:
+    refused = await client.post("/v1/maps/parse", content=PICTURE, headers=XML)
+    assert refused.status_code == 422
+    assert refused.json()["message"].startswith("images cover 100% of the canvas")
+    forced = await client.post("/v1/maps/parse?force=true", content=PICTURE, headers=XML)
+    assert forced.json()["elements"] == []
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg, force: true) { map } }"
+    data = await data_of(client, query, {"svg": PICTURE})
+    assert data["parsedUnitMap"]["map"] == forced.json()
+    wrong = await client.post("/v1/maps/parse?force=yes", content=PICTURE, headers=XML)
+    assert wrong.status_code == 422
+    assert wrong.json()["fields"] == {"force": ["must be true or false, not 'yes'"]}
+
+
+async def test_warnings_of_a_drawing_are_notes_of_its_import(
+    own_world: World, tmp_path: Path
+) -> None:
+    async with open_database(own_world) as database:
+        summary = await import_catalog(database, [drawn(tmp_path, LOSSY)], dry_run=True)
+    misspelt, text = summary.notes
+    assert "drawn.json" in text
+    assert text.endswith("source: line 6: text is left out: <text> 'a\"b', and 1 more")
+    assert "did you mean 'Level'?" in misspelt
+
+
+async def test_a_picture_stops_the_import_unless_it_is_forced(
+    own_world: World, tmp_path: Path
+) -> None:
+    bundle = drawn(tmp_path, PICTURE)
+    async with open_database(own_world) as database:
+        with pytest.raises(BundleError, match=r"maps\[0\]\.source.*images cover 100%"):
+            await import_catalog(database, [bundle], dry_run=True)
+        summary = await import_catalog(database, [bundle], dry_run=True, force_drawings=True)
+    assert summary.total.inserted == 2
 
 
 @pytest.mark.parametrize(
@@ -78,7 +145,7 @@ async def test_rest_and_graphql_reject_bad_drawings_with_line_and_column(
     response = await client.post("/v1/maps/parse", content=content, headers=XML)
     assert response.status_code == status
     assert said in response.json()["message"]
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
     body = await post_graphql(client, query, {"svg": content.decode()})
     assert body["errors"][0]["message"] == response.json()["message"]
 
@@ -182,7 +249,7 @@ async def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
 ) -> None:
     monkeypatch.setattr(drawings, "MAX_PARSE_CPU_SECONDS", 0.01)
     monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 10_000.0)
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
     large = f"<svg>{'<g><path/></g>' * 50_000}</svg>"
     [error] = (await directory.run(query, svg=large)).errors
     assert error.message == (
@@ -199,7 +266,7 @@ async def test_a_full_queue_is_503_and_not_the_fault_of_the_drawing(
     response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert response.json() == {"message": "The service is busy; try again later"}
-    query = {"query": '{ parsedUnitMap(svg: "<svg/>") }'}
+    query = {"query": '{ parsedUnitMap(svg: "<svg/>") { map } }'}
     response = await client.post("/graphql", json=query)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     [error] = response.json()["errors"]
@@ -244,7 +311,7 @@ async def test_imports_and_requests_do_not_wait_for_each_other(
 
 
 async def test_a_malformed_drawing_is_located_for_programs(directory: Directory) -> None:
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) }"
+    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
     [error] = (await directory.run(query, svg="<svg>\n  <")).errors
     assert error.extensions == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 4}
 

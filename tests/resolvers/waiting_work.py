@@ -5,7 +5,7 @@ from pathlib import Path
 from resolvers.shown_units import parse_with_units
 
 
-def parse_after(fifo: Path, svg: bytes) -> tuple[bytes, list[str]]:
+def parse_after(fifo: Path, svg: bytes, force: bool = False) -> tuple[bytes, list[str], list[str]]:
     """Parse a drawing when the other end of the pipe is closed."""
     fifo.read_bytes()
-    return parse_with_units(svg)
+    return parse_with_units(svg, force)

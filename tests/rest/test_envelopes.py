@@ -9,6 +9,7 @@ from rest.envelopes import (
     DataResource,
     Envelope,
     LinkPagedList,
+    MapParse,
     MatrixData,
     NoContent,
     NullableData,
@@ -119,3 +120,37 @@ def test_the_schema_of_a_matrix_does_not_require_names() -> None:
     assert data["required"] == ["sources"]
     assert data["properties"]["sources"]["items"]["required"] == ["x"]
     assert waypoint["required"] == ["id", "name", "x"]
+
+
+def warning(code: str, *, is_note: bool = False, **place: Any) -> dict[str, Any]:
+    places = [{"line": 0, "name": "", **place}]
+    return {"code": code, "is_note": is_note, "count": 2, "places": places}
+
+
+@pytest.mark.parametrize(
+    ("warnings", "header"),
+    [
+        ([], None),
+        ([warning("read-as", is_note=True)], None),
+        ([warning("no-level")], "no-level;count=2"),
+        (
+            [warning("text", line=4, name='a"\\'), warning("image", line=9)],
+            r'text;count=2;line=4;name="a\"\\", image;count=2;line=9',
+        ),
+        # Only ASCII is safe in a header, and only what is short is of use.
+        ([warning("text", name="\N{BULLET}\r\n")], "text;count=2"),
+        ([warning("text", name="a" * 41)], "text;count=2"),
+    ],
+)
+def test_warnings_are_a_structured_header(
+    warnings: list[dict[str, Any]], header: str | None
+) -> None:
+    result = {"parsedUnitMap": {"map": {}, "warnings": warnings}}
+    assert MapParse("parsedUnitMap", "map").wrap(result, URL).warnings_header == header
+
+
+def test_the_header_of_warnings_is_short() -> None:
+    result = {"parsedUnitMap": {"map": {}, "warnings": [warning("text", name="a" * 40)] * 500}}
+    header = MapParse("parsedUnitMap", "map").wrap(result, URL).warnings_header
+    assert header is not None
+    assert 1_900 < len(header) <= 2_000

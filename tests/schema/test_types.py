@@ -159,6 +159,7 @@ def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
     made |= {type.__name__ for type in (Reachable, NearUnit, ReachableArea)}
     made |= {"CreatedApiKey", "RotatedApiKey", "ImportSummary", "ImportedKind", "ProcessedMap"}
     made |= {"MapRouting", "Paging"}
+    made |= {"UnitMapParse", "MapSummary", "ParseWarning", "WarningPlace"}
     made |= {type.__name__ for type in (Closures, Closable, Place)}
     made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}
     pages = {type.name for type in OBJECTS if type.name.endswith("Page")}

@@ -32,10 +32,18 @@ TIMEOUT_SECONDS = 120.0
     help="What happens to routable maps that the import changes: process them again, or withdraw"
     " their networks.",
 )
+@click.option(
+    "--force-drawings", is_flag=True, help="Import drawings that are mostly an image, too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def import_(
-    paths: tuple[str, ...], dry_run: bool, networks: str, as_json: bool, **values: Any
+    paths: tuple[str, ...],
+    dry_run: bool,
+    networks: str,
+    force_drawings: bool,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
@@ -50,6 +58,7 @@ def import_(
                 networks,
                 dry_run=dry_run,
                 progress=progress,
+                force_drawings=force_drawings,
             )
 
         summary = run_with_database(

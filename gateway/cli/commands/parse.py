@@ -1,26 +1,120 @@
-"""`floorgate parse`: print a unit map as JSON, or as an SVG drawn from that JSON."""
+"""`floorgate parse`: print unit maps as JSON or as SVG, or check drawings."""
 
+import sys
 from pathlib import Path
 
 import click
+import orjson
 
+from gateway.cli.drawing_check import DrawingCheck, check_drawing
 from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
-from parsing.svg.unit_map import parse_unit_map as parse_svg
-from resolvers.processes.cpu_limit import limit_cpu_time
+from parsing.svg.unit_map import ParsedUnitMap
+
+STANDARD_INPUT = "-"
 
 
 @click.command()
-@click.argument("file", metavar="FILE.svg", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="FILE.svg...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Write to this file, or to a file for each drawing in this directory.",
+)
 @click.option("--svg", is_flag=True, help="Print an SVG drawn from the parsed map.")
-def parse(file: Path, svg: bool) -> None:
-    """Parse a unit map and print its JSON."""
+@click.option("--pretty", is_flag=True, help="Indent the JSON.")
+@click.option("--check", is_flag=True, help="Print warnings and a summary instead of the map.")
+@click.option("--json", "as_json", is_flag=True, help="With --check, print a list of objects.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
+@click.option("--force", is_flag=True, help="Parse drawings that are mostly an image, too.")
+def parse(
+    files: tuple[str, ...],
+    output: Path | None,
+    svg: bool,
+    pretty: bool,
+    check: bool,
+    as_json: bool,
+    strict: bool,
+    force: bool,
+) -> None:
+    """Parse unit maps and print their JSON; - reads standard input.
+
+    Warnings go to standard error: what is left out, what may be a mistake, how names were read.
+    """
+    if check and (output or svg or pretty):
+        raise click.UsageError("--check prints no map; leave out -o, --svg and --pretty")
+    if as_json and not check:
+        raise click.UsageError("--json is the form of --check; the map is JSON anyway")
+    if svg and pretty:
+        raise click.UsageError("--pretty is for JSON; leave out --svg")
+    targets = _find_targets(files, output, ".svg" if svg else ".json") if output else []
+    checks, has_failed = [], False
+    for index, file in enumerate(files):
+        checked = _check(file, force)
+        has_failed |= checked.error is not None or bool(strict and checked.mistakes)
+        if as_json:
+            checks.append(checked.to_dict())
+        elif check:
+            click.echo("\n".join(checked.to_lines()))
+        elif checked.parsed is None:
+            click.echo(f"Error: {checked.name}: {checked.error}", err=True)
+        else:
+            _print_warnings(checked)
+            _write(_format(checked.parsed, svg, pretty), targets[index] if output else None)
+    if as_json:
+        click.echo(orjson.dumps(checks, option=orjson.OPT_INDENT_2))
+    if has_failed:
+        raise click.exceptions.Exit(1)
+
+
+def _find_targets(files: tuple[str, ...], output: Path, suffix: str) -> list[Path]:
+    """Return the file to write for each drawing."""
+    if output.is_dir():
+        stems = ("stdin" if file == STANDARD_INPUT else Path(file).stem for file in files)
+        targets = [output / f"{stem}{suffix}" for stem in stems]
+    elif len(files) == 1:
+        targets = [output]
+    else:
+        raise click.UsageError(f"{output} is not a directory; -o needs one for several drawings")
+    for index, (file, target) in enumerate(zip(files, targets, strict=True)):
+        if target in targets[:index]:
+            raise click.UsageError(f"two of the drawings would be written to {target}")
+        if target.exists() and Path(file).exists() and target.samefile(file):
+            raise click.UsageError(f"{file} would be overwritten; choose another -o")
+    return targets
+
+
+def _check(file: str, force: bool) -> DrawingCheck:
+    """Check a drawing; a file that cannot be read is rejected as one that cannot be parsed."""
+    is_stdin = file == STANDARD_INPUT
+    name = "standard input" if is_stdin else file
     try:
-        content = file.read_bytes()
-        with limit_cpu_time():
-            parsed = parse_svg(content)
+        svg = sys.stdin.buffer.read() if is_stdin else Path(file).read_bytes()
     except OSError as error:
-        raise click.ClickException(f"{file}: {error.strerror}") from error
-    except ParsingError as error:
-        raise click.ClickException(f"{file}: {error}") from error
-    click.echo(to_svg(parsed.to_dict()) if svg else parsed.json)
+        return DrawingCheck(name, error=ParsingError(str(error.strerror)))
+    return check_drawing(name, svg, force=force)
+
+
+def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:
+    if svg:
+        return to_svg(parsed.to_dict()).encode()
+    return orjson.dumps(parsed.to_dict(), option=orjson.OPT_INDENT_2) if pretty else parsed.json
+
+
+def _write(content: bytes, target: Path | None) -> None:
+    if target is None:
+        click.echo(content)
+        return
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{target}: {error.strerror}") from error
+
+
+def _print_warnings(checked: DrawingCheck) -> None:
+    """Print one line for each cause; --check prints all places and what to do."""
+    for warning in checked.warnings:
+        kind = "Note" if warning.is_note else "Warning"
+        click.echo(f"{kind}: {checked.name}: {warning}", err=True)

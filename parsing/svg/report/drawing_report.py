@@ -198,7 +198,7 @@ class DrawingReport:
         if share > MAX_IMAGE_SHARE and drawn < FEW_SHAPES:
             raise DocumentRejectedError(
                 f"images cover {min(share, 1):.0%} of the canvas, and images are left out: the map "
-                f"would have {drawn} shapes; trace the plan as shapes, or parse it with force"
+                f"would have {drawn} shapes; trace the plan as shapes, or force it"
             )
 
     def _check_paint(self, shape: Shape, ordinal: int) -> None:

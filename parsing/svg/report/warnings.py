@@ -29,12 +29,7 @@ class WarningPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParseWarning:
-    """What is left out of a drawing or is probably a mistake, or a name read as markup.
-
-    >>> place = WarningPlace(12, 5, "text", "lobby", "Level 2", "")
-    >>> ParseWarning("text", False, "text is left out", "", 3, [place]).describe(place)
-    "text is left out: <text> 'lobby' in level 'Level 2'"
-    """
+    """What is left out of a drawing or is probably a mistake, or how a name was read."""
 
     code: Annotated[str, "The cause, such as `text`; see the table of warnings in the docs."]
     is_note: Annotated[bool, "Whether it only says how a name was read, and nothing is wrong."]
@@ -44,12 +39,23 @@ class ParseWarning:
     places: Annotated[list[WarningPlace], "The first of these places, at most 10."]
 
     def describe(self, place: WarningPlace) -> str:
-        """Return the message about one of the places."""
+        """Return the message about one of the places.
+
+        >>> place = WarningPlace(12, 5, "text", "lobby", "Level 2", "")
+        >>> ParseWarning("text", False, "text is left out", "", 3, [place]).describe(place)
+        "text is left out: <text> 'lobby' in level 'Level 2'"
+        """
         element = f"<{place.element}>" if place.element else ""
         name = repr(place.name) if place.name else ""
         level = f"in level {place.level!r}" if place.level else ""
         subject = place.detail or " ".join(filter(None, (element, name, level)))
         return f"{self.message}: {subject}" if subject else self.message
+
+    def __str__(self) -> str:
+        place = self.places[0]
+        line = f"line {place.line}: " if place.line else ""
+        more = f", and {self.count - 1:,} more" if self.count > 1 else ""
+        return f"{line}{self.describe(place)}{more}"
 
 
 class WarningCollector:

@@ -34,6 +34,8 @@ from storage.routing_inputs import StaleNetwork
 
 _logger = logging.getLogger("floorgate.networks")
 
+MAX_SOURCE_NOTES = 200
+"""Notes about the drawings of an import."""
 MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 
@@ -78,10 +80,11 @@ class ImportSummary(msgspec.Struct):
 
 
 class ParsedSource(NamedTuple):
-    """A parsed drawing: its JSON, and the ids of the units in it."""
+    """A parsed drawing: its JSON, the ids of the units in it, and warnings of the parse."""
 
     parsed: bytes
     unit_ids: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
 
 SourceParser: TypeAlias = Callable[[bytes], Awaitable[ParsedSource]]
@@ -104,6 +107,7 @@ class ImportRun:
         self._staging = Staging(database, lease.import_id)
         self._planner = ChangePlanner(database, self._staging, lease.import_time)
         self._member_count = 0
+        self._source_notes: list[str] = []
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
@@ -150,6 +154,10 @@ class ImportRun:
                 drawing = await parse_source(content)
                 document["parsed"] = await files.write_file(self._database, drawing.parsed)
                 document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
+                if len(self._source_notes) < MAX_SOURCE_NOTES:
+                    self._source_notes += [
+                        f"{member.origin}.source: {warning}" for warning in drawing.warnings
+                    ]
         except SourceError as error:
             violations.add(f"{member.origin}.source", str(error))
 
@@ -177,7 +185,7 @@ class ImportRun:
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         violations.raise_if_any()
-        summary.notes = await validator.collect_notes()
+        summary.notes = self._source_notes[:MAX_SOURCE_NOTES] + await validator.collect_notes()
         summary.stale_networks = self._stale_networks = await networks.find()
         return summary
 

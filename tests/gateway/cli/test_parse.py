@@ -1,16 +1,15 @@
 """`floorgate parse` prints what is read from a drawing, or says what is wrong with it and where."""
 
+import json
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from gateway.cli import drawing_check
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
-
-cli_parse = import_module("gateway.cli.commands.parse")
 
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100">'
@@ -47,7 +46,7 @@ def test_the_printed_svg_is_a_drawing_of_the_same_map(drawing: Path) -> None:
 def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     drawing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli_parse, "limit_cpu_time", partial(limit_cpu_time, 0.01))
+    monkeypatch.setattr(drawing_check, "limit_cpu_time", partial(limit_cpu_time, 0.01))
     drawing.write_text(f"<svg>{'<g><path/></g>' * 50_000}</svg>")
     refused = floorgate("parse", drawing)
     assert refused.exit_code == 1
@@ -82,11 +81,145 @@ def test_a_drawing_that_cannot_be_read_is_explained_with_its_position(
         (["missing.svg"], 1, "missing.svg: No such file or directory"),
         (["."], 1, ".: Is a directory"),
         (["plan.svg/x"], 1, "plan.svg/x: Not a directory"),
-        ([], 2, "Missing argument 'FILE.svg'"),
-        (["plan.svg", "other.svg"], 2, "unexpected extra argument"),
+        ([], 2, "Missing argument 'FILE.svg...'"),
+        (["plan.svg", "-o", "plan.svg"], 2, "plan.svg would be overwritten"),
+        (["plan.svg", "b.svg", "-o", "c"], 2, "c is not a directory"),
+        (["plan.svg", "a/plan.svg", "-o", "."], 2, "would be written to plan.json"),
+        (["plan.svg", "-o", "missing/plan.json"], 1, "missing/plan.json: No such file"),
+        (["--check", "--svg", "plan.svg"], 2, "--check prints no map"),
+        (["--json", "plan.svg"], 2, "--json is the form of --check"),
+        (["--svg", "--pretty", "plan.svg"], 2, "--pretty is for JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(
     drawing: Path, arguments: list[str], status: int, explanation: str
 ) -> None:
     assert_explains(floorgate("parse", *arguments), status, explanation)
+
+
+LOSSY = DRAWING.replace("</svg>", '\n<text/><text/>\n<g id="Unit Layer"/></svg>')
+PICTURE = '<svg viewBox="0 0 9 9"><image width="9" height="9"/></svg>'
+
+
+def test_warnings_go_to_standard_error_one_line_a_cause(drawing: Path) -> None:
+    drawing.write_text(LOSSY, encoding="utf-8")
+    printed = floorgate("parse", drawing)
+    assert (printed.exit_code, output_of(printed)["type"]) == (0, "application/vnd.map+json")
+    assert printed.stderr.splitlines() == [
+        "Warning: plan.svg: line 3: the name of a group is not read, because the drawing uses "
+        "data-type: 'Unit Layer' would be a UnitLayer",
+        "Warning: plan.svg: the drawing has no Level",
+        "Warning: plan.svg: line 1: a unit has no hit area, so it cannot be clicked: "
+        "'\N{LATIN SMALL LETTER E WITH ACUTE}1'",
+        "Warning: plan.svg: line 2: text is left out: <text>, and 1 more",
+    ]
+
+
+def test_standard_input_is_read(drawing: Path) -> None:
+    assert floorgate("parse", "-", stdin=DRAWING).stdout == floorgate("parse", drawing).stdout
+    refused = floorgate("parse", "-", stdin="<svg>")
+    assert_explains(refused, 1, "standard input: line 1")
+
+
+def test_several_drawings_are_a_line_of_json_each(drawing: Path) -> None:
+    Path("other.svg").write_text(DRAWING.replace("40", "50"), encoding="utf-8")
+    first, second = floorgate("parse", drawing, "other.svg").stdout.splitlines()
+    assert (first + "\n", second + "\n") == (
+        floorgate("parse", drawing).stdout,
+        floorgate("parse", "other.svg").stdout,
+    )
+
+
+def test_a_rejected_drawing_does_not_stop_the_others(drawing: Path) -> None:
+    Path("broken.svg").write_text("<svg>")
+    printed = floorgate("parse", "broken.svg", "missing.svg", drawing)
+    assert printed.exit_code == 1
+    assert printed.stdout == floorgate("parse", drawing).stdout
+    assert "Error: broken.svg: line 1" in printed.stderr
+    assert "Error: missing.svg: No such file or directory" in printed.stderr
+
+
+def test_maps_are_written_to_a_file_or_into_a_directory(drawing: Path) -> None:
+    expected = parse_unit_map(DRAWING.encode()).json
+    assert floorgate("parse", drawing, "-o", "map.json").stdout == ""
+    assert Path("map.json").read_bytes() == expected
+    Path("maps").mkdir()
+    Path("b.svg").write_text(DRAWING, encoding="utf-8")
+    assert floorgate("parse", drawing, "b.svg", "-", "-o", "maps", stdin=DRAWING).exit_code == 0
+    assert {path.name: path.read_bytes() for path in Path("maps").iterdir()} == dict.fromkeys(
+        ("plan.json", "b.json", "stdin.json"), expected
+    )
+    floorgate("parse", drawing, "--svg", "-o", "maps")
+    assert Path("maps/plan.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_pretty_json_is_the_same_json(drawing: Path) -> None:
+    printed = floorgate("parse", "--pretty", drawing)
+    assert printed.stdout.startswith('{\n  "version": "1.2",\n')
+    assert output_of(printed) == parse_unit_map(DRAWING.encode()).to_dict()
+
+
+def test_check_prints_places_remedies_and_a_summary_and_no_map(drawing: Path) -> None:
+    drawing.write_text(LOSSY.replace("<text/>", "<text/>" * 10), encoding="utf-8")
+    checked = floorgate("parse", "--check", drawing)
+    assert (checked.exit_code, checked.stderr) == (0, "")
+    lines = checked.stdout.splitlines()
+    assert lines[0].startswith("plan.svg:3:1: warning: the name of a group is not read")
+    assert "plan.svg:2:8: warning: text is left out: <text> [text]" in lines
+    assert "plan.svg: warning: and 10 more [text]" in lines
+    assert lines[-1] == "plan.svg: 0 levels, 1 unit, 0 hit areas, 0 other shapes; 23 warnings"
+
+
+def test_check_says_how_names_were_read(drawing: Path) -> None:
+    drawing.write_text(
+        '<svg>\n<g id="level 2"><g id="Unit Layer"><g id="101"><rect/></g></g></g></svg>'
+    )
+    checked = floorgate("parse", "--check", drawing)
+    level, layer, unit, *_ = checked.stdout.splitlines()
+    assert level == (
+        "plan.svg:2:1: note: a name is read as markup: read as Level: group named 'level 2' "
+        "[read-as]"
+    )
+    assert "read as UnitLayer: group named 'Unit Layer'" in layer
+    assert "read as '101': a <rect> with id ''" in unit
+
+
+def test_a_check_fails_if_a_drawing_is_rejected_and_with_strict_if_there_are_warnings(
+    drawing: Path,
+) -> None:
+    assert floorgate("parse", "--check", "--strict", drawing).exit_code == 1
+    clean = Path(__file__).parents[3] / "tests/parsing/drawings/unit-map.svg"
+    assert floorgate("parse", "--check", clean).exit_code == 0
+    drawing.write_text("<svg>\n<")
+    checked = floorgate("parse", "--check", drawing, clean)
+    assert checked.exit_code == 1
+    assert checked.stdout.startswith("plan.svg:2:2: error: not well-formed XML")
+    assert "unit-map.svg: 1 level, 3 units" in checked.stdout
+
+
+def test_notes_alone_do_not_fail_a_strict_check(drawing: Path) -> None:
+    drawing.write_text(
+        '<svg><g id="Level 1"><g id="UnitLayer"><rect id="1"/></g>'
+        '<g id="HitAreaLayer"><rect id="hit1"/></g></g></svg>'
+    )
+    checked = floorgate("parse", "--check", "--strict", drawing)
+    assert (checked.exit_code, "no warnings" in checked.stdout) == (0, True)
+
+
+def test_a_check_as_json(drawing: Path) -> None:
+    drawing.write_text(LOSSY, encoding="utf-8")
+    Path("broken.svg").write_text("<svg>\n<")
+    checked = floorgate("parse", "--check", "--json", drawing, "broken.svg")
+    first, second = json.loads(checked.stdout)
+    assert first["summary"] == {"levels": 0, "units": 1, "hit_areas": 0, "shapes": 0}
+    text = first["warnings"][-1]
+    assert (text["code"], text["count"], text["is_note"]) == ("text", 2, False)
+    assert (text["places"][0]["line"], text["places"][0]["element"]) == (2, "text")
+    assert (second["file"], second["error"]["line"]) == ("broken.svg", 2)
+    assert (second["summary"], second["warnings"], checked.exit_code) == (None, [], 1)
+
+
+def test_a_plan_that_is_a_picture_has_to_be_forced(drawing: Path) -> None:
+    drawing.write_text(PICTURE)
+    assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "force it")
+    assert output_of(floorgate("parse", "--force", drawing))["elements"] == []
