@@ -71,6 +71,12 @@ class Level(NamedTuple):
         ]
 
     @property
+    def layers_above_hit_areas(self) -> list[Layer]:
+        """The layers for programs that may leave out invisible shapes: units cover hit areas."""
+        *others, hit_areas = self.layers
+        return [hit_areas._replace(is_filled=True), *others]
+
+    @property
     def walls(self) -> list[Box]:
         return [box._replace(name=f"Walls {box.name}") for box in self.apartments]
 

@@ -26,7 +26,7 @@ def draw_figma(levels: Iterable[Level]) -> bytes:
     ]
     for level in levels:
         lines.append(f'<g id="{names.take(level.name)}">')
-        for layer in level.layers:
+        for layer in level.layers_above_hit_areas:
             lines += _group(layer, names)
         lines.append("</g>")
     return "\n".join([*lines, "</g>", "</svg>", ""]).encode()

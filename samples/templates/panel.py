@@ -37,7 +37,8 @@ def draw_panel(levels: Sequence[Level], frame: str = "") -> bytes:
 def _rows(levels: Sequence[Level], depth: int) -> list[tuple[int, str]]:
     """Indents and names, the topmost layer first; of the upper levels only the layer itself."""
     rows: list[tuple[int, str]] = [(depth, level.name) for level in reversed(levels)]
-    for layer in reversed(levels[0].layers):
+    layers = levels[0].layers_above_hit_areas if depth else levels[0].layers
+    for layer in reversed(layers):
         rows.append((depth + 1, layer.name))
         if layer.name in ("UnitLayer", "HitAreaLayer"):
             rows += [(depth + 2, box.name) for box in reversed(layer.boxes)]
