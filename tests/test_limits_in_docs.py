@@ -81,6 +81,36 @@ DOCUMENTED = {
     "parsing/svg/geometry/paths:MAX_PATH_CHARS": [
         ("unit-maps.md", "## Limits", "characters of a path's `d` | {:,}"),
     ],
+    "parsing/svg/naming/layer_names:MAX_NAME_CHARACTERS": [
+        ("unit-maps.md", "## Limits", "characters of a name that is markup | {:,}"),
+    ],
+    "parsing/svg/report/drawing_report:MAX_CHECKED_IDS": [
+        ("unit-maps.md", "## Warnings", "the first {:,} units and hit areas"),
+    ],
+    "parsing/svg/report/drawing_report:MAX_CHECKED_STARTS": [
+        ("unit-maps.md", "## Warnings", "the first {:,} of each"),
+    ],
+    "parsing/svg/report/drawing_report:MAX_ID_CHARACTERS": [
+        ("unit-maps.md", "## Warnings", "an id has over {} characters"),
+    ],
+    "parsing/svg/report/drawing_report:MAX_IMAGE_SHARE": [
+        ("unit-maps.md", "## Warnings", "cover over {:.0%} of the canvas"),
+    ],
+    "parsing/svg/report/warnings:MAX_PLACES": [
+        ("unit-maps.md", "## Warnings", "the first {} of each cause"),
+    ],
+    "resolvers/shown_units:MAX_WARNINGS": [
+        ("bundles.md", "## Fields", "up to {} causes of a drawing"),
+    ],
+    "storage/bundles/importing/import_run:MAX_SOURCE_NOTES": [
+        ("bundles.md", "## Fields", "{} notes of an import"),
+    ],
+    "rest/envelopes:MAX_NAME_CHARACTERS": [
+        ("rest.md", "## Warnings of a parse", "over {} characters"),
+    ],
+    "rest/envelopes:MAX_WARNINGS_HEADER_BYTES": [
+        ("rest.md", "## Warnings of a parse", "at most {:,} bytes"),
+    ],
     "parsing/svg/style/selectors:MAX_COMPOUNDS": [
         ("unit-maps.md", "## Limits", "in `g.wall > rect` | {:,} |"),
     ],
@@ -347,6 +377,7 @@ INTERNAL = {
     "routing/network/levels:MAX_COARSE_WORK",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
+    "parsing/svg/report/warnings:MAX_QUOTED_CHARACTERS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
     "parsing/svg/style/matching:MAX_CACHED_MATCHES",
     "resolvers/plans/connector_joining:MAX_COMPARED",

@@ -31,6 +31,10 @@ SUPPORTED_ENCODINGS: Final = re.compile(
 ENCODING_DECLARATION: Final = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
 PROLOG_BYTES: Final = 256 * 1024
 XINCLUDE_NAMESPACE: Final = b"http://www.w3.org/2001/XInclude"
+# As a namespace, or as the text of an entity, which may become one; prose may mention it.
+XINCLUDE_DECLARATION: Final = re.compile(
+    rb"(?:\sxmlns[^\s=<>\"']*\s*=\s*|<!ENTITY\s[^<>\"']*)[\"'](%b)" % re.escape(XINCLUDE_NAMESPACE)
+)
 LONG_START_TAG: Final = re.compile(rb"<[^<]{3000,}")
 
 
@@ -53,8 +57,8 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
         raise NotWellFormedError("the document is empty; expected an XML document")
     text = to_utf8(svg)
     document = XmlDocument(text, b"<!ENTITY" in text)
-    if XINCLUDE_NAMESPACE in text:
-        position = line_and_column(text, text.index(XINCLUDE_NAMESPACE))
+    if XINCLUDE_NAMESPACE in text and (declared := XINCLUDE_DECLARATION.search(text)):
+        position = line_and_column(text, declared.start(1))
         raise DocumentRejectedError(
             "XInclude asks for other documents; only this one is read", *position
         )

@@ -17,8 +17,8 @@ STANDARD_INPUT = "-"
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE.svg...")
 @click.option(
-    "-o",
     "--output",
+    "-o",
     type=click.Path(path_type=Path),
     metavar="FILE|DIR",
     help="Write to this file, or to a file for each drawing in this directory.",

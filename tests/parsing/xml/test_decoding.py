@@ -136,6 +136,18 @@ def test_xinclude_is_rejected() -> None:
     assert "XInclude asks for other documents" in error.message
 
 
+@pytest.mark.parametrize("doctype", ['i "{}"', "i  '{}'", '% i "{}"'])
+def test_xinclude_behind_an_entity_is_rejected(doctype: str) -> None:
+    entity = doctype.format("http://www.w3.org/2001/XInclude")
+    error = error_of(f'<!DOCTYPE svg [<!ENTITY {entity}>]><svg xmlns:i="&i;"/>'.encode())
+    assert "XInclude asks for other documents" in error.message
+
+
+def test_a_drawing_may_mention_xinclude() -> None:
+    svg = b"<svg><desc>It does not use http://www.w3.org/2001/XInclude.</desc><g/></svg>"
+    assert parse_unit_map(svg).to_dict()["elements"] == [{"type": "Layer", "elements": []}]
+
+
 def billion_laughs(place: str) -> bytes:
     entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
     return f'<!DOCTYPE svg [<!ENTITY a0 "ha">{entities}]>{place}'.encode()

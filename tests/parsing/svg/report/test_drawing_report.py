@@ -8,6 +8,7 @@ from parsing.errors import DocumentRejectedError
 from parsing.svg.report.causes import CAUSES
 from parsing.svg.report.warnings import MAX_PLACES, ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
+from tests.parsing.sources import ROOT
 
 CLEAN = """<g data-type="Level" id="one">
   <g data-type="UnitLayer"><rect id="101" width="9" height="9"/></g>
@@ -279,3 +280,11 @@ def test_a_plan_whose_only_shape_is_painted_with_a_picture_is_rejected() -> None
     with pytest.raises(DocumentRejectedError, match="images cover 100% of the canvas"):
         parse(figma)
     assert parse(figma.replace("<image", "<path"))
+
+
+def test_the_documented_causes_are_these() -> None:
+    text = (ROOT / "docs/unit-maps.md").read_text(encoding="utf-8")
+    rows = text.partition("| code | warning |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert rows == [
+        f"| `{code}` | {cause.message} | {cause.remedy} |" for code, cause in CAUSES.items()
+    ]
