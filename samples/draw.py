@@ -10,7 +10,7 @@ from samples.output.bundle import drawing_name, make_bundle
 from samples.output.contact_sheet import draw_sheet
 from samples.output.files import write_files
 from samples.output.svg import draw_building
-from samples.templates.bundle import make_template_bundle
+from samples.templates.bundle import make_template_bundle, make_template_table
 from samples.templates.elm_place import build_levels
 from samples.templates.figma import draw_figma
 from samples.templates.illustrator import draw_illustrator
@@ -43,6 +43,7 @@ def make_templates() -> dict[Path, bytes]:
     return {
         DRAWINGS / "illustrator.svg": draw_illustrator(levels),
         DRAWINGS / "figma.svg": draw_figma(levels),
+        DRAWINGS / "elm-place.csv": make_template_table(levels).encode(),
         DRAWINGS / "elm-place.json": make_template_bundle(levels).encode(),
         PANELS / "illustrator-layers.svg": draw_panel(levels),
         PANELS / "figma-layers.svg": draw_panel(levels, "Elm Place (frame)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from itertools import pairwise
@@ -124,6 +125,14 @@ def test_the_dxf_has_layers_for_each_level_and_the_number_of_each_unit() -> None
         f"{name} {level}" for name in ("Labels", "Rooms", "UnitLayer") for level in (1, 2)
     }
     assert [line for line in entities if line in UNITS] == UNITS
+
+
+def test_the_table_has_the_apartments_of_the_bundle() -> None:
+    with (DRAWINGS / "elm-place.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [f"elm-place-{row['Unit #']}" for row in rows] == UNITS
+    floors = [unit["floor_id"] for unit in BUNDLE["units"]]
+    assert [f"elm-place-floor-{row['Floor']}" for row in rows] == floors
 
 
 @pytest.mark.anyio
