@@ -1,6 +1,8 @@
-"""Write a template in the form of Illustrator's "Export As", with the names of layers as ids.
+"""Write a template in the form in which Illustrator saves SVG since version 29.
 
-Ten points are a foot. Illustrator turns a name into an id, and adds the name if that changed it.
+Ten points are a foot. Illustrator makes an id of each name: a blank becomes an underscore, and most
+other characters become their code, which it reads again. A name that is taken gets a number that
+cannot be told from the name, so names of units and hit areas are used only once.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from parsing.svg.identities import HIT_PREFIX
 from samples.templates.elm_place import PAGE_HEIGHT, PAGE_WIDTH, WALL_COLOUR, Box, Layer, Level
 
 POINTS_PER_FOOT = 10
 FEET_PER_UNIT = 1 / POINTS_PER_FOOT
+GENERATOR = "Adobe Illustrator 29.4.0, SVG Export Plug-In . SVG Version: 2.1.0 Build 152)"
 
 
 def draw_illustrator(levels: list[Level]) -> bytes:
@@ -20,18 +24,20 @@ def draw_illustrator(levels: list[Level]) -> bytes:
     width, height = (f"{side * POINTS_PER_FOOT:g}" for side in (PAGE_WIDTH, PAGE_HEIGHT))
     layers = [layer for level in levels for layer in level.layers]
     paints = (_paint(layer, box) for layer in layers for box in layer.boxes)
-    classes = {paint: f"cls-{number}" for number, paint in enumerate(dict.fromkeys(paints), 1)}
+    classes = {paint: f"st{number}" for number, paint in enumerate(dict.fromkeys(paints))}
     writer = _LayerWriter(classes)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<svg {writer.name("Elm Place")} xmlns="http://www.w3.org/2000/svg" '
+        f'<svg {writer.name("Elm Place")} xmlns="http://www.w3.org/2000/svg" version="1.1" '
         f'viewBox="0 0 {width} {height}">',
+        f"  <!-- Generator: {GENERATOR}  -->",
         *_style(classes),
     ]
     for level in levels:
         lines.append(f"  <g {writer.name(level.name)}>")
         for layer in level.layers:
-            lines += writer.layer(layer)
+            number = "" if level.number == 1 else f" {level.number}"
+            lines += writer.layer(layer._replace(name=layer.name + number))
         lines.append("  </g>")
     return "\n".join([*lines, "</svg>", ""]).encode()
 
@@ -49,19 +55,27 @@ def _style(classes: dict[str, str]) -> Iterator[str]:
     yield from ("    </style>", "  </defs>")
 
 
+def _escape(name: str) -> str:
+    """Return the id of a name.
+
+    >>> _escape("Level 1: floor=101")
+    'Level_1_x3A__floor_x3D_101'
+    """
+    escaped = re.sub(r"[^a-zA-Z0-9 -]|^[0-9]", lambda found: f"_x{ord(found[0]):X}_", name)
+    return escaped.replace(" ", "_")
+
+
 class _LayerWriter:
-    """Writes layers; an id that is taken gets a number, as in `UnitLayer-2`."""
+    """Writes layers; a name that is taken gets a number, as in `Corridor1`."""
 
     def __init__(self, classes: dict[str, str]) -> None:
         self._classes = classes
         self._taken: Counter[str] = Counter()
 
     def name(self, name: str) -> str:
-        plain = re.sub(r"[^\w-]+", "_", name)
-        self._taken[plain] += 1
-        count = self._taken[plain]
-        element_id = plain if count == 1 else f"{plain}-{count}"
-        return f'id="{element_id}"' + (f' data-name="{name}"' if element_id != name else "")
+        self._taken[name] += 1
+        copies = self._taken[name] - 1
+        return f'id="{_escape(name)}{copies or ""}"'
 
     def layer(self, layer: Layer) -> Iterator[str]:
         yield f"    <g {self.name(layer.name)}>"
@@ -71,5 +85,6 @@ class _LayerWriter:
                 f'{each}="{value * POINTS_PER_FOOT:g}"' for each, value in places.items()
             )
             style = self._classes[_paint(layer, box)]
-            yield f'      <rect {self.name(box.name)} class="{style}" {size}/>'
+            prefix = HIT_PREFIX if layer.name.startswith("HitAreaLayer") else ""
+            yield f'      <rect {self.name(prefix + box.name)} class="{style}" {size}/>'
         yield "    </g>"

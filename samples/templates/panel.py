@@ -41,7 +41,8 @@ def _rows(levels: Sequence[Level], depth: int) -> list[tuple[int, str]]:
     for layer in reversed(layers):
         rows.append((depth + 1, layer.name))
         if layer.name in ("UnitLayer", "HitAreaLayer"):
-            rows += [(depth + 2, box.name) for box in reversed(layer.boxes)]
+            prefix = "hit" if layer.name == "HitAreaLayer" and not depth else ""
+            rows += [(depth + 2, prefix + box.name) for box in reversed(layer.boxes)]
     return rows
 
 
