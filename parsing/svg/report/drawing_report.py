@@ -291,12 +291,12 @@ class DrawingReport:
             )
 
     def _compare_layers(self) -> None:
-        """Report units without hit areas and the reverse."""
+        """Report units without hit areas, if the drawing has any, and the reverse."""
         units, targets = self._unit_ordinals, self._target_ordinals
         if max(len(units), len(targets)) == MAX_CHECKED_IDS:
             return  # the others are not known
         for id, ordinal in units.items():
-            if id not in targets:
+            if targets and id not in targets:
                 self._warnings.add("unit-without-hit-area", ordinal, name=id)
         for id, ordinal in targets.items():
             if id not in units:

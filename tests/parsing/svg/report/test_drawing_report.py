@@ -219,6 +219,7 @@ def test_every_cause_is_tested_and_has_a_remedy() -> None:
         "<defs><text/><image/></defs>",
         "<switch><path/><text/></switch>",
         '<path marker-end="none" mask="none"/>',
+        '<g data-type="UnitLayer"><path id="101"/></g>',  # a drawing without any hit areas
         '<g id="Furniture"/><g id="Level crossing"/>',
         '<g data-type="Layer"/>',
         CLEAN.replace('<rect id="101"', '<rect data-id="101"'),
