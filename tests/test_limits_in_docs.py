@@ -377,6 +377,7 @@ INTERNAL = {
     "routing/network/levels:MAX_COARSE_WORK",
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
+    "parsing/svg/naming/names_as_markup:MAX_SUGGESTIONS",
     "parsing/svg/report/warnings:MAX_QUOTED_CHARACTERS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
     "parsing/svg/style/matching:MAX_CACHED_MATCHES",

@@ -36,7 +36,7 @@ from parsing.svg.names import (
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.report.drawing_report import DrawingReport
-from parsing.svg.report.warnings import ParseWarning
+from parsing.svg.report.warnings import ParseWarning, ignore_faults
 from parsing.svg.style.cascade import Cascade, ElementStyle
 from parsing.svg.style.styles import NO_DECLARATIONS
 from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
@@ -127,7 +127,8 @@ class DrawingWalker(ParserTarget):
             if tag in USE_TAGS:
                 self._expand_use(attributes, context)
             elif (element := LEFT_OUT_TAGS.get(tag)) and context.is_visible:
-                self._leave_out(element, attributes, context)
+                with ignore_faults():
+                    self._leave_out(element, attributes, context)
             self._skip_depth = 1
 
     def leave(self) -> None:

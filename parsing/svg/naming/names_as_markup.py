@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 from parsing.svg.elements import ShapeContainer, UnitGroup
@@ -26,6 +26,8 @@ from parsing.svg.naming.layer_names import (
 COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 TYPED_GROUP: Final = re.compile(rb"\sdata-type\s*=\s*[\"'](?:Level|UnitLayer|HitAreaLayer)[\"']")
 ID_ATTRIBUTE: Final = re.compile(rb"\sid\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+MAX_SUGGESTIONS: Final = 500
+"""Names that resemble markup for which it is looked up which markup was meant."""
 INKSCAPE_LAYER: Final = "{http://www.inkscape.org/namespaces/inkscape}groupmode"
 COPY_NUMBER: Final = re.compile(r"(.+)_(?:[2-9]|[1-9][0-9]{1,4})")
 HIT_NAME: Final = re.compile(r"hit[\s_-]*(.+)", re.IGNORECASE | re.DOTALL)
@@ -47,6 +49,7 @@ class NameReader:
     def __init__(self, text: bytes, illustrator: bool) -> None:
         self._text = text
         self._illustrator = illustrator
+        self._other_names = 0  # that begin like markup
 
     @cached_property
     def are_markup(self) -> bool:
@@ -63,10 +66,13 @@ class NameReader:
         if OTHER_NAMES.isdisjoint(attributes) and not NAME_START.match(attributes.get("id", "")):
             return None
         names = [*self._group_names(attributes)]
-        for read in (partial(read_layer_name, illustrator=self._illustrator), suggest_name):
-            for name in names:
-                if found := read(name):
-                    return name, found
+        for name in names:
+            if named := read_layer_name(name, self._illustrator):
+                return name, named
+        self._other_names += 1
+        for name in names if self._other_names <= MAX_SUGGESTIONS else ():
+            if suggestion := suggest_name(name):
+                return name, suggestion
         return None
 
     def enter_unit_group(

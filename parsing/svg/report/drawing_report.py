@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Final, NamedTuple
 
-from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.errors import DocumentRejectedError
 from parsing.svg.elements import Georeference, Group, Shape
 from parsing.svg.geometry.matrices import AffineTransform, parse_transform
 from parsing.svg.geometry.outlines import find_start
@@ -13,7 +13,13 @@ from parsing.svg.identities import HIT_PREFIX, is_generated_id
 from parsing.svg.naming.layer_names import GROUP_TYPES, suggest_type
 from parsing.svg.report.clips import find_canvas_clips
 from parsing.svg.report.pictures import find_picture_patterns
-from parsing.svg.report.warnings import ParseWarning, WarningCollector, quote
+from parsing.svg.report.warnings import (
+    MAX_PLACES,
+    ParseWarning,
+    WarningCollector,
+    ignore_faults,
+    quote,
+)
 from parsing.xml.decoding import XmlDocument
 
 MAX_CHECKED_IDS: Final = 100_000
@@ -75,6 +81,7 @@ class DrawingReport:
         self._target_ordinals: dict[str, int] = {}
         self._clips: list[tuple[int, str, str, str, str]] = []
         self._georeferences = 0
+        self._misspelt_types = 0
         self._image_area = 0.0
         self._painted: list[tuple[str, float]] = []  # what Rects are painted with, and their areas
         self._levels = self._units = self._hit_areas = 0
@@ -112,7 +119,8 @@ class DrawingReport:
         """Report a `data-type` of a group that is no type."""
         if kind in GROUP_TYPES:
             return
-        suggestion = suggest_type(kind[:40])
+        self._misspelt_types += 1
+        suggestion = suggest_type(kind[:40]) if self._misspelt_types <= MAX_PLACES else ""
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         detail = f"{quote(kind)!r}{hint}"
         self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
@@ -274,11 +282,9 @@ class DrawingReport:
         self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)
 
     def _check_start(self, shape: Shape, id: str, ordinal: int) -> None:
-        attributes = shape.attributes
-        try:
+        attributes, start = shape.attributes, None
+        with ignore_faults():
             start = find_start(shape.kind, attributes)
-        except InvalidMarkupError:
-            return
         matrix = _matrix(str(attributes["transform"])) if "transform" in attributes else IDENTITY
         if matrix is None or start is None:
             return
@@ -313,7 +319,7 @@ def _referenced_id(value: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _matrix(transform: str) -> AffineTransform | None:
-    try:
-        return parse_transform(transform)
-    except InvalidMarkupError:
-        return None
+    matrix = None
+    with ignore_faults():
+        matrix = parse_transform(transform)
+    return matrix

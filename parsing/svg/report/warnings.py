@@ -3,9 +3,12 @@
 Each has a cause from a table. All places are counted, and the first few of a cause are kept.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.report.causes import CAUSES
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import locate_start_tags
@@ -93,6 +96,21 @@ class WarningCollector:
             for code, cause in CAUSES.items()
             if (count := self._counts.get(code))
         ]
+
+
+@contextmanager
+def ignore_faults() -> Iterator[None]:
+    """Ignore what is wrong with a part that only warnings look at: it rejects no drawing.
+
+    Errors of other classes pass, such as that of a parse that takes too much CPU time.
+    """
+    try:
+        yield
+    except InvalidMarkupError:
+        pass
+    except DocumentRejectedError as error:
+        if type(error) is not DocumentRejectedError:
+            raise
 
 
 def quote(text: str) -> str:

@@ -181,6 +181,13 @@ def test_a_drawing_with_a_type_keeps_its_bytes_whatever_its_names(path: Any) -> 
     assert parse_unit_map(renamed).json == parse_unit_map(typed).json
 
 
+def test_names_that_resemble_markup_cost_little() -> None:
+    groups = "".join(f'<g id="unit lyers {n}"/><g data-type="Unit{n}"/>' for n in range(20_000))
+    start = time.process_time()
+    parse_content(groups)
+    assert time.process_time() - start < 2
+
+
 def test_hostile_names_cost_little() -> None:
     names = [f"Level {'9' * n}: {'a=b;' * n}{'_' * n}" for n in range(0, 1_600, 20)]
     names += ["unit" + " -_" * 3_000, "hit" * 3_000, "_2" * 2_000]

@@ -6,7 +6,7 @@ import pytest
 
 from parsing.errors import DocumentRejectedError
 from parsing.svg.report.causes import CAUSES
-from parsing.svg.report.warnings import MAX_PLACES, ParseWarning
+from parsing.svg.report.warnings import MAX_PLACES, ParseWarning, ignore_faults
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from tests.parsing.sources import ROOT
 
@@ -227,6 +227,30 @@ def test_every_cause_is_tested_and_has_a_remedy() -> None:
 )
 def test_what_is_not_lost_and_no_mistake_has_no_warning(content: str) -> None:
     assert warnings_of(content).keys() <= {"no-level"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<image width="9e99" height="1"/>',
+        f'<image width="{"1" * 200}" height="1" transform="{"scale(1)" * 2_000}"/>',
+        f'<text style="{"fill:red;" * 20_000}"/>',
+        f'<g data-type="UnitLayer"><circle id="1" cx="{"1" * 200}"/></g>',
+        '<g data-type="UnitLayer"><path id="1" d="M0 0" transform="turn(1)"/></g>',
+        '<g clip-path="url(#c)"/><clipPath id="c"><rect width="a" height="1"/></clipPath>',
+    ],
+)
+def test_what_only_warnings_look_at_rejects_no_drawing(content: str) -> None:
+    assert parse(content).json
+
+
+class OutOfTimeError(DocumentRejectedError):
+    """As the error that ends a parse which takes too much CPU time."""
+
+
+def test_a_parse_that_takes_too_long_ends_wherever_it_is() -> None:
+    with pytest.raises(OutOfTimeError), ignore_faults():
+        raise OutOfTimeError("too long")
 
 
 @pytest.mark.parametrize(
