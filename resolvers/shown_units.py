@@ -19,7 +19,7 @@ def parse_with_units(svg: bytes, force: bool = False) -> tuple[bytes, list[str],
     Raises ParsingError, also for a drawing that is mostly an image, unless it is forced.
     """
     parsed = parse_unit_map(svg, force=force)
-    unit_ids = sorted(_find_unit_ids(parsed.to_dict()))
+    unit_ids = sorted(find_unit_ids(parsed.to_dict()))
     return parsed.json, unit_ids, [*_summarize(parsed.warnings)]
 
 
@@ -31,7 +31,7 @@ def _summarize(warnings: Iterable[ParseWarning]) -> Iterator[str]:
         yield f"{len(mistakes) - MAX_WARNINGS} more kinds of warnings; see floorgate parse --check"
 
 
-def _find_unit_ids(element: dict[str, Any]) -> set[str]:
+def find_unit_ids(element: dict[str, Any]) -> set[str]:
     """Return the units of a parsed map: those drawn, and the targets of hit areas."""
     unit_ids = set()
     pending = [element]

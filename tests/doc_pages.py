@@ -9,7 +9,7 @@ DOCS = ROOT / "docs"
 PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 DECISIONS = sorted((DOCS / "decisions").rglob("*.md"))
-USER_PAGES = [page for page in PAGES if page.parent in (ROOT, DOCS)]
+USER_PAGES = [page for page in PAGES if page.parent in (ROOT, DOCS, DOCS / "drawing")]
 
 
 def page(name: str) -> str:

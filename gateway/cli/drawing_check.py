@@ -1,6 +1,8 @@
 """What a parse of a drawing tells, for people and for programs."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +12,8 @@ from parsing.svg.report.drawing_report import MapSummary
 from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from resolvers.processes.cpu_limit import limit_cpu_time
+
+STANDARD_INPUT = "-"
 
 
 class DrawingCheck(msgspec.Struct, frozen=True):
@@ -79,6 +83,20 @@ def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck
             return DrawingCheck(name, parse_unit_map(svg, force=force))
     except ParsingError as error:
         return DrawingCheck(name, error=error)
+
+
+def check_drawing_file(file: str, *, force: bool = False) -> DrawingCheck:
+    """Check the drawing in a file, or in standard input if it is `-`.
+
+    A file that cannot be read is rejected as one that cannot be parsed.
+    """
+    is_stdin = file == STANDARD_INPUT
+    name = "standard input" if is_stdin else file
+    try:
+        svg = sys.stdin.buffer.read() if is_stdin else Path(file).read_bytes()
+    except OSError as error:
+        return DrawingCheck(name, error=ParsingError(str(error.strerror)))
+    return check_drawing(name, svg, force=force)
 
 
 def format_summary(summary: MapSummary, mistakes: list[ParseWarning]) -> str:

@@ -5,17 +5,18 @@ from pathlib import Path
 import click
 import msgspec
 
+from gateway.cli.drawing_check import DrawingCheck, check_drawing_file
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from parsing.errors import ParsingError
 from resolvers.processes.cpu_limit import limit_cpu_time
-from resolvers.shown_units import parse_with_units
+from resolvers.shown_units import find_unit_ids, parse_with_units
 from storage.bundles.checking.check_bundles import (
     MAX_CHECK_VIOLATIONS,
     CheckResult,
     check_bundles,
 )
 from storage.bundles.importing.import_run import ParsedSource
-from storage.bundles.reading.sources import MAX_DRAWING_BYTES, SourceError
+from storage.bundles.reading.sources import SourceError
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES_BY_NAME
 
@@ -39,13 +40,23 @@ def check(paths: tuple[str, ...], complete: bool, mapping: Path | None, as_json:
     """
     violations = Violations(MAX_CHECK_VIOLATIONS)
     drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
-    for path in drawings:
-        _check_drawing_file(Path(path), violations)
+    checked = [check_drawing_file(path) for path in drawings]
+    for drawing in checked:
+        if drawing.error is not None:
+            violations.add(drawing.name, str(drawing.error))
+    units = {
+        drawing.name: sorted(find_unit_ids(drawing.parsed.to_dict()))
+        for drawing in checked
+        if drawing.parsed is not None
+    }
     bundles = with_mapping([path for path in paths if path not in drawings], mapping)
-    result = check_bundles(bundles, violations, parse_drawing, is_complete=complete)
+    result = check_bundles(bundles, violations, parse_drawing, units, is_complete=complete)
     if as_json:
-        click.echo(msgspec.json.encode(_to_json(result)))
+        click.echo(msgspec.json.encode(_to_json(result, checked)))
     else:
+        for drawing in checked:
+            if drawing.error is None:
+                click.echo("\n".join(drawing.to_lines()))
         _print_result(result, len(drawings))
     if violations.total:
         raise click.exceptions.Exit(1)
@@ -58,17 +69,6 @@ def parse_drawing(svg: bytes) -> ParsedSource:
             return ParsedSource(*parse_with_units(svg))
     except ParsingError as error:
         raise SourceError(str(error)) from error
-
-
-def _check_drawing_file(path: Path, violations: Violations) -> None:
-    try:
-        if path.stat().st_size > MAX_DRAWING_BYTES:
-            raise SourceError(f"the drawing is larger than {MAX_DRAWING_BYTES:,} bytes")
-        parse_drawing(path.read_bytes())
-    except OSError as error:
-        violations.add(str(path), str(error.strerror or error))
-    except SourceError as error:
-        violations.add(str(path), str(error))
 
 
 def _print_result(result: CheckResult, drawings: int) -> None:
@@ -105,8 +105,9 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _to_json(result: CheckResult) -> dict[str, object]:
+def _to_json(result: CheckResult, drawings: list[DrawingCheck]) -> dict[str, object]:
     return {
+        "drawings": [drawing.to_dict() for drawing in drawings],
         "errors": [violation._asdict() for violation in result.violations.list_first()],
         "error_count": result.violations.total,
         "assumed": [owner._asdict() for owner in result.assumed],

@@ -1,17 +1,13 @@
 """`floorgate parse`: print unit maps as JSON or as SVG, or check drawings."""
 
-import sys
 from pathlib import Path
 
 import click
 import orjson
 
-from gateway.cli.drawing_check import DrawingCheck, check_drawing
-from parsing.errors import ParsingError
+from gateway.cli.drawing_check import STANDARD_INPUT, DrawingCheck, check_drawing_file
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import ParsedUnitMap
-
-STANDARD_INPUT = "-"
 
 
 @click.command()
@@ -52,7 +48,7 @@ def parse(
     targets = _find_targets(files, output, ".svg" if svg else ".json") if output else []
     checks, has_failed = [], False
     for index, file in enumerate(files):
-        checked = _check(file, force)
+        checked = check_drawing_file(file, force=force)
         has_failed |= checked.error is not None or bool(strict and checked.mistakes)
         if as_json:
             checks.append(checked.to_dict())
@@ -84,17 +80,6 @@ def _find_targets(files: tuple[str, ...], output: Path, suffix: str) -> list[Pat
         if target.exists() and Path(file).exists() and target.samefile(file):
             raise click.UsageError(f"{file} would be overwritten; choose another -o")
     return targets
-
-
-def _check(file: str, force: bool) -> DrawingCheck:
-    """Check a drawing; a file that cannot be read is rejected as one that cannot be parsed."""
-    is_stdin = file == STANDARD_INPUT
-    name = "standard input" if is_stdin else file
-    try:
-        svg = sys.stdin.buffer.read() if is_stdin else Path(file).read_bytes()
-    except OSError as error:
-        return DrawingCheck(name, error=ParsingError(str(error.strerror)))
-    return check_drawing(name, svg, force=force)
 
 
 def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:

@@ -6,7 +6,7 @@ docs/decisions/import/errors-at-once.md.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -64,11 +64,13 @@ def check_bundles(
     bundles: Sequence[BundleSource],
     violations: Violations,
     parse_drawing: DrawingParser,
+    drawn_units: Mapping[str, Sequence[str]] | None = None,
     *,
     is_complete: bool = False,
 ) -> CheckResult:
     """Check bundles by themselves, adding what is wrong to `violations`.
 
+    `drawn_units` are the ids of the units in drawings that are checked with them, by file.
     With `is_complete` they are a whole catalog: owners that are in none of them are violations.
     """
     check = _Check(violations, parse_drawing)
@@ -77,6 +79,8 @@ def check_bundles(
         for member in batch.members:
             check.add_member(member, batch.directory)
     check.add_repeated_attributes()
+    if bundles:
+        check.shown_units |= drawn_units or {}
     missing = check.resolve_references(is_complete)
     notes = [*tables.notes, *check.collect_notes()]
     if bundles and not check.members and not violations.total:
@@ -97,8 +101,8 @@ class _Check:
         self._parse_drawing = parse_drawing
         self._index = MemberIndex()
         self._references = References(violations.max_kept)
-        self._shown_units: dict[str, Sequence[str]] = {}
-        """By the place of a map, the units in its drawing."""
+        self.shown_units: dict[str, Sequence[str]] = {}
+        """By the place of a drawing, the units in it."""
 
     def add_member(self, member: BundleMember, directory: Path | None) -> None:
         """Add a member. Its drawing is relative to the directory."""
@@ -119,7 +123,7 @@ class _Check:
     def _add_drawing(self, source: str, place: str, directory: Path | None) -> None:
         try:
             drawing = self._parse_drawing(read_source(source, directory))
-            self._shown_units[place] = drawing.unit_ids
+            self.shown_units[self._violations.columns.describe(f"{place}.source")] = drawing.unit_ids
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
@@ -176,9 +180,8 @@ class _Check:
     def collect_notes(self) -> list[str]:
         """Return notes about drawings that show units that are in none of the files."""
         notes = []
-        for place, unit_ids in self._shown_units.items():
+        for place, unit_ids in self.shown_units.items():
             unknown = [each for each in unit_ids if not self._index.get(UNITS.name, each)]
             if unknown:
-                source = self._violations.columns.describe(f"{place}.source")
-                notes.append(f"{source}: {describe_unknown_units(unknown)}")
+                notes.append(f"{place}: {describe_unknown_units(unknown)}")
         return notes

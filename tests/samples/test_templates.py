@@ -1,0 +1,149 @@
+"""Each template of docs/drawing, as its program writes it, is the same property."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from lxml import etree
+from shapely import Polygon, box
+from shapely.affinity import translate
+
+from parsing import plans
+from parsing.drawing import AreaGeometry, NoteCollector
+from parsing.svg.floor_plan import read_svg_plan
+from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
+from resolvers.administration.catalog import import_catalog
+from resolvers.plans.translation import translate_plan
+from routing.processing import process_plan
+from samples.output.files import CHECKOUT
+from samples.templates.bundle import SCALES
+from samples.templates.elm_place import Box, build_levels
+from samples.templates.inkscape import draw_inkscape
+from storage.mongo import driver
+from storage.setup.preparation import prepare_database
+
+DRAWINGS = CHECKOUT / "samples" / "drawings"
+BUNDLE = json.loads((DRAWINGS / "elm-place.json").read_bytes())
+LEVELS = build_levels()
+UNITS = [unit["id"] for unit in BUNDLE["units"]]
+
+each_template = pytest.mark.parametrize("name", SCALES)
+
+
+def parse(name: str) -> ParsedUnitMap:
+    return parse_unit_map((DRAWINGS / f"{name}.svg").read_bytes())
+
+
+def elements(name: str, kind: str) -> list[dict[str, Any]]:
+    def walk(parent: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for element in parent.get("elements", ()):
+            yield from walk(element)
+            if element["type"] == kind:
+                yield element
+
+    return [*walk(parse(name).to_dict())]
+
+
+@each_template
+def test_a_template_has_two_levels_of_the_catalog(name: str) -> None:
+    found = elements(name, "Level")  # Illustrator writes blanks as underscores
+    assert [(level["id"].replace("_", " "), level["tags"]) for level in found] == [
+        ("Level 1", {"floor": "elm-place-floor-1"}),
+        ("Level 2", {"floor": "elm-place-floor-2"}),
+    ]
+
+
+@each_template
+def test_a_template_has_each_unit_of_the_catalog_and_a_hit_area_for_it(name: str) -> None:
+    assert sorted(unit["id"] for unit in elements(name, "Unit")) == UNITS
+    hit_areas = elements(name, "HitArea")
+    assert sorted(area["target"]["id"] for area in hit_areas) == UNITS
+    assert {area["id"] for area in hit_areas} == {f"hit{unit}" for unit in UNITS}
+
+
+@each_template
+def test_a_template_gives_no_warnings(name: str) -> None:
+    assert [warning.code for warning in parse(name).warnings if not warning.is_note] == []
+
+
+@each_template
+def test_units_are_where_they_are_in_the_building_at_the_scale_of_the_bundle(name: str) -> None:
+    drawn = outlines_feet(name)
+    planned = {each.name: to_polygon(each) for level in LEVELS for each in level.apartments}
+    assert drawn.keys() == planned.keys()
+    x, y = (drawn[UNITS[0]].bounds[at] - planned[UNITS[0]].bounds[at] for at in (0, 1))
+    for unit, polygon in planned.items():
+        assert drawn[unit].symmetric_difference(translate(polygon, x, y)).area < 0.01
+
+
+def outlines_feet(name: str) -> dict[str, Polygon]:
+    """The units of a template, read as a floor plan."""
+    svg = (DRAWINGS / f"{name}.svg").read_bytes()
+    scale = next(
+        each["feet_per_unit"] for each in BUNDLE["maps"] if each["source"] == f"{name}.svg"
+    )
+    found: dict[str, Polygon] = {}
+    for feature in read_svg_plan(svg, scale, NoteCollector()).features:
+        if feature.unit_id:
+            assert isinstance(feature.geometry, AreaGeometry)
+            [ring] = feature.geometry.rings
+            found[feature.unit_id] = Polygon([(x * scale, y * scale) for x, y in ring])
+    return found
+
+
+def to_polygon(each: Box) -> Polygon:
+    return box(each.x, each.y, each.x + each.width, each.y + each.height)
+
+
+def test_inkscape_keeps_the_names_styles_and_tags_that_it_was_given() -> None:
+    def without_ids(svg: bytes) -> list[dict[str, str]]:
+        groups = etree.fromstring(svg).iter("{*}g", "{*}rect")
+        return [{str(k): str(v) for k, v in each.items() if k != "id"} for each in groups]
+
+    saved = (DRAWINGS / "inkscape.svg").read_bytes()
+    assert without_ids(saved) == without_ids(draw_inkscape(LEVELS))
+
+
+def test_the_template_of_inkscape_is_routable() -> None:
+    svg = (DRAWINGS / "inkscape.svg").read_bytes()
+    drawing = plans.read_plan({"a.svg": svg}, feet_per_unit=SCALES["inkscape"])
+    sorts = {floor["id"]: floor["sort"] for floor in BUNDLE["floors"]}
+    processed = process_plan(translate_plan(drawing, "elm-place-inkscape", sorts).plan)
+    assert processed.report.problems == ()
+    assert [check.share for check in processed.report.reachability] == [1.0, 1.0]
+
+
+def test_the_dxf_has_layers_for_each_level_and_the_number_of_each_unit() -> None:
+    lines = [line.strip() for line in (DRAWINGS / "cad.dxf").read_text().splitlines()]
+    entities = lines[lines.index("ENTITIES") :]
+    layers = {value for code, value in pairwise(entities) if code == "8"}
+    assert layers == {
+        f"{name} {level}" for name in ("Labels", "Rooms", "UnitLayer") for level in (1, 2)
+    }
+    assert [line for line in entities if line in UNITS] == UNITS
+
+
+def test_the_table_has_the_apartments_of_the_bundle() -> None:
+    with (DRAWINGS / "elm-place.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [f"elm-place-{row['Unit #']}" for row in rows] == UNITS
+    floors = [unit["floor_id"] for unit in BUNDLE["units"]]
+    assert [f"elm-place-floor-{row['Floor']}" for row in rows] == floors
+
+
+@pytest.mark.anyio
+async def test_the_bundle_imports_all_drawings(mongo_url: str, database_name: str) -> None:
+    client = driver.connect(mongo_url)
+    try:
+        database = client[database_name]
+        await prepare_database(database)
+        summary = await import_catalog(database, [DRAWINGS / "elm-place.json"])
+    finally:
+        await driver.close(client)
+    assert summary.total.inserted == sum(map(len, BUNDLE.values()))
+    assert summary.notes == []
