@@ -112,8 +112,8 @@ MUTATIONS = {
         ["tower"],
     ),
 }
-NEVER_IN_VAIN = {"processMap", "createApiKey", "rotateApiKey"}
-"""Mutations that change something each time."""
+NEVER_IN_VAIN = {"processMap", "createApiKey", "rotateApiKey", "removeRecords"}
+"""Mutations that change something each time, or are refused."""
 ENDPOINT_ACTIONS = {"E21": "attributes.assigned", "E22": "attributes.unassigned"}
 CLOSING_ENDPOINT = "X6"
 """It records what the mutation `setClosures` does."""
@@ -412,6 +412,8 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             "floorgate keys revoke": run("keys", "revoke", key_id),
         }
         assert run("backup", tmp_path / "backup.tar") == []
+        undo = ("--undo", tmp_path / "undo.ndjson")
+        written["floorgate remove"] = run("remove", "map", "tower", "--yes", *undo)
         written["floorgate restore"] = run("restore", "--yes", tmp_path / "backup.tar")
         assert run("import", tmp_path / "wrong.json", status=1) == []
         reading = (["keys", "list"], ["audit"], ["maps", "closures", "tower"])
