@@ -123,7 +123,9 @@ class _Check:
     def _add_drawing(self, source: str, place: str, directory: Path | None) -> None:
         try:
             drawing = self._parse_drawing(read_source(source, directory))
-            self.shown_units[self._violations.columns.describe(f"{place}.source")] = drawing.unit_ids
+            self.shown_units[self._violations.columns.describe(f"{place}.source")] = (
+                drawing.unit_ids
+            )
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
