@@ -22,6 +22,7 @@ async def import_and_process(
     networks: str = REPROCESS,
     *,
     dry_run: bool = False,
+    merge: bool = False,
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
@@ -35,7 +36,12 @@ async def import_and_process(
     Raises BundleError, ImportRunningError, LeaseLostError, ServiceBusyError and UnavailableError.
     """
     summary = await import_catalog(
-        store.database, bundles, dry_run=dry_run, progress=progress, origin=origin
+        store.database,
+        bundles,
+        dry_run=dry_run,
+        merge=merge,
+        progress=progress,
+        origin=origin,
     )
     total = len(summary.stale_networks)
     summary.notes += await settle_stale_networks(

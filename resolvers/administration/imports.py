@@ -38,6 +38,13 @@ async def import_catalog_text(
         bool, argument("Whether to check the bundle and count the changes without making them.")
     ] = False,
     networks: NetworkPolicyArgument = REPROCESS,
+    merge: Annotated[
+        bool,
+        argument(
+            "Whether to change only the fields that are given: others keep their stored values, and"
+            " null sets null. A new record needs its required fields."
+        ),
+    ] = False,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
@@ -50,6 +57,7 @@ async def import_catalog_text(
             [bundle.encode()],
             networks,
             dry_run=dry_run,
+            merge=merge,
             origin=context.origin,
             pool=context.processing_pool,
             owner=context.caller.key_id,

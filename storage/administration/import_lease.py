@@ -67,9 +67,15 @@ class ImportLease(Lease):
             return ""
         return str(started_at.replace(tzinfo=UTC, microsecond=0).isoformat())
 
-    async def begin_staging(self) -> None:
+    @property
+    def is_merge(self) -> bool:
+        """Whether the import changes only the fields that are given."""
+        return bool(self.document.get("is_merge", False))
+
+    async def begin_staging(self, *, is_merge: bool = False) -> None:
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
-        await self.update({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
+        begun = {"import_id": self.holder, "now": "$$NOW", "is_merge": is_merge}
+        await self.update({"state": "staging", **begun})
 
     async def begin_applying(self, session: driver.Session) -> None:
         """Commit the import with the transaction of the session.

@@ -25,6 +25,11 @@ TIMEOUT_SECONDS = 120.0
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--dry-run", is_flag=True, help="Validate everything and write nothing.")
 @click.option(
+    "--merge",
+    is_flag=True,
+    help="Change only the fields that are given; others keep their stored values.",
+)
+@click.option(
     "--networks",
     type=click.Choice(NETWORK_POLICIES),
     default=REPROCESS,
@@ -35,7 +40,12 @@ TIMEOUT_SECONDS = 120.0
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @with_options(*STORAGE_OPTIONS)
 def import_(
-    paths: tuple[str, ...], dry_run: bool, networks: str, as_json: bool, **values: Any
+    paths: tuple[str, ...],
+    dry_run: bool,
+    merge: bool,
+    networks: str,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
 
@@ -49,6 +59,7 @@ def import_(
                 paths,
                 networks,
                 dry_run=dry_run,
+                merge=merge,
                 progress=progress,
             )
 

@@ -50,6 +50,7 @@ async def import_bundles(
     *,
     parse_source: SourceParser | None = None,
     dry_run: bool = False,
+    merge: bool = False,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
     origin: Origin | None = None,
@@ -57,7 +58,8 @@ async def import_bundles(
 ) -> ImportSummary:
     """Import the bundles as one and return what changed; a dry run only says what would change.
 
-    A network of one of their maps is published with them.
+    A network of one of their maps is published with them. With `merge`, fields that are not given
+    keep their stored values.
 
     Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
     outdated (nothing has changed then), ImportRunningError if another import does not end within
@@ -66,7 +68,7 @@ async def import_bundles(
     with driver.translate_errors():
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
-            await lease.begin_staging()
+            await lease.begin_staging(is_merge=merge)
             run = ImportRun(database, lease, progress)
             try:
                 await run.stage(bundles, parse_source)

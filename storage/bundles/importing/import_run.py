@@ -102,7 +102,9 @@ class ImportRun:
         self._lease = lease
         self._progress = progress
         self._staging = Staging(database, lease.import_id)
-        self._planner = ChangePlanner(database, self._staging, lease.import_time)
+        self._planner = ChangePlanner(
+            database, self._staging, lease.import_time, is_merge=lease.is_merge
+        )
         self._member_count = 0
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
@@ -115,11 +117,13 @@ class ImportRun:
         violations = Violations()
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
-        batches = read_batches(bundles, violations)
+        batches = read_batches(bundles, violations, are_partial=self._lease.is_merge)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 self._lease.check_held()
                 for member in batch.members:
+                    if "source" in member.document:
+                        member.document["parsed"] = None
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source, violations)
                 await writer.submit(self._staging.add_members(batch.members, violations))
@@ -172,7 +176,7 @@ class ImportRun:
                     _count_change(summary.total, change)
                 self._audit_trail.add_batch(kind, batch)
                 await networks.add_batch(kind, batch)
-                done += len(batch.changes)
+                done += len(batch.changes) + len(batch.incomplete)
                 self._progress(ImportProgress("checking", done, self._member_count))
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts

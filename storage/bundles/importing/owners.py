@@ -15,10 +15,21 @@ MAX_OWNERS = 20_000
 
 
 class OwnerCache:
-    """Facts about owners of one kind, by key; staged owners take precedence over live ones."""
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones.
 
-    def __init__(self, database: driver.Database, staging: Staging, kind: RecordType[Any]) -> None:
+    In a merge this is so field by field.
+    """
+
+    def __init__(
+        self,
+        database: driver.Database,
+        staging: Staging,
+        kind: RecordType[Any],
+        *,
+        is_merge: bool = False,
+    ) -> None:
         self._kind = kind
+        self._is_merge = is_merge
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
         self._facts: Cache[str, Document | None] = Cache()
@@ -46,13 +57,14 @@ class OwnerCache:
         found = await self._staging.find_members(
             self._kind.name, sorted(keys), self._projected_fields
         )
-        rest = sorted(keys - {document["_id"] for document in found})
-        if rest:
+        documents = {document["_id"]: document for document in found}
+        if rest := sorted(keys if self._is_merge else keys - documents.keys()):
             projection = dict.fromkeys({"_id", *self._projected_fields}, 1)
-            found += await self._live_collection.find({"_id": {"$in": rest}}, projection).to_list(
-                None
-            )
-        return {document["_id"]: self._extract_facts(document) for document in found}
+            for live in await self._live_collection.find(
+                {"_id": {"$in": rest}}, projection
+            ).to_list(None):
+                documents[live["_id"]] = live | documents.get(live["_id"], {})
+        return {key: self._extract_facts(document) for key, document in documents.items()}
 
     def get(self, key: str) -> Document | None:
         """Return the facts about a loaded owner, or None if there is no such owner."""
@@ -90,7 +102,7 @@ def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> I
     """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
-        if actual != expected:
+        if actual is not None and actual != expected:  # None: an incomplete member of a merge
             yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
     if owner.value_in:
         field, path = owner.value_in

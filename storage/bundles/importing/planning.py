@@ -4,9 +4,10 @@ An import computes the changes twice: to validate and count, then to apply. Appl
 a record already written counts as unchanged, so an interrupted run can be repeated.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, NamedTuple
 
+from storage.bundles.importing.merging import find_lacking_fields, merge_member
 from storage.bundles.importing.owners import OwnerCache, values_at
 from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
@@ -23,8 +24,17 @@ class MemberChange(NamedTuple):
     fields: Document | None
 
 
+class IncompleteMember(NamedTuple):
+    """A member of a merge that is no change, because its record does not exist yet."""
+
+    key: str
+    origin: str
+    lacking: list[str]
+    """Required fields that are not given."""
+
+
 class PlannedBatch(NamedTuple):
-    """Staged documents with the fields copied from their owners, and their changes."""
+    """Staged documents, whole and with the fields copied from their owners, and their changes."""
 
     documents: list[Document]
     origins: list[str]
@@ -32,17 +42,31 @@ class PlannedBatch(NamedTuple):
     live: dict[str, Document]
     """The records in the catalog that they replace, by key."""
     changes: list[MemberChange]
+    incomplete: Sequence[IncompleteMember] = ()
+    """Members that are not among the documents."""
 
 
 class ChangePlanner:
-    """Compares the staged members of one import with the catalog."""
+    """Compares the staged members of one import with the catalog.
 
-    def __init__(self, database: driver.Database, staging: Staging, import_time: str) -> None:
+    In a merge they change only the fields that they have.
+    """
+
+    def __init__(
+        self,
+        database: driver.Database,
+        staging: Staging,
+        import_time: str,
+        *,
+        is_merge: bool = False,
+    ) -> None:
         self._database = database
         self._staging = staging
         self._import_time = import_time
+        self._is_merge = is_merge
         self.owner_caches = {
-            kind.name: OwnerCache(database, staging, kind) for kind in RECORD_TYPES
+            kind.name: OwnerCache(database, staging, kind, is_merge=is_merge)
+            for kind in RECORD_TYPES
         }
 
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
@@ -55,11 +79,38 @@ class ChangePlanner:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
             live = await self._load_live(kind, documents, stored_fields)
+            if self._is_merge:
+                yield await self._plan_merge(kind, documents, origins, live)
+                continue
             changes = [
                 self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
                 for document in documents
             ]
             yield PlannedBatch(documents, origins, live, changes)
+
+    async def _plan_merge(
+        self,
+        kind: RecordType[Any],
+        members: list[Document],
+        origins: list[str],
+        live: dict[str, Document],
+    ) -> PlannedBatch:
+        documents, complete_origins, nulls, incomplete = [], [], [], []
+        for given, origin in zip(members, origins, strict=True):
+            key = given["_id"]
+            lacking = [] if key in live else find_lacking_fields(kind, given)
+            if lacking:
+                incomplete.append(IncompleteMember(key, origin, lacking))
+                continue
+            documents.append(merge_member(kind, given, live.get(key)))
+            complete_origins.append(origin)
+            nulls.append([field for field, value in given.items() if value is None])
+        await self._copy_owner_fields(kind, documents)  # the owner may be the stored one
+        changes = [
+            self._plan_change(kind, document, live.get(document["_id"]), kind.stored_fields, given)
+            for document, given in zip(documents, nulls, strict=True)
+        ]
+        return PlannedBatch(documents, complete_origins, live, changes, incomplete)
 
     async def _copy_owner_fields(self, kind: RecordType[Any], documents: list[Document]) -> None:
         for owner in kind.foreign_keys:
@@ -89,11 +140,13 @@ class ChangePlanner:
         document: Document,
         live: Document | None,
         stored_fields: Sequence[str],
+        given_nulls: Collection[str] = (),
     ) -> MemberChange:
         key = document["_id"]
         fields = {field: document.get(field) for field in stored_fields}
         if live is not None and kind.keep_on_import:
-            fields |= kind.keep_on_import(fields, live)
+            kept = kind.keep_on_import(fields, live)
+            fields |= {name: kept[name] for name in kept if name not in given_nulls}
         if live is not None and has_same_content(kind, fields, live):
             return MemberChange(key, False, None)
         set_timestamps(kind, fields, live, self._import_time)

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from storage.bundles.reading.partial_records import PARTIAL_STRUCTS
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
 from storage.records.fields import (
     REFERENCE_KEY_FORM,
     TEXT_PATTERN,
     MapTag,
-    Record,
     ReferenceKey,
     TimestampText,
     WebAddress,
@@ -50,9 +50,17 @@ class MemberError(Exception):
         self.path, self.message = path, message
 
 
-def parse_member(kind: RecordType[Any], value: Any) -> Document:
-    """Return the document of a member, decoded from JSON. Raises MemberError."""
-    document = kind.to_document(_convert_record(kind, value))
+def parse_member(kind: RecordType[Any], value: Any, *, is_partial: bool = False) -> Document:
+    """Return the document of a member, decoded from JSON. Raises MemberError.
+
+    A partial member needs only its key, and its document has only the fields that are given.
+    """
+    if is_partial:
+        given = msgspec.to_builtins(_convert_record(kind, value, PARTIAL_STRUCTS[kind.name]))
+        document = {"_id": kind.key_of(given), **given}
+        document.pop("id", None)
+    else:
+        document = kind.to_document(_convert_record(kind, value, kind.struct))
     if document["_id"] in kind.reserved_ids:
         raise MemberError(
             ".id",
@@ -61,14 +69,14 @@ def parse_member(kind: RecordType[Any], value: Any) -> Document:
         )
     _normalize_timestamps(document, "")
     for nested in TIMESTAMPED_ARRAYS[kind.name]:
-        for index, item in enumerate(document[nested.field]):
+        for index, item in enumerate(document.get(nested.field, ())):
             _normalize_timestamps(item, f".{nested.field}[{index}]")
     return document
 
 
-def _convert_record(kind: RecordType[Any], value: Any) -> Record:
+def _convert_record(kind: RecordType[Any], value: Any, struct: type[Any]) -> Any:
     try:
-        record: Record = msgspec.convert(value, kind.struct)
+        return msgspec.convert(value, struct)
     except UnicodeEncodeError as error:
         raise MemberError("", f"{json.dumps(error.object)} contains a lone surrogate") from error
     except msgspec.ValidationError as error:
@@ -81,7 +89,6 @@ def _convert_record(kind: RecordType[Any], value: Any) -> Record:
             if repr(pattern) in message:
                 message = pattern_message
         raise MemberError(path, message) from error
-    return record
 
 
 def _field_names_at(record: type[msgspec.Struct], path: str) -> tuple[str, ...]:

@@ -44,15 +44,18 @@ class BundleMember(NamedTuple):
     text_length: int
 
 
-def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
+def read_members(
+    stream: BinaryIO, name: str, violations: Violations, *, are_partial: bool = False
+) -> Iterator[BundleMember]:
     """Yield the members that are valid on their own; add the others to `violations`.
 
-    Raises BundleError if there are too many violations or the rest cannot be parsed.
+    Partial members need only their keys. Raises BundleError if there are too many violations or
+    the rest cannot be parsed.
     """
     try:
         text = _open_decompressed(stream)
         read = _read_line_form if _is_line_form(text) else _read_array_form
-        yield from read(text, name, violations)
+        yield from read(text, name, violations, are_partial)
     except MalformedJsonError as error:
         violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
         violations.raise_if_any()
@@ -87,7 +90,7 @@ def _is_line_form(text: BufferedReader) -> bool:
 
 
 def _read_line_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     decoder = JsonDecoder()
     number = 0
@@ -106,7 +109,9 @@ def _read_line_form(
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        member = _parse_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        member = _parse_member(
+            f"{origin}: $", kind, value, decoder.errors, len(line), violations, are_partial
+        )
         if member is not None:
             yield member
 
@@ -144,7 +149,7 @@ def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any
 
 
 def _read_array_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     json_stream = JsonStream(cast(BinaryIO, text))
     if not json_stream.peek():
@@ -154,7 +159,7 @@ def _read_array_form(
     closed = json_stream.accept("}")
     while not closed:
         kind = _read_array_name(json_stream, seen)
-        yield from _read_array(json_stream, kind, name, violations)
+        yield from _read_array(json_stream, kind, name, violations, are_partial)
         closed = json_stream.expect(",}", "expected ',' or '}' after the array") == "}"
     if json_stream.peek():
         raise json_stream.error_at(
@@ -181,7 +186,11 @@ def _read_array_name(json_stream: JsonStream, seen: set[str]) -> RecordType[Any]
 
 
 def _read_array(
-    json_stream: JsonStream, kind: RecordType[Any], name: str, violations: Violations
+    json_stream: JsonStream,
+    kind: RecordType[Any],
+    name: str,
+    violations: Violations,
+    are_partial: bool,
 ) -> Iterator[BundleMember]:
     json_stream.expect("[", f"\"{kind.name}\" must be an array: expected '['")
     closed = json_stream.accept("]")
@@ -190,7 +199,9 @@ def _read_array(
         path = f"$.{kind.name}[{index}]"
         value, length = json_stream.read_value()
         json_errors = json_stream.decoder.errors
-        member = _parse_member(f"{name}: {path}", kind, value, json_errors, length, violations)
+        member = _parse_member(
+            f"{name}: {path}", kind, value, json_errors, length, violations, are_partial
+        )
         if member is not None:
             yield member
         index += 1
@@ -204,12 +215,13 @@ def _parse_member(
     json_errors: list[str],
     text_length: int,
     violations: Violations,
+    is_partial: bool,
 ) -> BundleMember | None:
     if json_errors:
         violations.add(origin, json_errors[0])
         return None
     try:
-        document = parse_member(kind, value)
+        document = parse_member(kind, value, is_partial=is_partial)
     except MemberError as error:
         violations.add(origin + error.path, error.message)
         return None

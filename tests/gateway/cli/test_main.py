@@ -58,6 +58,17 @@ def test_an_export_is_taken_back_unchanged(
         assert summary["total"]["unchanged"] == sum(len(kind) for kind in CATALOG.values())
 
 
+def test_a_merge_changes_only_what_is_given(storage: list[str], bundle: Path) -> None:
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    unit = output_of(floorgate("export", *storage))["units"][0]
+    renamed = json.dumps({"units": [{"id": unit["id"], "name": "Renamed"}]})
+    for dry_run in (["--dry-run"], []):
+        run = floorgate("import", "-", "--merge", "--json", *dry_run, *storage, stdin=renamed)
+        assert output_of(run)["total"] == {"inserted": 0, "updated": 1, "unchanged": 0}
+    merged = output_of(floorgate("export", *storage))["units"][0]
+    assert merged == unit | {"name": "Renamed", "updated_at": merged["updated_at"]}
+
+
 def test_a_bundle_comes_from_standard_input_as_well(storage: list[str], bundle: Path) -> None:
     run = floorgate("import", "-", "--json", *storage, stdin=bundle.read_text())
     assert output_of(run)["total"]["inserted"]
