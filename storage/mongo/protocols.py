@@ -98,6 +98,8 @@ class Collection(Protocol):
 
     def drop(self) -> Awaitable[None]: ...
 
+    def drop_index(self, index_or_name: str) -> Awaitable[None]: ...
+
     def find(
         self,
         filter: Filter | None = None,

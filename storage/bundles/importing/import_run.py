@@ -38,6 +38,9 @@ MAP_FILE_FIELDS = ("source", "parsed", NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 
 
+WRITES_AT_ONCE = 2
+
+
 class ImportProgress(NamedTuple):
     """How far an import is. `done` and `total` are bytes while reading, else members."""
 
@@ -131,6 +134,7 @@ class ImportRun:
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
+        await self._staging.build_indexes(violations)
         violations.raise_if_any()
 
     async def stage_publication(self, publication: Publication) -> None:
@@ -230,10 +234,9 @@ class ImportRun:
         await publish_staged(self._database, self._staging.publication, self._lease)
 
     async def _write_all(self, total: int | None) -> None:
-        writer = PipelinedWriter()
+        writer = PipelinedWriter(WRITES_AT_ONCE)
         done = 0
         try:
-            # It writes in order, so owners are visible before the members that refer to them.
             for kind in RECORD_TYPES:
                 async for batch in self._planner.plan_batches(kind):
                     await writer.submit(
@@ -241,6 +244,8 @@ class ImportRun:
                     )
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
+                # Owners are visible before the members that refer to them.
+                await writer.drain()
         finally:
             await writer.drain()
 

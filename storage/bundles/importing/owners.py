@@ -84,10 +84,10 @@ def values_at(document: Document, path: str) -> list[Any]:
     >>> values_at({"floors": [{"id": "f1"}, {"id": "f2"}]}, "floors.id")
     ['f1', 'f2']
     """
-    field, _, rest = path.partition(".")
-    value = document.get(field)
-    if rest:
-        return [item[rest] for item in value or ()]
+    if "." in path:
+        field, _, rest = path.partition(".")
+        return [item[rest] for item in document.get(field) or ()]
+    value = document.get(path)
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -95,7 +95,9 @@ def values_at(document: Document, path: str) -> list[Any]:
 
 def is_consistent(owner: ForeignKey, document: Document, facts: Document) -> bool:
     """Return whether a member may belong to the owner with these facts."""
-    return next(iter(find_mismatches(owner, document, facts)), None) is None
+    if not owner.equal_fields and not owner.value_in:
+        return True
+    return next(find_mismatches(owner, document, facts), None) is None
 
 
 def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[str]:

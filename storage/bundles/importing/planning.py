@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from storage.bundles.importing.merging import find_lacking_fields, merge_member
 from storage.bundles.importing.owners import OwnerCache, values_at
-from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
+from storage.bundles.importing.pipelining import read_ahead
+from storage.bundles.importing.staging import ORIGIN_FIELD, SHOWN_UNITS_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -72,13 +73,14 @@ class ChangePlanner:
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
         """Yield the changes of all staged members of a kind."""
         stored_fields = kind.stored_fields
-        async for documents in self._staging.iter_batches(kind):
+        has_records = await self._database[kind.name].find_one({}, ["_id"]) is not None
+        async for documents in read_ahead(self._staging.iter_batches(kind)):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
             await self._copy_owner_fields(kind, documents)
             if kind.single_valued_flag:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
-            live = await self._load_live(kind, documents, stored_fields)
+            live = await self._load_live(kind, documents, stored_fields) if has_records else {}
             if self._is_merge:
                 yield await self._plan_merge(kind, documents, origins, live)
                 continue
@@ -143,7 +145,9 @@ class ChangePlanner:
         given_nulls: Collection[str] = (),
     ) -> MemberChange:
         key = document["_id"]
-        fields = {field: document.get(field) for field in stored_fields}
+        fields = {**dict.fromkeys(stored_fields), **document}
+        del fields["_id"]
+        fields.pop(SHOWN_UNITS_FIELD, None)
         if live is not None and kind.keep_on_import:
             kept = kind.keep_on_import(fields, live)
             fields |= {name: kept[name] for name in kept if name not in given_nulls}

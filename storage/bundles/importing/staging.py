@@ -4,23 +4,29 @@ Each import has one staging collection per kind, in the database of the catalog.
 has its number in the import as `_id`, its key as `_key`, and as `_place` where in the bundle it
 came from. Once the import begins to apply, the staged members are its redo log.
 
+Keys are unique by an index. To keep it up to date costs more than to write the members, so it is
+dropped once there are many of them, and built in one go when all are staged.
+
 Members are read in bundle order. Their working set may exceed MongoDB's cache, and bundles keep
 related members together, so this order touches few pages at a time.
 """
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from itertools import count
 from typing import Any
 
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.violations import Violations
+from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations
+from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, RecordType
 
 STAGING_PREFIX = "staging."
 KEY_FIELD = "_key"
 ORIGIN_FIELD = "_place"
+BULK_MEMBERS = 10_000
+"""A kind with more members has no index while they are staged."""
 SHOWN_UNITS_FIELD = "_shown"
 """Field of a staged map with the ids of the units in its drawing."""
 
@@ -32,7 +38,7 @@ class Staging:
         self._database = database
         self._prefix = f"{STAGING_PREFIX}{import_id}."
         self._next_numbers = count()
-        self._indexed_kinds: set[str] = set()
+        self._member_counts: Counter[str] = Counter()
 
     def collection_of(self, kind_name: str) -> driver.Collection:
         """Return the staging collection of a kind."""
@@ -49,13 +55,51 @@ class Staging:
         for member in members:
             by_kind[member.kind.name].append(member)
         for kind_name, group in by_kind.items():
-            if kind_name not in self._indexed_kinds:
-                self._indexed_kinds.add(kind_name)
-                await self.collection_of(kind_name).create_index(KEY_FIELD, unique=True)
+            await self._prepare_index(kind_name, len(group))
             documents = [self._to_staged(member) for member in group]
             duplicates = await driver.insert_absent(self.collection_of(kind_name), documents)
             if duplicates:
                 await self._add_duplicate_violations(group[0].kind, duplicates, violations)
+
+    async def _prepare_index(self, kind_name: str, added: int) -> None:
+        before, collection = self._member_counts[kind_name], self.collection_of(kind_name)
+        self._member_counts[kind_name] += added
+        if not before:
+            await collection.create_index(KEY_FIELD, unique=True)
+        elif before <= BULK_MEMBERS < before + added:
+            await collection.drop_index(f"{KEY_FIELD}_1")
+
+    async def build_indexes(self, violations: Violations) -> None:
+        """Build the indexes that are missing, once all members are staged.
+
+        A key that is staged again is a violation, as in `add_members`.
+        """
+        for kind_name, members in self._member_counts.items():
+            collection = self.collection_of(kind_name)
+            if members <= BULK_MEMBERS:
+                continue
+            if not await driver.build_unique_index(collection, KEY_FIELD):
+                await self._add_repeated_keys(RECORD_TYPES_BY_NAME[kind_name], violations)
+
+    async def _add_repeated_keys(self, kind: RecordType[Any], violations: Violations) -> None:
+        collection = self.collection_of(kind.name)
+        repeated = await driver.aggregate_documents(
+            self._database,
+            collection.name,
+            [
+                {"$group": {"_id": f"${KEY_FIELD}", "count": {"$sum": 1}}},
+                {"$match": {"count": {"$gt": 1}}},
+                {"$limit": MAX_VIOLATIONS},
+            ],
+        )
+        keys = [document["_id"] for document in repeated]
+        staged = collection.find({KEY_FIELD: {"$in": keys}}, [KEY_FIELD, ORIGIN_FIELD])
+        origins: dict[str, str] = {}
+        async for document in staged.sort("_id", 1):
+            key, origin = document[KEY_FIELD], document[ORIGIN_FIELD]
+            if key in origins:
+                violations.add(origin, f"{describe_record(kind, key)} is already at {origins[key]}")
+            origins.setdefault(key, origin)
 
     def _to_staged(self, member: BundleMember) -> Document:
         document = member.document
@@ -76,7 +120,7 @@ class Staging:
                 document[ORIGIN_FIELD], f"{describe_record(kind, key)} is already at {origins[key]}"
             )
 
-    async def iter_batches(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
+    async def iter_batches(self, kind: RecordType[Any]) -> AsyncGenerator[list[Document]]:
         """Yield the staged members of a kind in batches, with their keys as `_id`.
 
         In bundle order; sorted by key if the kind has a `single_valued_flag`.
