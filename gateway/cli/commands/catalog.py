@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from gateway.cli.asset_ids import find_missing_assets
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
@@ -16,6 +17,7 @@ from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportSummary
 from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
@@ -73,17 +75,30 @@ def import_(
 
 
 @click.command()
+@click.option(
+    "--asset",
+    "asset_ids",
+    multiple=True,
+    metavar="ID",
+    help="Write only this asset's records, and the attribute groups that its units use (may be"
+    " repeated).",
+)
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @with_options(*STORAGE_OPTIONS)
-def export(ndjson: bool, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import accepts.
+def export(asset_ids: tuple[str, ...], ndjson: bool, **values: Any) -> None:
+    """Write the catalog to standard output, as a bundle that import accepts.
 
     A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
     all of it, use floorgate backup.
     """
 
+    scope = AssetScope(frozenset(asset_ids)) if asset_ids else ALL_ASSETS
+
     async def work(database: driver.Database) -> None:
-        async for chunk in export_bundle(database, lines=ndjson):
+        if missing := await find_missing_assets(database, asset_ids):
+            sentences = (f"there is no asset {asset!r}{hint}" for asset, hint in missing.items())
+            raise click.ClickException("\n".join(sentences))
+        async for chunk in export_bundle(database, scope, lines=ndjson):
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 
