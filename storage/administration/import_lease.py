@@ -8,6 +8,7 @@ continues by `state`:
 | `idle`      | nothing                                                                |
 | `staging`   | drop the staged members: the catalog has not been touched              |
 | `applying`  | apply the staged members to the end, with the same `import_time`       |
+| `merging`   | the same, for a merge: a release that knows no merges leaves it alone  |
 | `restoring` | switch to the staged collections to the end                            |
 """
 
@@ -21,7 +22,7 @@ from storage.mongo.lease import LEASE_SECONDS, Lease
 LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
 
-ImportState: TypeAlias = Literal["idle", "staging", "applying", "restoring"]
+ImportState: TypeAlias = Literal["idle", "staging", "applying", "merging", "restoring"]
 
 
 async def check_not_restoring(database: driver.Database, session: driver.Session) -> None:
@@ -82,7 +83,7 @@ class ImportLease(Lease):
 
         From then on it will be completed, if need be by another process.
         """
-        await self.update({"state": "applying"}, session)
+        await self.update({"state": "merging" if self.is_merge else "applying"}, session)
 
     async def begin_restoring(self, session: driver.Session) -> None:
         """Commit a restore with the transaction of the session, as `begin_applying`."""

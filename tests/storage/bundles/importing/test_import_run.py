@@ -286,9 +286,10 @@ async def test_a_merge_that_ends_before_any_of_its_writes_leaves_all_or_nothing(
         await database["imports"].update_many({}, {"$set": {"expires": ImportLease.EXPIRED_AT}})
         assert await finish_interrupted_import(database)
         finished = await catalog_of(database)
-        if lease["state"] == "applying" and not after:
+        is_committed = lease["state"] == "merging"
+        if is_committed and not after:
             after = finished
-        assert finished == (after if lease["state"] == "applying" else interrupted)
+        assert finished == (after if is_committed else interrupted)
         assert finished in (before, after)
         outcomes.append(finished == after)
         await assert_nothing_is_left_over(database)
