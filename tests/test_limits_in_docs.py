@@ -376,7 +376,7 @@ INTERNAL = {
     "resolvers/plans/drawings/parsed_map:MAX_WALL_FEET",
     "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
-    "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
+    "gateway/cli/asset_ids:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/drawing:MAX_FAULTS",
     "parsing/drawing:MAX_MESSAGE_CHARS",

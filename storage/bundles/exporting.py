@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.members import encode_line, to_member
 from storage.catalog import RECORD_TYPES
@@ -23,6 +24,8 @@ async def export_bundle(
     database: driver.Database, scope: AssetScope = ALL_ASSETS, *, lines: bool = False
 ) -> AsyncIterator[bytes]:
     """Yield the bundle in chunks; members are sorted by key, one a line in both forms.
+
+    A scope of some assets has the attribute groups that their units use, and no others.
 
     Waits for an import that is being applied, and finishes one that was killed. Raises
     UnavailableError, ImportRunningError, and StorageError if a drawing is lost.
@@ -64,7 +67,17 @@ async def _iter_members(
     database: driver.Database, kind: RecordType[Any], scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[Document]:
     where = scope.restrict(kind, {})
+    if kind is ATTRIBUTE_GROUPS and scope != ALL_ASSETS:
+        where = await _match_used_groups(database, scope, session)
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
             yield await to_member(database, kind, record, session)
+
+
+async def _match_used_groups(
+    database: driver.Database, scope: AssetScope, session: driver.Session
+) -> Document:
+    assigned = scope.restrict(ASSIGNMENTS, {})
+    used = await database[ASSIGNMENTS.name].distinct("group_id", assigned, session=session)
+    return {"_id": {"$in": used}}

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gateway.cli.asset_ids import find_missing_assets
 from gateway.cli.changes import TIMEOUT_SECONDS, make_changes, with_change_options
 from gateway.cli.operator import run_with_database
 from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
@@ -14,6 +15,7 @@ from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.exporting import export_bundle
 from storage.bundles.removing.limits import RemovalLimit
 from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS, AssetScope
 
 NETWORKS_OPTION = click.option(
     "--networks",
@@ -27,6 +29,11 @@ NETWORKS_OPTION = click.option(
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Change only the fields that are given; others keep their stored values.",
+)
 @click.option(
     "--sync",
     is_flag=True,
@@ -47,6 +54,7 @@ NETWORKS_OPTION = click.option(
 @with_options(*STORAGE_OPTIONS)
 def import_(
     paths: tuple[str, ...],
+    merge: bool,
     sync: bool,
     asset_ids: tuple[str, ...],
     networks: str,
@@ -66,8 +74,11 @@ def import_(
     for option, is_given in (("--asset", asset_ids), ("--max-removals", max_removals)):
         if is_given and not sync:
             raise click.UsageError(f"{option} needs --sync")
+    if merge and sync:
+        raise click.UsageError("--merge excludes --sync, which needs whole records")
     request = ChangeRequest(
         force_drawings=force_drawings,
+        merges=merge,
         mirrors=sync,
         asset_ids=frozenset(asset_ids) if asset_ids else None,
         limit=max_removals or RemovalLimit(),
@@ -129,17 +140,30 @@ def remove(
 
 
 @click.command()
+@click.option(
+    "--asset",
+    "asset_ids",
+    multiple=True,
+    metavar="ID",
+    help="Write only this asset's records, and the attribute groups that its units use (may be"
+    " repeated).",
+)
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @with_options(*STORAGE_OPTIONS)
-def export(ndjson: bool, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import accepts.
+def export(asset_ids: tuple[str, ...], ndjson: bool, **values: Any) -> None:
+    """Write the catalog to standard output, as a bundle that import accepts.
 
     A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
     all of it, use floorgate backup.
     """
 
+    scope = AssetScope(frozenset(asset_ids)) if asset_ids else ALL_ASSETS
+
     async def work(database: driver.Database) -> None:
-        async for chunk in export_bundle(database, lines=ndjson):
+        if missing := await find_missing_assets(database, asset_ids):
+            sentences = (f"there is no asset {asset!r}{hint}" for asset, hint in missing.items())
+            raise click.ClickException("\n".join(sentences))
+        async for chunk in export_bundle(database, scope, lines=ndjson):
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 

@@ -46,6 +46,7 @@ MAX_SOURCE_NOTES = 200
 """Notes about the drawings of an import."""
 MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
+WRITES_AT_ONCE = 2
 
 
 class ImportProgress(NamedTuple):
@@ -87,7 +88,11 @@ class ImportRun:
         self._staging = Staging(database, lease.import_id)
         self._removals = Removals(database, self._staging, lease.import_time)
         self._planner = ChangePlanner(
-            database, self._staging, lease.import_time, self._removals.find
+            database,
+            self._staging,
+            lease.import_time,
+            self._removals.find,
+            is_merge=lease.is_merge,
         )
         self._mentioned_kinds: set[str] = set()
         self._member_count = 0
@@ -104,11 +109,13 @@ class ImportRun:
         violations = self._violations
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
-        batches = read_batches(bundles, violations)
+        batches = read_batches(bundles, violations, are_partial=self._lease.is_merge)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 self._lease.check_held()
                 for member in batch.members:
+                    if "source" in member.document:
+                        member.document[PARSED_FIELD] = None
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source)
                 self._mentioned_kinds.update(member.kind.name for member in batch.members)
@@ -117,6 +124,7 @@ class ImportRun:
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
+        await self._staging.build_indexes(violations)
         self._mentioned_kinds |= violations.mentioned_kinds
 
     async def stage_removals(self, request: ChangeRequest) -> None:
@@ -203,7 +211,7 @@ class ImportRun:
                     counts.add(change)
                 for observer in observers:
                     await observer.add_batch(kind, batch)
-                done += len(batch.changes)
+                done += len(batch.changes) + len(batch.incomplete)
                 self._progress(ImportProgress("checking", done, self._member_count))
             await self._review_removals(kind, counts, observers)
             if counts != ImportCounts():
@@ -299,10 +307,9 @@ class ImportRun:
         await publish_staged(self._database, self._staging.publication, self._lease)
 
     async def _write_all(self, total: int | None) -> None:
-        writer = PipelinedWriter()
+        writer = PipelinedWriter(WRITES_AT_ONCE)
         done = 0
         try:
-            # It writes in order, so owners are visible before the members that refer to them.
             for kind in RECORD_TYPES:
                 where = {"kind": kind.name}
                 has_tombstones = await self._database[TOMBSTONES.name].find_one(where) is not None
@@ -310,6 +317,8 @@ class ImportRun:
                     await writer.submit(self._write_changes(kind, batch.changes, has_tombstones))
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
+                # Owners are visible before the members that refer to them.
+                await writer.drain()
         finally:
             await writer.drain()
         if self._lease.state == "removing":

@@ -55,8 +55,10 @@ def _size_bytes(bundle: BundleSource) -> int:
     return Path(bundle).stat().st_size if Path(bundle).exists() else 0
 
 
-def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Iterator[MemberBatch]:
-    """Yield the members of all bundles in batches."""
+def read_batches(
+    bundles: Sequence[BundleSource], violations: Violations, *, are_partial: bool = False
+) -> Iterator[MemberBatch]:
+    """Yield the members of all bundles in batches, whole or partial ones."""
     finished_bytes = 0
     for bundle in bundles:
         name = get_bundle_name(bundle)
@@ -69,9 +71,10 @@ def read_batches(bundles: Sequence[BundleSource], violations: Violations) -> Ite
             continue
         with source as stream:
             counted = _CountingReader(stream)
-            for batch in _split_into_batches(
-                read_members(cast(BinaryIO, counted), name, violations)
-            ):
+            members = read_members(
+                cast(BinaryIO, counted), name, violations, are_partial=are_partial
+            )
+            for batch in _split_into_batches(members):
                 yield MemberBatch(batch, directory, finished_bytes + counted.bytes_read)
             finished_bytes += counted.bytes_read
 

@@ -52,17 +52,19 @@ class BundleMember(NamedTuple):
     text_length: int
 
 
-def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
+def read_members(
+    stream: BinaryIO, name: str, violations: Violations, *, are_partial: bool = False
+) -> Iterator[BundleMember]:
     """Yield the members that are valid on their own; add all that is wrong to `violations`.
 
-    What follows a syntax error in an array is not read.
+    Partial members need only their keys. What follows a syntax error in an array is not read.
     """
     try:
         text = _open_decompressed(stream)
         if _is_utf16(text):
             raise _UnreadableFileError("the text is UTF-16; save the file as UTF-8")
         read = _read_line_form if _is_line_form(text) else _read_array_form
-        yield from read(text, name, violations)
+        yield from read(text, name, violations, are_partial)
         return
     except MalformedJsonError as error:
         violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
@@ -107,7 +109,7 @@ def _is_line_form(text: BufferedReader) -> bool:
 
 
 def _read_line_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     decoder = JsonDecoder()
     number = 0
@@ -127,7 +129,9 @@ def _read_line_form(
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        yield from _parse_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        yield from _parse_member(
+            f"{origin}: $", kind, value, decoder.errors, len(line), violations, are_partial
+        )
 
 
 def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
@@ -173,7 +177,7 @@ def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any
 
 
 def _read_array_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     json_stream = JsonStream(cast(BinaryIO, text))
     if not json_stream.peek():
@@ -182,7 +186,7 @@ def _read_array_form(
     seen: set[str] = set()
     has_more = not json_stream.accept("}")
     while has_more:
-        yield from _read_entry(json_stream, seen, name, violations)
+        yield from _read_entry(json_stream, seen, name, violations, are_partial)
         has_more = json_stream.expect_comma("}", "after the array")
     if json_stream.peek():
         raise json_stream.error_at(
@@ -193,7 +197,7 @@ def _read_array_form(
 
 
 def _read_entry(
-    json_stream: JsonStream, seen: set[str], name: str, violations: Violations
+    json_stream: JsonStream, seen: set[str], name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     """Read a name and its array. A misspelt array is read like the one that was meant."""
     if json_stream.peek() != '"':
@@ -229,7 +233,9 @@ def _read_entry(
     violations.mentioned_kinds.add(kind.name)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
         json_errors = json_stream.decoder.errors
-        yield from _parse_member(f"{name}: {path}", kind, member, json_errors, length, violations)
+        yield from _parse_member(
+            f"{name}: {path}", kind, member, json_errors, length, violations, are_partial
+        )
 
 
 def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, int]]:
@@ -251,12 +257,13 @@ def _parse_member(
     json_errors: list[str],
     text_length: int,
     violations: Violations,
+    is_partial: bool,
 ) -> Iterator[BundleMember]:
     """Yield the member if it is valid."""
     faults: Iterable[tuple[str, str]] = [("", message) for message in json_errors]
     if not json_errors:
         try:
-            document = parse_member(kind, value)
+            document = parse_member(kind, value, is_partial=is_partial)
             if text_length - len(document.get("source") or "") <= MAX_MEMBER_CHARACTERS:
                 yield BundleMember(origin, kind, document, text_length)
                 return

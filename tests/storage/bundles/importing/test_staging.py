@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
+from storage.bundles.importing import staging as staging_module
 from storage.bundles.importing.staging import Staging, describe_record
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
@@ -57,6 +58,30 @@ async def test_a_repeated_key_is_a_violation_that_names_both_origins(database: A
         'b0: $.assets[2]: asset "a" is already at b0: $.assets[0]',
         'b1: $.assets[0]: asset "b" is already at b0: $.assets[1]',
     ]
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize("many", [1, 3, 5])
+async def test_this_is_so_too_where_the_index_is_built_at_the_end(
+    database: Any, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", many)
+    with pytest.raises(BundleError) as caught:
+        await stage(database, assets("a", "b"), assets("c", "d"), assets("d", "e", "a"))
+    assert sorted(caught.value.violations) == [
+        'b2: $.assets[0]: asset "d" is already at b1: $.assets[1]',
+        'b2: $.assets[2]: asset "a" is already at b0: $.assets[0]',
+    ]
+
+
+@ONE_DRIVER
+async def test_members_are_found_by_an_index_however_many_there_are(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", 2)
+    staging = await stage(database, assets("a", "b"), assets("c"))
+    indexes = await database[staging.collection_of("assets").name].index_information()
+    assert indexes["_key_1"]["unique"]
 
 
 @ONE_DRIVER
