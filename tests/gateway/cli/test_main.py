@@ -85,7 +85,12 @@ def test_a_merge_changes_only_what_is_given(storage: list[str], bundle: Path) ->
     renamed = json.dumps({"units": [{"id": unit["id"], "name": "Renamed"}]})
     for dry_run in (["--dry-run"], []):
         run = floorgate("import", "-", "--merge", "--json", *dry_run, *storage, stdin=renamed)
-        assert output_of(run)["total"] == {"inserted": 0, "updated": 1, "unchanged": 0}
+        assert output_of(run)["total"] == {
+            "inserted": 0,
+            "updated": 1,
+            "unchanged": 0,
+            "removed": 0,
+        }
     merged = output_of(floorgate("export", *storage))["units"][0]
     assert merged == unit | {"name": "Renamed", "updated_at": merged["updated_at"]}
 

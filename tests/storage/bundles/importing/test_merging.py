@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.bundles.changes.change_plan import FieldChange, RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
@@ -256,6 +257,48 @@ async def test_merging_again_changes_nothing_and_a_dry_run_only_counts(catalog: 
     assert await contents(catalog) == before
     assert await merge(catalog, bundle) == dry.total
     assert await merge(catalog, bundle) == ImportCounts(unchanged=2)
+
+
+async def test_a_plan_names_the_merged_fields_and_the_undo_file_brings_them_back(
+    catalog: Any, tmp_path: Path
+) -> None:
+    before = await export_without_times(catalog)
+    undo = tmp_path / "undo.ndjson"
+    bundle: Bundle = {"units": [{"id": "u1", "name": "101A"}, {"id": "u2"}]}
+    request = MERGE._replace(is_planned=True, undo_path=undo)
+    summary = await import_bundles(catalog, [json.dumps(bundle).encode()], changes=request)
+    assert summary.plan is not None
+    assert summary.plan.changes == [
+        RecordChange("units", "changed", "u1", [FieldChange("name", '"101"', '"101A"')])
+    ]
+    assert (await find(catalog, "units", "u1"))["name"] == "101A"
+    assert summary.undo == str(undo)
+    assert (await import_bundles(catalog, [undo])).total == ImportCounts(updated=1)
+    assert await export_without_times(catalog) == before
+
+
+async def test_mistakes_in_members_and_between_them_are_reported_together(catalog: Any) -> None:
+    bundle: Bundle = {
+        "floors": [{"id": "a2", "nmae": "Second"}],
+        "units": [
+            {"id": "u1", "name": 3, "map_ids": "am"},
+            {"id": "u9", "name": "109"},
+            {"id": "u2", "floor_id": "a2", "map_ids": ["none"]},
+        ],
+    }
+    assert await merge_violations(catalog, bundle) == [
+        '$.floors[0]: there is no field "nmae"; did you mean name?',
+        "$.units[0].map_ids: Expected `array | null`, got `str`",
+        "$.units[0].name: Expected `str`, got `int`",
+        '$.units[1]: there is no unit "u9" yet, and a new one also needs asset_id, floor_id',
+        '$.units[2].map_ids: there is no map "none", neither in the bundle nor in the catalog',
+    ]
+
+
+async def test_a_map_keeps_the_picture_of_its_plan_if_its_drawing_was_null(catalog: Any) -> None:
+    await catalog["maps"].update_one({"_id": "bm"}, {"$set": {"parsed": "of the plan"}})
+    await merge(catalog, {"maps": [{"id": "bm", "name": "Renamed", "source": None}]})
+    assert (await find(catalog, "maps", "bm"))["parsed"] == "of the plan"
 
 
 CHANGES: dict[str, dict[str, Any]] = {

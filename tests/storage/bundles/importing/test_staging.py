@@ -1,5 +1,7 @@
 """Members are staged apart from the catalog, in bundle order, and each key only once."""
 
+import io
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.importing import staging as staging_module
 from storage.bundles.importing.staging import Staging, describe_record
+from storage.bundles.reading.parser import read_members
+from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 from storage.mongo import iteration
@@ -72,6 +76,26 @@ async def test_this_is_so_too_where_the_index_is_built_at_the_end(
         'b2: $.assets[0]: asset "d" is already at b1: $.assets[1]',
         'b2: $.assets[2]: asset "a" is already at b0: $.assets[0]',
     ]
+
+
+@ONE_DRIVER
+async def test_only_the_first_member_of_a_key_is_kept_so_that_others_can_be_checked(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", 1)
+    monkeypatch.setattr(iteration, "BATCH_DOCUMENTS", 2)
+    staging, violations = Staging(database, "import"), Violations()
+    content = io.BytesIO(json.dumps(assets("a", "b", "a", "b", "a", "c")).encode())
+    for member in read_members(content, "b", violations):
+        await staging.add_members([member], violations)
+    await staging.build_indexes(violations)
+    batches = await staged(staging, RECORD_TYPES[0])
+    assert [key for batch in batches for key, _ in batch] == ["a", "b", "c"]
+    assert [each.place for each in violations.list_first()] == [
+        f"b: $.assets[{number}]" for number in (2, 3, 4)
+    ]
+    plan = await staging.collection_of("assets").find({"_key": "a"}).explain()
+    assert plan["queryPlanner"]["winningPlan"]["stage"] != "COLLSCAN"
 
 
 @ONE_DRIVER

@@ -481,17 +481,17 @@ def catalogs(draw: st.DrawFn) -> Bundle:
             }
         )
     assignments = []
-    for group in groups:
-        for unit in units:
-            chosen = some_of([each["attribute_id"] for each in group["attributes"]])
+    for of_group in groups:
+        for of_unit in units:
+            chosen = some_of([each["attribute_id"] for each in of_group["attributes"]])
             assignments += [
                 {
-                    "group_id": group["group_id"],
+                    "group_id": of_group["group_id"],
                     "attribute_id": each,
-                    "unit_id": unit["id"],
-                    "asset_id": unit["asset_id"],
+                    "unit_id": of_unit["id"],
+                    "asset_id": of_unit["asset_id"],
                 }
-                for each in (chosen[:1] if group["one_attribute_per_unit"] else chosen)
+                for each in (chosen[:1] if of_group["one_attribute_per_unit"] else chosen)
             ]
     return {
         "assets": [{"id": each, "name": name()} for each in assets],
@@ -557,9 +557,10 @@ def without_times(value: Any) -> Any:
     return value
 
 
-async def records_of(database: Any) -> Any:
+async def records_of(database: Any) -> dict[str, Any]:
     stored = await contents(database)
-    return without_times({name: stored.get(name, []) for name in SMALL})
+    found: dict[str, Any] = without_times({name: stored.get(name, []) for name in SMALL})
+    return found
 
 
 async def expected_of(database: Any, bundle: Bundle) -> dict[str, Any]:
