@@ -433,6 +433,7 @@ INTERNAL = {
     "parsing/svg/style/styles:MAX_NESTED_MEDIA",
     "parsing/svg/style/values:MAX_NESTED_VARIABLES",
     "parsing/svg/style/values:MAX_VALUE_CHARS",
+    "gateway/cli/asset_ids:MAX_COMPARED_ASSETS",
     "parsing/drawing:MAX_EXAMPLES",
     "parsing/drawing:MAX_FAULTS",
     "parsing/drawing:MAX_MESSAGE_CHARS",

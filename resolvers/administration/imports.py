@@ -75,6 +75,13 @@ async def import_catalog_text(
     bundle: Annotated[str, argument("The text of the bundle.")],
     dry_run: DryRun = False,
     networks: NetworkPolicyArgument = REPROCESS,
+    merge: Annotated[
+        bool,
+        argument(
+            "Whether to change only the fields that are given: others keep their stored values, and"
+            " null sets null. A new record needs its required fields."
+        ),
+    ] = False,
     force_drawings: Annotated[
         bool, argument("Whether to import drawings that are mostly an image, and so left out.")
     ] = False,
@@ -99,8 +106,11 @@ async def import_catalog_text(
     if not sync and (assets is not None or max_removals is not None):
         name = "maxRemovals" if assets is None else "assets"
         raise InvalidInputError(**{name: "needs `sync`"})
+    if sync and merge:
+        raise InvalidInputError(merge="excludes `sync`, which needs whole records")
     request = ChangeRequest(
         force_drawings=force_drawings,
+        merges=merge,
         mirrors=sync,
         asset_ids=None if assets is None else frozenset(assets),
         limit=RemovalLimit() if max_removals is None else RemovalLimit.parse(max_removals),

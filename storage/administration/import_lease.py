@@ -8,7 +8,8 @@ continues by `state`:
 | `idle`      | nothing                                                                |
 | `staging`   | drop the staged members: the catalog has not been touched              |
 | `applying`  | apply the staged members to the end, with the same `import_time`       |
-| `removing`  | the same, then remove what is staged to be removed                     |
+| `merging`   | the same, for a merge: a release that knows no merges leaves it alone  |
+| `removing`  | the same as the two above, then remove what is staged to be removed    |
 | `restoring` | switch to the staged collections to the end                            |
 """
 
@@ -24,7 +25,7 @@ LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
 STAGING_PREFIX = "staging."
 
-ImportState: TypeAlias = Literal["idle", "staging", "applying", "removing", "restoring"]
+ImportState: TypeAlias = Literal["idle", "staging", "applying", "merging", "removing", "restoring"]
 
 
 GetKeys: TypeAlias = Callable[[], Mapping[str, Collection[str]]]
@@ -91,9 +92,18 @@ class ImportLease(Lease):
             return ""
         return str(started_at.replace(tzinfo=UTC, microsecond=0).isoformat())
 
-    async def begin_staging(self) -> None:
+    @property
+    def is_merge(self) -> bool:
+        """Whether the import changes only the fields that are given.
+
+        One that is `applying` is none, even if a release that knows no merges has left the field.
+        """
+        return self.state != "applying" and bool(self.document.get("is_merge", False))
+
+    async def begin_staging(self, *, is_merge: bool = False) -> None:
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
-        await self.update({"state": "staging", "import_id": self.holder, "now": "$$NOW"})
+        begun = {"import_id": self.holder, "now": "$$NOW", "is_merge": is_merge}
+        await self.update({"state": "staging", **begun})
 
     @property
     def committed_at(self) -> datetime:
@@ -107,8 +117,9 @@ class ImportLease(Lease):
         From then on it will be completed, if need be by another process; one that `removes`
         records, by a process of a release that can.
         """
-        state: ImportState = "removing" if removes else "applying"
-        await self.update({"state": state, "committed_at": "$$NOW"}, session)
+        state: ImportState = "merging" if self.is_merge else "applying"
+        fields = {"state": "removing" if removes else state, "committed_at": "$$NOW"}
+        await self.update(fields, session)
 
     async def begin_restoring(self, session: driver.Session) -> None:
         """Commit a restore with the transaction of the session, as `begin_applying`."""

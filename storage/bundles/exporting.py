@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from storage.attributes import ASSIGNMENTS
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.members import encode_line, to_member
 from storage.catalog import RECORD_TYPES
@@ -25,6 +25,8 @@ async def export_bundle(
     database: driver.Database, scope: AssetScope = ALL_ASSETS, *, lines: bool = False
 ) -> AsyncIterator[bytes]:
     """Yield the bundle in chunks; members are sorted by key, one a line in both forms.
+
+    A scope of some assets has the attribute groups that their units use, and no others.
 
     Waits for an import that is being applied, and finishes one that was killed. Raises
     UnavailableError, ImportRunningError, and StorageError if a drawing is lost.
@@ -72,6 +74,8 @@ async def iter_members(
 ) -> AsyncIterator[Document]:
     """Yield the members of a kind by key; drawings as data URLs, or as their digests."""
     where = scope.restrict(kind, {})
+    if kind is ATTRIBUTE_GROUPS and scope != ALL_ASSETS:
+        where = await _match_used_groups(database, scope, session)
     batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
@@ -100,3 +104,11 @@ async def iter_units_with_attributes(
                 found.setdefault(document["unit_id"], []).append(pair)
         for unit in UNITS.decode(batch):
             yield unit, found.get(unit.id, [])
+
+
+async def _match_used_groups(
+    database: driver.Database, scope: AssetScope, session: driver.Session
+) -> Document:
+    assigned = scope.restrict(ASSIGNMENTS, {})
+    used = await database[ASSIGNMENTS.name].distinct("group_id", assigned, session=session)
+    return {"_id": {"$in": used}}

@@ -26,6 +26,7 @@ from pymongo.errors import (
     BulkWriteError,
     CollectionInvalid,
     ConfigurationError,
+    DuplicateKeyError,
     OperationFailure,
     PyMongoError,
 )
@@ -45,7 +46,15 @@ from storage.mongo.consistency.operations import (
 )
 from storage.mongo.consistency.reads import NO_LIMIT, aggregate_documents, find_documents
 from storage.mongo.consistency.topology import Deployment
-from storage.mongo.protocols import Client, Collection, Cursor, Database, Session, WriteOperation
+from storage.mongo.protocols import (
+    Client,
+    Collection,
+    Cursor,
+    Database,
+    Session,
+    SortOrder,
+    WriteOperation,
+)
 from storage.mongo.unavailable import TIMEOUT_SECONDS, translate_errors
 from storage.records.kinds import Document
 
@@ -66,6 +75,7 @@ __all__ = [
     "UpdateOne",
     "WriteOperation",
     "aggregate_documents",
+    "build_index",
     "close",
     "connect",
     "connect_blocking",
@@ -97,6 +107,7 @@ _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 # wait for a member that has been lost, all others would wait for a thread. The drivers pool 100
 # connections.
 os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
+_INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
 """How long both drivers run a transaction again, after the drivers' specification."""
@@ -198,6 +209,18 @@ async def insert_absent(collection: Collection, documents: Sequence[Document]) -
             raise
         return [write_error["op"] for write_error in write_errors]
     return []
+
+
+async def build_index(
+    collection: Collection, keys: str | SortOrder, *, unique: bool = False
+) -> bool:
+    """Build an index of many documents; return False if it has to be unique and is not."""
+    try:
+        with pymongo.timeout(_INDEX_BUILD_SECONDS):  # the client's own limit is for one request
+            await collection.create_index(keys, unique=unique)
+    except DuplicateKeyError:
+        return False
+    return True
 
 
 async def create_collection(database: Database, name: str, validator: Document) -> None:

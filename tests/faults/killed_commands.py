@@ -66,14 +66,16 @@ _MEASURED = {
 
 
 def kill_import(deployment: Deployment) -> None:
-    """Kill an import while it writes the catalog; running gateways must finish it."""
+    """Kill an import while it writes the catalog, and then a merge; running gateways must finish
+    them."""
     with deployment.open_database() as database:
         leases = database[LEASE_COLLECTION]
 
         def wait_and_kill(run: Command) -> bool:
             wait_until(
                 lambda: (
-                    run.poll() is not None or leases.find_one({"state": "applying"}) is not None
+                    run.poll() is not None
+                    or leases.find_one({"state": {"$in": ["applying", "merging"]}}) is not None
                 ),
                 "the import writes",
             )
@@ -82,10 +84,11 @@ def kill_import(deployment: Deployment) -> None:
             run.kill()
             return is_hit
 
-        for _ in range(MAX_ATTEMPTS):
-            if _import_until(deployment, wait_and_kill):
-                return
-        raise AssertionError("no import was killed while it wrote")
+        for options in ((), ("--merge",)):
+            if not any(
+                _import_until(deployment, wait_and_kill, *options) for _ in range(MAX_ATTEMPTS)
+            ):
+                raise AssertionError(f"no import {options} was killed while it wrote")
 
 
 def kill_publishing_import(deployment: Deployment) -> None:
@@ -96,24 +99,21 @@ def kill_publishing_import(deployment: Deployment) -> None:
     raise AssertionError("no import was killed in its transaction")
 
 
-def _import_until(deployment: Deployment, kill: Callable[[Command], bool]) -> bool:
+def _import_until(deployment: Deployment, kill: Callable[[Command], bool], *options: str) -> bool:
+    others = {} if "--merge" in options else {"asset_id": ASSET, "floor_id": FLOOR}
     units = [f"bulk-{number}" for number in range(BULK_UNITS)]
     version = f"version {time.time_ns()}"
     bundle = deployment.directory / "bulk.json"
     bundle.write_text(
-        json.dumps(
-            {
-                "units": [
-                    {"id": unit, "asset_id": ASSET, "floor_id": FLOOR, "name": version}
-                    for unit in units
-                ]
-            }
-        )
+        json.dumps({"units": [{"id": unit, "name": version, **others} for unit in units]})
     )
-    with deployment.open_database() as database, deployment.start_command("import", bundle) as run:
+    with (
+        deployment.open_database() as database,
+        deployment.start_command("import", bundle, *options) as run,
+    ):
         is_hit = kill(run)
         killed = time.monotonic()
-        bulk = {"_id": {"$in": units}}
+        bulk = {"_id": {"$in": units}, "asset_id": ASSET, "floor_id": FLOOR}
         deployment.await_no_import()
         found = [unit["name"] for unit in database["units"].find(bulk)]
         versions = {*found}

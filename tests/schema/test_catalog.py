@@ -42,6 +42,19 @@ async def test_a_bundle_is_imported_with_its_drawings(own_world: World) -> None:
         assert found["map"]["parsed"]["width"] == 1
 
 
+async def test_a_merge_keeps_what_is_not_given(own_world: World) -> None:
+    merge = "mutation ($bundle: String!) { importCatalog(bundle: $bundle, merge: true) { notes } }"
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        await data_of(client, IMPORT, {"bundle": bundle(m=inlined(SVG)), "dryRun": False})
+        renamed = json.dumps({"maps": [{"id": "m", "name": "Renamed"}]})
+        await data_of(client, merge, {"bundle": renamed})
+        found = await data_of(client, '{ map(id: "m") { name parsed } }')
+        assert (found["map"]["name"], found["map"]["parsed"]["width"]) == ("Renamed", 1)
+        both = merge.replace("merge: true", "merge: true, sync: true")
+        (error,) = (await post_graphql(client, both, {"bundle": renamed}))["errors"]
+        assert "merge excludes `sync`" in error["message"]
+
+
 @pytest.mark.parametrize("source", ["/etc/passwd", "../bundle.json", "drawing.svg"])
 async def test_no_file_of_the_server_is_read(own_world: World, source: str) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:

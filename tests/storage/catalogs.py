@@ -117,6 +117,7 @@ async def stage(database: Any, *bundles: Bundle, import_id: str = "import") -> S
         content = io.BytesIO(json.dumps(bundle).encode())
         members = [*read_members(content, f"b{number}", violations)]
         await staging.add_members(members, violations)
+    await staging.build_indexes(violations)
     violations.raise_if_any()
     return staging
 

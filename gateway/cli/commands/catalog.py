@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gateway.cli.asset_ids import find_missing_assets
 from gateway.cli.changes import TIMEOUT_SECONDS, make_changes, with_change_options
 from gateway.cli.commands.spreadsheets import export_to_file, require_suffix
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
@@ -16,6 +17,7 @@ from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.exporting import export_bundle
 from storage.bundles.removing.limits import RemovalLimit
 from storage.mongo import driver
+from storage.records.visibility import ALL_ASSETS, AssetScope
 
 NETWORKS_OPTION = click.option(
     "--networks",
@@ -29,6 +31,11 @@ NETWORKS_OPTION = click.option(
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Change only the fields that are given; others keep their stored values.",
+)
 @click.option(
     "--sync",
     is_flag=True,
@@ -50,6 +57,7 @@ NETWORKS_OPTION = click.option(
 @with_options(*STORAGE_OPTIONS)
 def import_(
     paths: tuple[str, ...],
+    merge: bool,
     sync: bool,
     asset_ids: tuple[str, ...],
     networks: str,
@@ -71,8 +79,11 @@ def import_(
     for option, is_given in (("--asset", asset_ids), ("--max-removals", max_removals)):
         if is_given and not sync:
             raise click.UsageError(f"{option} needs --sync")
+    if merge and sync:
+        raise click.UsageError("--merge excludes --sync, which needs whole records")
     request = ChangeRequest(
         force_drawings=force_drawings,
+        merges=merge,
         mirrors=sync,
         asset_ids=frozenset(asset_ids) if asset_ids else None,
         limit=max_removals or RemovalLimit(),
@@ -134,6 +145,14 @@ def remove(
 
 
 @click.command()
+@click.option(
+    "--asset",
+    "asset_ids",
+    multiple=True,
+    metavar="ID",
+    help="Write only this asset's records, and the attribute groups that its units use (may be"
+    " repeated).",
+)
 @click.option("--ndjson", is_flag=True, help="Write one record per line, for large catalogs.")
 @click.option(
     "--xlsx",
@@ -150,8 +169,14 @@ def remove(
     help="Write a table (.xlsx or .csv) with a row for each unit, a column for each group.",
 )
 @with_options(*STORAGE_OPTIONS)
-def export(ndjson: bool, xlsx: Path | None, attributes: Path | None, **values: Any) -> None:
-    """Write the whole catalog to standard output, as a bundle that import accepts.
+def export(
+    asset_ids: tuple[str, ...],
+    ndjson: bool,
+    xlsx: Path | None,
+    attributes: Path | None,
+    **values: Any,
+) -> None:
+    """Write the catalog to standard output, as a bundle that import accepts.
 
     A bundle has no routing networks, processing reports, closures, API keys or audit log: to save
     all of it, use floorgate backup.
@@ -159,16 +184,27 @@ def export(ndjson: bool, xlsx: Path | None, attributes: Path | None, **values: A
 
     if ndjson and (xlsx or attributes):
         raise click.UsageError("--ndjson is for bundles, not for spreadsheets")
+    scope = AssetScope(frozenset(asset_ids)) if asset_ids else ALL_ASSETS
+
+    async def check_assets(database: driver.Database) -> None:
+        if missing := await find_missing_assets(database, asset_ids):
+            sentences = (f"there is no asset {asset!r}{hint}" for asset, hint in missing.items())
+            raise click.ClickException("\n".join(sentences))
+
     if xlsx or attributes:
+
+        async def work_on_file(database: driver.Database) -> list[str]:
+            await check_assets(database)
+            return await export_to_file(database, xlsx, attributes, scope)
+
         settings = settings_from_parameters(values)
-        for note in run_with_database(
-            settings, lambda database: export_to_file(database, xlsx, attributes), TIMEOUT_SECONDS
-        ):
+        for note in run_with_database(settings, work_on_file, TIMEOUT_SECONDS):
             click.echo(f"Note: {note}", err=True)
         return
 
     async def work(database: driver.Database) -> None:
-        async for chunk in export_bundle(database, lines=ndjson):
+        await check_assets(database)
+        async for chunk in export_bundle(database, scope, lines=ndjson):
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 import click
 import orjson
 
+from gateway.cli.asset_ids import find_missing_assets
 from gateway.cli.key_ids import find_key_id
 from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
@@ -20,12 +20,8 @@ from storage.administration.api_keys import (
     list_api_keys,
     list_keys_by_prefix,
 )
-from storage.assets import ASSETS
 from storage.mongo import driver
-from storage.records.visibility import ALL_ASSETS
-from storage.store import Store
 
-MAX_COMPARED_ASSETS = 10_000
 NEVER = "never"
 
 KEY_FRAGMENT = """fragment Key on ApiKey {
@@ -360,21 +356,8 @@ async def _execute(
 
 async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]) -> list[str]:
     """Return a note for each asset that does not exist, with the ids that it may have meant."""
-    store = Store(database.client, database.name)
-    where = {"_id": {"$in": [*asset_ids]}}
-    known = await store.list_ids(ASSETS, ALL_ASSETS, where, len(asset_ids))
-    missing = [asset for asset in asset_ids if asset not in known]
-    if not missing:
-        return []
-    ids = await store.list_ids(ASSETS, ALL_ASSETS, {}, MAX_COMPARED_ASSETS)
-    return [
-        f"there is no asset {asset!r} yet{_suggest(get_close_matches(asset, ids))}"
-        for asset in missing
-    ]
-
-
-def _suggest(similar: Sequence[str]) -> str:
-    return f"; did you mean {' or '.join(map(repr, similar))}?" if similar else "."
+    missing = await find_missing_assets(database, asset_ids)
+    return [f"there is no asset {asset!r} yet{hint or '.'}" for asset, hint in missing.items()]
 
 
 def _print_notes(notes: Sequence[str]) -> None:

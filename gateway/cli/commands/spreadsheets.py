@@ -11,6 +11,7 @@ from gateway.cli.demo_bundle import DEMO_BUNDLE
 from storage.bundles.writing.catalog_workbook import export_attributes, export_workbook
 from storage.bundles.writing.template import write_table_template, write_template
 from storage.mongo import driver
+from storage.records.visibility import AssetScope
 
 
 def require_suffix(*suffixes: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -25,15 +26,15 @@ def require_suffix(*suffixes: str) -> Callable[[click.Context, click.Parameter, 
 
 
 async def export_to_file(
-    database: driver.Database, xlsx: Path | None, attributes: Path | None
+    database: driver.Database, xlsx: Path | None, attributes: Path | None, scope: AssetScope
 ) -> list[str]:
     """Write the catalog, or the attributes of its units, to a file; return notes."""
     notes: list[str] = []
     if xlsx is not None:
-        notes = await export_workbook(database, xlsx)
+        notes = await export_workbook(database, xlsx, scope)
         notes.append("a workbook has no drawings; importing it keeps those that maps have")
     if attributes is not None:
-        await export_attributes(database, attributes)
+        await export_attributes(database, attributes, scope)
     return notes
 
 

@@ -13,6 +13,8 @@ class ChangeRequest(NamedTuple):
 
     force_drawings: bool = False
     """Whether to import drawings that are mostly an image, too."""
+    merges: bool = False
+    """Whether to change only the fields that members have; without `mirrors`."""
     mirrors: bool = False
     """Whether to remove what the bundles do not have, of the kinds that they mention."""
     asset_ids: frozenset[str] | None = None

@@ -64,8 +64,8 @@ async def import_bundles(
 ) -> ImportSummary:
     """Import the bundles as one and return what changed; a dry run only says what would change.
 
-    A network of one of their maps is published with them. `changes` says what is removed, and
-    `review` is called with what will change before any of it does.
+    A network of one of their maps is published with them. `changes` says what else is
+    done, and `review` is called with what will change before any of it does.
 
     Raises BundleError if anything in them is invalid, NetworkOutdatedError if the network is
     outdated, RemovalRefusedError if too much would be removed, PlanChangedError if the plan is not
@@ -76,7 +76,7 @@ async def import_bundles(
     with driver.translate_errors(), open_undo_file(database, undo_path) as undo:
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
-            await lease.begin_staging()
+            await lease.begin_staging(is_merge=changes.merges)
             run = ImportRun(database, lease, progress)
             try:
                 await run.stage(bundles, parse_source)

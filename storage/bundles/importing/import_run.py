@@ -53,6 +53,7 @@ MAX_SOURCE_NOTES = 200
 """Notes about the drawings of an import."""
 MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
+WRITES_AT_ONCE = 2
 
 
 class ImportProgress(NamedTuple):
@@ -94,9 +95,12 @@ class ImportRun:
         self._staging = Staging(database, lease.import_id)
         self._removals = Removals(database, self._staging, lease.import_time)
         self._planner = ChangePlanner(
-            database, self._staging, lease.import_time, self._removals.find
+            database,
+            self._staging,
+            lease.import_time,
+            self._removals.find,
+            is_merge=lease.is_merge,
         )
-        self._mentioned_kinds: set[str] = set()
         self._member_count = 0
         self._source_notes: list[str] = []
         self._audit_trail = AuditTrail()
@@ -113,20 +117,21 @@ class ImportRun:
         writer = PipelinedWriter()
         total = count_total_bytes(bundles)
         tables = TableReader(await self._load_groups(bundles))
-        batches = read_batches(bundles, violations, tables)
+        batches = read_batches(bundles, violations, tables, are_partial=self._lease.is_merge)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 self._lease.check_held()
                 for member in batch.members:
+                    if "source" in member.document:
+                        member.document[PARSED_FIELD] = None
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source)
-                self._mentioned_kinds.update(member.kind.name for member in batch.members)
                 await writer.submit(self._staging.add_members(batch.members, violations))
                 self._member_count += len(batch.members)
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
-        self._mentioned_kinds |= violations.mentioned_kinds
+        await self._staging.build_indexes(violations)
         self._notes = tables.notes
 
     async def _load_groups(self, bundles: Sequence[BundleSource]) -> list[Document]:
@@ -141,10 +146,10 @@ class ImportRun:
         if not request.mirrors and not request.removed_keys:
             return
         mirrored = [
-            kind
+            (kind, condition)
             for kind in RECORD_TYPES
             if request.mirrors
-            and kind.name in self._mentioned_kinds
+            and (condition := self._violations.mentions.condition_of(kind.name)) is not None
             and (request.asset_ids is None or kind.scope_field)
         ]
 
@@ -154,9 +159,9 @@ class ImportRun:
                 kind = find_kind(request.removed_kind)
                 found = await find_named(self._database, kind, request.removed_keys)
                 await self._removals.stage_named(kind, found)
-            for kind in mirrored:
+            for kind, condition in mirrored:
                 self._lease.check_held()
-                await self._removals.stage_absent(kind, request.asset_ids)
+                await self._removals.stage_absent(kind, condition, request.asset_ids)
             await self._removals.stage_dependents()
 
         # Reads that lacked a staged member would remove its record.
@@ -220,7 +225,7 @@ class ImportRun:
                     counts.add(change)
                 for observer in observers:
                     await observer.add_batch(kind, batch)
-                done += len(batch.changes)
+                done += len(batch.changes) + len(batch.incomplete)
                 self._progress(ImportProgress("checking", done, self._member_count))
             await self._review_removals(kind, counts, observers)
             if counts != ImportCounts():
@@ -320,10 +325,9 @@ class ImportRun:
         await publish_staged(self._database, self._staging.publication, self._lease)
 
     async def _write_all(self, total: int | None) -> None:
-        writer = PipelinedWriter()
+        writer = PipelinedWriter(WRITES_AT_ONCE)
         done = 0
         try:
-            # It writes in order, so owners are visible before the members that refer to them.
             for kind in RECORD_TYPES:
                 where = {"kind": kind.name}
                 has_tombstones = await self._database[TOMBSTONES.name].find_one(where) is not None
@@ -331,6 +335,8 @@ class ImportRun:
                     await writer.submit(self._write_changes(kind, batch.changes, has_tombstones))
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
+                # Owners are visible before the members that refer to them.
+                await writer.drain()
         finally:
             await writer.drain()
         if self._lease.state == "removing":

@@ -58,8 +58,8 @@ async def find_none_removed(kind_name: str, keys: Collection[str]) -> set[str]:
 
 
 class OwnerCache:
-    """Facts about owners of one kind, by key; staged owners take precedence over live ones, and
-    those that the import removes do not exist."""
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones, in a
+    merge field by field, and those that the import removes do not exist."""
 
     def __init__(
         self,
@@ -67,8 +67,11 @@ class OwnerCache:
         staging: Staging,
         kind: RecordType[Any],
         find_removed: FindRemoved = find_none_removed,
+        *,
+        is_merge: bool = False,
     ) -> None:
         self._kind = kind
+        self._is_merge = is_merge
         self._find_removed = find_removed
         self._staging = staging
         self._live_collection: driver.Collection = database[kind.name]
@@ -89,15 +92,16 @@ class OwnerCache:
             self._kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
         )
         await self._keep_live_fields([document for document in found if KEPT_FIELD in document])
-        rest = sorted(keys - {document["_id"] for document in found})
-        if rest:
+        documents = {document["_id"]: document for document in found}
+        if rest := sorted(keys if self._is_merge else keys - documents.keys()):
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
-            live = await self._live_collection.find({"_id": {"$in": rest}}, projection).to_list(
-                None
-            )
             removed = await self._find_removed(self._kind.name, rest)
-            found += [document for document in live if document["_id"] not in removed]
-        return {document["_id"]: self._fields.extract(document) for document in found}
+            for live in await self._live_collection.find(
+                {"_id": {"$in": rest}}, projection
+            ).to_list(None):
+                if live["_id"] not in removed:
+                    documents[live["_id"]] = live | documents.get(live["_id"], {})
+        return {key: self._fields.extract(document) for key, document in documents.items()}
 
     async def _keep_live_fields(self, documents: list[Document]) -> None:
         """Fill in the fields that staged owners do not give."""
@@ -125,10 +129,10 @@ def values_at(document: Document, path: str) -> list[Any]:
     >>> values_at({"floors": [{"id": "f1"}, {"id": "f2"}]}, "floors.id")
     ['f1', 'f2']
     """
-    field, _, rest = path.partition(".")
-    value = document.get(field)
-    if rest:
-        return [item[rest] for item in value or ()]
+    if "." in path:
+        field, _, rest = path.partition(".")
+        return [item[rest] for item in document.get(field) or ()]
+    value = document.get(path)
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -146,7 +150,7 @@ def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> I
     """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
-        if actual != expected:
+        if actual is not None and actual != expected:  # None: an incomplete member of a merge
             yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
     if owner.value_in:
         field, path = owner.value_in

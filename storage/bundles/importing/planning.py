@@ -4,17 +4,19 @@ An import computes the changes twice: to validate and count, then to apply. Appl
 a record already written counts as unchanged, so an interrupted run can be repeated.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, NamedTuple
 
 from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
+from storage.bundles.importing.merging import find_lacking_fields, merge_member
 from storage.bundles.importing.owners import (
     FindRemoved,
     OwnerCache,
     find_none_removed,
     values_at,
 )
-from storage.bundles.importing.staging import ORIGIN_FIELD, Staging
+from storage.bundles.importing.pipelining import read_ahead
+from storage.bundles.importing.staging import ORIGIN_FIELD, SHOWN_UNITS_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -29,8 +31,17 @@ class MemberChange(NamedTuple):
     fields: Document | None
 
 
+class IncompleteMember(NamedTuple):
+    """A member of a merge that is no change, because its record does not exist yet."""
+
+    key: str
+    origin: str
+    lacking: list[str]
+    """Required fields that are not given."""
+
+
 class PlannedBatch(NamedTuple):
-    """Staged documents with the fields copied from their owners, and their changes."""
+    """Staged documents, whole and with the fields copied from their owners, and their changes."""
 
     documents: list[Document]
     origins: list[str]
@@ -38,10 +49,16 @@ class PlannedBatch(NamedTuple):
     live: dict[str, Document]
     """The records in the catalog that they replace, by key."""
     changes: list[MemberChange]
+    incomplete: Sequence[IncompleteMember] = ()
+    """Members that are not among the documents."""
 
 
 class ChangePlanner:
-    """Compares the staged members of one import with the catalog."""
+    """Compares the staged members of one import with the catalog.
+
+
+    In a merge they change only the fields that they have.
+    """
 
     def __init__(
         self,
@@ -49,32 +66,65 @@ class ChangePlanner:
         staging: Staging,
         import_time: str,
         find_removed: FindRemoved = find_none_removed,
+        *,
+        is_merge: bool = False,
     ) -> None:
         self._database = database
         self._staging = staging
         self._import_time = import_time
+        self._is_merge = is_merge
         self.owner_caches = {
-            kind.name: OwnerCache(database, staging, kind, find_removed) for kind in RECORD_TYPES
+            kind.name: OwnerCache(database, staging, kind, find_removed, is_merge=is_merge)
+            for kind in RECORD_TYPES
         }
 
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
         """Yield the changes of all staged members of a kind."""
         stored_fields = kind.stored_fields
-        async for documents in self._staging.iter_batches(kind):
+        has_records = await self._database[kind.name].find_one({}, ["_id"]) is not None
+        async for documents in read_ahead(self._staging.iter_batches(kind)):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
             kept_fields = [document.pop(KEPT_FIELD, []) for document in documents]
             await self._copy_owner_fields(kind, documents)
             if kind.single_valued_flag:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
-            live = await self._load_live(kind, documents, stored_fields)
+            live = await self._load_live(kind, documents, stored_fields) if has_records else {}
             for document, names in zip(documents, kept_fields, strict=True):
                 keep_live_fields(kind, document, live.get(document["_id"]), names)
+            if self._is_merge:
+                yield await self._plan_merge(kind, documents, origins, live)
+                continue
             changes = [
                 self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
                 for document in documents
             ]
             yield PlannedBatch(documents, origins, live, changes)
+
+    async def _plan_merge(
+        self,
+        kind: RecordType[Any],
+        members: list[Document],
+        origins: list[str],
+        live: dict[str, Document],
+    ) -> PlannedBatch:
+        derived = {*kind.derived_fields}
+        documents, complete_origins, nulls, incomplete = [], [], [], []
+        for given, origin in zip(members, origins, strict=True):
+            key = given["_id"]
+            lacking = [] if key in live else find_lacking_fields(kind, given)
+            if lacking:
+                incomplete.append(IncompleteMember(key, origin, lacking))
+                continue
+            documents.append(merge_member(kind, given, live.get(key)))
+            complete_origins.append(origin)
+            nulls.append([name for name in given.keys() - derived if given[name] is None])
+        await self._copy_owner_fields(kind, documents)  # the owner may be the stored one
+        changes = [
+            self._plan_change(kind, document, live.get(document["_id"]), kind.stored_fields, given)
+            for document, given in zip(documents, nulls, strict=True)
+        ]
+        return PlannedBatch(documents, complete_origins, live, changes, incomplete)
 
     async def _copy_owner_fields(self, kind: RecordType[Any], documents: list[Document]) -> None:
         for owner in kind.foreign_keys:
@@ -104,11 +154,15 @@ class ChangePlanner:
         document: Document,
         live: Document | None,
         stored_fields: Sequence[str],
+        given_nulls: Collection[str] = (),
     ) -> MemberChange:
         key = document["_id"]
-        fields = {field: document.get(field) for field in stored_fields}
+        fields = {**dict.fromkeys(stored_fields), **document}
+        del fields["_id"]
+        fields.pop(SHOWN_UNITS_FIELD, None)
         if live is not None and kind.keep_on_import:
-            fields |= kind.keep_on_import(fields, live)
+            kept = kind.keep_on_import(fields, live)
+            fields |= {name: kept[name] for name in kept if name not in given_nulls}
         if live is not None and has_same_content(kind, fields, live):
             return MemberChange(key, False, None)
         set_timestamps(kind, fields, live, self._import_time)

@@ -71,7 +71,7 @@ async def _finish_previous_import(
         )
     _logger.warning("finishing an import that was interrupted: it was %s", lease.state)
     run = ImportRun(database, lease, progress)
-    if lease.state in ("applying", "removing"):
+    if lease.state in ("applying", "merging", "removing"):
         await run.apply(None)
     elif lease.state == "restoring":
         await switch_collections(database, lease, progress)

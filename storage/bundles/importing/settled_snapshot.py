@@ -16,7 +16,7 @@ from storage.mongo import driver, raw_documents
 from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
 
 POLL_SECONDS = 0.25
-CHANGING_STATES = ("applying", "removing", "restoring")
+CHANGING_STATES = ("applying", "merging", "removing", "restoring")
 """States of the import lease in which the catalog is neither the old nor the new one."""
 
 

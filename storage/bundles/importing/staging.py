@@ -4,12 +4,15 @@ Each import has one staging collection per kind, in the database of the catalog.
 has its number in the import as `_id`, its key as `_key`, and as `_place` where in the bundle it
 came from. Once the import begins to apply, the staged members are its redo log.
 
+Keys are unique by an index. To keep it up to date costs more than to write the members, so it is
+dropped once there are many of them, and built in one go when all are staged.
+
 Members are read in bundle order. Their working set may exceed MongoDB's cache, and bundles keep
 related members together, so this order touches few pages at a time.
 """
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -17,6 +20,7 @@ from storage.administration.import_lease import STAGING_PREFIX, get_staging_pref
 from storage.bundles.importing.kept_fields import KEPT_FIELD
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.violations import Violations
+from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.mongo import driver, iteration
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
@@ -26,6 +30,8 @@ NEIGHBOURS = 100
 KEY_FIELD = "_key"
 AFTER_KEY_SEPARATOR = chr(ord(KEY_SEPARATOR) + 1)
 ORIGIN_FIELD = "_place"
+BULK_MEMBERS = 10_000
+"""A kind with more members has no index while they are staged."""
 SHOWN_UNITS_FIELD = "_shown"
 """Field of a staged map with the ids of the units in its drawing."""
 
@@ -37,7 +43,7 @@ class Staging:
         self._database = database
         self._prefix = get_staging_prefix(import_id)
         self._next_numbers = count()
-        self._indexed_kinds: set[str] = set()
+        self._member_counts: Counter[str] = Counter()
 
     def collection_of(self, kind_name: str) -> driver.Collection:
         """Return the staging collection of a kind."""
@@ -54,13 +60,52 @@ class Staging:
         for member in members:
             by_kind[member.kind.name].append(member)
         for kind_name, group in by_kind.items():
-            if kind_name not in self._indexed_kinds:
-                self._indexed_kinds.add(kind_name)
-                await self.collection_of(kind_name).create_index(KEY_FIELD, unique=True)
+            await self._prepare_index(kind_name, len(group))
             documents = [self._to_staged(member) for member in group]
             duplicates = await driver.insert_absent(self.collection_of(kind_name), documents)
             if duplicates:
                 await self._add_duplicate_violations(group[0].kind, duplicates, violations)
+
+    async def _prepare_index(self, kind_name: str, added: int) -> None:
+        before, collection = self._member_counts[kind_name], self.collection_of(kind_name)
+        self._member_counts[kind_name] += added
+        if not before:
+            await collection.create_index(KEY_FIELD, unique=True)
+        elif before <= BULK_MEMBERS < before + added:
+            await collection.drop_index(f"{KEY_FIELD}_1")
+
+    async def build_indexes(self, violations: Violations) -> None:
+        """Build the indexes that are missing, once all members are staged.
+
+        A key that is staged again is a violation, as in `add_members`, and is not kept.
+        """
+        for kind_name, members in self._member_counts.items():
+            collection = self.collection_of(kind_name)
+            if members > BULK_MEMBERS and not await driver.build_index(
+                collection, KEY_FIELD, unique=True
+            ):
+                await self._drop_repeated(RECORD_TYPES_BY_NAME[kind_name], violations)
+
+    async def _drop_repeated(self, kind: RecordType[Any], violations: Violations) -> None:
+        collection = self.collection_of(kind.name)
+        await driver.build_index(collection, [(KEY_FIELD, 1), ("_id", 1)])
+        fields = {KEY_FIELD: 1, ORIGIN_FIELD: 1}
+        async for batch in iteration.iter_batches(collection, projection=fields):
+            where = {
+                KEY_FIELD: {"$in": list({document[KEY_FIELD] for document in batch})},
+                "_id": {"$lte": batch[-1]["_id"]},
+            }
+            found = await collection.find(where, fields).sort("_id", -1).to_list(None)
+            first = {document[KEY_FIELD]: document for document in found}
+            repeated = []
+            for document in batch:
+                key = document[KEY_FIELD]
+                if document["_id"] != first[key]["_id"]:
+                    repeated.append(document["_id"])
+                    message = describe_duplicate(kind, key, first[key][ORIGIN_FIELD])
+                    violations.add(document[ORIGIN_FIELD], message)
+            if repeated:
+                await collection.delete_many({"_id": {"$in": repeated}})
 
     def _to_staged(self, member: BundleMember) -> Document:
         document = member.document
@@ -80,7 +125,7 @@ class Staging:
             key = document[KEY_FIELD]
             violations.add(document[ORIGIN_FIELD], describe_duplicate(kind, key, origins[key]))
 
-    async def iter_batches(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
+    async def iter_batches(self, kind: RecordType[Any]) -> AsyncGenerator[list[Document]]:
         """Yield the staged members of a kind in batches, with their keys as `_id`.
 
         In bundle order; sorted by key if the kind has a `single_valued_flag`.

@@ -63,6 +63,11 @@ class BundleValidator:
 
     async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Validate one batch."""
+        for member in batch.incomplete:
+            record, lacking = describe_record(kind, member.key), ", ".join(member.lacking)
+            self._violations.add(
+                member.origin, f"there is no {record} yet, and a new one also needs {lacking}"
+            )
         for owner in kind.foreign_keys:
             await self._validate_owners(owner, batch)
         if self._asset_ids is not None and kind.scope_field:

@@ -79,8 +79,10 @@ def read_batches(
     bundles: Sequence[BundleSource],
     violations: Violations,
     tables: TableReader | None = None,
+    *,
+    are_partial: bool = False,
 ) -> Iterator[MemberBatch]:
-    """Yield the members of all bundles in batches.
+    """Yield the members of all bundles in batches, whole or partial ones.
 
     Spreadsheets are read by `tables`, which then has notes on them.
     """
@@ -102,9 +104,10 @@ def read_batches(
             continue
         with source as stream:
             counted = _CountingReader(stream)
-            for batch in _split_into_batches(
-                read_members(cast(BinaryIO, counted), name, violations)
-            ):
+            members = read_members(
+                cast(BinaryIO, counted), name, violations, are_partial=are_partial
+            )
+            for batch in _split_into_batches(members):
                 yield MemberBatch(batch, directory, finished_bytes + counted.bytes_read)
             finished_bytes += counted.bytes_read
     for batch in _split_into_batches(tables.finish()):

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
+from storage.bundles.reading.partial_records import PARTIAL_STRUCTS
 from storage.bundles.reading.suggestions import Suggest, suggest
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
 from storage.bundles.reading.violations import quote_json
@@ -15,7 +16,6 @@ from storage.records.fields import (
     REFERENCE_KEY_FORM,
     TEXT_PATTERN,
     MapTag,
-    Record,
     ReferenceKey,
     TimestampText,
     WebAddress,
@@ -53,13 +53,13 @@ class Fault(NamedTuple):
 class MemberError(Exception):
     """A member is invalid."""
 
-    def __init__(self, kind: RecordType[Any], value: Any) -> None:
+    def __init__(self, kind: RecordType[Any], struct: type[msgspec.Struct], value: Any) -> None:
         super().__init__("a member is invalid")
-        self._kind, self._value = kind, value
+        self._kind, self._struct, self._value = kind, struct, value
 
     def find_faults(self, suggest: Suggest = suggest) -> Iterator[Fault]:
         """Yield all that is wrong with the member. `suggest` finds the fields that were meant."""
-        yield from _find_faults(self._kind.struct, self._value, "", suggest)
+        yield from _find_faults(self._struct, self._value, "", suggest)
         id = self._value.get("id") if isinstance(self._value, dict) else None
         if isinstance(id, str) and id in self._kind.reserved_ids:
             yield Fault(
@@ -69,35 +69,52 @@ class MemberError(Exception):
             )
 
 
-def parse_member(kind: RecordType[Any], value: Any) -> Document:
-    """Return the document of a member, decoded from JSON. Raises MemberError."""
+def parse_member(kind: RecordType[Any], value: Any, *, is_partial: bool = False) -> Document:
+    """Return the document of a member, decoded from JSON. Raises MemberError.
+
+    A partial member needs only its key, and its document has only the fields that are given.
+    """
+    struct = PARTIAL_STRUCTS[kind.name] if is_partial else kind.struct
     try:
-        document = kind.to_document(msgspec.convert(value, kind.struct))
+        record = msgspec.convert(value, struct)
+        document = _to_partial_document(kind, record) if is_partial else kind.to_document(record)
         _normalize_timestamps(document)
         for nested in TIMESTAMPED_ARRAYS[kind.name]:
-            for item in document[nested.field]:
+            for item in document.get(nested.field, ()):
                 _normalize_timestamps(item)
     except (msgspec.ValidationError, ValueError) as error:
-        raise MemberError(kind, value) from error
+        raise MemberError(kind, struct, value) from error
     if document["_id"] in kind.reserved_ids:
-        raise MemberError(kind, value)
+        raise MemberError(kind, struct, value)
+    return document
+
+
+def _to_partial_document(kind: RecordType[Any], record: msgspec.Struct) -> Document:
+    given = msgspec.to_builtins(record)
+    document = {"_id": kind.key_of(given), **given}
+    document.pop("id", None)
     return document
 
 
 def _find_faults(expected: Any, value: Any, path: str, suggest: Suggest) -> Iterator[Fault]:
     """Yield what is wrong with a value, given the type that its field has in the record."""
-    for option in get_args(expected) if isinstance(expected, UnionType) else (expected,):
+    options = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
+    for option in options:
         if isinstance(value, list) and get_origin(option) is list:
             (item_type,) = get_args(option)
             for index, item in enumerate(value):
                 yield from _find_faults(item_type, item, f"{path}[{index}]", suggest)
             return
-        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Record):
+        if (
+            isinstance(value, dict)
+            and isinstance(option, type)
+            and issubclass(option, msgspec.Struct)
+        ):
             yield from _find_object_faults(option, value, path, suggest)
             return
     try:
         msgspec.convert(value, expected)
-        if expected == TimestampText and value:
+        if TimestampText in options and value:
             to_utc(value)
     except msgspec.ValidationError as error:
         yield Fault(path, _describe(error))
@@ -106,7 +123,7 @@ def _find_faults(expected: Any, value: Any, path: str, suggest: Suggest) -> Iter
 
 
 def _find_object_faults(
-    record: type[Record], value: Document, path: str, suggest: Suggest
+    record: type[msgspec.Struct], value: Document, path: str, suggest: Suggest
 ) -> Iterator[Fault]:
     fields = _fields_of(record)
     names = record.__struct_fields__
@@ -128,7 +145,7 @@ def _find_object_faults(
 
 
 @cache
-def _fields_of(record: type[Record]) -> tuple[msgspec.structs.FieldInfo, ...]:
+def _fields_of(record: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(record)
 
 

@@ -54,17 +54,19 @@ class BundleMember(NamedTuple):
     """Fields that it does not give: a record in the catalog keeps them, a new one has defaults."""
 
 
-def read_members(stream: BinaryIO, name: str, violations: Violations) -> Iterator[BundleMember]:
+def read_members(
+    stream: BinaryIO, name: str, violations: Violations, *, are_partial: bool = False
+) -> Iterator[BundleMember]:
     """Yield the members that are valid on their own; add all that is wrong to `violations`.
 
-    What follows a syntax error in an array is not read.
+    Partial members need only their keys. What follows a syntax error in an array is not read.
     """
     try:
         text = _open_decompressed(stream)
         if _is_utf16(text):
             raise _UnreadableFileError("the text is UTF-16; save the file as UTF-8")
         read = _read_line_form if _is_line_form(text) else _read_array_form
-        yield from read(text, name, violations)
+        yield from read(text, name, violations, are_partial)
         return
     except MalformedJsonError as error:
         violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
@@ -109,7 +111,7 @@ def _is_line_form(text: BufferedReader) -> bool:
 
 
 def _read_line_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     decoder = JsonDecoder()
     number = 0
@@ -129,7 +131,10 @@ def _read_line_form(
         kind = _pop_kind(value, origin, violations)
         if kind is None:
             continue
-        yield from build_member(f"{origin}: $", kind, value, decoder.errors, len(line), violations)
+        violations.mentions.add(kind.name)
+        yield from build_member(
+            f"{origin}: $", kind, value, decoder.errors, len(line), violations, are_partial
+        )
 
 
 def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
@@ -175,7 +180,7 @@ def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any
 
 
 def _read_array_form(
-    text: BufferedReader, name: str, violations: Violations
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     json_stream = JsonStream(cast(BinaryIO, text))
     if not json_stream.peek():
@@ -184,7 +189,7 @@ def _read_array_form(
     seen: set[str] = set()
     has_more = not json_stream.accept("}")
     while has_more:
-        yield from _read_entry(json_stream, seen, name, violations)
+        yield from _read_entry(json_stream, seen, name, violations, are_partial)
         has_more = json_stream.expect_comma("}", "after the array")
     if json_stream.peek():
         raise json_stream.error_at(
@@ -195,7 +200,7 @@ def _read_array_form(
 
 
 def _read_entry(
-    json_stream: JsonStream, seen: set[str], name: str, violations: Violations
+    json_stream: JsonStream, seen: set[str], name: str, violations: Violations, are_partial: bool
 ) -> Iterator[BundleMember]:
     """Read a name and its array. A misspelt array is read like the one that was meant."""
     if json_stream.peek() != '"':
@@ -228,10 +233,12 @@ def _read_entry(
         if kind is not None or isinstance(value, list | dict):
             violations.rejected.add_unknown(kind)
         return
-    violations.mentioned_kinds.add(kind.name)
+    violations.mentions.add(kind.name)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
         json_errors = json_stream.decoder.errors
-        yield from build_member(f"{name}: {path}", kind, member, json_errors, length, violations)
+        yield from build_member(
+            f"{name}: {path}", kind, member, json_errors, length, violations, are_partial
+        )
 
 
 def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, int]]:
@@ -253,12 +260,13 @@ def build_member(
     json_errors: list[str],
     text_length: int,
     violations: Violations,
+    is_partial: bool = False,
 ) -> Iterator[BundleMember]:
     """Yield the member if it is valid."""
     faults: Iterable[tuple[str, str]] = [("", message) for message in json_errors]
     if not json_errors:
         try:
-            document = parse_member(kind, value)
+            document = parse_member(kind, value, is_partial=is_partial)
             if text_length - len(document.get("source") or "") <= MAX_MEMBER_CHARACTERS:
                 yield BundleMember(origin, kind, document, text_length)
                 return

@@ -8,6 +8,7 @@ import re
 from typing import Any, NamedTuple
 
 from storage.bundles.reading.column_names import ColumnNames
+from storage.bundles.reading.mentions import Mentions
 from storage.bundles.reading.rejected import RejectedMembers
 from storage.bundles.reading.suggestions import Suggestions
 from storage.errors import BundleError
@@ -46,8 +47,7 @@ class Violations:
         self.rejected = RejectedMembers()
         self.columns = ColumnNames()
         self.suggestions = Suggestions()
-        self.mentioned_kinds: set[str] = set()
-        """Kinds of which the source has members, or an empty array."""
+        self.mentions = Mentions()
         self.max_kept = max_kept
         self._kept: list[tuple[str, int, Violation]] = []
 

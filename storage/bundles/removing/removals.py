@@ -55,12 +55,16 @@ class Removals:
         """Stage records to remove."""
         await self._add(kind, documents)
 
-    async def stage_absent(self, kind: RecordType[Any], asset_ids: Collection[str] | None) -> None:
+    async def stage_absent(
+        self, kind: RecordType[Any], condition: Document, asset_ids: Collection[str] | None
+    ) -> None:
         """Stage the records of a kind that are not among the staged members, of these assets.
+
+        Those that do not fulfil the condition stay.
 
         What processing has made is not the source's, and stays as long as its owners.
         """
-        where: Document = {PROCESSED_FIELD: {"$ne": True}}
+        where: Document = {**condition, PROCESSED_FIELD: {"$ne": True}}
         if asset_ids is not None:
             where[kind.scope_field] = {"$in": sorted(asset_ids)}
         fields = dict.fromkeys((*_fields_of(kind), kind.single_valued_flag or "_id"), 1)

@@ -154,3 +154,8 @@ def test_one_asset_is_mirrored(filled: list[str], source: Path, tmp_path: Path) 
     assert run.exit_code == 0, run.stderr
     assert [unit["id"] for unit in json.loads(exported(filled))["units"]] == ["u1", "u2"]
     assert_explains(floorgate("import", "--asset", "b", none, *filled), 2, "--asset needs --sync")
+
+
+def test_a_mirror_needs_whole_records(filled: list[str], source: Path) -> None:
+    run = floorgate("import", "--sync", "--merge", "--yes", source, *filled)
+    assert_explains(run, 2, "--merge excludes --sync, which needs whole records")

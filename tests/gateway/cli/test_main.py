@@ -58,6 +58,43 @@ def test_an_export_is_taken_back_unchanged(
         assert summary["total"]["unchanged"] == sum(len(kind) for kind in CATALOG.values())
 
 
+def test_an_asset_is_exported_alone(storage: list[str], bundle: Path) -> None:
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    everything = output_of(floorgate("export", *storage))
+    asset = everything["assets"][0]["id"]
+    exported = output_of(floorgate("export", "--asset", asset, *storage))
+    assert [each["id"] for each in exported["assets"]] == [asset]
+    assert exported["units"] == [each for each in everything["units"] if each["asset_id"] == asset]
+    assert exported["units"] != everything["units"]
+    all_ids = [part for each in everything["assets"] for part in ("--asset", each["id"])]
+    assert output_of(floorgate("export", *all_ids, *storage))["units"] == everything["units"]
+
+
+def test_an_unknown_asset_is_named_with_those_that_may_be_meant(
+    storage: list[str], bundle: Path
+) -> None:
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    asset = output_of(floorgate("export", *storage))["assets"][0]["id"]
+    run = floorgate("export", "--asset", f"{asset}x", *storage)
+    assert_explains(run, 1, f"there is no asset '{asset}x'; did you mean '{asset}'?")
+
+
+def test_a_merge_changes_only_what_is_given(storage: list[str], bundle: Path) -> None:
+    assert floorgate("import", bundle, *storage).exit_code == 0
+    unit = output_of(floorgate("export", *storage))["units"][0]
+    renamed = json.dumps({"units": [{"id": unit["id"], "name": "Renamed"}]})
+    for dry_run in (["--dry-run"], []):
+        run = floorgate("import", "-", "--merge", "--json", *dry_run, *storage, stdin=renamed)
+        assert output_of(run)["total"] == {
+            "inserted": 0,
+            "updated": 1,
+            "unchanged": 0,
+            "removed": 0,
+        }
+    merged = output_of(floorgate("export", *storage))["units"][0]
+    assert merged == unit | {"name": "Renamed", "updated_at": merged["updated_at"]}
+
+
 def test_a_bundle_comes_from_standard_input_as_well(storage: list[str], bundle: Path) -> None:
     run = floorgate("import", "-", "--json", *storage, stdin=bundle.read_text())
     assert output_of(run)["total"]["inserted"]

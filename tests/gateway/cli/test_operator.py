@@ -3,11 +3,14 @@
 import asyncio
 import json
 import os
+import random
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import click
@@ -26,6 +29,8 @@ from tests.storage.mongo.replica_set_of_three import run_replica_set
 pytestmark = pytest.mark.slow
 
 UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
+REPORT_SECONDS = 30
+"""In which a command on a full disk ends, its start included; three on an idle machine."""
 NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
 LIST_EVERYTHING = """{
     assets { data { id } }
@@ -219,7 +224,8 @@ def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
     small_disk: Path, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "bundle.json"
-    names = [f"{number} ".ljust(200, "x") for number in range(60_000)]
+    letters = random.Random(1)
+    names = ["".join(letters.choices(ascii_lowercase, k=200)) for _ in range(40_000)]
     units = [
         {"id": f"u{number}", "asset_id": "a", "floor_id": "f", "name": name}
         for number, name in enumerate(names)
@@ -227,11 +233,14 @@ def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
     assets, floors = [{"id": "a", "name": "A"}], [{"id": "f", "asset_id": "a", "name": "F"}]
     bundle.write_text(json.dumps({"assets": assets, "floors": floors, "units": units}))
     command = ("import", bundle, "--json", "--data-dir", small_disk / "data")
-    failed = floorgate(*command)
-    assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr.startswith("Error: ")
-    assert failed.stderr.count("\n") == 1
-    assert "No space left on device" in failed.stderr
+    for _ in range(2):  # also while the disk is still full
+        began = time.monotonic()
+        failed = floorgate(*command)
+        assert time.monotonic() - began < REPORT_SECONDS
+        assert (failed.returncode, failed.stdout) == (1, "")
+        assert failed.stderr.startswith("Error: ")
+        assert failed.stderr.count("\n") == 1
+        assert "No space left on device" in failed.stderr
     subprocess.run(["mount", "-o", "remount,size=400m", small_disk], check=True)
     counts = json.loads(floorgate(*command).stdout)["kinds"]["units"]
     # Nothing had been applied; or all was, as this run has first finished what was being applied.

@@ -75,6 +75,52 @@ async def test_a_scope_exports_what_it_sees(database: Any, path: Path) -> None:
     assert [unit["id"] for unit in exported["units"]] == ["v1"]
 
 
+def two_assets() -> Bundle:
+    """Two properties; each uses a group of attributes of its own, and both use a third."""
+    bundle = small()
+    attributes = [{"attribute_id": "x", "attribute_name": "X", "attribute_key": "x"}]
+    bundle["attribute_groups"].append(
+        {"group_id": "both", "group_name": "Both", "attributes": attributes}
+    )
+    bundle["attribute_assignments"] += [
+        {"group_id": "extras", "attribute_id": "view", "asset_id": "b", "unit_id": "v1"},
+        {"group_id": "both", "attribute_id": "x", "asset_id": "a", "unit_id": "u2"},
+        {"group_id": "both", "attribute_id": "x", "asset_id": "b", "unit_id": "v1"},
+    ]
+    bundle["attribute_assignments"] = [
+        each
+        for each in bundle["attribute_assignments"]
+        if (each["group_id"], each["asset_id"]) != ("extras", "a")
+    ]
+    return bundle
+
+
+async def test_the_scope_of_an_asset_has_the_groups_that_its_units_use(
+    database: Any, path: Path
+) -> None:
+    await load(database, path, two_assets())
+    for asset, groups in (("a", ["both", "plan"]), ("b", ["both", "extras"])):
+        scope = AssetScope(frozenset({asset}))
+        exported = json.loads(await text_of(export_bundle(database, scope)))
+        assert [group["group_id"] for group in exported["attribute_groups"]] == groups
+
+
+@pytest.mark.parametrize("lines", [False, True])
+async def test_the_exports_of_all_assets_are_together_the_whole_export(
+    client: Any, database: Any, database_name: str, path: Path, lines: bool
+) -> None:
+    await load(database, path, two_assets())
+    elsewhere = client[f"{database_name}-elsewhere"]
+    try:
+        for asset in ("b", "a"):
+            scope = AssetScope(frozenset({asset}))
+            path.write_bytes(await text_of(export_bundle(database, scope, lines=lines)))
+            await import_bundles(elsewhere, [path])
+        assert await text_of(export_bundle(elsewhere)) == await text_of(export_bundle(database))
+    finally:
+        await client.drop_database(elsewhere.name)
+
+
 async def test_an_export_is_a_snapshot_of_when_it_began(database: Any, path: Path) -> None:
     bundle = small()
     bundle["units"] += [

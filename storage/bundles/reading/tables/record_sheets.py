@@ -42,6 +42,7 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     fields = column_fields(kind)
     targets = table.targets
     constants = _constants(kind, rows.mapping)
+    rows.violations.mentions.add(kind.name)
     rows.violations.columns.add(rows.place, {name: each.header for name, each in targets.items()})
     given_values = _read_constants(kind, constants)
     given = {*targets, *constants}

@@ -82,6 +82,7 @@ class UnitTable:
         self._rows = rows
         self._seen = seen
         self._columns = table.targets
+        self._asset_ids: set[str] = set()
         self._has_units = {"unit"} <= self._columns.keys() and bool(
             {"floor", "floor_id"} & self._columns.keys()
         )
@@ -113,6 +114,19 @@ class UnitTable:
             except _RowError:
                 for kind in (ASSETS, FLOORS, UNITS):
                     self._rows.violations.rejected.add_unknown(kind)
+        self._add_mentions()
+
+    def _add_mentions(self) -> None:
+        """Say what a mirror may remove: of these assets, what the columns of the table hold."""
+        mentions, of_assets = self._rows.violations.mentions, {"$in": sorted(self._asset_ids)}
+        if self._has_units:
+            for kind in (FLOORS, UNITS):
+                mentions.add(kind.name, {"asset_id": of_assets})
+        for _, key in self._references:
+            mentions.add(UNIT_REFERENCES.name, {"asset_id": of_assets, "key": key})
+        for _, group in self._groups:
+            condition = {"asset_id": of_assets, "group_id": group.group_id}
+            mentions.add(ASSIGNMENTS.name, condition)
 
     def _headers(self) -> dict[str, str]:
         names = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}
@@ -125,6 +139,7 @@ class UnitTable:
 
     def _read_row(self, row: Row) -> Iterator[BundleMember]:
         asset_id = yield from self._read_asset(row)
+        self._asset_ids.add(asset_id)
         building = self._text(row, "building")
         floor_id = ""
         if self._has_units:

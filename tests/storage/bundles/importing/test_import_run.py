@@ -9,6 +9,7 @@ import pytest
 from pymongo import AsyncMongoClient, MongoClient, monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
+from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ParsedSource
 from storage.bundles.importing.owners import values_at
@@ -125,11 +126,31 @@ def publication_of(bundle: Bundle) -> Publication:
 
 
 async def import_bundle(
-    database: driver.Database, bundle: Bundle, publication: Publication | None = None
+    database: driver.Database,
+    bundle: Bundle,
+    publication: Publication | None = None,
+    *,
+    merge: bool = False,
 ) -> None:
     await import_bundles(
-        database, [json.dumps(bundle).encode()], parse_source=parse, publication=publication
+        database,
+        [json.dumps(bundle).encode()],
+        parse_source=parse,
+        publication=publication,
+        changes=ChangeRequest(merges=merge),
     )
+
+
+MERGED: Bundle = {
+    "assets": [{"id": "a", "name": "Renamed"}, {"id": "b", "name": "Birch House"}],
+    "floors": [{"id": "b1", "asset_id": "b", "name": "First"}],
+    "maps": [{"id": "am", "tags": ["ils"]}, {"id": "bm", "asset_id": "b", "name": "Plates"}],
+    "units": [
+        {"id": "u", "map_ids": None},
+        {"id": "v", "asset_id": "b", "floor_id": "b1", "name": "101", "map_ids": ["bm"]},
+    ],
+}
+"""Some fields of records that exist, and new records."""
 
 
 async def catalog_of(database: Any) -> Catalog:
@@ -236,6 +257,49 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
     assert outcomes == sorted(outcomes)  # once it applies, it is no longer discarded
     assert outcomes.count(False) >= 8
     assert outcomes.count(True) >= 8
+
+
+async def test_a_merge_that_ends_before_any_of_its_writes_leaves_all_or_nothing(
+    database: Any, mongo_url: str
+) -> None:
+    unit = {"id": "u", "asset_id": "a", "floor_id": "a1", "name": "101", "map_ids": ["am"]}
+    old = BEFORE | {"units": [unit]}
+    before: Catalog = {}
+    after: Catalog = {}
+    outcomes: list[bool] = []
+    is_complete = False
+    while not is_complete:
+        if not before or await catalog_of(database) != before:
+            for kind in RECORD_TYPES:
+                await database[kind.name].delete_many({})
+            await import_bundle(database, old)
+            before = await catalog_of(database)
+        async with open_with_listener(mongo_url, kill_before_write(len(outcomes))) as doomed:
+            try:
+                await import_bundle(doomed[database.name], MERGED, merge=True)
+                is_complete = True
+            except Killed:
+                pass
+        lease = await database["imports"].find_one({})
+        interrupted = await catalog_of(database)
+        assert find_missing_owners(interrupted) == []
+        await database["imports"].update_many({}, {"$set": {"expires": ImportLease.EXPIRED_AT}})
+        assert await finish_interrupted_import(database)
+        finished = await catalog_of(database)
+        is_committed = lease["state"] == "merging"
+        if is_committed and not after:
+            after = finished
+        assert finished == (after if is_committed else interrupted)
+        assert finished in (before, after)
+        outcomes.append(finished == after)
+        await assert_nothing_is_left_over(database)
+    units = {each["_id"]: (each["name"], each["map_ids"]) for each in after["units"]}
+    assert units == {"u": ("101", None), "v": ("101", ["bm"])}
+    (first, _) = after["maps"]
+    assert (first["feet_per_unit"], first["tags"]) == (1, ["ils"])
+    assert first["source"] == before["maps"][0]["source"]
+    assert outcomes == sorted(outcomes)
+    assert min(outcomes.count(False), outcomes.count(True)) >= 4
 
 
 async def test_a_record_that_is_created_in_the_same_instant_is_updated(

@@ -1,11 +1,16 @@
 """Members are staged apart from the catalog, in bundle order, and each key only once."""
 
+import io
+import json
 from typing import Any
 
 import pytest
 
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
+from storage.bundles.importing import staging as staging_module
 from storage.bundles.importing.staging import Staging, describe_record
+from storage.bundles.reading.parser import read_members
+from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 from storage.mongo import iteration
@@ -57,6 +62,51 @@ async def test_a_repeated_key_is_a_violation_that_names_both_origins(database: A
         'b0: $.assets[2]: asset "a" is already at b0: $.assets[0]',
         'b1: $.assets[0]: asset "b" is already at b0: $.assets[1]',
     ]
+
+
+@ONE_DRIVER
+@pytest.mark.parametrize("many", [1, 3, 5])
+async def test_this_is_so_too_where_the_index_is_built_at_the_end(
+    database: Any, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", many)
+    with pytest.raises(BundleError) as caught:
+        await stage(database, assets("a", "b"), assets("c", "d"), assets("d", "e", "a"))
+    assert sorted(caught.value.violations) == [
+        'b2: $.assets[0]: asset "d" is already at b1: $.assets[1]',
+        'b2: $.assets[2]: asset "a" is already at b0: $.assets[0]',
+    ]
+
+
+@ONE_DRIVER
+async def test_only_the_first_member_of_a_key_is_kept_so_that_others_can_be_checked(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", 1)
+    monkeypatch.setattr(iteration, "BATCH_DOCUMENTS", 2)
+    staging, violations = Staging(database, "import"), Violations()
+    content = io.BytesIO(json.dumps(assets("a", "b", "a", "b", "a", "c")).encode())
+    for member in read_members(content, "b", violations):
+        await staging.add_members([member], violations)
+    await staging.build_indexes(violations)
+    batches = await staged(staging, RECORD_TYPES[0])
+    assert [key for batch in batches for key, _ in batch] == ["a", "b", "c"]
+    assert [each.place for each in violations.list_first()] == [
+        f"b: $.assets[{number}]" for number in (2, 3, 4)
+    ]
+    collection: Any = staging.collection_of("assets")
+    plan = await collection.find({"_key": "a"}).explain()
+    assert plan["queryPlanner"]["winningPlan"]["stage"] != "COLLSCAN"
+
+
+@ONE_DRIVER
+async def test_members_are_found_by_an_index_however_many_there_are(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", 2)
+    staging = await stage(database, assets("a", "b"), assets("c"))
+    indexes = await database[staging.collection_of("assets").name].index_information()
+    assert indexes["_key_1"]["unique"]
 
 
 @ONE_DRIVER

@@ -1,0 +1,32 @@
+"""Merging the fields that a member gives into the record that it changes."""
+
+from typing import Any
+
+import msgspec
+
+from storage.records.decoding import stored_name
+from storage.records.kinds import Document, RecordType
+from storage.records.timestamps import TIMESTAMP_FIELDS
+
+
+def find_lacking_fields(kind: RecordType[Any], given: Document) -> list[str]:
+    """Return the required fields that a member lacks, so that it cannot be a new record."""
+    required = (field.name for field in msgspec.structs.fields(kind.struct) if field.required)
+    return [name for name in required if stored_name(name) not in given]
+
+
+def merge_member(kind: RecordType[Any], given: Document, live: Document | None) -> Document:
+    """Return the whole document of a member: fields that are absent keep the stored value.
+
+    Without a stored record they have their defaults; then none may be lacking. Timestamps are
+    those that are given. Arrays are replaced as a whole.
+    """
+    names = [field.name for field in msgspec.structs.fields(kind.struct)]
+    values = {name: given[stored_name(name)] for name in names if stored_name(name) in given}
+    if live is None:
+        record = kind.struct(**values)
+    else:
+        no_times = dict.fromkeys([name for name in TIMESTAMP_FIELDS if name in names], "")
+        record = msgspec.structs.replace(kind.decode([live])[0], **no_times, **values)
+    derived = {name: given[name] for name in kind.derived_fields if name in given}
+    return {**(live or {}), **kind.to_document(record), **derived, "_id": given["_id"]}

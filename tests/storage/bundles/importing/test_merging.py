@@ -1,0 +1,378 @@
+"""A merge changes only the fields that members give; all checks are those of the whole record."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.bundles.changes.change_plan import FieldChange, RecordChange
+from storage.bundles.changes.change_request import ChangeRequest
+from storage.bundles.exporting import export_bundle
+from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
+from storage.bundles.reading.sources import to_data_url
+from storage.catalog import RECORD_TYPES
+from storage.errors import BundleError
+from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, contents, small, text_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+
+MERGE = ChangeRequest(merges=True)
+LONG_AGO = "2001-01-01T00:00:00+00:00"
+
+
+async def parse(source: bytes) -> ParsedSource:
+    return ParsedSource(source.upper())
+
+
+async def load(database: Any, bundle: Bundle, *, merge: bool = False) -> ImportCounts:
+    content = json.dumps(bundle).encode()
+    summary = await import_bundles(
+        database, [content], parse_source=parse, changes=ChangeRequest(merges=merge)
+    )
+    return summary.total
+
+
+async def merge(database: Any, bundle: Bundle) -> ImportCounts:
+    return await load(database, bundle, merge=True)
+
+
+async def merge_violations(database: Any, bundle: Bundle) -> list[str]:
+    before = await contents(database)
+    with pytest.raises(BundleError) as caught:
+        await merge(database, bundle)
+    assert await contents(database) == before
+    return [violation.removeprefix("bundle: ") for violation in caught.value.violations]
+
+
+async def find(database: Any, kind: str, key: str) -> dict[str, Any]:
+    document: dict[str, Any] = await database[kind].find_one({"_id": key})
+    return document
+
+
+@pytest.fixture
+async def catalog(database: Any) -> Any:
+    """The small catalog, imported long ago."""
+    bundle = small()
+    for member in bundle["units"] + bundle["maps"] + bundle["level_tags"]:
+        member |= {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    bundle["level_tags"][0]["values"][0] |= {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    bundle["maps"][0]["source"] = to_data_url(b"<svg/>")
+    await load(database, bundle)
+    return database
+
+
+async def test_fields_that_are_not_given_keep_their_stored_values(catalog: Any) -> None:
+    before = await find(catalog, "units", "u1")
+    assert await merge(catalog, {"units": [{"id": "u1", "name": "101A"}]}) == ImportCounts(
+        updated=1
+    )
+    after = await find(catalog, "units", "u1")
+    assert after == before | {"name": "101A", "updated_at": after["updated_at"]}
+    assert after["updated_at"] > LONG_AGO
+    assert after["map_ids"] == ["am"]
+
+
+async def test_an_import_without_merge_sets_them_to_their_defaults(catalog: Any) -> None:
+    unit = {"id": "u1", "asset_id": "a", "floor_id": "a1", "name": "101"}
+    assert await load(catalog, {"units": [unit]}) == ImportCounts(updated=1)
+    assert (await find(catalog, "units", "u1"))["map_ids"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "field"),
+    [("units", "u1", "map_ids"), ("maps", "am", "background_id"), ("maps", "am", "source")],
+)
+async def test_null_sets_null_where_the_field_allows_it(
+    catalog: Any, kind: str, key: str, field: str
+) -> None:
+    assert (await find(catalog, kind, key))[field] is not None
+    assert await merge(catalog, {kind: [{"id": key, field: None}]}) == ImportCounts(updated=1)
+    assert (await find(catalog, kind, key))[field] is None
+
+
+async def test_null_is_refused_where_the_field_does_not_allow_it(catalog: Any) -> None:
+    (violation,) = await merge_violations(catalog, {"units": [{"id": "u1", "name": None}]})
+    assert violation == "$.units[0].name: Expected `str`, got `null`"
+
+
+async def test_a_map_keeps_its_drawing_unless_another_is_given(catalog: Any) -> None:
+    before = await find(catalog, "maps", "am")
+    await merge(catalog, {"maps": [{"id": "am", "tags": ["mls"]}]})
+    after = await find(catalog, "maps", "am")
+    assert after["tags"] == ["mls"]
+    assert (after["source"], after["parsed"]) == (before["source"], before["parsed"])
+    await merge(catalog, {"maps": [{"id": "am", "source": to_data_url(b"<svg></svg>")}]})
+    drawn = await find(catalog, "maps", "am")
+    assert {drawn["source"], drawn["parsed"]}.isdisjoint({before["source"], before["parsed"]})
+    await merge(catalog, {"maps": [{"id": "am", "source": None}]})
+    assert (await find(catalog, "maps", "am"))["parsed"] is None
+
+
+@pytest.mark.parametrize(("given", "scale"), [({}, 2.0), ({"feet_per_unit": None}, None)])
+async def test_a_scale_that_processing_was_given_goes_only_if_null_is_given(
+    catalog: Any, given: dict[str, Any], scale: float | None
+) -> None:
+    state: dict[str, Any] = {"built_from": {}, "withdrawn": None, "is_scale_given": True}
+    scaled = {"feet_per_unit": 2.0, "network_state": state}
+    await catalog["maps"].update_one({"_id": "am"}, {"$set": scaled})
+    await merge(catalog, {"maps": [{"id": "am", "name": "Renamed", **given}]})
+    assert (await find(catalog, "maps", "am"))["feet_per_unit"] == scale
+
+
+async def test_arrays_are_replaced_as_a_whole(catalog: Any) -> None:
+    values = [{"name": "First", "value": "a1"}, {"name": "Cellar", "value": "cellar"}]
+    await merge(catalog, {"level_tags": [{"map_id": "am", "key": "floor", "values": values}]})
+    tag = await find(catalog, "level_tags", "am\0floor")
+    assert [each["value"] for each in tag["values"]] == ["a1", "cellar"]
+    first, cellar = (each["created_at"] for each in tag["values"])
+    assert first == LONG_AGO < cellar
+    assert (tag["name"], tag["asset_id"]) == ("Floor", "a")
+
+
+async def test_a_filter_finds_locations_by_the_tags_that_are_given(catalog: Any) -> None:
+    tags = [{"key": "leisure", "value": "sauna"}]
+    await merge(catalog, {"locations": [{"id": "l", "tags": tags}]})
+    location = await find(catalog, "locations", "l")
+    assert (location["name"], location["x"]) == ("Pool", 1.5)
+    assert "leisure" in location["words"]
+    assert "svc:amenity" not in location["words"]
+
+
+async def test_a_new_record_has_the_defaults_of_its_fields(catalog: Any) -> None:
+    floor = {"id": "a2", "asset_id": "a", "name": "Second"}
+    unit = {"id": "u9", "asset_id": "a", "floor_id": "a2", "name": "201"}
+    bundle: Bundle = {"units": [unit], "floors": [floor]}
+    assert await merge(catalog, bundle) == ImportCounts(inserted=2)
+    stored = await find(catalog, "floors", "a2")
+    assert (stored["label"], stored["short_label"], stored["sort"]) == ("Second", "Second", 0)
+    assert (await find(catalog, "units", "u9"))["map_ids"] is None
+    assert await load(catalog, bundle) == ImportCounts(unchanged=2)
+
+
+async def test_a_new_record_needs_its_required_fields(catalog: Any) -> None:
+    bundle: Bundle = {
+        "units": [{"id": "u1", "name": "101A"}, {"id": "u9", "name": "109"}],
+        "unit_references": [
+            {"group_id": "g", "asset_id": "a", "unit_id": "u9", "key": "keyring", "value": "1"}
+        ],
+    }
+    assert await merge_violations(catalog, bundle) == [
+        '$.units[1]: there is no unit "u9" yet, and a new one also needs asset_id, floor_id'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "lacking"),
+    [
+        ("units", {"name": "101"}, "id"),
+        ("unit_references", {"unit_id": "u1", "value": "1_3"}, "key"),
+        ("attribute_assignments", {"group_id": "plan", "unit_id": "u1"}, "attribute_id"),
+    ],
+)
+async def test_a_member_always_needs_its_key(
+    catalog: Any, kind: str, member: dict[str, Any], lacking: str
+) -> None:
+    violations = await merge_violations(catalog, {kind: [member]})
+    assert violations == [f"$.{kind}[0]: required but missing: {lacking}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "violation"),
+    [
+        (
+            "units",
+            {"id": "u1", "floor_id": "b1"},
+            '$.units[0].floor_id: floor "b1" has asset_id "b", not "a"',
+        ),
+        (
+            "units",
+            {"id": "u2", "map_ids": ["none"]},
+            '$.units[0].map_ids: there is no map "none", neither in the bundle nor in the catalog',
+        ),
+        (
+            "floors",
+            {"id": "a1", "asset_id": "b"},
+            '$.floors[0].asset_id: floor "a1" belongs to "a" and cannot move to "b"',
+        ),
+        (
+            "attribute_groups",
+            {"group_id": "plan", "one_attribute_per_unit": False},
+            "$.attribute_groups[0].one_attribute_per_unit: cannot change from true while there are"
+            " attribute_assignments",
+        ),
+        (
+            "attribute_groups",
+            {"group_id": "plan", "attributes": []},
+            '$.attribute_groups[0].attributes.attribute_id: "s" cannot be removed while'
+            " attribute_assignments refer to it",
+        ),
+        (
+            "attribute_assignments",
+            {"group_id": "plan", "unit_id": "u1", "attribute_id": "view"},
+            '$.attribute_assignments[0].group_id: attribute_group of group_id "plan" has no'
+            ' attribute_id "view"',
+        ),
+        (
+            "asset_references",
+            {"id": "r", "key": "Keyring"},
+            "$.asset_references[0].key: Expected a lowercase letter, then 1 to 254 lowercase"
+            " letters, digits or hyphens",
+        ),
+    ],
+)
+async def test_the_whole_record_must_be_valid(
+    catalog: Any, kind: str, member: dict[str, Any], violation: str
+) -> None:
+    assert await merge_violations(catalog, {kind: [member]}) == [violation]
+
+
+async def test_a_unit_has_one_attribute_of_an_exclusive_group(catalog: Any) -> None:
+    changed = {"group_id": "plan", "unit_id": "u1", "attribute_id": "t"}
+    assert await merge(catalog, {"attribute_assignments": [changed]}) == ImportCounts(updated=1)
+    assert (await find(catalog, "attribute_assignments", "plan\0u1"))["asset_id"] == "a"
+    both = [changed, changed | {"attribute_id": "s"}]
+    (violation,) = await merge_violations(catalog, {"attribute_assignments": both})
+    assert "the unit already has an attribute of this group" in violation
+
+
+async def test_owners_of_which_some_fields_are_given_are_still_owners(catalog: Any) -> None:
+    unit = {"id": "u9", "asset_id": "a", "floor_id": "a1", "name": "109"}
+    bundle: Bundle = {"floors": [{"id": "a1", "name": "Ground"}], "units": [unit]}
+    assert await merge(catalog, bundle) == ImportCounts(inserted=1, updated=1)
+    wrong = unit | {"id": "v9", "asset_id": "b"}
+    assert await merge_violations(catalog, bundle | {"units": [wrong]}) == [
+        '$.units[0].floor_id: floor "a1" has asset_id "a", not "b"'
+    ]
+
+
+async def test_merging_again_changes_nothing_and_a_dry_run_only_counts(catalog: Any) -> None:
+    bundle: Bundle = {"units": [{"id": "u1", "name": "101A"}, {"id": "u2", "name": "102"}]}
+    content = json.dumps(bundle).encode()
+    before = await contents(catalog)
+    dry = await import_bundles(catalog, [content], dry_run=True, changes=MERGE)
+    assert dry.total == ImportCounts(updated=1, unchanged=1)
+    assert await contents(catalog) == before
+    assert await merge(catalog, bundle) == dry.total
+    assert await merge(catalog, bundle) == ImportCounts(unchanged=2)
+
+
+async def test_a_plan_names_the_merged_fields_and_the_undo_file_brings_them_back(
+    catalog: Any, tmp_path: Path
+) -> None:
+    before = await export_without_times(catalog)
+    undo = tmp_path / "undo.ndjson"
+    bundle: Bundle = {"units": [{"id": "u1", "name": "101A"}, {"id": "u2"}]}
+    request = MERGE._replace(is_planned=True, undo_path=undo)
+    summary = await import_bundles(catalog, [json.dumps(bundle).encode()], changes=request)
+    assert summary.plan is not None
+    assert summary.plan.changes == [
+        RecordChange("units", "changed", "u1", [FieldChange("name", '"101"', '"101A"')])
+    ]
+    assert (await find(catalog, "units", "u1"))["name"] == "101A"
+    assert summary.undo == str(undo)
+    assert (await import_bundles(catalog, [undo])).total == ImportCounts(updated=1)
+    assert await export_without_times(catalog) == before
+
+
+async def test_mistakes_in_members_and_between_them_are_reported_together(catalog: Any) -> None:
+    bundle: Bundle = {
+        "floors": [{"id": "a2", "nmae": "Second"}],
+        "units": [
+            {"id": "u1", "name": 3, "map_ids": "am"},
+            {"id": "u9", "name": "109"},
+            {"id": "u2", "floor_id": "a2", "map_ids": ["none"]},
+        ],
+    }
+    assert await merge_violations(catalog, bundle) == [
+        '$.floors[0]: there is no field "nmae"; did you mean name?',
+        "$.units[0].map_ids: Expected `array | null`, got `str`",
+        "$.units[0].name: Expected `str`, got `int`",
+        '$.units[1]: there is no unit "u9" yet, and a new one also needs asset_id, floor_id',
+        '$.units[2].map_ids: there is no map "none", neither in the bundle nor in the catalog',
+    ]
+
+
+async def test_a_map_keeps_the_picture_of_its_plan_if_its_drawing_was_null(catalog: Any) -> None:
+    await catalog["maps"].update_one({"_id": "bm"}, {"$set": {"parsed": "of the plan"}})
+    await merge(catalog, {"maps": [{"id": "bm", "name": "Renamed", "source": None}]})
+    assert (await find(catalog, "maps", "bm"))["parsed"] == "of the plan"
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "assets": {"name": "Other", "market": "student"},
+    "floors": {"name": "Other", "label": "O", "short_label": "", "sort": 7},
+    "backgrounds": {"name": "Other"},
+    "maps": {"name": "Other", "background_id": None, "style": "b", "tags": ["x"], "url": None},
+    "units": {"name": "Other", "map_ids": None},
+    "level_tags": {"name": "Other", "values": [{"name": "Roof", "value": "r"}]},
+    "asset_references": {"key": "other", "value": "Other"},
+    "unit_references": {"group_id": "other", "value": "Other"},
+    "attribute_groups": {"group_name": "Other"},
+    "attribute_assignments": {},
+    "locations": {"name": "Other", "x": 9, "floors": [], "tags": [{"key": "k", "value": "v"}]},
+}
+"""New values of the fields of each kind that may change."""
+
+
+@st.composite
+def partial_bundles(draw: Any) -> Bundle:
+    """Draw members of the small catalog, each with its key and some new values."""
+    bundle: Bundle = {}
+    for kind in RECORD_TYPES:
+        fields = sorted(CHANGES[kind.name])
+        chosen = st.sets(st.sampled_from(fields)) if fields else st.just(set[str]())
+        bundle[kind.name] = [
+            {field: member[field] for field in kind.key_fields}
+            | {field: CHANGES[kind.name][field] for field in draw(chosen)}
+            for member in SMALL[kind.name]
+            if draw(st.booleans())
+        ]
+    return bundle
+
+
+async def export_without_times(database: Any) -> str:
+    exported = (await text_of(export_bundle(database))).decode()
+
+    def drop(item: dict[str, Any]) -> dict[str, Any]:
+        return {name: item[name] for name in item if name not in ("created_at", "updated_at")}
+
+    return json.dumps(json.loads(exported, object_hook=drop))
+
+
+@given(partial=partial_bundles())
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+async def test_a_merge_is_an_import_of_the_whole_members(
+    client: Any, database_name: str, partial: Bundle
+) -> None:
+    merged, whole = client[f"{database_name}-merged"], client[f"{database_name}-whole"]
+    try:
+        await load(merged, SMALL)
+        await load(whole, SMALL)
+        exported = json.loads(await text_of(export_bundle(whole)))
+        stored = {
+            (kind.name, *(member[field] for field in kind.key_fields)): member
+            for kind in RECORD_TYPES
+            for member in exported[kind.name]
+        }
+        complete = {
+            kind.name: [
+                stored[kind.name, *(member[field] for field in kind.key_fields)] | member
+                for member in partial[kind.name]
+            ]
+            for kind in RECORD_TYPES
+        }
+        assert await merge(merged, partial) == await load(whole, complete)
+        assert await export_without_times(merged) == await export_without_times(whole)
+    finally:
+        await client.drop_database(merged.name)
+        await client.drop_database(whole.name)
+
+
+async def test_a_file_of_lines_is_merged_too(catalog: Any, tmp_path: Path) -> None:
+    path = tmp_path / "units.ndjson"
+    path.write_text('{"type": "unit", "id": "u1", "name": "101A"}\n')
+    assert (await import_bundles(catalog, [path], changes=MERGE)).total == ImportCounts(updated=1)
+    assert (await find(catalog, "units", "u1"))["floor_id"] == "a1"
