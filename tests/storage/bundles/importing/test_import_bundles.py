@@ -216,5 +216,5 @@ async def test_there_may_be_nothing_to_finish(database: Any) -> None:
 
 async def test_a_summary_reads_as_json(database: Any, bundle: Path) -> None:
     summary = json.loads(msgspec.json.encode(await import_bundles(database, [bundle])))
-    assert summary["kinds"]["floors"] == {"inserted": 2, "updated": 0, "unchanged": 0}
+    assert summary["kinds"]["floors"] == {"inserted": 2, "updated": 0, "unchanged": 0, "removed": 0}
     assert summary["notes"] == []
