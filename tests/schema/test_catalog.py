@@ -52,7 +52,7 @@ async def test_a_merge_keeps_what_is_not_given(own_world: World) -> None:
         assert (found["map"]["name"], found["map"]["parsed"]["width"]) == ("Renamed", 1)
         both = merge.replace("merge: true", "merge: true, sync: true")
         (error,) = (await post_graphql(client, both, {"bundle": renamed}))["errors"]
-        assert "merge excludes `sync`" in error["message"]
+        assert "merge: excludes `sync`" in error["message"]
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../bundle.json", "drawing.svg"])
