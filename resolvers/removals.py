@@ -38,7 +38,7 @@ class Removal(NamedTuple):
     """A record that was removed."""
 
     kind: Annotated[str, "The collection, such as `units`."]
-    id: Annotated[
+    record_id: Annotated[
         str,
         "Its id; of kinds with several identifying fields, these with slashes between them, or as a"
         " JSON array.",

@@ -208,7 +208,7 @@ def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str],
 
 
 def _describe(change: RecordChange) -> str:
-    text = _quote(change.id)
+    text = _quote(change.record_id)
     if change.removed_with is not None:
         return f"{text} (with {_quote(change.removed_with)})"
     fields = [f"{field.field} {field.before} -> {field.after}" for field in change.fields]

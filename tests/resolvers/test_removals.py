@@ -30,12 +30,15 @@ REMOVE = """mutation($kind: String!, $ids: [ID!]!, $dry: Boolean! = false, $plan
   removeRecords(kind: $kind, ids: $ids, dryRun: $dry, plan: $plan) {
     kinds { kind updated removed }
     refusal
-    plan { digest unlisted changes { kind operation id removedWith fields { field before after } } }
+    plan {
+      digest unlisted
+      changes { kind operation recordId removedWith fields { field before after } }
+    }
   }
 }"""
 REMOVALS = """query($asset: ID, $since: String, $perPage: Int = 100, $page: Int, $after: String) {
   removals(asset: $asset, since: $since, perPage: $perPage, page: $page, after: $after) {
-    paging { next } data { kind id assetId removedAt }
+    paging { next } data { kind recordId assetId removedAt }
   }
 }"""
 
@@ -48,13 +51,15 @@ async def remove(client: httpx.AsyncClient, kind: str, *ids: str, **options: Any
 
 async def removals(client: httpx.AsyncClient, **variables: Any) -> list[tuple[str, str]]:
     page = (await data_of(client, REMOVALS, variables))["removals"]
-    return [(each["kind"], each["id"]) for each in page["data"]]
+    return [(each["kind"], each["recordId"]) for each in page["data"]]
 
 
 async def test_a_dry_run_shows_what_is_removed_and_its_digest_holds_it(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         plan = (await remove(client, "units", UNIT, dry=True))["plan"]
-        removed = {(each["kind"], each["id"], each["removedWith"]) for each in plan["changes"]}
+        removed = {
+            (each["kind"], each["recordId"], each["removedWith"]) for each in plan["changes"]
+        }
         assert removed == {
             ("units", UNIT, None),
             (
@@ -145,7 +150,7 @@ async def test_removals_are_read_on_from_where_the_last_reading_ended(own_world:
         for page in (1, 2, 3):
             variables = {"perPage": 1, "page": page, **cursor}
             got = (await data_of(client, REMOVALS, variables))["removals"]
-            found += [(each["kind"], each["id"]) for each in got["data"]]
+            found += [(each["kind"], each["recordId"]) for each in got["data"]]
             cursor = {"after": got["paging"]["next"]}
         assert (found, cursor) == (rest, {"after": None})
 

@@ -39,7 +39,7 @@ class RecordChange(msgspec.Struct, frozen=True):
 
     kind: Annotated[str, "The collection, such as `units`."]
     operation: Annotated[str, "`added`, `changed` or `removed`."]
-    id: Annotated[str, "The identifying fields, with slashes between them."]
+    record_id: Annotated[str, "The identifying fields, with slashes between them."]
     fields: Annotated[list[FieldChange], "Of a changed record, the fields."] = []
     removed_with: Annotated[
         str | None, "The owner that a record is removed with; null if it is removed for itself."

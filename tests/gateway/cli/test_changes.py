@@ -56,7 +56,7 @@ def test_a_dry_run_names_every_record_and_field(filled: list[str], source: Path)
     assert run.stderr == "Nothing was written: this was a dry run.\n"
     assert exported(filled) == before
     plan = output_of(floorgate("import", "--dry-run", "--json", source, *filled))["plan"]
-    assert [(each["operation"], each["id"]) for each in plan["changes"]] == [
+    assert [(each["operation"], each["record_id"]) for each in plan["changes"]] == [
         ("changed", "u2"),
         ("added", "u3"),
     ]
@@ -120,7 +120,7 @@ def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> 
         "unit_references": {"inserted": 0, "updated": 0, "unchanged": 0, "removed": 1}
     }
     assert summary["undo"] == str(undo)
-    assert json.loads(plan.read_text())["id"] == "u1/keyring"
+    assert json.loads(plan.read_text())["record_id"] == "u1/keyring"
     assert json.loads(undo.read_text())["value"] == "1_2"
     assert_explains(floorgate(*command, *filled), 1, 'there is no unit_reference "u1/keyring"')
 

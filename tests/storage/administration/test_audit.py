@@ -205,6 +205,7 @@ async def test_an_assignment_reads_whether_a_restore_is_under_way_and_inserts_it
         ("find", "attribute_groups"),
         ("find", "units"),
         ("find", "attribute_assignments"),
+        ("update", "conditional_writes"),
         ("update", "attribute_assignments"),
         ("insert", AUDIT_COLLECTION),
         ("commitTransaction", 1),

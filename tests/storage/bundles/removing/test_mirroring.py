@@ -48,7 +48,7 @@ def removed_by(summary: ImportSummary) -> dict[str, list[str]]:
     """The ids of what is removed, by kind."""
     found: dict[str, list[str]] = {}
     for change in changes_of(summary, "removed"):
-        found.setdefault(change.kind, []).append(change.id)
+        found.setdefault(change.kind, []).append(change.record_id)
     return found
 
 
@@ -115,7 +115,7 @@ async def test_dependents_are_removed_with_their_owner(
         "attribute_assignments": 3,
         "locations": 1,
     }
-    assert {change.id: change.removed_with for change in changes_of(summary, "removed")} == {
+    assert {change.record_id: change.removed_with for change in changes_of(summary, "removed")} == {
         "a": None,
         "a1": "asset a",
         "ab": "map am",
