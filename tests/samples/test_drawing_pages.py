@@ -67,7 +67,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (
         "inkscape",
         replace("fill:#a9c7b0", "fill:url(#gradient)"),
-        "a gradient or pattern is not kept as it is",
+        "a gradient or pattern is drawn as its average colour",
     ),
     (
         "inkscape",
