@@ -144,7 +144,7 @@ DOCUMENTED = {
     "resolvers/shown_units:MAX_WARNINGS": [
         ("bundles.md", "## Fields", "up to {} causes of a drawing"),
     ],
-    "storage/bundles/importing/import_run:MAX_SOURCE_NOTES": [
+    "storage/bundles/importing/summary:MAX_SOURCE_NOTES": [
         ("bundles.md", "## Fields", "{} notes of an import"),
     ],
     "rest/envelopes:MAX_NAME_CHARACTERS": [

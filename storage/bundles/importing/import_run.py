@@ -23,7 +23,7 @@ from storage.bundles.importing.stale_networks import (
     StaleNetworks,
     withdraw_stale_networks,
 )
-from storage.bundles.importing.summary import ImportCounts, ImportSummary
+from storage.bundles.importing.summary import ImportCounts, ImportSummary, SourceNotes
 from storage.bundles.importing.validation import BundleValidator
 from storage.bundles.reading.batches import (
     BundleSource,
@@ -49,8 +49,6 @@ from storage.tombstones import TOMBSTONES, end_tombstones
 _logger = logging.getLogger("floorgate.networks")
 
 NO_MEMBERS_NOTE = "there are no members: all arrays are empty"
-MAX_SOURCE_NOTES = 200
-"""Notes about the drawings of an import."""
 MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 WRITES_AT_ONCE = 2
@@ -102,7 +100,7 @@ class ImportRun:
             is_merge=lease.is_merge,
         )
         self._member_count = 0
-        self._source_notes: list[str] = []
+        self._source_notes = SourceNotes()
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
@@ -187,10 +185,8 @@ class ImportRun:
                 drawing = await parse_source(content)
                 document[PARSED_FIELD] = await files.write_file(self._database, drawing.parsed)
                 document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
-                if len(self._source_notes) < MAX_SOURCE_NOTES:
-                    self._source_notes += [
-                        f"{member.origin}.source: {warning}" for warning in drawing.warnings
-                    ]
+                place = self._violations.columns.describe(f"{member.origin}.source")
+                self._source_notes.add(f"{place}: {warning}" for warning in drawing.warnings)
         except SourceError as error:
             self._violations.add(f"{member.origin}.source", str(error))
 
@@ -233,7 +229,7 @@ class ImportRun:
         self._violations.raise_if_any()
         summary.notes = [
             *self._notes,
-            *self._source_notes[:MAX_SOURCE_NOTES],
+            *self._source_notes.list(),
             *await validator.collect_notes(),
         ]
         if not self._member_count and self._publication is None:

@@ -8,6 +8,35 @@ from storage.bundles.changes.change_plan import ChangePlan
 from storage.bundles.importing.planning import MemberChange
 from storage.routing_inputs import StaleNetwork
 
+MAX_SOURCE_NOTES = 200
+
+
+class SourceNotes:
+    """Notes about the drawings of an import: the first of them, and how many more there are.
+
+    >>> notes = SourceNotes()
+    >>> notes.add(f"oak.svg: text is left out: {number}" for number in range(202))
+    >>> notes.list()[-1]
+    'and 2 more notes about drawings; floorgate check lists them all'
+    """
+
+    def __init__(self) -> None:
+        self._notes: list[str] = []
+        self._more = 0
+
+    def add(self, notes: Iterable[str]) -> None:
+        """Add the notes about a drawing."""
+        for note in notes:
+            if len(self._notes) < MAX_SOURCE_NOTES:
+                self._notes.append(note)
+            else:
+                self._more += 1
+
+    def list(self) -> list[str]:
+        """Return the first notes, and a sentence about the others."""
+        more = f"and {self._more:,} more notes about drawings; floorgate check lists them all"
+        return [*self._notes, *([more] if self._more else [])]
+
 
 class ImportCounts(msgspec.Struct):
     """How many records of one kind were inserted, updated, left unchanged or removed.
