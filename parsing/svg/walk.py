@@ -35,7 +35,7 @@ from parsing.svg.names import (
     referenced_id,
 )
 from parsing.svg.paint.colors import Color
-from parsing.svg.paint.patterns import TilePainter, read_tile
+from parsing.svg.paint.patterns import MAX_TILE_CHARS, TilePainter, read_tile
 from parsing.svg.paint.servers import PaintServers
 from parsing.svg.style.cascade import Cascade, ElementStyle
 from parsing.svg.style.computing import StyleComputer
@@ -321,8 +321,9 @@ class DrawingWalker(ParserTarget):
         outside = self._context
         viewport = outside.viewport if outside else Viewport(1, 1)
         tile = read_tile(attributes, viewport)
-        if tile is None or len(tokens) <= 2:
+        if tile is None or len(tokens) <= 2 or self._spent_on_tiles[0] > MAX_TILE_CHARS:
             return None
+        self._spent_on_tiles[0] += len(tokens)
         painter = TilePainter(tile, self._spent_on_tiles)
         state = self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth
         self._handler, self._ancestors, self._open_ids, self._skip_depth = painter, [], [], 0
