@@ -37,7 +37,7 @@ from parsing.svg.names import (
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.paint.colors import Color
-from parsing.svg.paint.patterns import TilePainter, read_tile
+from parsing.svg.paint.patterns import MAX_TILE_CHARS, TilePainter, read_tile
 from parsing.svg.paint.servers import PaintServers
 from parsing.svg.report.drawing_report import DrawingReport
 from parsing.svg.report.warnings import ParseWarning, ignore_faults
@@ -397,8 +397,9 @@ class DrawingWalker(ParserTarget):
         outside = self._context
         viewport = outside.viewport if outside else Viewport(1, 1)
         tile = read_tile(attributes, viewport)
-        if tile is None or len(tokens) <= 2:
+        if tile is None or len(tokens) <= 2 or self._spent_on_tiles[0] > MAX_TILE_CHARS:
             return None
+        self._spent_on_tiles[0] += len(tokens)
         painter = TilePainter(tile, self._spent_on_tiles)
         state = self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth
         report, self._report = self._report, DrawingReport()  # a tile is no part of the map

@@ -32,7 +32,7 @@ def average_gradient(
     """
     if not stops:
         return None
-    if _has_no_extent(is_radial, ends):
+    if has_no_extent(is_radial, ends):
         return stops[-1].color
     return mix_colors(_weigh_colors(is_radial, list(_in_order(stops))))
 
@@ -42,7 +42,8 @@ def parse_offset(text: str) -> float:
     return min(max(parse_length(text, 1.0) or 0.0, 0.0), 1.0)
 
 
-def _has_no_extent(is_radial: bool, ends: Mapping[str, str]) -> bool:
+def has_no_extent(is_radial: bool, ends: Mapping[str, str]) -> bool:
+    """Return whether a gradient with this geometry begins where it ends."""
     values = {**DEFAULT_ENDS, **ends}
     if is_radial:
         return parse_length(values["r"], 1.0) == 0

@@ -11,7 +11,13 @@ from parsing.svg.definitions import Definitions, PaintServer
 from parsing.svg.geometry.lengths import parse_opacity
 from parsing.svg.names import referenced_id
 from parsing.svg.paint.colors import BLACK, Color, parse_color
-from parsing.svg.paint.gradients import MAX_REFERENCES, Stop, average_gradient, parse_offset
+from parsing.svg.paint.gradients import (
+    MAX_REFERENCES,
+    Stop,
+    average_gradient,
+    has_no_extent,
+    parse_offset,
+)
 from parsing.svg.style.cascade import Cascade
 from parsing.svg.style.matching import OUTSIDE
 
@@ -35,6 +41,7 @@ class PaintServers:
         self._cascade = cascade
         self._average_tile = average_tile
         self._colors: dict[str, str | None] = {}
+        self._averages: dict[tuple[int, bool, bool], Color | None] = {}
         self._open_patterns = 0
 
     def resolve(self, paint: str, color: str, is_flat: bool = False) -> str:
@@ -85,8 +92,13 @@ class PaintServers:
         for link in reversed(chain):
             attributes.update(link.attributes)
         written = next((link for link in chain if link.stops), server)
-        stops = [self._read_stop(stop, written) for stop in written.stops]
-        return average_gradient(server.kind == "radialGradient", attributes, stops)
+        is_radial = server.kind == "radialGradient"
+        # Thousands of gradients may share the stops of one.
+        key = id(written.stops), is_radial, has_no_extent(is_radial, attributes)
+        if key not in self._averages:
+            stops = [self._read_stop(stop, written) for stop in written.stops]
+            self._averages[key] = average_gradient(is_radial, attributes, stops)
+        return self._averages[key]
 
     def _average_pattern(self, chain: list[PaintServer]) -> Color | None:
         if self._open_patterns >= MAX_NESTED_PATTERNS:

@@ -114,3 +114,16 @@ def test_a_use_paints_its_instance_with_context_fill() -> None:
     assert (shape["fill"], shape["stroke"]) == ("blue", "red")
     (bare,) = parse_shapes('<path fill="context-fill"/>')
     assert bare["fill"] == "none"
+
+
+def test_many_gradients_and_patterns_that_share_their_content_cost_little() -> None:
+    stops, shapes = "<stop/>" * 5_000, '<rect width="1" height="1"/>' * 500
+    shared = f'<linearGradient id="g">{stops}</linearGradient>' + pattern(shapes)
+    sharing = "".join(
+        f'<linearGradient id="g{n}" href="#g"/><path fill="url(#g{n})"/>'
+        f'<pattern id="p{n}" href="#p"/><path fill="url(#p{n})"/>'
+        for n in range(5_000)
+    )
+    started = time.process_time()
+    parse_shapes(shared.replace('<pattern id="g"', '<pattern id="p"') + sharing)
+    assert time.process_time() - started < 5
