@@ -420,7 +420,6 @@ INTERNAL = {
     "resolvers/plans/drawings/parsed_map:MAX_WALL_FEET",
     "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
-    "gateway/cli/commands/keys:MAX_COMPARED_ASSETS",
     "parsing/svg/geometry/clipping:MAX_CHORDS",
     "parsing/svg/geometry/dashes:MAX_DASHES",
     "parsing/svg/paint/colors:MAX_COLOR_CHARS",
