@@ -6,7 +6,6 @@ from typing import Final
 from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.conditions import choose_switch_child, conditions_hold
-from parsing.svg.data_tags import parse_tags
 from parsing.svg.definitions import Definitions, read_definitions
 from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
 from parsing.svg.geometry.clipping import Piece
@@ -23,7 +22,6 @@ from parsing.svg.names import (
     CONDITION_ATTRIBUTES,
     CONTAINER_TAGS,
     GROUP_ATTRIBUTES,
-    LAYER_KINDS,
     LEFT_OUT_TAGS,
     OUTPUT_ATTRIBUTES,
     RECT_LENGTHS,
@@ -34,6 +32,7 @@ from parsing.svg.names import (
     USE_TAGS,
     referenced_id,
 )
+from parsing.svg.naming.group_types import read_name, to_group
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.paint.colors import Color
@@ -53,7 +52,6 @@ from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
 HIDING_ATTRIBUTES: Final = CONDITION_ATTRIBUTES | {"display"}
-PLAIN_LAYER: Final = Group("Layer")
 
 
 def walk_drawing(
@@ -173,7 +171,9 @@ class DrawingWalker(ParserTarget):
         if kind is not None:
             self._report.check_type(kind, attributes.get("id", ""), self.elements)
         elif name == "g" and attributes:
-            named = self._read_name(attributes, context.position)
+            named = read_name(
+                self._names, attributes, context.position, self._report, self.elements
+            )
             kind = named and named.kind
         if kind == "Georeference":
             self._add_georeference(attributes, named)
@@ -183,7 +183,7 @@ class DrawingWalker(ParserTarget):
             raise DocumentRejectedError(
                 f"groups nest deeper than {self.limits.nesting} when use is expanded"
             )
-        group = self._to_group(kind, attributes, named)
+        group = to_group(self._names, kind, attributes, named)
         if group.kind == "Level":
             self._report.add_level(group, self.elements)
         if self._has_references and context.is_visible:
@@ -194,37 +194,12 @@ class DrawingWalker(ParserTarget):
         self._open_ids.append(attributes.get("id", ""))
         self._context = self._enter_group(name, attributes, group, context)
 
-    def _read_name(self, attributes: dict[str, str], position: ShapeContainer) -> NamedType | None:
-        """Return what the name of a group makes of it, if anything; report it."""
-        found = self._names.read_group(attributes)
-        if found is None:
-            return None
-        name, named = found
-        if isinstance(named, str):
-            self._report.suggest_name(name, named, self.elements)
-        elif not self._names.are_markup:
-            self._report.ignore_name(name, named.kind, self.elements)
-        elif not (position.layer or (named.kind == "Level" and position.level)):
-            self._report.add_name(name, named.kind, self.elements)
-            return named
-        return None
-
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
             attributes = {f"data-{name}": value for name, value in (named.tags or {}).items()}
         georeference = parse_georeference(attributes, self.limits.magnitude)
         self._report.add_georeference(georeference, self.elements)
         self._handler.add_georeference(georeference)
-
-    def _to_group(
-        self, kind: str | None, attributes: dict[str, str], named: NamedType | None
-    ) -> Group:
-        if kind == "Level":
-            if named is not None:
-                return Group(kind, attributes.get("data-id", named.id), named.tags)
-            tags = parse_tags(attributes.get("data-tags", ""))
-            return Group(kind, self._names.find_name(attributes), tags or None)
-        return Group(kind) if kind in LAYER_KINDS else PLAIN_LAYER
 
     def _enter_group(
         self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle

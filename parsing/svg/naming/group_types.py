@@ -1,0 +1,47 @@
+"""What a group is: by its `data-type`, or by its name in drawings without any."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from parsing.svg.data_tags import parse_tags
+from parsing.svg.elements import Group, ShapeContainer
+from parsing.svg.names import LAYER_KINDS
+from parsing.svg.naming.layer_names import NamedType
+from parsing.svg.naming.names_as_markup import NameReader
+from parsing.svg.report.drawing_report import DrawingReport
+
+PLAIN_LAYER: Final = Group("Layer")
+
+
+def read_name(
+    names: NameReader,
+    attributes: Mapping[str, str],
+    position: ShapeContainer,
+    report: DrawingReport,
+    ordinal: int,
+) -> NamedType | None:
+    """Return what the name of a group makes of it, if anything; report it."""
+    found = names.read_group(attributes)
+    if found is None:
+        return None
+    name, named = found
+    if isinstance(named, str):
+        report.suggest_name(name, named, ordinal)
+    elif not names.are_markup:
+        report.ignore_name(name, named.kind, ordinal)
+    elif not (position.layer or (named.kind == "Level" and position.level)):
+        report.add_name(name, named.kind, ordinal)
+        return named
+    return None
+
+
+def to_group(
+    names: NameReader, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
+) -> Group:
+    """Return the group of a kind, with the id and tags that its attributes or its name give."""
+    if kind == "Level":
+        if named is not None:
+            return Group(kind, attributes.get("data-id", named.id), named.tags)
+        tags = parse_tags(attributes.get("data-tags", ""))
+        return Group(kind, names.find_name(attributes), tags or None)
+    return Group(kind) if kind in LAYER_KINDS else PLAIN_LAYER
