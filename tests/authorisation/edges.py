@@ -271,7 +271,11 @@ EDGES: dict[str, Edge] = {
     "Query.unit": _by_id("units"),
     "Query.maps": _maps,
     "Query.map": _by_id("maps"),
-    "Query.parsedUnitMap": lambda view, source, given: ANY,
+    "Query.parsedUnitMap": lambda view, source, given: {
+        "map": ANY,
+        "warnings": [],
+        "summary": {"levels": 0, "units": 1, "hit_areas": 0, "shapes": 0},
+    },
     "Query.assetReferences": _list("asset_references"),
     "Query.unitReferences": _list("unit_references"),
     "Query.attributeGroups": _list("attribute_groups"),

@@ -89,7 +89,9 @@ class ApiRequest:
                 endpoint.method, f"{url}?{urlencode(query)}" if query else url, {}, b""
             )
         headers = {"Content-Type": endpoint.body.media_type}
-        if [*values] == ["svg"]:
+        if "svg" in values:
+            query = {name: _to_parameter(value) for name, value in values.items() if name != "svg"}
+            url = f"{url}?{urlencode(query)}" if query else url
             return WireRequest(endpoint.method, url, headers, values["svg"].encode())
         data = values["data"] if [*values] == ["data"] else _to_members(values)
         body = {"data": "x" if self.is_flawed else _to_members(data)}
