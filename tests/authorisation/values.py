@@ -111,6 +111,9 @@ class Values:
             return ",".join(draw(st.sampled_from(["", "", "-"])) + term for term in terms)
         if name in self.texts:
             return draw(st.sampled_from(self.texts[name]))
+        if name == "since":
+            years = st.integers(2000, 2100)
+            return f"{draw(years)}-01-31T12:00:00+00:00"
         if name == "minutes":
             return draw(st.sampled_from([30.0, 60.0]))  # all of a floor
         if name == "limit":
