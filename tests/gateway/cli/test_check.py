@@ -2,16 +2,14 @@
 
 import json
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from gateway.cli import drawing_check
 from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.storage.catalogs import SMALL, small, write_arrays
-
-cli_check = import_module("gateway.cli.commands.check")
 
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"/>'
 
@@ -38,6 +36,9 @@ def test_all_errors_are_printed_with_what_was_assumed() -> None:
     assert checked.exit_code == 1
     *lines, drawing, assets, floors, maps, summary = checked.stdout.splitlines()
     assert lines == [
+        "good.SVG: warning: the drawing has no Level [no-level]",
+        *lines[1:2],  # what to do about it
+        "good.SVG: 0 levels, 0 units, 0 hit areas, 0 other shapes; 1 warning",
         'b.json: $.units[0]: there is no field "flor"; did you mean floor_id?',
         "b.json: $.units[0]: required but missing: name",
         "b.json: $.units[1].name: Expected `str`, got `int`",
@@ -66,6 +67,7 @@ def test_the_result_may_be_json() -> None:
     bundle["units"][1]["floor_id"] = "a2"
     write_arrays(Path("b.json"), bundle)
     assert output_of(floorgate("check", "--json", "b.json")) == {
+        "drawings": [],
         "errors": [],
         "error_count": 0,
         "assumed": [{"kind": "floors", "id": "a2", "members": 1, "meant": None}],
@@ -98,6 +100,6 @@ def test_files_that_cannot_be_read_are_errors() -> None:
 
 
 def test_a_drawing_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_check, "limit_cpu_time", partial(limit_cpu_time, 0.01))
+    monkeypatch.setattr(drawing_check, "limit_cpu_time", partial(limit_cpu_time, 0.01))
     Path("plan.svg").write_text(f"<svg>{'<g><path/></g>' * 50_000}</svg>")
     assert "plan.svg: the drawing takes over 0.01 seconds" in floorgate("check", "plan.svg").stdout

@@ -30,6 +30,7 @@ def test_a_bundle_imported_twice_changes_nothing(storage: list[str], bundle: Pat
         "inserted": len(CATALOG["units"]),
         "updated": 0,
         "unchanged": 0,
+        "removed": 0,
     }
     again = output_of(floorgate("import", bundle, "--json", *storage))
     assert again["total"]["unchanged"] == first["total"]["inserted"]

@@ -148,6 +148,6 @@ def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Pat
         ("attributes.csv", len(DEMO["attribute_assignments"])),
     ):
         summary = output_of(floorgate("import", tmp_path / name, "--json", *storage))
-        assert summary["total"] == {"inserted": 0, "updated": 0, "unchanged": members}
+        assert summary["total"] == {"inserted": 0, "updated": 0, "unchanged": members, "removed": 0}
     run = floorgate("export", "--attributes", tmp_path / "attributes.json", *storage)
     assert_explains(run, 2, "the name must end in .xlsx or .csv")
