@@ -1,14 +1,16 @@
 """Changes of the catalog that are shown before they are made: imports and removals."""
 
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 import click
 import msgspec
@@ -105,13 +107,10 @@ def make_changes(
         request = request._replace(undo_path=_choose_undo_path())
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
+        plan_file = None
         if plan_path is not None:
-            file = stack.enter_context(plan_path.open("wb"))
-
-            def write_change(change: RecordChange) -> None:
-                file.write(msgspec.json.encode(change) + b"\n")
-
-            request = request._replace(write_change=write_change)
+            plan_file = stack.enter_context(_open_plan(plan_path))
+            request = request._replace(write_change=partial(_write_change, plan_file))
         if removes and not dry_run and not yes:
             if not settings.mongo_url:  # so that asking and writing share one start
                 stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
@@ -127,6 +126,8 @@ def make_changes(
             request = request._replace(is_planned=True)
 
         def review(summary: ImportSummary) -> None:
+            if plan_file is not None:
+                plan_file.flush()  # a full disk is known before anything is applied
             if yes and removes and not as_json:
                 _print_plan(summary, SHOWN_CHANGES, echo)
                 _announce_undo(summary.undo)
@@ -135,6 +136,24 @@ def make_changes(
     if dry_run and not as_json:
         _print_plan(summary, None, echo)
     _print_result(summary, dry_run=dry_run, as_json=as_json)
+
+
+@contextmanager
+def _open_plan(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that gets the name of the plan once all of it is written."""
+    if path.exists():
+        raise click.UsageError(f"{path} exists; choose another name for the plan")
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
+            yield cast(BinaryIO, file)
+            file.flush()
+            os.link(file.name, path)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from error
+
+
+def _write_change(file: BinaryIO, change: RecordChange) -> None:
+    file.write(msgspec.json.encode(change) + b"\n")
 
 
 def _run(

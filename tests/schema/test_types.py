@@ -162,5 +162,6 @@ def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
     made |= {"UnitMapParse", "MapSummary", "ParseWarning", "WarningPlace"}
     made |= {type.__name__ for type in (Closures, Closable, Place)}
     made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}
+    made |= {"ChangePlan", "RecordChange", "FieldChange", "Removal"}
     pages = {type.name for type in OBJECTS if type.name.endswith("Page")}
     assert {type.name for type in OBJECTS} == {"Query", "Mutation", *RECORDS, *made, *pages}

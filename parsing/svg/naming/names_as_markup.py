@@ -23,7 +23,6 @@ from parsing.svg.naming.layer_names import (
     suggest_name,
 )
 
-COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
 TYPED_GROUP: Final = re.compile(rb"\sdata-type\s*=\s*[\"'](?:Level|UnitLayer|HitAreaLayer)[\"']")
 ID_ATTRIBUTE: Final = re.compile(rb"\sid\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 MAX_SUGGESTIONS: Final = 500
@@ -55,7 +54,9 @@ class NameReader:
     def are_markup(self) -> bool:
         """Whether no group has a `data-type` that makes it a part of the map."""
         text = self._text
-        return b"data-type" not in text or not TYPED_GROUP.search(COMMENT.sub(b"", text))
+        return b"data-type" not in text or not any(
+            map(TYPED_GROUP.search, _split_at_comments(text))
+        )
 
     def read_group(self, attributes: Mapping[str, str]) -> tuple[str, NamedType | str] | None:
         """Return the first name of a group that names a type, and the type.
@@ -126,3 +127,15 @@ class NameReader:
         """All ids of the drawing. Figma adds a number to an id that is taken: 101_2."""
         found = ID_ATTRIBUTE.findall(self._text)
         return frozenset((double or single).decode() for double, single in found)
+
+
+def _split_at_comments(text: bytes) -> Iterator[bytes]:
+    """Yield the parts of a text that are no comments, in time that grows with its length."""
+    start = 0
+    while (opening := text.find(b"<!--", start)) >= 0:
+        yield text[start:opening]
+        closing = text.find(b"-->", opening)
+        if closing < 0:
+            return
+        start = closing + 3
+    yield text[start:]

@@ -232,7 +232,8 @@ class ImportRun:
             *self._source_notes.list(),
             *await validator.collect_notes(),
         ]
-        if not self._member_count and self._publication is None:
+        is_empty = not (self._member_count or self._publication or request.removed_keys)
+        if is_empty:
             summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
         summary.total = ImportCounts.sum(summary.kinds.values())

@@ -122,6 +122,9 @@ def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> 
     assert summary["undo"] == str(undo)
     assert json.loads(plan.read_text())["record_id"] == "u1/keyring"
     assert json.loads(undo.read_text())["value"] == "1_2"
+    assert_explains(
+        floorgate(*command, "--plan", plan, *filled), 2, "plan.ndjson exists; choose another name"
+    )
     assert_explains(floorgate(*command, *filled), 1, 'there is no unit_reference "u1/keyring"')
 
 

@@ -95,10 +95,11 @@ class _TextLoader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for name in names:
-            if names.count(name) > 1:
+        names: set[Any] = set()
+        for key, _ in node.value:
+            if (name := self.construct_object(key, deep=True)) in names:
                 raise yaml.YAMLError(f'"{name}" is given more than once')
+            names.add(name)
         return super().construct_mapping(node, deep)
 
 

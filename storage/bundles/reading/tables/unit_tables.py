@@ -120,7 +120,8 @@ class UnitTable:
         """Say what a mirror may remove: of these assets, what the columns of the table hold."""
         mentions, of_assets = self._rows.violations.mentions, {"$in": sorted(self._asset_ids)}
         if self._has_units:
-            for kind in (FLOORS, UNITS):
+            # With a column for ids alone, floors are listed elsewhere.
+            for kind in (FLOORS, UNITS) if "floor" in self._columns else (UNITS,):
                 mentions.add(kind.name, {"asset_id": of_assets})
         for _, key in self._references:
             mentions.add(UNIT_REFERENCES.name, {"asset_id": of_assets, "key": key})

@@ -159,6 +159,11 @@ def test_a_georeference_as_attributes_goes_with_names() -> None:
     assert outline(content) == ["Georeference", "UnitLayer"]
 
 
+def test_a_comment_that_is_never_closed_costs_no_more_than_its_length() -> None:
+    content = f"<desc><![CDATA[{'<!--' * 80_000}]]></desc><g data-type='Level'/>"
+    assert parse_unit_map(f"<svg>{content}</svg>".encode()).summary.levels == 1
+
+
 def test_a_type_in_a_comment_is_none() -> None:
     assert outline('<!-- <g data-type="Level"> --><g id="UnitLayer"/>') == ["UnitLayer"]
 

@@ -55,7 +55,7 @@ def read_rows(text: str) -> Iterator[Row]:
     separator = separator or detect_separator(text)
     offset = 1 if separator and text is rest else 0
     number = 0
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for number, cells in enumerate(lines, 1 + offset):
             if number > MAX_ROWS:

@@ -29,6 +29,14 @@ def test_quotes_and_line_breaks_in_cells(tmp_path: Path) -> None:
     assert found.errors[0].startswith('assets.csv: row 3, column "name": ')  # as Excel numbers it
 
 
+def test_a_quote_that_is_never_closed_hides_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "assets.csv"
+    path.write_text('id,name\na,"Oak\nb,Elm\nc,Ash\n')
+    assert read(path).errors == [
+        "assets.csv: row 2 cannot be read: unexpected end of data; is a quote missing?"
+    ]
+
+
 def test_the_first_line_may_name_the_separator(tmp_path: Path) -> None:
     path = tmp_path / "assets.csv"
     path.write_text("sep=;\nid;name\na;x,y,z\nb;\n")
