@@ -116,7 +116,10 @@ async def test_whoever_sees_a_map_can_read_what_is_wrong_with_its_plan(
         "x": 10.0,
         "y": 6.5,
         "locations": 1,
-        "message": "room 'lower-west' has no door; door 'lower#4' is 5.0 ft from its wall",
+        "message": "room 'lower-west' (line 3 of plan) has no door; door 'lower#4' (line 10 of"
+        " plan) is 5.0 ft from its wall",
+        "file": "plan",
+        "line": 3,
     }
     async with gateway_client(own_world.settings(), own_world.keys.restricted) as other:
         assert await data_of(other, REPORT) == {"map": None}
@@ -176,10 +179,10 @@ async def test_an_interrupted_import_of_a_newer_release_refuses_both_mutations(
 async def test_an_import_that_loses_its_lease_says_so_with_503(
     operator: httpx.AsyncClient, own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lose(lease: ImportLease) -> None:
+    async def lose(lease: ImportLease, **options: Any) -> None:
         taken = {"holder": "another", "state": "idle"}
         await lease._database[LEASE_COLLECTION].update_one({"_id": LEASE_ID}, {"$set": taken})
-        await begin_staging(lease)
+        await begin_staging(lease, **options)
 
     begin_staging = ImportLease.begin_staging
     monkeypatch.setattr(ImportLease, "begin_staging", lose)
