@@ -74,8 +74,12 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     )
 
 
-WAYPOINT = {"id": "lzl55okmqg6", "floor_id": "alder-court-floor-1"}
-"""A location of the demo property, and its floor."""
+WAYPOINT = {
+    "id": "lzl55okmqg6",
+    "unit_id": "ugwo2tfiznm",
+    "floor_id": "alder-court-floor-1",
+}
+"""A location of the demo property, its unit, and its floor."""
 
 
 @schemathesis.hook
