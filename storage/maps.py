@@ -73,7 +73,9 @@ def _keep_routing(new: Document, live: Document) -> Document:
     if not network and not state:
         return {}
     kept: Document = {NETWORK_FIELD: network, NETWORK_STATE_FIELD: state}
-    if state and state.get("is_scale_given") and new["feet_per_unit"] is None:
+    has_drawing = new.get("source") or live.get("source")
+    keeps_scale = state and (state.get("is_scale_given") or not has_drawing)
+    if keeps_scale and new["feet_per_unit"] is None:
         kept["feet_per_unit"] = live["feet_per_unit"]
     if not network:  # withdrawn: a bundle that was exported before still has the tag
         tags = [tag for tag in new["tags"] if tag != PATHFINDING_TAG]

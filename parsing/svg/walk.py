@@ -186,6 +186,8 @@ class DrawingWalker(ParserTarget):
         group = to_group(self._names, kind, attributes, named)
         if group.kind == "Level":
             self._report.add_level(group, self.elements)
+        elif group.kind != "Layer":
+            self._report.add_layer(context.position.level, self.elements)
         if self._has_references and context.is_visible:
             level = context.position.level
             self._report.check_references(name, attributes, level, self.elements)

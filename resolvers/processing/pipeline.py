@@ -235,6 +235,10 @@ def _to_existing_location(location: Location) -> ExistingLocation:
     )
 
 
+KEPT_MAP_FIELDS = ("name", "style", "style_type", "tags", "background_id", "geojson_url", "url")
+"""Fields of a map that a plan knows nothing of, or that its name in the catalog overrides."""
+
+
 async def _import_directory(
     store: Store,
     task: BuildTask,
@@ -245,6 +249,10 @@ async def _import_directory(
     networks of other maps that this withdraws."""
     if await store.find_record(ASSETS, ALL_ASSETS, {"_id": task.asset_id}) is not None:
         directory = {**directory, "assets": []}  # a plan does not rename what is there
+    known = await store.find_record(MAPS, ALL_ASSETS, {"_id": publication.map_id})
+    if known is not None:
+        kept = {name: getattr(known, name) for name in KEPT_MAP_FIELDS}
+        directory = {**directory, "maps": [each | kept for each in directory["maps"]]}
     try:
         summary = await import_catalog(
             store.database,

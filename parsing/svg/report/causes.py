@@ -32,6 +32,10 @@ CAUSES: Final[dict[str, Cause]] = {
         "the drawing has no Level",
         'put the content of each storey into a group with data-type="Level", or named "Level 2"',
     ),
+    "outside-level": Cause(
+        "a UnitLayer or HitAreaLayer is outside of every Level, so its storey is unknown",
+        'move it into the group of its storey, which is a Level: data-type="Level" or "Level 2"',
+    ),
     "duplicate-id": Cause(
         "an id of a Level, Unit or HitArea is used twice",
         "give each its own id, or draw what belongs together as one path",

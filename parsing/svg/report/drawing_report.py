@@ -85,6 +85,7 @@ class DrawingReport:
         self._image_area = 0.0
         self._painted: list[tuple[str, float]] = []  # what Rects are painted with, and their areas
         self._levels = self._units = self._hit_areas = 0
+        self._outside_ordinals: list[int] = []
         self.shapes = 0
         """Visible shapes that are neither units nor hit areas."""
 
@@ -131,6 +132,11 @@ class DrawingReport:
         if level.id and self._levels <= MAX_CHECKED_IDS:
             self._check_id(level.id, level.id in self._level_ids, "g", None, ordinal)
             self._level_ids.add(level.id)
+
+    def add_layer(self, level: Group | None, ordinal: int) -> None:
+        """Note a UnitLayer or HitAreaLayer that is outside of every Level."""
+        if level is None and len(self._outside_ordinals) < MAX_CHECKED_IDS:
+            self._outside_ordinals.append(ordinal)
 
     def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
@@ -187,6 +193,9 @@ class DrawingReport:
         """Check the drawing as a whole; return the warnings with their places."""
         if not self._levels:
             self._warnings.add("no-level", 0)
+        else:
+            for ordinal in self._outside_ordinals:
+                self._warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
         if self._clips:
             harmless = find_canvas_clips(document.text, self.canvas)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.members import encode_line, to_member
 from storage.errors import StorageError
@@ -26,7 +27,9 @@ class UndoFile:
     async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Add the records that a batch of staged members changes."""
         changed = [
-            batch.live[change.key]
+            _with_added_attributes(batch.live[change.key], change.fields)
+            if kind is ATTRIBUTE_GROUPS
+            else batch.live[change.key]
             for change in batch.changes
             if change.fields is not None and change.key in batch.live
         ]
@@ -57,6 +60,13 @@ class UndoFile:
         if self.count:
             _partial(self.path).replace(self.path)
             self.is_kept = True
+
+
+def _with_added_attributes(live: Document, changed: Document) -> Document:
+    """Return a group as it was, with the attributes that it gets: units that stay may have them."""
+    ids = {attribute["attribute_id"] for attribute in live["attributes"]}
+    added = [each for each in changed["attributes"] if each["attribute_id"] not in ids]
+    return {**live, "attributes": [*live["attributes"], *added]}
 
 
 @contextmanager

@@ -3,9 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from storage.assets import ASSETS
+from storage.maps import MAPS
+
 DEFAULT_SHARE = 0.2
 ALWAYS_ALLOWED = 5
 """Records of a kind that may be removed however few there are: a fifth of three is none."""
+NEVER_FREE = frozenset({ASSETS.name, MAPS.name})
+"""Kinds of which a fifth is a fifth: few records, and much goes with each."""
 
 
 class RemovalLimit(NamedTuple):
@@ -42,7 +47,8 @@ class RemovalLimit(NamedTuple):
         parts = [
             f"{count:,} of {existing[kind]:,} {kind}"
             for kind, count in removed.items()
-            if count > max(ALWAYS_ALLOWED, self.share * existing[kind])
+            if count > self.share * existing[kind]
+            and (count > ALWAYS_ALLOWED or kind in NEVER_FREE)
         ]
         if not parts:
             return None

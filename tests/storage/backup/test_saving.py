@@ -16,7 +16,9 @@ from storage.attributes import Assignment
 from storage.backup.backup_file import Manifest
 from storage.backup.contents import OMITTED_COLLECTIONS, SAVED_COLLECTIONS
 from storage.backup.saving import save_backup
+from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
+from storage.bundles.removing.limits import RemovalLimit
 from storage.errors import ImportRunningError
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError
@@ -31,6 +33,9 @@ pytestmark = pytest.mark.anyio
 async def filled(database: Any, bundle: Path) -> Any:
     """A database with something in every collection that the service makes."""
     await import_bundles(database, [bundle])
+    await import_bundles(database, [b'{"assets": [{"id": "gone", "name": "Gone"}]}'])
+    gone = ChangeRequest(removed_kind="asset", removed_keys=("gone",), limit=RemovalLimit(None))
+    await import_bundles(database, [], changes=gone)
     record, _ = await create_api_key(
         database, name="k", permissions=[], asset_ids=None, expires_at=None
     )

@@ -117,6 +117,11 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
         # Ids.
         ("<path/>", "no-level", "the drawing has no Level"),
         (
+            CLEAN + '<g data-type="UnitLayer"/>',
+            "outside-level",
+            "a UnitLayer or HitAreaLayer is outside of every Level, so its storey is unknown: <g>",
+        ),
+        (
             CLEAN.replace("</g>", '<path id="101"/></g>', 1),
             "duplicate-id",
             "an id of a Level, Unit or HitArea is used twice: <path> '101' in level 'one'",

@@ -269,6 +269,39 @@ async def test_more_than_a_fifth_of_a_kind_is_not_removed(database: Any, path: P
     await mirror(database, path, {"units": units[28:]}, share)
 
 
+async def test_no_asset_or_map_goes_unasked(database: Any, bundle: Path, path: Path) -> None:
+    """With each goes much else, however few there are."""
+    await import_bundles(database, [bundle])
+    default = MIRROR._replace(limit=RemovalLimit())
+    for kind in ("assets", "maps"):
+        with pytest.raises(RemovalRefusedError, match=f"2 of 2 {kind}"):
+            await mirror(database, path, {kind: []}, default)
+
+
+async def test_the_undo_file_takes_no_attribute_from_a_unit_that_stays(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    [group, *groups] = SMALL["attribute_groups"]
+    new = {"attribute_id": "new", "attribute_name": "New", "attribute_key": "new"}
+    added = {**SMALL["units"][0], "id": "added"}
+    assignment = {
+        "group_id": group["group_id"],
+        "attribute_id": "new",
+        "asset_id": added["asset_id"],
+        "unit_id": "added",
+    }
+    changed = {
+        "units": [*SMALL["units"][1:], added],
+        "attribute_groups": [{**group, "attributes": [*group["attributes"], new]}, *groups],
+        "attribute_assignments": [assignment],
+    }
+    undo = path.with_name("undo.ndjson")
+    await mirror(database, path, changed, MIRROR._replace(undo_path=undo))
+    await import_bundles(database, [undo])
+    assert {"added", SMALL["units"][0]["id"]} <= {*await ids_of(database, "units")}
+
+
 async def test_what_is_applied_is_what_was_shown(database: Any, bundle: Path, path: Path) -> None:
     await import_bundles(database, [bundle])
     shown = await mirror(database, path, {"units": SMALL["units"][1:]}, dry_run=True)
