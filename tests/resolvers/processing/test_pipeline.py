@@ -1,5 +1,6 @@
 """Processing makes a map routable; repeating it changes nothing."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -15,10 +16,12 @@ from resolvers.processing.network_build import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from storage.store import Store
-from tests.fixtures import World, gateway_client
+from tests.fixtures import World, gateway_client, open_database
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+VENUE = Path(__file__).parents[3] / "samples" / "imdf" / "harbour-hall.zip"
 
 
 async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path: Path) -> None:
@@ -282,3 +285,23 @@ async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
     async with tower(own_world, tmp_path, lost) as store:
         with pytest.raises(InvalidInputError, match="floor"):
             await process_and_publish(store, ProcessingRequest("tower", {}))
+
+
+async def test_importing_again_keeps_a_map_that_a_plan_has_made_routable(own_world: World) -> None:
+    """What a bundle says of the map stays, and what the plan has brought stays too."""
+    bundle = {
+        "assets": [{"id": "hall", "name": "Hall"}],
+        "maps": [{"id": "hall", "asset_id": "hall", "name": "Plates", "tags": ["ils"]}],
+    }
+    async with open_database(own_world) as database:
+        store = Store(database.client, database.name)
+        await import_catalog(database, [json.dumps(bundle).encode()])
+        await process_and_publish(
+            store, ProcessingRequest("hall", {"hall.zip": VENUE.read_bytes()})
+        )
+        before = await database["maps"].find_one({"_id": "hall"})
+        assert before is not None and before["name"] == "Plates" and before["network"]
+        assert before["tags"] == ["ils", "pathfinding"]
+        summary = await import_catalog(database, [json.dumps(bundle).encode()])
+        assert (summary.stale_networks, summary.total.written) == ([], 0)
+        assert await database["maps"].find_one({"_id": "hall"}) == before
