@@ -132,6 +132,8 @@ COMMAND_ACTIONS = {
 READING_COMMANDS = {
     "floorgate audit",
     "floorgate backup",
+    "floorgate bundle-schema",
+    "floorgate check",
     "floorgate export",
     "floorgate doctor",
     "floorgate keys list",
@@ -140,6 +142,7 @@ READING_COMMANDS = {
     "floorgate openapi",
     "floorgate parse",
     "floorgate schema",
+    "floorgate template",
     "floorgate serve",  # the demo is loaded as by the commands `import` and `keys create`
 }
 

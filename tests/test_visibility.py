@@ -140,10 +140,8 @@ async def test_no_way_through_the_graph_leads_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str]
 ) -> None:
     assert len(PATHS) > 100
-    for start in range(0, len(PATHS), 4):
-        selections = PATHS[start : start + 4]
-        document = " ".join(f"p{number}: {path}" for number, path in enumerate(selections))
-        assert_within(await run(gateway, f"{{ {document} }}", {}, assets), assets)
+    for path in PATHS:  # one at a time, since some reach the limit of records
+        assert_within(await run(gateway, f"{{ {path} }}", {}, assets), assets)
 
 
 async def test_the_same_ways_do_lead_there_for_a_key_that_sees_everything(
