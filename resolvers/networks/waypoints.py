@@ -131,8 +131,11 @@ async def resolve_waypoints(
     errors: dict[str, str] = {}
     waypoints = []
     for name, point in named_inputs:
-        placement = placements.get(point.id or "") or units.get(point.unit_id or point.id or "")
         has_position = _has_position(point)
+        placement = placements.get(point.id or "")
+        # Another waypoint may name the same unit, but a position does without it.
+        if placement is None and not has_position:
+            placement = units.get(point.unit_id or point.id or "")
         if point.floor_id is not None and point.floor_id not in known_floor_ids:
             errors[f"{name}.floorId"] = f"must be a floor of this map, not {point.floor_id!r}"
         elif has_position or (

@@ -286,6 +286,17 @@ async def test_a_matrix_repeats_the_id_of_a_unit(client: httpx.AsyncClient) -> N
     assert [each["name"] for each in data["sources"][0]["targets"]] == ["Our flat", "upper west"]
 
 
+async def test_a_position_is_named_alike_beside_any_other_waypoint(
+    client: httpx.AsyncClient,
+) -> None:
+    """Its id is only echoed, also where another waypoint names the unit with this id."""
+    position = {"id": "lower-east", "x": 5.0, "y": 5.0, "floor_id": "lower"}
+    target = {"id": "gym"}
+    for sources in ([position], [position, {"id": "lower-east"}]):
+        response = await ask_matrix(client, sources=sources, targets=[target])
+        assert "name" not in response.json()["data"]["sources"][0]
+
+
 async def test_a_location_precedes_a_unit_of_the_same_id(client: httpx.AsyncClient) -> None:
     # "twin" is a location in the west and, elsewhere, the unit of another location
     [west] = await find_nearest(client, {"id": "twin"}, limit=1)
