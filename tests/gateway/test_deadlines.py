@@ -3,7 +3,8 @@
 import asyncio
 import dataclasses
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -12,7 +13,9 @@ import pytest
 from resolvers import processed_maps, unit_maps
 from resolvers.administration import import_and_process
 from resolvers.processes import process_pool
+from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.request.errors import RefusedDocumentError
+from resolvers.request.limits.deadlines import extend_read
 from rest import disconnection
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver
@@ -94,19 +97,31 @@ async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
 ) -> None:
     monkeypatch.setattr(unit_maps, "parse_svg", wait_forever)
     monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 0.05)
-    async with run_gateway(world.settings()) as gateway:
-        gateway.service.executor.deadline_seconds = 0.5  # which is half of its wall time
-        async with open_client(gateway, world.keys.full) as client:
-            xml = {"Content-Type": "application/vnd.map+xml"}
-            rest = await client.post("/v1/maps/parse", content="<svg/>", headers=xml)
-            query = {"query": '{ parsedUnitMap(svg: "<svg/>") { map } }'}
-            graphql = await client.post("/graphql", json=query)
+    extensions: list[float] = []
+
+    @contextmanager
+    def extend(seconds: float) -> Iterator[None]:
+        extensions.append(seconds)
+        with extend_read(seconds):
+            yield
+
+    monkeypatch.setattr(unit_maps, "extend_read", extend)
+    async with (
+        run_gateway(world.settings()) as gateway,
+        open_client(gateway, world.keys.full) as client,
+    ):
+        xml = {"Content-Type": "application/vnd.map+xml"}
+        rest = await client.post("/v1/maps/parse", content="<svg/>", headers=xml)
+        query = {"query": '{ parsedUnitMap(svg: "<svg/>") { map } }'}
+        graphql = await client.post("/graphql", json=query)
     for response in (rest, graphql):
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     message = "The service is busy; try again later"
     assert rest.json() == {"message": message}
     [error] = graphql.json()["errors"]
     assert (error["message"], error["extensions"]["code"]) == (message, "SERVICE_UNAVAILABLE")
+    # The deadline comes after the end of all that the pool does, waiting included.
+    assert extensions == [process_pool.max_seconds(MAX_PARSE_CPU_SECONDS)] * 2
 
 
 async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
