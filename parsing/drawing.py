@@ -57,12 +57,16 @@ Geometry: TypeAlias = PointGeometry | LinesGeometry | AreaGeometry
 
 
 class DrawnLevel(NamedTuple):
-    """A storey. `ordinal` counts storeys; if None, only the floor record `floor_id` can tell."""
+    """A storey. `ordinal` counts storeys; if None, only the floor record `floor_id` can tell.
+
+    The id of one that is numbered is its place in the drawing, which says nothing of its storey.
+    """
 
     id: str
     name: str
     ordinal: float | None = None
     floor_id: str | None = None
+    is_numbered: bool = False
 
 
 class Feature(NamedTuple):

@@ -17,11 +17,13 @@ from parsing.svg.style.media import media_matches
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import ParserTarget, Token, feed_document
 
-# Few plans need these passes. Entities cannot hold markup, so a search of the raw bytes is exact.
-HAS_DEFINITIONS: Final = re.compile(
+# Few plans need these passes. Entities cannot hold markup, so a search of the raw bytes finds all;
+# it may find more, in comments or of other namespaces.
+DEFINITION: Final = re.compile(
     rb"<(?:[^\s<>/!?]+:)?(?:style|use|linearGradient|radialGradient|pattern)[\s/>]"
 )
 STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
+DEFINITION_TAGS: Final = STYLE_TAGS.union(USE_TAGS, PAINT_SERVER_TAGS)
 
 
 class PaintServer(NamedTuple):
@@ -35,13 +37,15 @@ class PaintServer(NamedTuple):
 class Definitions(NamedTuple):
     """Style rules as text, gradients and patterns by id, and the recorded tags of elements.
 
-    Recorded are patterns and the elements that `use` elements refer to.
+    Recorded are patterns and the elements that `use` elements refer to. `unread_media` are the
+    media queries of style sheets that do not match.
     """
 
     style_sheet: str = ""
     tokens: Sequence[Token] = ()
     spans: Mapping[str, tuple[int, int]] = {}
     paint_servers: Mapping[str, PaintServer] = {}
+    unread_media: Sequence[str] = ()
 
     def instance_tokens(self, name: str) -> Sequence[Token]:
         """Return the tags of the element with this id and its own; empty for an unknown id."""
@@ -51,41 +55,60 @@ class Definitions(NamedTuple):
 
 def read_definitions(document: XmlDocument, limits: DocumentLimits) -> Definitions:
     """Collect definitions in one pass for rules and references and one for their targets."""
-    if HAS_DEFINITIONS.search(document.text) is None:
+    count = sum(1 for _ in DEFINITION.finditer(document.text))
+    if not count:
         return Definitions()
-    scanner = DefinitionScanner(limits)
+    scanner = DefinitionScanner(limits, count)
     feed_document(document, scanner)
-    styles = "\n".join(scanner.styles)
+    styles = "".join(scanner.styles)
     if not scanner.references:
-        return Definitions(styles, paint_servers=scanner.paint_servers)
+        return Definitions(styles, (), {}, scanner.paint_servers, scanner.unread_media)
     recorder = ElementRecorder(limits, scanner.references)
     feed_document(document, recorder)
-    return Definitions(styles, recorder.tokens, recorder.spans, scanner.paint_servers)
+    return Definitions(
+        styles, recorder.tokens, recorder.spans, scanner.paint_servers, scanner.unread_media
+    )
 
 
 class DefinitionScanner(ParserTarget):
-    """Collects the text of `style` elements, gradients, and the ids to record."""
+    """Collects the text of `style` elements, gradients, and the ids to record.
 
-    def __init__(self, limits: DocumentLimits) -> None:
+    It is done behind the last of `count` elements of these kinds.
+    """
+
+    def __init__(self, limits: DocumentLimits, count: int) -> None:
         super().__init__(limits)
+        self._left = count
+        self._open_depth = 0  # of the outermost open one of these elements
         self.references: set[str] = set()
         self.styles: list[str] = []
+        self.unread_media: list[str] = []
         self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
         self._stops: list[Mapping[str, str]] = []  # of the last gradient
 
+    @property
+    def is_done(self) -> bool:
+        return not (self._left or self._open_depth)
+
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag in DEFINITION_TAGS:
+            self._left -= 1
+            self._open_depth = self._open_depth or self.depth
         if tag in USE_TAGS:
             self.references.add(referenced_id(attributes))
         elif kind := PAINT_SERVER_TAGS.get(tag):
             self._add_paint_server(kind, attributes)
         elif tag in STOP_TAGS:
             self._stops.append(attributes)
-        self._is_style = (
-            tag in STYLE_TAGS
-            and attributes.get("type", "text/css") in ("", "text/css")
-            and media_matches(attributes.get("media", ""))
-        )
+        self._is_style = False
+        if tag in STYLE_TAGS and attributes.get("type", "text/css") in ("", "text/css"):
+            media = attributes.get("media", "")
+            self._is_style = media_matches(media)
+            if not self._is_style:
+                self.unread_media.append(media)
+            elif self.styles:
+                self.styles.append("\n")
 
     def _add_paint_server(self, kind: str, attributes: dict[str, str]) -> None:
         self._stops = []
@@ -100,6 +123,8 @@ class DefinitionScanner(ParserTarget):
 
     def leave(self) -> None:
         self._is_style = False
+        if self.depth == self._open_depth:
+            self._open_depth = 0
 
 
 class ElementRecorder(ParserTarget):

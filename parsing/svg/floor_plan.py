@@ -73,6 +73,17 @@ def read_svg_plan(
     return reader.build_drawing(feet_per_unit)
 
 
+def read_level(level_id: str, tags: Mapping[str, str] | None, number: int) -> DrawnLevel:
+    """Return a Level, the `number`th of the drawing. Those with equal ids are one.
+
+    >>> read_level("", None, 2)
+    DrawnLevel(id='Level 2', name='Level 2', ordinal=None, floor_id=None, is_numbered=True)
+    """
+    floor_id = (tags or {}).get(FLOOR_KEY)
+    id = floor_id or level_id or f"Level {number}"
+    return DrawnLevel(id, level_id or id, None, floor_id, not (floor_id or level_id))
+
+
 class _PlanHandler:
     """Collects the shapes that have tags or represent units, by level."""
 
@@ -102,13 +113,11 @@ class _PlanHandler:
 
     def start_group(self, group: Group) -> None:
         if group.kind == "Level":
-            number = len(self._groups) + 1
-            floor_id = (group.tags or {}).get(FLOOR_KEY)
-            level_id = floor_id or group.id or f"Level {number}"
-            if any(level.id == level_id for level in self._levels.values()):
-                self._notes.add("Levels of one floor, read as one", level_id)
+            read = read_level(group.id, group.tags, len(self._groups) + 1)
+            if any(level.id == read.id for level in self._levels.values()):
+                self._notes.add("Levels of one floor, read as one", read.id)
             self._groups.append(group)
-            self._levels[id(group)] = DrawnLevel(level_id, group.id or level_id, None, floor_id)
+            self._levels[id(group)] = read
 
     def end_group(self) -> None:
         """Ignore the end of a group; shapes carry their level."""

@@ -9,15 +9,25 @@ from parsing.limits import check_text_length
 ILLUSTRATOR_MARKER: Final = re.compile(rb"<!--\s*Generator: Adobe Illustrator|<!ENTITY\s+ns_ai\s")
 COPY_SUFFIX: Final = re.compile(r"_[0-9]+_$")
 ESCAPED_CHARACTER: Final = re.compile(r"_x([0-9A-Fa-f]{2,4})_")
+COPY_NUMBER: Final = re.compile(r"(.+)_(?:[2-9]|[1-9][0-9]{1,4})")
+"""What Figma makes of a name that is taken."""
 EXPORT_SUFFIX: Final = re.compile(r"-[0-9]+$")
 INKSCAPE_LABEL: Final = "{http://www.inkscape.org/namespaces/inkscape}label"
 # Inkscape adds a number, and to those of copies more: rect847, path12-3.
 GENERATED_ID: Final = re.compile(
     r"(?:rect|path|circle|ellipse|polygon|polyline|line|g|layer|use|text|image)[0-9]+(?:-[0-9]+)*"
 )
+# What Figma and Illustrator call an object until the designer names it.
+DEFAULT_NAME: Final = re.compile(
+    r"(?:Rectangle|Ellipse|Polygon|Star|Line|Arrow|Vector|Path|Compound Path|Clip path group"
+    r"|Mask group|Union|Subtract|Intersect|Exclude|Group|Frame|Shape|Oval|XMLID|SVGID|Layer)"
+    r"(?:[\s_-][0-9]+)*_?|<.*>|_[A-Z][A-Za-z]*_(?:-?[0-9]+)?"
+)
 IDENTITY_ATTRIBUTES: Final = frozenset(
     {"id", "data-id", "data-name", "data-target-id", "data-target-type", INKSCAPE_LABEL}
 )
+BETTER_NAMES: Final = frozenset({"data-id", "data-name", INKSCAPE_LABEL})
+"""Attributes that may have a better name than the id."""
 HIT_PREFIX: Final = "hit"
 
 
@@ -57,15 +67,20 @@ def designer_name(attributes: Mapping[str, str], illustrator: bool) -> str:
     its labels.
     """
     element_id = check_text_length(attributes.get("id", ""), "id")
-    if data_id := attributes.get("data-id", ""):
-        return data_id
-    if INKSCAPE_LABEL in attributes and is_generated_id(element_id):
-        label = check_text_length(attributes[INKSCAPE_LABEL], "inkscape:label").strip()
-        return label or element_id
-    layer_name = check_text_length(attributes.get("data-name", ""), "data-name")
-    if layer_name and _is_derived_from(element_id, layer_name):
-        return layer_name
+    if not BETTER_NAMES.isdisjoint(attributes):
+        if data_id := attributes.get("data-id", ""):
+            return data_id
+        if INKSCAPE_LABEL in attributes and (not element_id or is_generated_id(element_id)):
+            return inkscape_label(attributes) or element_id
+        layer_name = check_text_length(attributes.get("data-name", ""), "data-name")
+        if layer_name and _is_derived_from(element_id, layer_name):
+            return layer_name
     return _undo_illustrator_escapes(element_id) if illustrator else element_id
+
+
+def inkscape_label(attributes: Mapping[str, str]) -> str:
+    """Return the name of an element in Inkscape's panel of layers and objects, or ""."""
+    return check_text_length(attributes.get(INKSCAPE_LABEL, ""), "inkscape:label").strip()
 
 
 def is_generated_id(element_id: str) -> bool:
@@ -75,6 +90,15 @@ def is_generated_id(element_id: str) -> bool:
     (True, True, False)
     """
     return GENERATED_ID.fullmatch(element_id) is not None
+
+
+def is_made_up(name: str) -> bool:
+    """Return whether a name looks like those that drawing programs give by themselves.
+
+    >>> is_made_up("Rectangle 5"), is_made_up("rect847"), is_made_up("Gym")
+    (True, True, False)
+    """
+    return is_generated_id(name) or DEFAULT_NAME.fullmatch(name) is not None
 
 
 def _is_derived_from(element_id: str, layer_name: str) -> bool:

@@ -7,6 +7,7 @@ from parsing.svg.elements import ShapeContainer
 from parsing.svg.geometry.clipping import ClipBox
 from parsing.svg.geometry.lengths import Viewport, format_number, parse_opacity
 from parsing.svg.names import PAINT_PROPERTIES
+from parsing.svg.paint.colors import is_unknown_paint
 from parsing.svg.style.cascade import ElementStyle
 from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.matching import OUTSIDE, MatchState
@@ -58,8 +59,8 @@ class InheritedStyle(NamedTuple):
     def enter_group(self, style: ElementStyle) -> "InheritedStyle":
         """Return the style inside a group that sets this style."""
         output, controls = style
-        paint = drop_inherit(
-            {name: value for name, value in output.items() if name in PAINT_PROPERTIES}
+        paint = self._drop_unknown_paints(
+            drop_inherit({name: text for name, text in output.items() if name in PAINT_PROPERTIES})
         )
         color = controls.get("color", self.color)
         opacity = self.opacity * parse_opacity(output.get("opacity", "1"))
@@ -99,7 +100,7 @@ class InheritedStyle(NamedTuple):
 
     def resolve_attributes(self, style: dict[str, str], color: str) -> dict[str, str]:
         """Return a shape's attributes: its own in their order, then the inherited ones."""
-        own = drop_inherit(style)
+        own = self._drop_unknown_paints(drop_inherit(style))
         attributes = own | self.paint | own if self.paint else own.copy()
         if color:
             for name in ("fill", "stroke"):
@@ -113,6 +114,15 @@ class InheritedStyle(NamedTuple):
                 self.transform, own.get("transform", "")
             )
         return attributes
+
+    def _drop_unknown_paints(self, style: dict[str, str]) -> dict[str, str]:
+        """Drop paints in error where there are inherited ones, which browsers draw instead."""
+        dropped = {
+            name
+            for name in ("fill", "stroke")
+            if name in self.paint and name in style and is_unknown_paint(style[name])
+        }
+        return {n: text for n, text in style.items() if n not in dropped} if dropped else style
 
 
 def drop_inherit(style: dict[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ SVG_NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 HREF_ATTRIBUTES: Final = ("href", "{http://www.w3.org/1999/xlink}href")
 
 SHAPE_KINDS: Final = ("Polygon", "Polyline", "Line", "Path", "Circle", "Ellipse", "Rect")
-LAYER_KINDS: Final = frozenset({"HitAreaLayer", "UnitLayer"})
+UNIT_LAYERS: Final = frozenset({"HitAreaLayer", "UnitLayer"})
 
 
 def _with_namespace(names: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
-from parsing.svg.names import LAYER_KINDS, OUTLINE_ATTRIBUTES, SHAPE_KINDS
+from parsing.svg.names import OUTLINE_ATTRIBUTES, SHAPE_KINDS, UNIT_LAYERS
 from parsing.svg.report.drawing_report import DrawingReport, MapSummary
 from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.walk import walk_drawing
@@ -23,9 +23,9 @@ ELEMENT_BY_LAYER: Final = {"HitAreaLayer": "HitArea", "UnitLayer": "Unit"}
 TYPE_SUFFIX: Final = {kind: f',"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
 ONLY_TYPE_SUFFIX: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
 LAYER_PREFIX: Final = {
-    kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *LAYER_KINDS)
+    kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *UNIT_LAYERS)
 }
-OPACITY_ATTRIBUTES: Final = ("opacity", "fill-opacity")
+OPACITY_ATTRIBUTES: Final = frozenset({"opacity", "fill-opacity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class UnitMapWriter:
             attributes = shape.attributes
             # Appending the type to the text is cheaper than copying the dictionary to add it.
             suffix = TYPE_SUFFIX[shape.kind] if attributes else ONLY_TYPE_SUFFIX[shape.kind]
-            self._write(self._separator + orjson.dumps(attributes)[:-1] + suffix)
+            self._write(b"%b%b%b" % (self._separator, orjson.dumps(attributes)[:-1], suffix))
             self._separator = b","
 
     def add_georeference(self, georeference: Georeference) -> None:
@@ -161,8 +161,14 @@ def _outline(shape: Shape) -> dict[str, str | Number]:
     """
     attributes = shape.attributes
     outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
-    opacities = (str(attributes.get(name, "1")) for name in OPACITY_ATTRIBUTES)
-    if not shape.is_visible or 0 in map(parse_opacity, opacities):
+    if not shape.is_visible or _is_transparent(attributes):
         outline["fill"] = "none"
     outline["type"] = shape.kind
     return outline
+
+
+def _is_transparent(attributes: Mapping[str, str | Number]) -> bool:
+    if OPACITY_ATTRIBUTES.isdisjoint(attributes):
+        return False
+    opacities = OPACITY_ATTRIBUTES.intersection(attributes)
+    return any(parse_opacity(str(attributes[name])) == 0 for name in opacities)

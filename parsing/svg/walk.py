@@ -5,28 +5,19 @@ from typing import Final
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.conditions import choose_switch_child, conditions_hold
+from parsing.svg.conditions import choose_switch_child
 from parsing.svg.definitions import Definitions, read_definitions
 from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
-from parsing.svg.geometry.clipping import Piece
-from parsing.svg.geometry.lengths import (
-    LengthCache,
-    Number,
-    Viewport,
-    parse_user_units,
-)
+from parsing.svg.geometry.lengths import Number, Viewport
 from parsing.svg.georeferences import parse_georeference
 from parsing.svg.identities import IDENTITY_ATTRIBUTES, ILLUSTRATOR_MARKER
-from parsing.svg.inheritance import EFFECTS, InheritedStyle
+from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.names import (
     CONDITION_ATTRIBUTES,
     CONTAINER_TAGS,
-    GROUP_ATTRIBUTES,
+    HREF_ATTRIBUTES,
     LEFT_OUT_TAGS,
-    OUTPUT_ATTRIBUTES,
-    RECT_LENGTHS,
     SHAPE_TAGS,
-    STYLING_ATTRIBUTES,
     SVG_NAMESPACE,
     SYMBOL_TAGS,
     USE_TAGS,
@@ -37,20 +28,20 @@ from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.paint.colors import Color
 from parsing.svg.paint.patterns import MAX_TILE_CHARS, TilePainter, read_tile
-from parsing.svg.paint.servers import PaintServers
 from parsing.svg.report.drawing_report import DrawingReport
+from parsing.svg.report.effects import REPORTED_ATTRIBUTES
 from parsing.svg.report.warnings import ParseWarning, ignore_faults
-from parsing.svg.style.cascade import Cascade, ElementStyle
-from parsing.svg.style.computing import StyleComputer
 from parsing.svg.style.fonts import FontSizes
+from parsing.svg.style.resolving import StyleResolver
 from parsing.svg.style.selectors import ROOT_CLASS
-from parsing.svg.style.styles import NO_DECLARATIONS
-from parsing.svg.style.values import has_wide_keyword
 from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
 
+HREFS: Final = frozenset(HREF_ATTRIBUTES)
+HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})
+"""Elements that make a picture of the foreignObject around them, which else is text."""
 HIDING_ATTRIBUTES: Final = CONDITION_ATTRIBUTES | {"display"}
 
 
@@ -71,7 +62,7 @@ def walk_drawing(
         document = decode_document(svg, limits)
         definitions = read_definitions(document, limits)
         names = NameReader(document.text, ILLUSTRATOR_MARKER.search(document.text) is not None)
-        report.begin(document.text, definitions.style_sheet)
+        report.begin(document.text, definitions)
         walker = DrawingWalker(handler, document.text, definitions, names, report, limits)
         feed_document(document, walker)
         return report.finish(document)
@@ -96,25 +87,23 @@ class DrawingWalker(ParserTarget):
         super().__init__(limits)
         self._handler = handler
         self._definitions = definitions
-        self._cascade = Cascade(definitions.style_sheet, limits)
-        self._styles = StyleComputer(
-            text, PaintServers(definitions, self._cascade, self._average_tile)
-        )
-        self._sets_values = self._cascade.has_rules or self._styles.has_variables
+        self._styles = StyleResolver(text, definitions, self._average_tile, limits, report)
         self._names = names
         self._report = report
-        self._has_references = report.has_references
         self._spent_on_tiles = [0]
         self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
         self._open_ids: list[str] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
-        self._numbers = LengthCache(limits.magnitude)
+        self._frame: tuple[Mapping[str, str | Number], str] | None = None  # foreignObject around
         self._expansions = ExpansionCounter(definitions, limits)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
             self._skip_depth += 1
+            if self._frame is not None and tag.rpartition("}")[2] in HTML_PICTURES:
+                self._report.drawn.add_picture(*self._frame)
+                self._frame = None
             return
         context = self._context
         if context is None:
@@ -144,8 +133,13 @@ class DrawingWalker(ParserTarget):
     def leave(self) -> None:
         if self._skip_depth:
             self._skip_depth -= 1
+            if self._frame is not None and not self._skip_depth:
+                self._frame = None
         elif self._ancestors:
-            self._context = self._ancestors.pop()
+            inside, self._context = self._context, self._ancestors.pop()
+            unit = inside.position.group if inside else None
+            if unit is not None and unit is not self._context.position.group:
+                self._report.leave_unit()
             self._open_ids.pop()
             self._handler.end_group()
 
@@ -155,14 +149,14 @@ class DrawingWalker(ParserTarget):
             raise InvalidMarkupError(f"the root element is <{name}>; a unit map is an <svg>")
         frame = root_frame(attributes, self.limits.magnitude)
         self._handler.set_canvas_size(*(max(1, int(side + 0.5)) for side in frame.viewport))
-        self._report.canvas = frame.viewport
+        self._report.drawn.set_canvas(frame.viewport)
         outside = InheritedStyle(
             frame.viewport, font=FontSizes(viewport=frame.viewport)
         ).with_transform(frame.transform)
         names = f"{attributes.get('class', '')} {ROOT_CLASS}"
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
-        root = self._inherit_style("svg", {**drawn, "class": names}, outside)
+        root = self._styles.inherit("svg", {**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
         self._context = root._replace(font=root.font.as_root())
 
@@ -175,6 +169,8 @@ class DrawingWalker(ParserTarget):
                 self._names, attributes, context.position, self._report, self.elements
             )
             kind = named and named.kind
+        elif "data-type" in attributes:
+            self._report.misplace_type(name, attributes, self.elements)
         if kind == "Georeference":
             self._add_georeference(attributes, named)
             self._skip_depth = 1
@@ -185,10 +181,10 @@ class DrawingWalker(ParserTarget):
             )
         group = to_group(self._names, kind, attributes, named)
         if group.kind == "Level":
-            self._report.add_level(group, self.elements)
+            self._report.add_level(group, context.position.level, self.elements)
         elif group.kind != "Layer":
             self._report.add_layer(context.position.level, self.elements)
-        if self._has_references and context.is_visible:
+        if context.is_visible:
             level = context.position.level
             self._report.check_references(name, attributes, level, self.elements)
         self._handler.start_group(group)
@@ -209,13 +205,15 @@ class DrawingWalker(ParserTarget):
         """Return the context of a group's children."""
         if name == "svg":
             context = context._replace(overflow="")
-        inner = self._inherit_style(name, attributes, context, is_level=group.kind == "Level")
+        inner = self._styles.inherit(name, attributes, context, is_level=group.kind == "Level")
         if group.kind == "Level":
             return inner._replace(position=ShapeContainer(group))
         if group.kind != "Layer":
             return inner._replace(position=ShapeContainer(context.position.level, group.kind))
         if attributes and context.position.layer and self._names.are_markup:
             position = self._names.enter_unit_group(attributes, context.position)
+            if position.group is not None and position.group is not context.position.group:
+                self._report.enter_unit(position.group.name, self.elements)
             inner = inner._replace(position=position)
         if name == "switch":
             return inner._replace(switch_choice=[])
@@ -223,120 +221,43 @@ class DrawingWalker(ParserTarget):
             return inner.enter_viewport(nested_frame(attributes, context.viewport, inner.font))
         return inner
 
-    def _inherit_style(
-        self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False
-    ) -> InheritedStyle:
-        declarations, inside = self._cascade.match_rules(name, attributes, context.match_state)
-        # Most groups set no style and share their parent's context.
-        if (
-            inside is context.match_state
-            and context.switch_choice is None
-            and attributes.keys().isdisjoint(GROUP_ATTRIBUTES)
-            and declarations is NO_DECLARATIONS
-        ):
-            if context.own_values:
-                return context._replace(own_values={})
-            return context
-        style = self._cascade.compute_style(name, attributes, context.match_state)
-        if is_level:
-            # A drawing shows one storey and hides the others, but the map has them all.
-            style = style.without_controls("display", "visibility")
-        if not conditions_hold(attributes):
-            style = ElementStyle(style.output, {**style.controls, "display": "none"})
-        style, variables, font = self._styles.compute(style, context)
-        return context.enter_group(style)._replace(
-            match_state=inside, variables=variables, font=font
-        )
-
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
-        style, is_visible = attributes, context.is_visible
-        color, font, effects = context.color, context.font, context.effects
-        if (
-            self._sets_values
-            or not STYLING_ATTRIBUTES.isdisjoint(attributes)
-            or has_wide_keyword(attributes)
-        ):
-            cascaded = self._cascade.compute_style(kind.lower(), attributes, context.match_state)
-            (style, controls), _, font = self._styles.compute(cascaded, context, kind)
-            is_visible = context.is_shape_visible(controls) and conditions_hold(attributes)
-            color = controls.get("color", color)
-            style = context.resolve_attributes(style, color)
-            if not EFFECTS.isdisjoint(controls):
-                effects = {**effects, **controls}
-        else:
-            if not attributes.keys() <= OUTPUT_ATTRIBUTES:
-                style = {
-                    name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES
-                }
-            if not context.is_plain:
-                style = context.resolve_attributes(style, context.color)
-        specified = style
-        style = self._styles.finish(kind, style, color, font, context)
         position = context.position
-        identity = None
-        if position.layer:
-            identity = self._names.identify(attributes, position)
-        pieces = [Piece(kind, style)]
-        if (effects or context.clips) and is_visible and identity is None:
-            pieces = self._styles.split(kind, style, effects, font, context)
-            is_visible = bool(pieces)
-            pieces = pieces or [Piece(kind, style)]
+        identity = self._names.identify(attributes, position) if position.layer else None
+        pieces, is_visible, specified = self._styles.draw(
+            kind, attributes, context, is_whole=identity is not None
+        )
+        if "data-tags" in attributes:
+            self._report.check_tags(kind.lower(), attributes, self.elements)
+        seen = self._report.drawn
         if identity is None and is_visible:
-            self._report.shapes += 1
-        for number, (part, values) in enumerate(pieces):
-            drawn = (
-                self._resolve_rect_lengths(values, context.viewport, font)
-                if part == "Rect"
-                else values
-            )
+            seen.shapes += 1
+        is_part = False
+        for part, values in pieces:
             shape = Shape(
-                part, drawn, attributes, position, identity, is_visible, self.elements, number > 0
+                part, values, attributes, position, identity, is_visible, self.elements, is_part
             )
-            if (position.layer or self._has_references) and not number:
+            if not is_part and (
+                position.layer
+                or self._report.has_references
+                or seen.shapes >= seen.next_look
+                or not REPORTED_ATTRIBUTES.isdisjoint(attributes)
+            ):
                 self._report.check_shape(shape, self.elements, specified)
             self._handler.add_shape(shape)
+            is_part = True
 
     def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:
-        _, controls = self._cascade.compute_style(element, attributes, context.match_state)
-        if not (context.is_shape_visible(controls) and conditions_hold(attributes)):
+        if not self._styles.is_drawn(element, attributes, context):
             return
         self._report.leave_out(element, attributes, context.position.level, self.elements)
-        if element == "image":
-            width, height = (
-                self._resolve_length(
-                    name, attributes.get(name, "0"), context.viewport, context.font
-                )
-                or 0
-                for name in ("width", "height")
-            )
-            transform = f"{context.transform} {attributes.get('transform', '')}"
-            self._report.add_image(width, height, transform)
-
-    def _resolve_rect_lengths(
-        self, texts: Mapping[str, str], viewport: Viewport, font: FontSizes
-    ) -> Mapping[str, str | Number]:
-        """Convert a Rect's lengths to user units; drop those in error, as browsers do."""
-        numbers = self._numbers
-        attributes = {
-            name: numbers[text] if name in RECT_LENGTHS else text for name, text in texts.items()
-        }
-        if None not in attributes.values():
-            return attributes  # type: ignore[return-value]
-        for name in RECT_LENGTHS & texts.keys():
-            attributes[name] = self._resolve_length(name, texts[name], viewport, font)
-        return {name: value for name, value in attributes.items() if value is not None}
-
-    def _resolve_length(
-        self, name: str, text: str, viewport: Viewport, font: FontSizes
-    ) -> Number | None:
-        """Parse a length into user units, or return None for text that is no length."""
-        number = self._numbers[text]
-        if number is not None:
-            return number
-        hundred_percent = viewport.hundred_percent(name)
-        return parse_user_units(
-            text, hundred_percent, name, self.limits.magnitude, font.px_per_unit
-        )
+        if element == "text":
+            return
+        box = self._styles.place_box(element, attributes, context)
+        if element == "foreignObject":
+            self._frame = box
+        elif box[0] or not HREFS.isdisjoint(attributes):
+            self._report.drawn.add_image(*box)
 
     def _expand_use(self, attributes: dict[str, str], context: InheritedStyle) -> None:
         """Draw the target of a `use` as if it stood in its place (SVG 2, section 5.6).
@@ -346,13 +267,15 @@ class DrawingWalker(ParserTarget):
         name = referenced_id(attributes)
         tokens = self._definitions.instance_tokens(name)
         if not tokens or name in context.open_uses or name in self._open_ids:
+            if self._styles.inherit("use", attributes, context).is_visible:
+                self._report.miss_use(attributes, context.position.level, self.elements)
             return
         if not context.open_uses:
             self._expansions.add_use(name)
         check_nested_uses(len(context.open_uses))
-        x = self._resolve_length("x", attributes.get("x", "0"), context.viewport, context.font) or 0
-        y = self._resolve_length("y", attributes.get("y", "0"), context.viewport, context.font) or 0
-        inner = self._inherit_style("use", attributes, context).with_transform(
+        x = self._styles.resolve_length("x", attributes.get("x", "0"), context) or 0
+        y = self._styles.resolve_length("y", attributes.get("y", "0"), context) or 0
+        inner = self._styles.inherit("use", attributes, context).with_transform(
             format_translation(x, y)
         )
         self._context = inner._replace(

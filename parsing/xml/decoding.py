@@ -5,6 +5,7 @@ Encodings are detected as in XML 1.0, appendix F. Only the given bytes are ever 
 
 import codecs
 import re
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from lxml import etree
@@ -35,7 +36,8 @@ XINCLUDE_NAMESPACE: Final = b"http://www.w3.org/2001/XInclude"
 XINCLUDE_DECLARATION: Final = re.compile(
     rb"(?:\sxmlns[^\s=<>\"']*\s*=\s*|<!ENTITY\s[^<>\"']*)[\"'](%b)" % re.escape(XINCLUDE_NAMESPACE)
 )
-LONG_START_TAG: Final = re.compile(rb"<[^<]{3000,}")
+MIN_LONG_RUN: Final = 3_000
+LONG_START_TAG: Final = re.compile(rb"<[^<]{%d,}" % MIN_LONG_RUN)
 
 
 class XmlDocument(NamedTuple):
@@ -53,16 +55,17 @@ def decode_document(svg: bytes, limits: DocumentLimits) -> XmlDocument:
         )
     if svg.startswith(b"\x1f\x8b"):
         raise NotWellFormedError("the document is compressed with gzip; send it uncompressed")
-    if not svg.strip():
+    if not svg or svg.isspace():
         raise NotWellFormedError("the document is empty; expected an XML document")
     text = to_utf8(svg)
-    document = XmlDocument(text, b"<!ENTITY" in text)
+    has_doctype = b"<!DOCTYPE" in text
+    document = XmlDocument(text, has_doctype and b"<!ENTITY" in text)
     if XINCLUDE_NAMESPACE in text and (declared := XINCLUDE_DECLARATION.search(text)):
         position = line_and_column(text, declared.start(1))
         raise DocumentRejectedError(
             "XInclude asks for other documents; only this one is read", *position
         )
-    if b"<!DOCTYPE" in text:
+    if has_doctype:
         _check_doctype(text)
     _check_attribute_counts(text, limits)
     return document
@@ -167,6 +170,11 @@ def _parse_prolog_root(text: bytes) -> Any:
         raise to_parsing_error(error) from error
     for _, root in parser.read_events():
         return root
+    # libxml2 waits for the end after a lone quote in an instruction of the DOCTYPE.
+    with suppress(etree.XMLSyntaxError):
+        parser.close()
+    for _, root in parser.read_events():
+        return root
     raise DocumentRejectedError(f"no element starts in the first {PROLOG_BYTES:,} bytes")
 
 
@@ -175,6 +183,8 @@ def _check_attribute_counts(text: bytes, limits: DocumentLimits) -> None:
 
     A start tag contains no raw `<`, so only long runs without one need a closer look.
     """
+    if not _has_long_run(text):
+        return
     too_many_attributes = re.compile(
         rb"<[^\s<>/!?]+(?>\s+[^\s<>\"'/=]+\s*=\s*(?:\"[^\"]*\"|'[^']*')){%d}"
         % (limits.attributes + 1)
@@ -185,6 +195,19 @@ def _check_attribute_counts(text: bytes, limits: DocumentLimits) -> None:
                 f"an element has more than {limits.attributes:,} attributes",
                 *line_and_column(text, run.start()),
             )
+
+
+def _has_long_run(text: bytes) -> bool:
+    """Return whether there are `MIN_LONG_RUN` bytes without a `<` between them.
+
+    Looking back from so many bytes further on takes few steps, however many `<` there are.
+    """
+    start = 0
+    while start + MIN_LONG_RUN <= len(text):
+        start = text.rfind(b"<", start, start + MIN_LONG_RUN) + 1
+        if not start:
+            return True
+    return False
 
 
 def to_parsing_error(error: etree.XMLSyntaxError) -> NotWellFormedError | DocumentRejectedError:

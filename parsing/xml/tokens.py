@@ -36,6 +36,11 @@ class ParserTarget:
         self._max_elements = limits.elements
         self._max_depth = limits.nesting
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the rest of the document does not matter."""
+        return False
+
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.elements += 1
         self.depth += 1
@@ -65,7 +70,10 @@ class ParserTarget:
 
 
 def feed_document(document: XmlDocument, target: ParserTarget) -> None:
-    """Parse a document into `target`. Errors carry the position of the tag that caused them."""
+    """Parse a document into `target`, until that is done.
+
+    Errors carry the position of the tag that caused them.
+    """
     settings: dict[str, Any] = {
         "encoding": "utf-8",
         # Only entities can amplify text; without them long values are safe.
@@ -78,6 +86,8 @@ def feed_document(document: XmlDocument, target: ParserTarget) -> None:
     try:
         for start in range(0, len(text), CHUNK_BYTES):
             parser.feed(text[start : start + CHUNK_BYTES])
+            if target.is_done:
+                return
         parser.close()
     except etree.XMLSyntaxError as error:
         raise to_parsing_error(error) from error

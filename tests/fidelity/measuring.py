@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from lxml import etree
+from PIL import Image, ImageChops, ImageStat
 
 from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
@@ -19,42 +22,50 @@ from tests.parsing.browser import Sheet, differing_share, draw
 MAX_DIFFERING_SHARE: Final = 0.001
 """A picture is the same if fewer of its pixels differ."""
 MAX_CHANNEL_DIFFERENCE: Final = 16
+MAX_MEAN_DIFFERENCE: Final = 4
+"""Of a channel from 0 to 255, over a whole picture."""
 MAX_SIDE_PX: Final = 800
 SHEETS_A_PAGE: Final = 12
 SVG: Final = "{http://www.w3.org/2000/svg}"
-STRIPPED_TAGS: Final = tuple(
-    SVG + name
-    for name in [
-        "text",
-        "image",
-        "script",
-        "filter",
-        "mask",
-        "clipPath",
-        "marker",
-        "set",
-        "animate",
-        "animateColor",
-        "animateMotion",
-        "animateTransform",
-    ]
+STRIPPED_TAGS: Final = ("text", "filter", "mask", "marker", "script")
+"""Elements that are taken out of drawings before they are compared; maps have none of them."""
+MORE_STRIPPED_TAGS: Final = (
+    "image",
+    "clipPath",
+    "set",
+    "animate",
+    "animateColor",
+    "animateMotion",
+    "animateTransform",
 )
+"""Elements that are taken out too, unless a stricter measure is asked for."""
 STRIPPED_ATTRIBUTES: Final = frozenset(
-    ["filter", "mask", "clip-path", "marker", "marker-start", "marker-mid", "marker-end"]
+    ["filter", "mask", "marker", "marker-start", "marker-mid", "marker-end"]
 )
+PAINT_SERVERS: Final = re.compile(rb"<(?:\w+:)?(?:linearGradient|radialGradient|pattern)\b")
 
 
 class Comparison(NamedTuple):
-    """What became of one drawing: the share of its pixels that differ, or why it has none."""
+    """What became of one drawing: the share of its pixels that differ, or why it has none.
+
+    `is_same_on_average` tells whether the same pixels are painted, less than 0.1 % excepted, and
+    the mean colour of all pixels is the same: a gradient in its average colour passes.
+    """
 
     path: Path
     differing_share: float
     error: str = ""
     keeps_round_trip: bool = True
+    is_same_on_average: bool = False
 
     @property
     def is_same(self) -> bool:
         return not self.error and self.differing_share < MAX_DIFFERING_SHARE
+
+    @property
+    def has_paint_servers(self) -> bool:
+        """Whether the drawing has gradients or patterns, which a map draws as one colour."""
+        return PAINT_SERVERS.search(self.path.read_bytes()) is not None
 
 
 class _Sample(NamedTuple):
@@ -64,13 +75,16 @@ class _Sample(NamedTuple):
     keeps_round_trip: bool
 
 
-def compare_drawings(paths: Sequence[Path]) -> Iterator[Comparison]:
-    """Compare the pictures of drawings with those of their parsed maps, without labels."""
+def compare_drawings(paths: Sequence[Path], strictly: bool = False) -> Iterator[Comparison]:
+    """Compare the pictures of drawings with those of their parsed maps, without labels.
+
+    `strictly` leaves images, clip paths and animation in, which maps do not have.
+    """
     for start in range(0, len(paths), SHEETS_A_PAGE):
         samples: list[_Sample] = []
         for path in paths[start : start + SHEETS_A_PAGE]:
             try:
-                samples.append(_make_sample(path))
+                samples.append(_make_sample(path, strictly))
             except (ParsingError, etree.XMLSyntaxError) as error:
                 yield Comparison(path, 1, str(error))
         if samples:
@@ -83,12 +97,29 @@ def _compare_page(samples: Sequence[_Sample]) -> Iterator[Comparison]:
         parsed = draw([sample.parsed for sample in samples], Path(name))
     for sample, one, other in zip(samples, sources, parsed, strict=True):
         share = differing_share(one, other, MAX_CHANNEL_DIFFERENCE)
-        yield Comparison(sample.path, share, keeps_round_trip=sample.keeps_round_trip)
+        on_average = is_same_on_average(one, other)
+        yield Comparison(sample.path, share, "", sample.keeps_round_trip, on_average)
 
 
-def _make_sample(path: Path) -> _Sample:
-    root = read_stripped(path)
-    map_ = parse_unit_map(etree.tostring(root))
+def is_same_on_average(one: Image.Image, other: Image.Image) -> bool:
+    """Return whether the same pixels are painted, in the same colour on average."""
+    masks = [_paint_mask(picture) for picture in (one, other)]
+    differing = ImageChops.difference(*masks).histogram()[255] / (one.width * one.height)
+    means = zip(ImageStat.Stat(one).mean, ImageStat.Stat(other).mean, strict=True)
+    return differing < MAX_DIFFERING_SHARE and all(
+        abs(mean - other_mean) <= MAX_MEAN_DIFFERENCE for mean, other_mean in means
+    )
+
+
+def _paint_mask(picture: Image.Image) -> Image.Image:
+    """Return a picture that is white where something is painted on the white page."""
+    darkest = reduce(ImageChops.darker, picture.split())
+    return darkest.point(lambda value: 255 if value < 255 - MAX_CHANNEL_DIFFERENCE else 0)
+
+
+def _make_sample(path: Path, strictly: bool) -> _Sample:
+    root = read_stripped(path, strictly)
+    map_ = parse_unit_map(etree.tostring(root), force=True)
     members = map_.to_dict()
     svg = to_svg(members).encode()
     width, height = members["width"], members["height"]
@@ -96,16 +127,20 @@ def _make_sample(path: Path) -> _Sample:
     size = max(1, math.ceil(width * scale)), max(1, math.ceil(height * scale))
     _set_view_box(root, width, height)
     source = Sheet(etree.tostring(root), *size)
-    return _Sample(path, source, Sheet(svg, *size), parse_unit_map(svg) == map_)
+    return _Sample(
+        path, source, Sheet(svg, *size), parse_unit_map(svg, force=True).json == map_.json
+    )
 
 
-def read_stripped(path: Path) -> Any:
-    """Read a drawing without text, images, scripts, animation, filters, masks, clips, markers."""
+def read_stripped(path: Path, strictly: bool = False) -> Any:
+    """Read a drawing without the parts that maps do not have."""
     parser = etree.XMLParser(huge_tree=True, resolve_entities=True, no_network=True)
     root = etree.fromstring(path.read_bytes(), parser)
-    etree.strip_elements(root, *STRIPPED_TAGS, with_tail=False)
+    tags = STRIPPED_TAGS if strictly else STRIPPED_TAGS + MORE_STRIPPED_TAGS
+    etree.strip_elements(root, *(SVG + tag for tag in tags), with_tail=False)
+    names = STRIPPED_ATTRIBUTES if strictly else STRIPPED_ATTRIBUTES | {"clip-path"}
     for element in root.iter(etree.Element):
-        for name in STRIPPED_ATTRIBUTES & {*map(str, element.attrib)}:
+        for name in names & {*map(str, element.attrib)}:
             del element.attrib[name]
     return root
 
@@ -125,12 +160,18 @@ def _set_view_box(root: Any, width: int, height: int) -> None:
 
 
 def summarize(comparisons: Sequence[Comparison]) -> str:
-    """Return how many are the same, how many differ in less than 1 %, and how many more."""
+    """Return how many are the same, on average too, and the same without gradients."""
     same = sum(comparison.is_same for comparison in comparisons)
+    average = sum(one.is_same or one.is_same_on_average for one in comparisons)
+    plain = [comparison for comparison in comparisons if not comparison.has_paint_servers]
+    plain_same = sum(comparison.is_same for comparison in plain)
     failed = sum(bool(comparison.error) for comparison in comparisons)
-    almost = sum(not c.is_same and c.differing_share < 0.01 for c in comparisons)
-    more = len(comparisons) - same - almost - failed
     return (
-        f"{same} of {len(comparisons)} the same ({same / max(1, len(comparisons)):.1%}), "
-        f"{almost} differ in less than 1 % of the pixels, {more} in more, {failed} not read"
+        f"{_share(same, comparisons)} the same; with the same pixels painted, in the same colour "
+        f"on average, {_share(average, comparisons)}; without gradients and patterns "
+        f"{_share(plain_same, plain)} the same; {failed} not read"
     )
+
+
+def _share(count: int, of: Sequence[Comparison]) -> str:
+    return f"{count} of {len(of)} ({count / max(1, len(of)):.1%})"

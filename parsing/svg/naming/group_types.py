@@ -5,7 +5,7 @@ from typing import Final
 
 from parsing.svg.data_tags import parse_tags
 from parsing.svg.elements import Group, ShapeContainer
-from parsing.svg.names import LAYER_KINDS
+from parsing.svg.names import UNIT_LAYERS
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.report.drawing_report import DrawingReport
@@ -26,10 +26,15 @@ def read_name(
         return None
     name, named = found
     if isinstance(named, str):
-        report.suggest_name(name, named, ordinal)
+        if named in UNIT_LAYERS or position.level is None:
+            report.suggest_name(name, named, ordinal)
     elif not names.are_markup:
         report.ignore_name(name, named.kind, ordinal)
-    elif not (position.layer or (named.kind == "Level" and position.level)):
+    elif position.layer:
+        report.add_nested_name(name, named.kind, position.layer, ordinal)
+    elif named.kind == "Level" and position.level:
+        report.add_nested_name(name, named.kind, position.level.kind, ordinal)
+    else:
         report.add_name(name, named.kind, ordinal)
         return named
     return None
@@ -44,4 +49,4 @@ def to_group(
             return Group(kind, attributes.get("data-id", named.id), named.tags)
         tags = parse_tags(attributes.get("data-tags", ""))
         return Group(kind, names.find_name(attributes), tags or None)
-    return Group(kind) if kind in LAYER_KINDS else PLAIN_LAYER
+    return Group(kind) if kind in UNIT_LAYERS else PLAIN_LAYER

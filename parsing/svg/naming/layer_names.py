@@ -9,19 +9,45 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from parsing.errors import InvalidMarkupError
+from parsing.limits import DEFAULT_LIMITS
 from parsing.svg.data_tags import parse_tags
+from parsing.svg.georeferences import parse_georeference
 
 LAYER_KINDS: Final = {"unitlayer": "UnitLayer", "hitarealayer": "HitAreaLayer"}
 GROUP_TYPES: Final = ("Level", "UnitLayer", "HitAreaLayer", "Georeference", "Layer")
 """Values of `data-type`. A Layer is what every other group is too."""
 
+NUMBERS: Final = "one|two|three|four|five|six|seven|eight|nine|ten"
+ORDINALS: Final = (
+    r"[0-9]{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+)
+NAMED_STOREYS: Final = "(?:(?:lower|upper)[\\s_-]+)?(?:ground|basement|mezzanine|lobby|roof)"
+STOREY_WORDS: Final = "level|lvl|floor|storey|story"
+OTHER_STOREYS: Final = rf"(?:top|main|parking|[0-9]{{1,3}}\.?)[\s_-]*(?:{STOREY_WORDS})"
+
 # Most groups have another name, so these few characters decide for them.
-NAME_START: Final = re.compile(r"[\s_-]*(?:unit|uint|hit|level|georef)", re.IGNORECASE)
+NAME_START: Final = re.compile(
+    rf"[\s_-]*(?:unit|uint|hit|georef|{STOREY_WORDS}|l[0-9]|{ORDINALS}|{NAMED_STOREYS}"
+    rf"|{OTHER_STOREYS})",
+    re.IGNORECASE,
+)
 BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 LAYER_NAME: Final = re.compile(r"(unitlayer|hitarealayer)(?:copy)?[0-9]*")
-STOREY_PATTERN: Final = r"[\s_-]?-?[0-9]{1,3}[a-z]?|[\s_-][a-z]{1,2}[0-9]{0,2}"
+STOREY_NUMBER: Final = r"[\s_-]*-?[0-9]{1,3}(?:\.[0-9])?[a-z]?"
+STOREY_PATTERN: Final = (
+    rf"level{STOREY_NUMBER}|level[\s_-]+[a-z]{{1,2}}[0-9]{{0,2}}"
+    rf"|(?:{STOREY_WORDS}){STOREY_NUMBER}|(?:{STOREY_WORDS})[\s_-]+[a-z]{{1,2}}[0-9]{{1,2}}"
+    rf"|(?:{STOREY_WORDS})[\s_-]+(?:{NAMED_STOREYS}|{NUMBERS})"
+    rf"|(?:{NAMED_STOREYS}|{ORDINALS})[\s_-]+(?:{STOREY_WORDS})"
+)
 LEVEL_NAME: Final = re.compile(
-    rf"\s*(level(?P<storey>{STOREY_PATTERN})?)[\s_]*(?::(?P<tags>.*))?", re.IGNORECASE | re.DOTALL
+    rf"\s*(level|(?P<storey>{STOREY_PATTERN}))[\s_]*(?::(?P<tags>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+NEAR_LEVEL_NAME: Final = re.compile(
+    rf"[\s_-]*(?:level:|(?P<storey>{STOREY_PATTERN})(?![^\W_])|l(?P<number>[0-9]{{1,2}})[\s_-]*$"
+    rf"|(?P<other>{NAMED_STOREYS})[\s_-]*$|(?P<another>{OTHER_STOREYS})(?![^\W_]))",
+    re.IGNORECASE,
 )
 GEOREFERENCE_NAME: Final = re.compile(r"\s*georeference[\s_]*:(.*)", re.IGNORECASE | re.DOTALL)
 UNDERSCORES: Final = re.compile(r"_*([;=])_*")
@@ -64,7 +90,10 @@ def read_layer_name(name: str, illustrator: bool = False) -> NamedType | None:
             tags = _parse_tags(level["tags"] or "", illustrator)
             return NamedType("Level", level[1].strip() if level["storey"] else "", tags or None)
         if georeference := GEOREFERENCE_NAME.fullmatch(name):
-            return NamedType("Georeference", tags=_parse_tags(georeference[1], illustrator))
+            tags = _parse_tags(georeference[1], illustrator)
+            attributes = {f"data-{key}": value for key, value in tags.items()}
+            parse_georeference(attributes, DEFAULT_LIMITS.magnitude)
+            return NamedType("Georeference", tags=tags)
     except InvalidMarkupError:
         return None  # `suggest_name` says so
     return None
@@ -74,14 +103,20 @@ def read_layer_name(name: str, illustrator: bool = False) -> NamedType | None:
 def suggest_name(name: str) -> str:
     """Return the markup that this name of a group was probably meant to be, or "".
 
-    >>> suggest_name("Unit Layers"), suggest_name("Furniture")
-    ('UnitLayer', '')
+    >>> suggest_name("Unit Layers"), suggest_name("Level 4 East"), suggest_name("Furniture")
+    ('UnitLayer', 'Level 4', '')
     """
     if not NAME_START.match(name):
         return ""
     folded = _fold(name)
-    if folded.startswith("level:"):
-        return "Level: floor=2"
+    if near_level := NEAR_LEVEL_NAME.match(name):
+        if named := near_level["number"] or near_level["other"]:
+            return f"Level {named}"
+        if near_level["another"]:
+            return "Level 2"
+        if near_level["storey"] and "=" in name:
+            return f"{near_level['storey']}: {name[near_level.end() :].strip()[:40]}"
+        return near_level["storey"] or "Level: floor=2"
     if folded.startswith("georeference"):
         return "Georeference: latitude=41.88; longitude=-87.62; zoom=18"
     near = get_close_matches(folded[:40].rstrip("0123456789"), HINTS, 1, 0.8)

@@ -1,5 +1,6 @@
 """Read names of groups and shapes as markup, in drawings without `data-type`."""
 
+import html
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -7,13 +8,15 @@ from typing import Final
 
 from parsing.svg.elements import ShapeContainer, UnitGroup
 from parsing.svg.identities import (
+    COPY_NUMBER,
     HIT_PREFIX,
     INKSCAPE_LABEL,
     Identity,
     designer_name,
     identify_hit_area,
     identify_unit,
-    is_generated_id,
+    inkscape_label,
+    is_made_up,
 )
 from parsing.svg.naming.layer_names import (
     MAX_NAME_CHARACTERS,
@@ -23,19 +26,17 @@ from parsing.svg.naming.layer_names import (
     suggest_name,
 )
 
-TYPED_GROUP: Final = re.compile(rb"\sdata-type\s*=\s*[\"'](?:Level|UnitLayer|HitAreaLayer)[\"']")
+TYPED_GROUP: Final = re.compile(
+    rb"<(?:[^\s<>/!?:]+:)?g(?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*?"
+    rb"\s+data-type\s*=\s*[\"'](?:Level|UnitLayer|HitAreaLayer)[\"']"
+)
+NOT_MARKUP: Final = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
+NOT_MARKUP_START: Final = re.compile(rb"<!--|<!\[CDATA\[")
 ID_ATTRIBUTE: Final = re.compile(rb"\sid\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 MAX_SUGGESTIONS: Final = 500
 """Names that resemble markup for which it is looked up which markup was meant."""
 INKSCAPE_LAYER: Final = "{http://www.inkscape.org/namespaces/inkscape}groupmode"
-COPY_NUMBER: Final = re.compile(r"(.+)_(?:[2-9]|[1-9][0-9]{1,4})")
 HIT_NAME: Final = re.compile(r"hit[\s_-]*(.+)", re.IGNORECASE | re.DOTALL)
-# What Figma and Illustrator call an object until the designer names it.
-DEFAULT_NAME: Final = re.compile(
-    r"(?:Rectangle|Ellipse|Polygon|Star|Line|Arrow|Vector|Path|Compound Path|Clip path group"
-    r"|Mask group|Union|Subtract|Intersect|Exclude|Group|Frame|Shape|Oval|XMLID|SVGID|Layer)"
-    r"(?:[\s_-][0-9]+)*_?|<.*>|_[A-Z][A-Za-z]*_(?:-?[0-9]+)?"
-)
 IDENTITY_BY_LAYER: Final = {"HitAreaLayer": identify_hit_area, "UnitLayer": identify_unit}
 NAME_ATTRIBUTES: Final = (INKSCAPE_LABEL, "data-name", "id")
 """Where the name of a group is looked for, in this order."""
@@ -49,6 +50,7 @@ class NameReader:
         self._text = text
         self._illustrator = illustrator
         self._other_names = 0  # that begin like markup
+        self._taken: dict[str, set[str]] = {}  # names of units, by layer
 
     @cached_property
     def are_markup(self) -> bool:
@@ -82,19 +84,24 @@ class NameReader:
         """Return the position inside a group of a layer, which may have the name of a unit."""
         if attributes.get(INKSCAPE_LAYER) == "layer":
             return position
-        name = self._unit_name(attributes)
-        return position._replace(group=UnitGroup(name)) if name else position
+        name, outer = self._unit_name(attributes, position), position.group
+        if not name or (outer is not None and outer.name == name):
+            return position
+        self._take(name, position)
+        return position._replace(group=UnitGroup(name))
 
     def identify(self, attributes: Mapping[str, str], position: ShapeContainer) -> Identity | None:
         """Return the identity of a shape in a layer, by its own name or that of its group."""
         if not self.are_markup:
             return IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
-        name, group = self._unit_name(attributes), position.group
+        name, group = self._unit_name(attributes, position), position.group
         if group is not None and name in ("", group.name):
             if group.is_drawn:
                 return None
             group.is_drawn = True
             name = group.name
+        elif name:
+            self._take(name, position)
         if not name:
             return None
         named = {**attributes, "data-id": name}
@@ -112,30 +119,43 @@ class NameReader:
             if 0 < len(name := attributes.get(attribute, "")) <= MAX_NAME_CHARACTERS:
                 yield name if attribute != "id" else designer_name(attributes, self._illustrator)
 
-    def _unit_name(self, attributes: Mapping[str, str]) -> str:
+    def _unit_name(self, attributes: Mapping[str, str], position: ShapeContainer) -> str:
         """Return the name of an object, or "" for one that its program made up."""
+        if data_id := attributes.get("data-id", "").strip():
+            return data_id
+        label = inkscape_label(attributes)
+        if label and not is_made_up(label):
+            return label
         name = designer_name(attributes, self._illustrator).strip()
-        if "data-id" in attributes or not name:
-            return name
-        if is_generated_id(name) or DEFAULT_NAME.fullmatch(name):
+        if not name or is_made_up(name):
             return ""
         copy = COPY_NUMBER.fullmatch(name)
-        return copy[1] if copy and copy[1] in self._ids else name
+        return copy[1] if copy and self._is_of_another(copy[1], position) else name
+
+    def _is_of_another(self, name: str, position: ShapeContainer) -> bool:
+        """Return whether an id is that of a label or a group around it, and of no other unit."""
+        if position.group is not None and position.group.name == name:
+            return True
+        return name in self._ids and name not in self._taken.get(position.layer, ())
+
+    def _take(self, name: str, position: ShapeContainer) -> None:
+        self._taken.setdefault(position.layer, set()).add(name)
 
     @cached_property
     def _ids(self) -> frozenset[str]:
         """All ids of the drawing. Figma adds a number to an id that is taken: 101_2."""
         found = ID_ATTRIBUTE.findall(self._text)
-        return frozenset((double or single).decode() for double, single in found)
+        return frozenset(html.unescape((double or single).decode()) for double, single in found)
 
 
 def _split_at_comments(text: bytes) -> Iterator[bytes]:
-    """Yield the parts of a text that are no comments, in time that grows with its length."""
+    """Yield the parts of a text that are no comments or CDATA, in time linear in its length."""
     start = 0
-    while (opening := text.find(b"<!--", start)) >= 0:
-        yield text[start:opening]
-        closing = text.find(b"-->", opening)
-        if closing < 0:
+    while opening := NOT_MARKUP_START.search(text, start):
+        yield text[start : opening.start()]
+        closing = NOT_MARKUP[opening[0]]
+        end = text.find(closing, opening.end())
+        if end < 0:
             return
-        start = closing + 3
+        start = end + len(closing)
     yield text[start:]

@@ -35,3 +35,14 @@ whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32
 _WORDS: Final = _TABLE.split()
 HEX_BY_NAME: Final = dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
 """Six hexadecimal digits by name in lower case."""
+
+# CSS Color 4, section 6.2 and appendix A; which colours they are depends on the viewer.
+_SYSTEM_COLORS: Final = """
+accentcolor accentcolortext activetext buttonborder buttonface buttontext canvas canvastext
+field fieldtext graytext highlight highlighttext linktext mark marktext selecteditem
+selecteditemtext visitedtext activeborder activecaption appworkspace background buttonhighlight
+buttonshadow captiontext inactiveborder inactivecaption inactivecaptiontext infobackground
+infotext menu menutext scrollbar threeddarkshadow threedface threedhighlight threedlightshadow
+threedshadow window windowframe windowtext
+"""
+SYSTEM_COLORS: Final = frozenset(_SYSTEM_COLORS.split())

@@ -7,9 +7,16 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from parsing.svg.geometry.lengths import NUMBER_PATTERN, parse_opacity
-from parsing.svg.paint.color_names import HEX_BY_NAME
+from parsing.svg.paint.color_names import HEX_BY_NAME, SYSTEM_COLORS
 
 MAX_COLOR_CHARS: Final = 100
+PAINT_WORDS: Final = SYSTEM_COLORS.union(
+    HEX_BY_NAME, {"none", "transparent", "currentcolor", "inherit", "initial", "unset", "revert"}
+).union({"revert-layer", "context-fill", "context-stroke"})
+PAINT_FUNCTIONS: Final = re.compile(
+    r"(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color|color-mix|device-cmyk|light-dark|var)\("
+)
+SERVER: Final = re.compile(r"url\([^)]*\)\s*")
 HEX_COLOR: Final = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})")
 FUNCTION: Final = re.compile(r"(rgb|hsl|hwb)a?\(([^()]*)\)")
 ARGUMENT: Final = re.compile(rf"((?>{NUMBER_PATTERN}))(%|deg|turn|rad|grad)?|none")
@@ -94,6 +101,20 @@ def parse_color(text: str) -> Color | None:
         )
     match = FUNCTION.fullmatch(text)
     return _parse_function(match[1], match[2]) if match else None
+
+
+@lru_cache(maxsize=1_000)
+def is_unknown_paint(text: str) -> bool:
+    """Return whether a paint, or the colour behind a reference, is one that no viewer knows.
+
+    >>> is_unknown_paint("bogus"), is_unknown_paint("url(#a) #12345"), is_unknown_paint("Red")
+    (True, True, False)
+    """
+    word = text.strip().lower()
+    if server := SERVER.match(word):
+        word = word[server.end() :] or "none"
+    is_known = word in PAINT_WORDS or HEX_COLOR.fullmatch(word) or PAINT_FUNCTIONS.match(word)
+    return not is_known
 
 
 def _parse_function(name: str, text: str) -> Color | None:

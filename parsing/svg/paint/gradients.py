@@ -64,16 +64,14 @@ def _in_order(stops: Sequence[Stop]) -> Iterator[Stop]:
 
 
 def _weigh_colors(is_radial: bool, stops: Sequence[Stop]) -> Iterator[tuple[Color, float]]:
-    """Iterate over the colours at both ends of each part, with the share of the area they tint.
+    """Iterate over colours of each part with the share of the area that they tint.
 
-    Between two stops a colour fades in with the distance t from 0 to 1, and the other fades out. A
-    ring at the distance t of a radial gradient has an area of 2 t dt.
+    Between two stops the colour and its opacity change evenly, each by itself, and a ring at the
+    distance t of a radial gradient has an area of 2 t dt. Simpson's rule is exact for the product.
     """
-    for (start, first), (end, second) in pairwise(stops):
-        length = end - start
-        if is_radial:
-            yield first, length * (2 * start + end) / 3
-            yield second, length * (start + 2 * end) / 3
-        else:
-            yield first, length / 2
-            yield second, length / 2
+    for (start, first), (end, last) in pairwise(stops):
+        middle = Color(*((one + other) / 2 for one, other in zip(first, last, strict=True)))
+        samples = ((start, first, 1), ((start + end) / 2, middle, 4), (end, last, 1))
+        for distance, color, weight in samples:
+            density = 2 * distance if is_radial else 1
+            yield color, density * weight * (end - start) / 6

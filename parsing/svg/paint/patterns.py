@@ -11,7 +11,7 @@ from typing import Final
 from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
 from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
-from parsing.svg.geometry.clipping import ClipBox, clip_line, clip_ring, signed_area
+from parsing.svg.geometry.clipping import ClipBox, clip_ring, signed_area
 from parsing.svg.geometry.lengths import Viewport, parse_length, parse_opacity
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import trace_shape
@@ -94,8 +94,8 @@ class TilePainter:
         width = (1.0 if width is None else width) * math.sqrt(
             abs(matrix.a * matrix.d - matrix.b * matrix.c)
         )
-        length = sum(map(self._covered_length, closed))
-        self._lay(attributes, "stroke", "none", opacity, length * width)
+        covered = sum(self._covered_by_stroke(line, width) for line in closed)
+        self._lay(attributes, "stroke", "none", opacity, covered)
 
     def _lay(
         self,
@@ -113,11 +113,9 @@ class TilePainter:
     def _covered_area(self, ring: list[Coordinate]) -> float:
         return signed_area(clip_ring(ring, self._tile))
 
-    def _covered_length(self, line: list[Coordinate]) -> float:
+    def _covered_by_stroke(self, line: list[Coordinate], width: float) -> float:
         return sum(
-            math.dist(start, end)
-            for part in clip_line(line, self._tile)
-            for start, end in pairwise(part)
+            abs(self._covered_area(_widen(start, end, width))) for start, end in pairwise(line)
         )
 
     def set_canvas_size(self, width: int, height: int) -> None:
@@ -134,3 +132,16 @@ class TilePainter:
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         """Ignore a shape in error, as browsers do."""
+
+
+def _widen(start: Coordinate, end: Coordinate, width: float) -> list[Coordinate]:
+    """Return the corners of a straight line of this width."""
+    (x1, y1), (x2, y2) = start, end
+    half = width / 2 / (math.dist(start, end) or 1)
+    across, along = (y2 - y1) * half, (x2 - x1) * half
+    return [
+        (x1 + across, y1 - along),
+        (x2 + across, y2 - along),
+        (x2 - across, y2 + along),
+        (x1 - across, y1 + along),
+    ]

@@ -19,6 +19,10 @@ CAUSES: Final[dict[str, Cause]] = {
         "data-type has a value that is no type, so the group is a Layer",
         "write Level, UnitLayer, HitAreaLayer or Georeference, with these capitals",
     ),
+    "misplaced-type": Cause(
+        "data-type is on an element that is no group, so it is not read",
+        "put the element into a <g> with this data-type",
+    ),
     "misspelt-name": Cause(
         "the name of a group is almost one that makes it a part of the map",
         "rename the group, or ignore this if a plain Layer is meant",
@@ -26,6 +30,26 @@ CAUSES: Final[dict[str, Cause]] = {
     "name-not-read": Cause(
         "the name of a group is not read, because the drawing uses data-type",
         "give this group a data-type too, or remove data-type from all others",
+    ),
+    "nested-name": Cause(
+        "a group that its name makes a part of the map is in another, so its name is not read",
+        "move it out of that group: layers stand in a Level, and Levels in no other",
+    ),
+    "other-label": Cause(
+        "a shape of a UnitLayer or HitAreaLayer has an id and another label",
+        "give it the same label, or remove the id if the label is meant",
+    ),
+    "numbered": Cause(
+        "a unit or hit area is called as another with a number, as copies are",
+        "rename it if it is a copy; ignore this if both are units",
+    ),
+    "tags": Cause(
+        "data-tags of a shape cannot be read, so routing leaves the shape out",
+        "write key=value pairs joined by ;, such as indoor=corridor",
+    ),
+    "empty-unit": Cause(
+        "a group with the name of a unit has no shape, so the unit is not in the map",
+        "draw the unit in the group; ignore this if the group is none",
     ),
     # Structure
     "no-level": Cause(
@@ -61,8 +85,20 @@ CAUSES: Final[dict[str, Cause]] = {
         "correct its id, which is hit and the id of the unit, or draw the unit",
     ),
     "outside-canvas": Cause(
-        "a unit or hit area begins outside of the canvas",
+        "a unit or hit area is outside of the canvas, or reaches over its edge",
         "move it onto the page, or fit the page to the drawing before the export",
+    ),
+    "shape-outside": Cause(
+        "a shape lies outside of the canvas, so it is not seen",
+        "move it onto the page, fit the page to the drawing, or delete it",
+    ),
+    "blank": Cause(
+        "nothing of a Level, or of the map, is on the canvas, so it would be blank",
+        "draw the storey as shapes, or fit the page to the drawing before the export",
+    ),
+    "geometry": Cause(
+        "a shape is drawn in part or not at all, because its geometry is faulty",
+        "correct the numbers, or draw it anew",
     ),
     "georeference-range": Cause(
         "the Georeference is out of range",
@@ -76,12 +112,23 @@ CAUSES: Final[dict[str, Cause]] = {
     ),
     "image": Cause("an image is left out", "trace what the map needs of it as shapes"),
     "foreign-object": Cause("a foreignObject is left out", "draw what the map needs as shapes"),
+    "use": Cause(
+        "a use draws nothing, because what it refers to is not in the drawing",
+        "put the symbol into the drawing, or unlink the copy before the export",
+    ),
     "paint": Cause(
         "a gradient or pattern is drawn as its average colour",
         "use a plain colour where that is wrong",
+    ),
+    "missing-paint": Cause(
+        "a gradient or pattern is not in the drawing",
+        "use a plain colour, or put it into the drawing",
     ),
     "marker": Cause("markers are left out", "convert arrows and line ends to paths"),
     "clip": Cause("a clip path is not applied", "cut the shapes themselves, or draw them smaller"),
     "mask": Cause("a mask is not applied", "cut the shapes themselves"),
     "filter": Cause("a filter is not applied", "remove the effect, or draw it as shapes"),
+    "style": Cause(
+        "style is not read or not applied", "write colours and sizes as attributes of the shapes"
+    ),
 }

@@ -1,18 +1,34 @@
 """Collect the warnings of one drawing and the summary of its map while it is walked."""
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Final, NamedTuple
 
-from parsing.errors import DocumentRejectedError
+from parsing.errors import InvalidMarkupError
+from parsing.svg.data_tags import parse_tags
+from parsing.svg.definitions import Definitions
 from parsing.svg.elements import Georeference, Group, Shape
-from parsing.svg.geometry.matrices import AffineTransform, parse_transform
-from parsing.svg.geometry.outlines import find_start
-from parsing.svg.identities import HIT_PREFIX, is_generated_id
+from parsing.svg.identities import (
+    COPY_NUMBER,
+    HIT_PREFIX,
+    IDENTITY_ATTRIBUTES,
+    inkscape_label,
+    is_generated_id,
+    is_made_up,
+)
+from parsing.svg.names import HREF_ATTRIBUTES
 from parsing.svg.naming.layer_names import GROUP_TYPES, suggest_type
 from parsing.svg.report.clips import find_canvas_clips
-from parsing.svg.report.pictures import find_picture_patterns
+from parsing.svg.report.drawn_shapes import DrawnShapes
+from parsing.svg.report.effects import (
+    EFFECT_ATTRIBUTES,
+    REPORTED_ATTRIBUTES,
+    changes_shapes,
+    find_attribute_effects,
+    find_effects,
+    find_unread_sheets,
+    has_effects,
+)
+from parsing.svg.report.pictures import PicturePatterns
 from parsing.svg.report.warnings import (
     MAX_PLACES,
     ParseWarning,
@@ -24,29 +40,12 @@ from parsing.xml.decoding import XmlDocument
 
 MAX_CHECKED_IDS: Final = 100_000
 """Ids of Levels, of units and of hit areas that are compared."""
-MAX_CHECKED_STARTS: Final = 2_000
-"""Units, and hit areas, of which it is checked whether they begin on the canvas."""
 MAX_ID_CHARACTERS: Final = 255
-MAX_IMAGE_SHARE: Final = 0.5
-"""Share of the canvas that images may cover in a drawing of few shapes."""
-FEW_SHAPES: Final = 10
 
 LEFT_OUT_CAUSES: Final = {"text": "text", "image": "image", "foreignObject": "foreign-object"}
-REFERENCE_CAUSES: Final = {
-    "clip-path": "clip",
-    "mask": "mask",
-    "filter": "filter",
-    "marker": "marker",
-    "marker-start": "marker",
-    "marker-mid": "marker",
-    "marker-end": "marker",
-}
-REFERENCE_ATTRIBUTES: Final = frozenset({*REFERENCE_CAUSES, "style"})
-DECLARED_REFERENCE: Final = re.compile(
-    r"(?:^|[\s;{])(clip-path|mask|filter|marker(?:-start|-mid|-end)?)\s*:\s*(url\([^;{}]{1,80})"
-)
+PROLOG_BYTES: Final = 100_000
+"""The root and its namespaces are in the first bytes."""
 INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
-IDENTITY: Final = AffineTransform()
 GEOREFERENCE_RANGES: Final = {
     "latitude": (-90, 90),
     "longitude": (-180, 180),
@@ -70,10 +69,12 @@ class DrawingReport:
 
     def __init__(self) -> None:
         self._warnings = WarningCollector()
-        self.canvas = (0.0, 0.0)
+        self.drawn = DrawnShapes(self._warnings)
         self.has_references = False
-        """Whether the drawing refers to any gradient, clip or the like."""
-        self._is_from_inkscape = False
+        """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
+        self._definitions = Definitions()
+        self._patterns = PicturePatterns(self._definitions)
+        self._is_from_inkscape = self._has_names = False
         self._level_ids: set[str] = set()
         # The start tag of the first of each id.
         self._unit_ordinals: dict[str, int] = {}
@@ -82,27 +83,43 @@ class DrawingReport:
         self._clips: list[tuple[int, str, str, str, str]] = []
         self._georeferences = 0
         self._misspelt_types = 0
-        self._image_area = 0.0
-        self._painted: list[tuple[str, float]] = []  # what Rects are painted with, and their areas
         self._levels = self._units = self._hit_areas = 0
         self._outside_ordinals: list[int] = []
-        self.shapes = 0
-        """Visible shapes that are neither units nor hit areas."""
+        self._readable_tags: set[str] = set()  # many shapes have the same
+        self._unit_groups: list[tuple[str, int, int]] = []  # open: name, start tag, shapes before
 
-    def begin(self, text: bytes, style_sheet: str) -> None:
-        """Receive the text of the drawing and the rules in it."""
+    def begin(self, text: bytes, definitions: Definitions) -> None:
+        """Receive the text of the drawing, and the rules and patterns in it."""
         self.has_references = b"url(" in text
-        self._is_from_inkscape = INKSCAPE_NAMESPACE in text
-        for name, _ in DECLARED_REFERENCE.findall(style_sheet):
-            self._warnings.add(REFERENCE_CAUSES[name], 0, detail=f"{name} of a rule in <style>")
+        self._is_from_inkscape = INKSCAPE_NAMESPACE in text[:PROLOG_BYTES]
+        self._definitions = definitions
+        self._patterns = PicturePatterns(definitions)
+        for sheet in find_unread_sheets(text, definitions.style_sheet):
+            self._warnings.add("style", 0, detail=sheet)
+        for media in definitions.unread_media:
+            self.rule_unread(f"@media {media}")
+        for cause, name, value in find_effects(definitions.style_sheet):
+            detail = f"{name}: {quote(value)} of a rule in <style>"
+            self._warnings.add(cause, 0, detail=detail)
+
+    def rule_unread(self, prelude: str) -> None:
+        """Report a rule of a style sheet that is not read, by its selector or at-rule."""
+        if changes_shapes(prelude):
+            self._warnings.add("style", 0, detail=quote(" ".join(prelude[:1_000].split())))
 
     @property
     def summary(self) -> MapSummary:
         """Return the counts so far."""
-        return MapSummary(self._levels, self._units, self._hit_areas, self.shapes)
+        return MapSummary(self._levels, self._units, self._hit_areas, self.drawn.shapes)
+
+    def see_style(self, style: str) -> None:
+        """Receive each `style` attribute that the drawing has, once or more often."""
+        if not self.has_references and has_effects(style):
+            self.has_references = True
 
     def add_name(self, name: str, kind: str, ordinal: int) -> None:
         """Report that a name of a group is read as its type."""
+        self._has_names = True
         detail = f"read as {kind}: group named {quote(name)!r}"
         self._warnings.add("read-as", ordinal, "g", name, detail=detail)
 
@@ -116,6 +133,11 @@ class DrawingReport:
         detail = f"{quote(name)!r} would be a {kind}"
         self._warnings.add("name-not-read", ordinal, "g", name, detail=detail)
 
+    def add_nested_name(self, name: str, kind: str, outer: str, ordinal: int) -> None:
+        """Report a name that is not read, because it is inside a group that is markup."""
+        detail = f"the {kind} {quote(name)!r} is in a {outer}"
+        self._warnings.add("nested-name", ordinal, "g", name, detail=detail)
+
     def check_type(self, kind: str, element_id: str, ordinal: int) -> None:
         """Report a `data-type` of a group that is no type."""
         if kind in GROUP_TYPES:
@@ -126,17 +148,37 @@ class DrawingReport:
         detail = f"{quote(kind)!r}{hint}"
         self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
 
-    def add_level(self, level: Group, ordinal: int) -> None:
-        """Count a Level and check its id."""
+    def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
+        """Report a type of a group on an element that is none."""
+        kind, name = attributes["data-type"], attributes.get("id", "")
+        if kind in GROUP_TYPES and kind != "Layer":
+            detail = f"{kind!r} on <{element}>"
+            self._warnings.add("misplaced-type", ordinal, element, name, detail=detail)
+
+    def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
+        """Count a Level and check its id; `outer` is the Level around it."""
         self._levels += 1
         if level.id and self._levels <= MAX_CHECKED_IDS:
             self._check_id(level.id, level.id in self._level_ids, "g", None, ordinal)
             self._level_ids.add(level.id)
+        self.drawn.add_level(level, outer, ordinal)
 
     def add_layer(self, level: Group | None, ordinal: int) -> None:
         """Note a UnitLayer or HitAreaLayer that is outside of every Level."""
         if level is None and len(self._outside_ordinals) < MAX_CHECKED_IDS:
             self._outside_ordinals.append(ordinal)
+
+    def enter_unit(self, name: str, ordinal: int) -> None:
+        """Receive the start of a group that has the name of a unit."""
+        self._unit_groups.append((name, ordinal, sum(self.summary)))
+
+    def leave_unit(self) -> None:
+        """Report the group that ends if it has no shape."""
+        name, ordinal, shapes = self._unit_groups.pop()
+        if sum(self.summary) == shapes and not self._warnings.is_full("empty-unit"):
+            self._warnings.add(
+                "empty-unit", ordinal, "g", name, detail=f"group named {quote(name)!r}"
+            )
 
     def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
@@ -156,38 +198,60 @@ class DrawingReport:
         code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
         self._warnings.add(code, ordinal, element, name, _level_id(level))
 
-    def add_image(self, width: float, height: float, transform: str) -> None:
-        """Add the part of the canvas that an image covers."""
-        self._image_area += self._covered_area(width, height, transform)
+    def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
+        """Report a `use` that draws nothing."""
+        if self._warnings.is_full("use"):
+            return
+        address = next((attributes[name] for name in HREF_ATTRIBUTES if name in attributes), "")
+        name = attributes.get("id", "")
+        subject = f"<use> {quote(name)!r}" if name else "<use>"
+        detail = f"{subject} of {quote(address)!r}" if address else f"{subject} without href"
+        self._warnings.add("use", ordinal, "use", name, _level_id(level), detail)
 
     def check_references(
         self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
     ) -> None:
-        """Report clips, masks, filters and markers of a shape or group."""
-        if REFERENCE_ATTRIBUTES.isdisjoint(attributes):
+        """Report clips, masks, filters, markers and the like of a shape or group."""
+        if EFFECT_ATTRIBUTES.isdisjoint(attributes):
             return
-        found = [
-            (name, value)
-            for name in REFERENCE_CAUSES
-            if "url(" in (value := attributes.get(name, ""))
-        ]
-        found += DECLARED_REFERENCE.findall(attributes.get("style", ""))
-        for name, value in found:
-            code, place = REFERENCE_CAUSES[name], (attributes.get("id", ""), _level_id(level))
-            if code == "clip":
+        for cause, name, value in find_attribute_effects(attributes):
+            place = attributes.get("id", ""), _level_id(level)
+            if cause == "clip" and "url(" in value:
                 # Whether it cuts anything off is known once the clip path itself is.
                 if len(self._clips) < MAX_CHECKED_IDS:
                     self._clips.append((ordinal, value, element, *place))
-            else:
-                self._warnings.add(code, ordinal, element, *place)
+            elif not self._warnings.is_full(cause):
+                detail = f"{name}: {quote(value)}" if "url(" not in value else ""
+                self._warnings.add(cause, ordinal, element, *place, detail)
 
     def check_shape(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
-        """Check the paint of a shape as it is specified, and its identity if it is in a layer."""
-        if self.has_references and shape.is_visible:
+        """Check a shape: its place, its paint as it is specified, and in a layer its identity."""
+        if shape.is_visible and (
+            self.has_references or not REPORTED_ATTRIBUTES.isdisjoint(shape.source)
+        ):
             self._check_paint(shape, ordinal, specified)
             self.check_references(shape.kind.lower(), shape.source, shape.container.level, ordinal)
         if layer := shape.container.layer:
             self._check_in_layer(shape, layer, ordinal)
+        elif shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
+            self.drawn.look_at(shape, ordinal)
+        if "data-type" in shape.source:
+            self.misplace_type(shape.kind.lower(), shape.source, ordinal)
+
+    def check_tags(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
+        """Report `data-tags` of a shape that cannot be read; a parsed map does without them."""
+        text = attributes["data-tags"]
+        if text in self._readable_tags:
+            return
+        with ignore_faults():
+            try:
+                parse_tags(text)
+                self._readable_tags.add(text)
+            except InvalidMarkupError as error:
+                name = attributes.get("id", "")
+                subject = f"<{element}> {quote(name)!r}" if name else f"<{element}>"
+                detail = f"{subject}: {quote(error.message)}"
+                self._warnings.add("tags", ordinal, element, name, detail=detail)
 
     def finish(self, document: XmlDocument) -> list[ParseWarning]:
         """Check the drawing as a whole; return the warnings with their places."""
@@ -198,52 +262,39 @@ class DrawingReport:
                 self._warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
         if self._clips:
-            harmless = find_canvas_clips(document.text, self.canvas)
+            harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
             for ordinal, value, *place in self._clips:
                 if _referenced_id(value) not in harmless:
                     self._warnings.add("clip", ordinal, *place)
-        if self._painted:
-            pictures = find_picture_patterns(document.text)
-            self._image_area += sum(area for name, area in self._painted if name in pictures)
+        self.drawn.finish(self._levels > 0)
         return self._warnings.locate(document)
 
     def check_image_share(self) -> None:
         """Reject a drawing that is a picture. Raises `DocumentRejectedError`."""
-        share = self._image_area / ((self.canvas[0] * self.canvas[1]) or 1)
-        summary = self.summary
-        drawn = summary.units + summary.hit_areas + summary.shapes
-        if share > MAX_IMAGE_SHARE and drawn < FEW_SHAPES:
-            raise DocumentRejectedError(
-                f"images cover {min(share, 1):.0%} of the canvas, and images are left out: the map "
-                f"would have {drawn} shapes; trace the plan as shapes, or force it"
-            )
+        self.drawn.check_image_share(self._units + self._hit_areas)
 
     def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
             value = specified.get(name) or ""
             if "url(" not in value:
                 continue
-            element, level = shape.kind.lower(), _level_id(shape.container.level)
-            self._warnings.add("paint", ordinal, element, shape.source.get("id", ""), level)
-            if name == "fill" and shape.kind == "Rect" and len(self._painted) < MAX_CHECKED_IDS:
-                self._painted.append((_referenced_id(value), self._area_of(shape)))
-
-    def _area_of(self, rect: Shape) -> float:
-        width, height = (rect.attributes.get(name, 0) for name in ("width", "height"))
-        transform = str(rect.attributes.get("transform", ""))
-        return self._covered_area(float(width), float(height), transform)
-
-    def _covered_area(self, width: float, height: float, transform: str) -> float:
-        matrix = _matrix(transform)
-        if matrix is None:
-            return 0.0
-        scale = abs(matrix.a * matrix.d - matrix.b * matrix.c)
-        return min(abs(width * height) * scale, self.canvas[0] * self.canvas[1])
+            element, source_id = shape.kind.lower(), shape.source.get("id", "")
+            server, drawn = _referenced_id(value), shape.attributes.get(name, "none")
+            subject = f"<{element}> {quote(source_id)!r}" if source_id else f"<{element}>"
+            detail = f"{name} {quote(value)} of {subject} is drawn as {drawn}"
+            code = "paint" if server in self._definitions.paint_servers else "missing-paint"
+            if self._patterns.is_picture(server):
+                code = "image"
+                self.drawn.add_painted(shape)
+            level = _level_id(shape.container.level)
+            self._warnings.add(code, ordinal, element, source_id, level, detail)
 
     def _check_in_layer(self, shape: Shape, layer: str, ordinal: int) -> None:
         identity = shape.identity
         if identity is None:
             self._add_unidentified(shape, layer, ordinal)
+            if shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
+                self.drawn.look_at(shape, ordinal)
             return
         id = identity.id
         if layer == "UnitLayer":
@@ -259,12 +310,23 @@ class DrawingReport:
             self._check_id(id, is_second, shape.kind, shape.container.level, ordinal)
         elif len(ordinals) < MAX_CHECKED_IDS:
             ordinals[id] = ordinal
-            if len(ordinals) <= MAX_CHECKED_STARTS:
-                self._check_start(shape, id, ordinal)
+        self.drawn.check_unit(shape, layer == "HitAreaLayer", ordinal)
         written = shape.source.get("id", "")
+        if self._has_names and IDENTITY_ATTRIBUTES & shape.source.keys() == {"id"}:
+            copy = COPY_NUMBER.fullmatch(id)
+            if copy and copy[1] in ordinals:
+                level = _level_id(shape.container.level)
+                self._warnings.add("numbered", ordinal, shape.kind.lower(), id, level)
         if id != written and "data-id" not in shape.source:
             detail = f"read as {quote(id)!r}: a <{shape.kind.lower()}> with id {quote(written)!r}"
             self._warnings.add("unit-by-name", ordinal, shape.kind.lower(), id, detail=detail)
+        elif (
+            id == written
+            and (label := inkscape_label(shape.source)) not in ("", id.strip())
+            and not is_made_up(label)
+        ):
+            detail = f"the id {quote(id)!r} counts, not the label {quote(label)!r}"
+            self._warnings.add("other-label", ordinal, shape.kind.lower(), id, detail=detail)
         elif self._is_from_inkscape and id == written and is_generated_id(id):
             level = _level_id(shape.container.level)
             self._warnings.add("generated-id", ordinal, shape.kind.lower(), id, level)
@@ -290,21 +352,6 @@ class DrawingReport:
         level = _level_id(shape.container.level)
         self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)
 
-    def _check_start(self, shape: Shape, id: str, ordinal: int) -> None:
-        attributes, start = shape.attributes, None
-        with ignore_faults():
-            start = find_start(shape.kind, attributes)
-        matrix = _matrix(str(attributes["transform"])) if "transform" in attributes else IDENTITY
-        if matrix is None or start is None:
-            return
-        x, y = matrix.apply(start)
-        width, height = self.canvas
-        if not (-1 <= x <= width + 1 and -1 <= y <= height + 1):
-            detail, level = f"{quote(id)!r} begins at {x:.5g},{y:.5g}", shape.container.level
-            self._warnings.add(
-                "outside-canvas", ordinal, shape.kind.lower(), id, _level_id(level), detail
-            )
-
     def _compare_layers(self) -> None:
         """Report units without hit areas, if the drawing has any, and the reverse."""
         units, targets = self._unit_ordinals, self._target_ordinals
@@ -324,11 +371,3 @@ def _level_id(level: Group | None) -> str:
 
 def _referenced_id(value: str) -> str:
     return value.partition("url(")[2].partition(")")[0].strip("'\" #")
-
-
-@lru_cache(maxsize=1_000)
-def _matrix(transform: str) -> AffineTransform | None:
-    matrix = None
-    with ignore_faults():
-        matrix = parse_transform(transform)
-    return matrix

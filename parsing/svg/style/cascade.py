@@ -1,16 +1,28 @@
 """Compute an element's own style: presentation attributes, style rules, `style` attribute."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
-from parsing.svg.names import OUTPUT_ATTRIBUTES, RENDERING_ATTRIBUTES, RENDERING_PROPERTIES
+from parsing.svg.names import (
+    BOX_PROPERTIES,
+    OUTPUT_ATTRIBUTES,
+    RENDERING_ATTRIBUTES,
+    RENDERING_PROPERTIES,
+)
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatch, RuleMatcher
-from parsing.svg.style.selectors import parse_selector
-from parsing.svg.style.styles import NO_DECLARATIONS, parse_declarations, parse_rules
+from parsing.svg.style.selectors import parse_selector, split_selectors
+from parsing.svg.style.styles import (
+    MAX_STYLE_CHARS,
+    NO_DECLARATIONS,
+    parse_declarations,
+    parse_rules,
+    squeeze_blanks,
+)
 
 MAX_CACHED_STYLES: Final = 50_000
+PLACING_PROPERTIES: Final = BOX_PROPERTIES | {"d", "transform"}
 NO_CONTROLS: Final[dict[str, str]] = {}
 UNMATCHED: Final = RuleMatch(NO_DECLARATIONS, OUTSIDE)
 
@@ -30,25 +42,59 @@ class ElementStyle(NamedTuple):
         return ElementStyle(self.output, others)
 
 
+class StyleReport(Protocol):
+    """Receives the styles that are read, and the rules that are not."""
+
+    def rule_unread(self, prelude: str) -> None:
+        """Receive the selector or at-rule of a rule that is skipped."""
+
+    def see_style(self, style: str) -> None:
+        """Receive a `style` attribute before it is applied to the first element that has it."""
+
+
+class Silent:
+    """Ignores what is not read."""
+
+    def rule_unread(self, prelude: str) -> None:
+        """Ignore a rule."""
+
+    def see_style(self, style: str) -> None:
+        """Ignore a `style` attribute."""
+
+
+SILENT: Final = Silent()
+
+
 class Cascade:
     """Applies the rules of a document's `style` elements to its elements.
 
     Elements are matched with rules by their parent's `MatchState`, `OUTSIDE` for the root.
     """
 
-    def __init__(self, style_sheet: str, limits: DocumentLimits) -> None:
+    def __init__(
+        self,
+        style_sheet: str,
+        limits: DocumentLimits,
+        report: StyleReport = SILENT,
+    ) -> None:
         self._matcher = RuleMatcher(limits)
+        self._see_style = report.see_style
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         count = 0
-        for selectors, body in parse_rules(style_sheet):
+        for selectors, body in parse_rules(style_sheet, report.rule_unread):
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(
                     f"the drawing has more than {limits.style_rules:,} style rules"
                 )
             declarations = parse_declarations(body)
-            for selector in filter(None, map(parse_selector, selectors.split(","))):
-                self._matcher.add_rule(selector, count, declarations)
+            if len(squeeze_blanks(body)) > MAX_STYLE_CHARS:
+                report.rule_unread(selectors)
+            for text in split_selectors(selectors):
+                if selector := parse_selector(text):
+                    self._matcher.add_rule(selector, count, declarations)
+                elif declarations != NO_DECLARATIONS:
+                    report.rule_unread(text)
         self.has_rules = bool(self._matcher)
 
     def match_rules(self, name: str, attributes: Mapping[str, str], outer: MatchState) -> RuleMatch:
@@ -61,6 +107,8 @@ class Cascade:
         self, name: str, attributes: dict[str, str], outer: MatchState
     ) -> ElementStyle:
         """Return the style of an element itself; the caller may change its `output`."""
+        if "%" in attributes.get("transform", ""):  # only style has percentages there
+            attributes = {n: text for n, text in attributes.items() if n != "transform"}
         output = {name: value for name, value in attributes.items() if name in OUTPUT_ATTRIBUTES}
         controls = NO_CONTROLS
         if not RENDERING_ATTRIBUTES.isdisjoint(attributes):
@@ -77,6 +125,16 @@ class Cascade:
             if not output.get("transform", "none"):
                 del output["transform"]
         return ElementStyle(output, controls)
+
+    def names_id(self, element_id: str | None) -> bool:
+        """Return whether a selector has this id."""
+        return self._matcher.names_id(element_id)
+
+    def sets_geometry(self, name: str, attributes: dict[str, str], outer: MatchState) -> bool:
+        """Return whether rules or the `style` attribute say where an element is."""
+        if not (self.has_rules or "style" in attributes):
+            return False
+        return not PLACING_PROPERTIES.isdisjoint(self._cached_style(name, attributes, outer).output)
 
     def _cached_style(
         self, name: str, attributes: dict[str, str], outer: MatchState
@@ -101,7 +159,10 @@ class Cascade:
         self, name: str, attributes: dict[str, str], outer: MatchState
     ) -> ElementStyle:
         """Combine rules and `style` attribute in cascade order (CSS Cascade 4, section 6.1)."""
-        own = parse_declarations(attributes.get("style", ""))
+        own = NO_DECLARATIONS
+        if style := attributes.get("style"):
+            self._see_style(style)
+            own = parse_declarations(style)
         ruled = self.match_rules(name, attributes, outer).declarations
         values = ruled.normal | own.normal | ruled.important | own.important
         return ElementStyle(

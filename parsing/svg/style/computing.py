@@ -72,16 +72,13 @@ class StyleComputer:
             output = resolve_wide_keywords(output, context.own_values)
         if controls and has_wide_keyword(controls):
             controls = resolve_wide_keywords(controls, context.own_values)
-        if controls:
-            if not FONT_PROPERTIES.isdisjoint(controls):
-                font = font.enter(controls)
-            if not TRANSFORM_PROPERTIES.isdisjoint(controls):
-                box = _reference_box(output, controls, context, kind)
-                transform = output.get("transform", "")
-                output = {
-                    **output,
-                    "transform": resolve_transform(transform, controls, box, font.px_per_unit),
-                }
+        if controls and not FONT_PROPERTIES.isdisjoint(controls):
+            font = font.enter(controls)
+        transform = output.get("transform", "")
+        if "%" in transform or (controls and not TRANSFORM_PROPERTIES.isdisjoint(controls)):
+            box = _reference_box(output, controls, context, kind)
+            transform = resolve_transform(transform, controls, box, font.px_per_unit)
+            output = {**output, "transform": transform}
         return ComputedStyle(ElementStyle(output, controls), variables, font)
 
     def finish(

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from parsing.limits import check_text_length
-
+MAX_MEDIA_CHARS: Final = 1_000
+"""Of a list of media queries; a longer one matches nothing."""
 QUERY: Final = re.compile(r"(?:(only|not)\s+)?([a-z-]+)?((?:\s*(?:\band\b)?\s*\([^()]*\))*)")
 FEATURE: Final = re.compile(r"\(\s*([^()]*?)\s*\)")
 SHOWN_TYPES: Final = frozenset({None, "all", "screen"})
@@ -19,8 +19,10 @@ def media_matches(text: str) -> bool:
     >>> media_matches("print"), media_matches("print, screen")
     (False, True)
     """
-    queries = check_text_length(text, "a media query", 1_000).lower().split(",")
-    return not text.strip() or any(_query_matches(query.strip()) for query in queries)
+    text = " ".join(text.lower().split())
+    if len(text) > MAX_MEDIA_CHARS:
+        return False
+    return not text or any(_query_matches(query.strip()) for query in text.split(","))
 
 
 def _query_matches(query: str) -> bool:

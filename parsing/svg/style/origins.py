@@ -22,6 +22,7 @@ VERTICAL: Final = frozenset({"top", "bottom"})
 SINGLE_TRANSFORMS: Final = ("translate", "rotate", "scale")
 TRANSFORM_PROPERTIES: Final = frozenset({*SINGLE_TRANSFORMS, "transform-origin"})
 FILL_BOXES: Final = frozenset({"fill-box", "content-box", "stroke-box", "border-box"})
+TRANSLATION: Final = re.compile(r"translate\(([^()]*)\)")
 SPACES: Final = re.compile(rf"[{WHITESPACE}]+")
 
 
@@ -46,7 +47,7 @@ def resolve_transform(
     'translate(4 3) rotate(9) translate(-4 -3)'
     """
     parts = [_to_function(name, controls[name]) for name in SINGLE_TRANSFORMS if name in controls]
-    text = " ".join(filter(None, [*parts, transform]))
+    text = resolve_shares(" ".join(filter(None, [*parts, transform])), box)
     if not text or "transform-origin" not in controls:
         return text
     origin = _parse_origin(controls["transform-origin"], box, px_per_unit)
@@ -61,14 +62,29 @@ def _to_function(name: str, value: str) -> str:
     value = value.strip()
     if value == "none":
         return ""
-    # A percentage of `scale` is a factor, one of `translate` has no box that is known here.
     if name == "scale":
         factors = [parse_length(part, 1.0) for part in SPACES.split(value)]
         if not 1 <= len(factors) <= 3 or None in factors:
             return ""
         return f"scale({' '.join(format_number(factor or 0) for factor in factors[:2])})"
-    text = css_transform_to_attribute(f"{name}({','.join(SPACES.split(value)[:2])})")
-    return "" if "%" in text else text
+    return css_transform_to_attribute(f"{name}({','.join(SPACES.split(value)[:2])})")
+
+
+def resolve_shares(transform: str, box: ReferenceBox) -> str:
+    """Replace the percentages of translations, which only CSS has, by user units.
+
+    >>> resolve_shares("translate(10%,5) rotate(9)", ReferenceBox(0, 0, 80, 60))
+    'translate(8,5) rotate(9)'
+    """
+    if "%" not in transform:
+        return transform
+    return TRANSLATION.sub(lambda match: _resolve_translation(match[1], box), transform)
+
+
+def _resolve_translation(arguments: str, box: ReferenceBox) -> str:
+    sides = zip(arguments.split(","), (box.width, box.height), strict=False)
+    lengths = [parse_length(text, side) for text, side in sides]
+    return f"translate({','.join(format_number(length or 0) for length in lengths)})"
 
 
 def _parse_origin(

@@ -79,6 +79,25 @@ def parse_selector(text: str) -> Selector | None:
     return None
 
 
+def split_selectors(text: str) -> list[str]:
+    """Split a list of selectors at its commas, but for those in parentheses.
+
+    >>> split_selectors("a, g:not(.b, rect)")
+    ['a', ' g:not(.b, rect)']
+    """
+    if "(" not in text:
+        return text.split(",")
+    selectors: list[list[str]] = []
+    depth = 0
+    for part in text.split(","):
+        if depth <= 0:
+            selectors.append([])
+            depth = 0
+        selectors[-1].append(part)
+        depth += part.count("(") - part.count(")")
+    return [",".join(parts) for parts in selectors]
+
+
 def _parse_compound(tag: str | None, names: str, is_child: bool) -> CompoundSelector:
     parts = CLASS_OR_ID.findall(names)
     ids = [name for kind, name in parts if kind == "#"]

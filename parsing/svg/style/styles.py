@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from parsing.limits import check_text_length
 from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.style.media import media_matches
 from parsing.svg.style.transforms import css_transform_to_attribute
@@ -24,6 +23,8 @@ NEEDS_TOKENIZING: Final = re.compile(r"[\"'(]|/\*")
 IMPORTANT_SUFFIX: Final = re.compile(r"\s*!\s*important\Z", re.IGNORECASE)
 PATH_FUNCTION: Final = re.compile(rf"path\(\s*({QUOTED_PATTERN})\s*\)", re.IGNORECASE)
 MEDIA_RULE: Final = re.compile(r"@media\b", re.IGNORECASE)
+MAX_STYLE_CHARS: Final = 100_000
+"""Declarations that would take a style over this are skipped, such as images in `background`."""
 MAX_NESTED_MEDIA: Final = 32
 BRACES: Final = re.compile(rf"{QUOTED_PATTERN}|([{{}}])")
 
@@ -44,13 +45,8 @@ def parse_declarations(text: str) -> Declarations:
     >>> parse_declarations("fill: red; stroke: blue !important").important
     {'stroke': 'blue'}
     """
-    check_text_length(text, "a style", 100_000)
     declarations = Declarations({}, {})
-    for segment in (
-        DECLARATION_SEGMENT.findall(COMMENT.sub("", text))
-        if NEEDS_TOKENIZING.search(text)
-        else text.split(";")
-    ):
+    for segment in _split_declarations(text):
         name, _, value = segment.partition(":")
         name, value = name.strip(), value.strip()
         if not name.startswith("--"):
@@ -64,6 +60,27 @@ def parse_declarations(text: str) -> Declarations:
         convert = ATTRIBUTE_BY_PROPERTY.get(name)
         target[name] = convert(plain) if convert else plain
     return declarations
+
+
+def squeeze_blanks(text: str) -> str:
+    """Return a style of too many characters with single blanks, as the others do not count."""
+    return text if len(text) <= MAX_STYLE_CHARS else " ".join(text.split())
+
+
+def _split_declarations(text: str) -> list[str]:
+    text = squeeze_blanks(text)
+    if NEEDS_TOKENIZING.search(text):
+        segments = DECLARATION_SEGMENT.findall(COMMENT.sub("", text))
+    else:
+        segments = text.split(";")
+    if len(text) <= MAX_STYLE_CHARS:
+        return segments
+    kept, length = [], 0
+    for segment in segments:
+        if length + len(segment) < MAX_STYLE_CHARS:
+            length += len(segment) + 1
+            kept.append(segment)
+    return kept
 
 
 def _path_to_attribute(text: str) -> str:
@@ -93,10 +110,12 @@ def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
     return merged
 
 
-def parse_rules(sheet: str) -> Iterator[tuple[str, str]]:
+def parse_rules(
+    sheet: str, report_unread: Callable[[str], None] = lambda _: None
+) -> Iterator[tuple[str, str]]:
     """Iterate over selectors and body of each style rule, also in `@media` that matches.
 
-    Other at-rules are skipped with their blocks.
+    Other at-rules are skipped with their blocks, and reported.
     """
     sheet = COMMENT.sub(" ", sheet)
     position = depth = 0
@@ -113,6 +132,8 @@ def parse_rules(sheet: str) -> Iterator[tuple[str, str]]:
         position = _block_end(sheet, brace + 1)
         if not selectors.startswith("@"):
             yield selectors, sheet[brace + 1 : position - 1]
+        else:
+            report_unread(selectors)
 
 
 def _block_end(sheet: str, start: int) -> int:

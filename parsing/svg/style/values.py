@@ -132,8 +132,8 @@ def _find_closing(text: str, start: int) -> int:
 
 
 def has_wide_keyword(values: Mapping[str, str]) -> bool:
-    """Return whether a value is a keyword that all properties have, in lower case."""
-    return not WIDE_KEYWORDS.isdisjoint(values.values())
+    """Return whether a value is a keyword that all properties have."""
+    return any(len(value) <= 12 and value.lower() in WIDE_KEYWORDS for value in values.values())
 
 
 def resolve_wide_keywords(values: Mapping[str, str], parent: Mapping[str, str]) -> dict[str, str]:

@@ -40,3 +40,23 @@ def test_too_many_recorded_elements_are_rejected() -> None:
         DocumentRejectedError, match="use and patterns refer to more than 1 elements"
     ):
         read('<use href="#a"/><g id="a"><path/></g>', DocumentLimits(definitions=1))
+
+
+def test_definitions_are_read_wherever_they_stand_in_a_long_document() -> None:
+    shapes = "<path/>" * 20_000
+    sheet = f"a{{}}{'/* long */' * 10_000}b{{}}"
+    # Text comes in parts, the borders of which are nowhere in the sheet.
+    late = read(
+        f"<style>{sheet}</style>{shapes}<linearGradient id='g'>{shapes}<stop/></linearGradient>"
+    )
+    assert late.style_sheet == sheet
+    assert len(late.paint_servers["g"].stops) == 1
+
+
+def test_what_stands_behind_the_last_definition_is_not_read_in_this_pass() -> None:
+    shapes = "<path/>" * 20_000
+    limits = DocumentLimits(elements=15_000)
+    assert read(f"<style>a{{}}</style>{shapes}", limits).style_sheet == "a{}"
+    # A comment looks like one more, so that all is read.
+    with pytest.raises(DocumentRejectedError, match="more than 15,000 elements"):
+        read(f"<style>a{{}}</style><!-- <style> -->{shapes}", limits)

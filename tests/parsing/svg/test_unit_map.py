@@ -122,7 +122,8 @@ def test_groups_links_and_switches_are_layers() -> None:
 
 
 def test_elements_that_the_format_lacks_are_skipped() -> None:
-    skipped = """<title>T</title><text x="1">A<tspan>B</tspan></text><image href="a.png"/>
+    skipped = """<title>T</title><text x="1">A<tspan>B</tspan></text>
+      <image href="a.png" width="9" height="9"/>
       <defs><rect/></defs><linearGradient><stop/></linearGradient>
       <clipPath><rect/></clipPath>
       <mask><rect/></mask><metadata><rect/></metadata><foreignObject><rect/></foreignObject>

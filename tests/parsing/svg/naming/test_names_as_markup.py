@@ -117,6 +117,26 @@ def test_a_georeference_may_be_in_a_name() -> None:
         ('<rect id=" "/>', ["Rect"]),
         # A number at the end belongs to the name, if nothing has the name without it.
         ('<rect id="A_2"/>', ["Unit A_2"]),
+        # Neither if a shape of the layer has the name without it.
+        ('<rect id="A"/><rect id="A_2"/>', ["Unit A", "Unit A_2"]),
+        (
+            '<g id="101"><rect/></g><g id="101_2"><rect/></g>',
+            ["Layer", "Unit 101", "Layer", "Unit 101_2"],
+        ),
+        # A group within the group of its unit is no other.
+        (
+            '<g id="101"><rect/><g id="101_2"><rect/></g></g>',
+            ["Layer", "Unit 101", "Layer", "Rect"],
+        ),
+        # A label that was made up is no name.
+        ('<rect inkscape:label="rect9" id="105"/>', ["Unit 105"]),
+        ('<rect inkscape:label="Rectangle" id="106"/>', ["Unit 106"]),
+        # The panel of Inkscape shows labels, whatever the id.
+        ('<rect inkscape:label="102" id="101-1"/>', ["Unit 102"]),
+        ('<path inkscape:label="102" id="Path_3"/>', ["Unit 102"]),
+        ('<path inkscape:label="102"/>', ["Unit 102"]),
+        # An id may have entities.
+        ('<g id="Mom &amp; Pop"><rect id="Mom &amp; Pop_2"/></g>', ["Layer", "Unit Mom & Pop"]),
         # data-id is always taken as it is.
         ('<rect data-id="Rectangle 1"/>', ["Unit Rectangle 1"]),
         ('<use id="101" href="#a"/><defs><rect id="a"/></defs>', ["Unit 101"]),
@@ -129,6 +149,11 @@ def test_names_in_a_unit_layer(content: str, elements: list[str]) -> None:
 @pytest.mark.parametrize("name", ["hit101", "Hit101", "hit 101", "HIT-101", "hit_101", "101"])
 def test_hit_may_be_left_out_or_written_in_any_way(name: str) -> None:
     assert units_of(f'<rect id="{name}"/>', "HitAreaLayer") == ["HitArea hit101 101"]
+
+
+def test_hit_areas_of_units_that_differ_in_a_number_are_told_apart() -> None:
+    content = '<rect id="hit-A"/><rect id="hit-A_2"/>'
+    assert units_of(content, "HitAreaLayer") == ["HitArea hitA A", "HitArea hitA_2 A_2"]
 
 
 def test_targets_may_be_attributes() -> None:
@@ -164,8 +189,25 @@ def test_a_comment_that_is_never_closed_costs_no_more_than_its_length() -> None:
     assert parse_unit_map(f"<svg>{content}</svg>".encode()).summary.levels == 1
 
 
-def test_a_type_in_a_comment_is_none() -> None:
-    assert outline('<!-- <g data-type="Level"> --><g id="UnitLayer"/>') == ["UnitLayer"]
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<!-- <g data-type="Level"> -->',
+        '<desc><![CDATA[<g data-type="Level"/>]]></desc>',
+        '<desc>write data-type="Level" here</desc>',
+        '<g id="a > b" class="x"/><rect data-type="Level"/>',
+        '<text data-type="Level"/>',
+    ],
+)
+def test_a_type_elsewhere_than_on_a_group_is_none(content: str) -> None:
+    assert "UnitLayer" in outline(f'{content}<g id="UnitLayer"/>')
+
+
+@pytest.mark.parametrize(
+    "group", ['<g data-type="Level"/>', "<g class='a > b'\n data-type = 'Level' />"]
+)
+def test_a_type_on_a_group_is_one(group: str) -> None:
+    assert outline(f'{group}<g id="UnitLayer"/>') == ["Level", "Layer"]
 
 
 def test_a_label_is_the_name_where_inkscape_made_up_the_id_in_drawings_with_types_too() -> None:

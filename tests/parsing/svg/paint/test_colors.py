@@ -1,6 +1,6 @@
 import pytest
 
-from parsing.svg.paint.colors import Color, mix_colors, parse_color
+from parsing.svg.paint.colors import Color, is_unknown_paint, mix_colors, parse_color
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,32 @@ def test_colors_of_css_are_read(text: str, formatted: str) -> None:
 @pytest.mark.parametrize("text", ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood"])
 def test_other_text_is_no_color(text: str) -> None:
     assert parse_color(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["bogus", "#12345", "-moz-x", "icc-color(x)", "url(#missing) bogus", "url('#a') #12345"],
+)
+def test_paints_in_error_are_known(text: str) -> None:
+    assert is_unknown_paint(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Red",
+        "none",
+        "canvasText",
+        "rgb(1,2,3)",
+        "color-mix(in lab, red, blue)",
+        "context-fill",
+        "url(#a)",
+        "url( '#a' ) none",
+        "url(#a) rgba(1, 2, 3, .4)",
+    ],
+)
+def test_paints_that_some_viewer_knows_are_no_error(text: str) -> None:
+    assert not is_unknown_paint(text)
 
 
 def test_a_translucent_color_counts_less_in_a_mixture() -> None:

@@ -34,6 +34,11 @@ def test_a_gradient_of_one_color_is_that_color() -> None:
     assert linear((0.3, Color(0, 0, 1, 0.5))) == "#0000ff80"
 
 
+def test_colors_between_stops_are_not_weighed_by_their_opacity_before_they_are_mixed() -> None:
+    # SVG interpolates colour and opacity by themselves: half way it is purple, half opaque.
+    assert linear((0, Color(1, 0, 0)), (1, Color(0, 0, 1, 0))) == "#aa005580"
+
+
 def test_a_gradient_without_length_paints_its_last_stop() -> None:
     assert linear((0, BLACK), (1, WHITE), x1="5", x2="5", y1="1", y2="1") == "#ffffff"
     assert average_gradient(True, {"r": "0"}, [Stop(0, BLACK), Stop(1, WHITE)]) == WHITE

@@ -83,6 +83,12 @@ def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
     assert fill_of(pattern(line)) == "#0000ff33"
 
 
+def test_half_of_a_line_along_the_edge_of_a_tile_is_outside_of_it() -> None:
+    hatch = '<line x2="0" y2="10" stroke="#000" stroke-width="2"/>'
+    assert fill_of(pattern(hatch)) == "#0000001a"  # a tenth
+    assert fill_of(pattern(hatch, 'patternTransform="rotate(45)"')) == "#0000001a"
+
+
 def test_groups_uses_and_view_boxes_of_a_pattern_count() -> None:
     content = '<g transform="scale(2)" fill="red"><use href="#r"/></g>'
     square = '<rect id="r" width="5" height="5"/>'

@@ -38,3 +38,39 @@ def test_rules_for_print_do_not_count() -> None:
 def test_a_text_without_anything_to_compute_stays_as_written() -> None:
     (shape,) = parse_shapes('<circle r=" 1.50 " stroke-width="25%" fill="URGB"/>')
     assert shape == {"r": " 1.50 ", "stroke-width": "25%", "fill": "URGB", "type": "Circle"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "transform"),
+    [
+        ("transform: translate(10%, 5px)", "translate(20,5)"),
+        ("translate: 50% 10%", "translate(100,10)"),
+        ("transform: rotate(9deg)", "rotate(9)"),
+    ],
+)
+def test_percentages_of_translations_refer_to_the_canvas(declared: str, transform: str) -> None:
+    shapes = parse_shapes(f'<path style="{declared}"/>')
+    assert shapes == [{"transform": transform, "type": "Path"}]
+
+
+@pytest.mark.parametrize("keyword", ["INHERIT", "Unset", "inherit"])
+def test_keywords_may_be_in_capitals(keyword: str) -> None:
+    sheet = f"<style>.v{{fill:{keyword}}}</style>"
+    (shape,) = parse_shapes(f'{sheet}<g fill="pink"><path class="v"/></g>')
+    assert shape["fill"] == "pink"
+
+
+@pytest.mark.parametrize("paint", ["bogus", "#12345", " #ggg ", "url(#missing) bogus", "-moz-x"])
+def test_a_paint_in_error_takes_the_one_of_the_group(paint: str) -> None:
+    inner, _ = parse_shapes(f'<g fill="pink"><path fill="{paint}"/><path/></g>')
+    assert inner["fill"] == "pink"
+    (nested,) = parse_shapes(f'<g fill="pink"><g fill="{paint}"><path/></g></g>')
+    assert nested["fill"] == "pink"
+    (alone,) = parse_shapes(f'<path fill="{paint}"/>')
+    assert alone["fill"] == paint.removeprefix("url(#missing) ")  # viewers draw it black
+
+
+@pytest.mark.parametrize("paint", ["RED", "#1234", "CanvasText", "lab(50% 40 59)", "none"])
+def test_a_paint_that_viewers_know_stays(paint: str) -> None:
+    (shape,) = parse_shapes(f'<g fill="pink"><path fill="{paint}"/></g>')
+    assert shape["fill"] == paint

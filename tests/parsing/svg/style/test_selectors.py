@@ -7,6 +7,7 @@ from parsing.svg.style.selectors import (
     SelectedElement,
     parse_selector,
     specificity,
+    split_selectors,
 )
 
 ANY = CompoundSelector(None, None, frozenset(), is_child=False)
@@ -55,3 +56,10 @@ def test_a_compound_matches_by_tag_id_and_classes() -> None:
 
 def test_specificity_counts_ids_classes_and_types() -> None:
     assert specificity(parse_selector("g.a.b#i > * rect") or ()) == (1, 2, 2)
+
+
+def test_a_list_of_selectors_is_split_at_its_own_commas_only() -> None:
+    """A class in `:is(...)` is none of a selector beside it."""
+    assert split_selectors("a,b") == ["a", "b"]
+    assert split_selectors("a:is(.b, .c:not(.d, e)), f") == ["a:is(.b, .c:not(.d, e))", " f"]
+    assert split_selectors("a), b") == ["a)", " b"]

@@ -27,7 +27,7 @@ def test_a_resolved_value_takes_the_place_of_the_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "shape", "fill"),
+    ("rules", "shape", "letter"),
     [
         ("path{fill:a}", "<path/>", "a"),
         ("*{fill:a}", "<path/>", "a"),
@@ -53,8 +53,9 @@ def test_a_resolved_value_takes_the_place_of_the_attribute() -> None:
         (".w{fill:a!important}", '<path class="w" style="fill:b ! IMPORTANT"/>', "b"),
     ],
 )
-def test_rules_cascade(rules: str, shape: str, fill: str) -> None:
-    assert painted(rules, shape) == {"fill": fill}
+def test_rules_cascade(rules: str, shape: str, letter: str) -> None:
+    named = [text.replace("fill", "stroke-linecap") for text in (rules, shape)]
+    assert painted(*named) == {"stroke-linecap": letter}
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,11 @@ def test_rules_with_too_many_comparisons_are_rejected() -> None:
     shapes = "".join(f'<path class="a b{number}"/>' for number in range(200))
     with pytest.raises(DocumentRejectedError, match="too many comparisons"):
         parse_content(f"<style>{rules}</style>{shapes}")
+
+
+@pytest.mark.parametrize("long", [f"background:url({'A' * 100_000})", "x" * 100_000])
+def test_declarations_that_are_too_long_are_skipped_and_the_others_read(long: str) -> None:
+    assert parse_declarations(f"fill:red;{long};stroke:blue").normal == {
+        "fill": "red",
+        "stroke": "blue",
+    }

@@ -1,0 +1,229 @@
+"""Find where shapes lie on the canvas, and geometry that cannot be drawn, at bounded cost."""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from parsing.errors import InvalidMarkupError, ParsingError
+from parsing.svg.geometry.lengths import NUMBER_PATTERN, parse_length
+from parsing.svg.geometry.matrices import AffineTransform, parse_transform
+from parsing.svg.geometry.outlines import find_start, trace_shape
+from parsing.svg.report.warnings import ignore_faults, is_fault
+from parsing.svg.style.values import WIDE_KEYWORDS
+
+MAX_TRACED_CHARS: Final = 200_000
+"""Characters of geometry that are traced to find where the shapes of a drawing end."""
+MAX_CHORDS: Final = 4
+"""Of one curve."""
+SLACK: Final = 0.01
+"""Part of the canvas by which a unit may reach over its edge, as strokes do."""
+GEOMETRY_TEXTS: Final = {"Path": "d", "Polygon": "points", "Polyline": "points"}
+FAULTS: Final = {
+    "d": re.compile(r"[^0-9MmZzLlHhVvCcSsQqTtAaEe+\-.,\s]"),
+    "points": re.compile(r"[^0-9Ee+\-.,\s]"),
+}
+MAX_GLANCE_CHARS: Final = 200
+"""Geometry of so many characters is traced to find what is wrong with it."""
+PATH_START: Final = re.compile(r"\s*(?:[Mm]|$)")
+NUMBER: Final = rf"[\s,]*+(?>{NUMBER_PATTERN})"
+PLAIN_PATH: Final = re.compile(  # possessive, so that it takes linear time; without arcs
+    rf"(?:\s*+(?:[MmLlTt](?:{NUMBER}{NUMBER})++|[HhVv](?:{NUMBER})++|[Cc](?:(?:{NUMBER}){{6}})++"
+    rf"|[SsQq](?:(?:{NUMBER}){{4}})++|[Zz]))*+\s*+"
+)
+NO_LENGTHS: Final = WIDE_KEYWORDS | {"auto"}
+# It has all of ASCII, because `translate` takes three times as long if it looks up what is missing.
+SEPARATORS: Final = {code: code for code in range(128)} | dict.fromkeys(map(ord, "MLZz,"), " ")
+CORNERS: Final = {
+    "Rect": ("x", "y", "width", "height"),
+    "Line": ("x1", "y1", "x2", "y2"),
+    "Circle": ("cx", "cy", "r"),
+    "Ellipse": ("cx", "cy", "rx", "ry"),
+}
+SIZES: Final = {"Rect": ("width", "height"), "Circle": ("r",), "Ellipse": ("rx", "ry")}
+IDENTITY: Final = AffineTransform()
+
+Attributes = Mapping[str, str | float]
+
+
+class Box(NamedTuple):
+    """A rectangle in the coordinates of the canvas."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def reaches_into(self, other: "Box") -> bool:
+        """Return whether the boxes meet."""
+        return (
+            self.left <= other.right
+            and other.left <= self.right
+            and self.top <= other.bottom
+            and other.top <= self.bottom
+        )
+
+    def is_within(self, other: "Box") -> bool:
+        """Return whether all of this box is in the other."""
+        return (
+            other.left <= self.left
+            and self.right <= other.right
+            and other.top <= self.top
+            and self.bottom <= other.bottom
+        )
+
+    @property
+    def side(self) -> float:
+        """The longer side."""
+        return max(self.right - self.left, self.bottom - self.top)
+
+    @property
+    def has_area(self) -> bool:
+        """Whether it is more than a line."""
+        return self.left < self.right and self.top < self.bottom
+
+    def describe(self) -> str:
+        """Return the corners as warnings show them."""
+        return f"reaches from {self.left:.5g},{self.top:.5g} to {self.right:.5g},{self.bottom:.5g}"
+
+
+NOTHING: Final = Box(math.inf, math.inf, -math.inf, -math.inf)
+"""The box of a shape that draws nothing."""
+
+
+class Canvas:
+    """The canvas of one drawing, and what was spent on finding the places of shapes."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.box = Box(0, 0, width, height)
+        slack = max(1.0, SLACK * max(width, height))
+        self.wide_box = Box(-slack, -slack, width + slack, height + slack)
+        self._traced = 0
+
+    def has_start(self, kind: str, attributes: Attributes) -> bool | None:
+        """Return whether a shape begins on the canvas, or None if that cannot be told."""
+        try:
+            start = find_start(kind, attributes)
+        except ParsingError as error:
+            if not is_fault(error):
+                raise
+            return None
+        matrix = (
+            parse_matrix(str(attributes["transform"])) if "transform" in attributes else IDENTITY
+        )
+        if start is None or matrix is None:
+            return None
+        x, y = start if matrix is IDENTITY else matrix.apply(start)
+        left, top, right, bottom = self.wide_box
+        return left <= x <= right and top <= y <= bottom
+
+    def find_box(self, kind: str, attributes: Attributes) -> Box | None:
+        """Return the box of a shape, or None if it is not known.
+
+        Raises `InvalidMarkupError` if the geometry is in error.
+        """
+        matrix = (
+            parse_matrix(str(attributes["transform"])) if "transform" in attributes else IDENTITY
+        )
+        if matrix is None:
+            return None
+        numbers = self._find_numbers(kind, attributes)
+        if not numbers:
+            return numbers if numbers is None else NOTHING
+        xs, ys = numbers[::2], numbers[1::2]
+        if matrix is not IDENTITY:
+            points = [matrix.apply(point) for point in zip(xs, ys, strict=True)]
+            xs, ys = [x for x, _ in points], [y for _, y in points]
+        return Box(min(xs), min(ys), max(xs), max(ys))
+
+    def _find_numbers(self, kind: str, attributes: Attributes) -> list[float] | None:
+        """Return x and y of each point of a shape in turn, or None if they are not known."""
+        if kind in CORNERS:
+            return _find_corners(kind, attributes)
+        name = GEOMETRY_TEXTS[kind]
+        text = str(attributes.get(name, ""))
+        self._traced += 20 + len(text)
+        if self._traced > MAX_TRACED_CHARS:
+            return None
+        if name == "d" and not PATH_START.match(text):
+            raise InvalidMarkupError("d does not begin with M")
+        if numbers := _read_corners(text):
+            return numbers
+        lines = trace_shape(kind, attributes, 1.0, MAX_CHORDS)
+        return [number for line in lines for point in line.points for number in point]
+
+
+def _read_corners(text: str) -> list[float]:
+    """Return the corners of a polygon, or of a path of straight lines as most programs write it.
+
+    Returns none for any other, which is to be traced.
+    """
+    try:
+        numbers = [*map(float, text.translate(SEPARATORS).split())]
+    except ValueError:  # other commands, or numbers as in 1-2
+        return []
+    return numbers if len(numbers) % 2 == 0 else []
+
+
+def _find_corners(kind: str, attributes: Attributes) -> list[float] | None:
+    """Return the corners of a shape without text of points, or None if they are not known."""
+    values = (attributes.get(name, 0) for name in CORNERS[kind])
+    lengths = [parse_length(v[:100], math.nan) if isinstance(v, str) else v for v in values]
+    if None in lengths or any(length != length for length in lengths):
+        return None  # a percentage
+    x, y, width, *others = [float(length or 0) for length in lengths]
+    height = others[0] if others else width
+    if kind == "Line":
+        return [x, y, width, height]
+    if width <= 0 or height <= 0:
+        return []
+    left, top = (x, y) if kind == "Rect" else (x - width, y - height)
+    right, bottom = x + width, y + height
+    return [left, top, right, top, right, bottom, left, bottom]
+
+
+def find_fault(kind: str, attributes: Attributes, source: Mapping[str, str]) -> str:
+    """Return what is wrong with the geometry of a shape, as far as a glance shows it, or "".
+
+    Lengths in error are missing in the attributes of a Rect, and are still in its `source`.
+
+    >>> find_fault("Path", {"d": "M0 0 L5 x"}, {})
+    "d has 'x' at character 9"
+    """
+    if name := GEOMETRY_TEXTS.get(kind):
+        text = str(attributes.get(name, ""))
+        if fault := FAULTS[name].search(text):
+            return f"{name} has {fault[0]!r} at character {fault.start() + 1:,}"
+        if name == "d" and not PATH_START.match(text):
+            return "d does not begin with M"
+        return ""
+    for name in CORNERS[kind]:
+        value = attributes.get(name, source.get(name, 0))
+        size = parse_length(value, 1) if isinstance(value, str) and len(value) < 100 else value
+        if size is None and value not in NO_LENGTHS:
+            return f"{name} is {value!r}"
+        if isinstance(size, int | float) and size < 0 and name in SIZES.get(kind, ()):
+            return f"{name} is {value}"
+    return ""
+
+
+def find_text_fault(kind: str, attributes: Attributes) -> str:
+    """Return what is wrong with a short path or list of points, or ""."""
+    text = str(attributes.get(GEOMETRY_TEXTS.get(kind, ""), ""))
+    if len(text) > MAX_GLANCE_CHARS or _read_corners(text) or PLAIN_PATH.fullmatch(text):
+        return ""
+    try:
+        trace_shape(kind, attributes, 1.0, MAX_CHORDS)
+    except InvalidMarkupError as error:
+        return error.message
+    return ""
+
+
+@lru_cache(maxsize=1_000)
+def parse_matrix(transform: str) -> AffineTransform | None:
+    """Parse a transform; None for one in error."""
+    matrix = None
+    with ignore_faults():
+        matrix = parse_transform(transform)
+    return matrix

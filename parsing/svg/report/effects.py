@@ -1,0 +1,131 @@
+"""Find what style says that a parsed map cannot have: clips, filters, rules that are not read."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from parsing.svg.names import STYLE_PROPERTIES
+from parsing.svg.report.warnings import quote
+from parsing.svg.style.media import MAX_MEDIA_CHARS
+from parsing.svg.style.styles import MAX_STYLE_CHARS, squeeze_blanks
+
+CAUSE_BY_PROPERTY: Final = {
+    "clip-path": "clip",
+    "mask": "mask",
+    "mask-image": "mask",
+    "filter": "filter",
+    "marker": "marker",
+    "marker-start": "marker",
+    "marker-mid": "marker",
+    "marker-end": "marker",
+    "mix-blend-mode": "style",
+}
+EFFECT_ATTRIBUTES: Final = frozenset({*CAUSE_BY_PROPERTY, "style"})
+REPORTED_ATTRIBUTES: Final = frozenset({"clip-path", "filter", "mask", "data-type"})
+"""A shape that has one of these is looked at in a drawing without `url()`, too."""
+DECLARATION: Final = re.compile(
+    r"(?:^|[\s;{/])(clip-path|mask(?:-image)?|filter|marker(?:-start|-mid|-end)?|mix-blend-mode)"
+    r"\s*:\s*([^;{}]{1,80})"
+)
+# CSS functions of lengths; those of colours are read by viewers of the map.
+CALCULATION: Final = re.compile(
+    r"(?:^|[\s;{/])([a-z-]{1,40})\s*:\s*([^;{}]{0,80}?\b(?:calc|clamp)\([^;{}]{0,80})"
+)
+NEEDS_SEARCH: Final = ("url(", "clip-path", "filter", "mask", "mix-blend-mode", "calc(", "clamp(")
+NO_EFFECTS: Final = frozenset({"none", "normal", "inherit", "initial", "unset", "revert", "auto"})
+IMPORT: Final = re.compile(r"@import\s[^;{}]{0,200}")
+STYLE_INSTRUCTION: Final = re.compile(rb"<\?xml-stylesheet\s([^<>?]{0,200})")
+# At-rules without an effect on shapes as they are drawn at first.
+OTHER_RULES: Final = re.compile(
+    r"@(?:font-|(?:-\w+-)?keyframes|charset|namespace|page|property|counter-style|viewport)",
+    re.IGNORECASE,
+)
+# Conditions that a map, which is seen on a screen and by many, does not meet.
+UNMET_MEDIA: Final = re.compile(
+    r"@media\s[^(]*(?:\(\s*(?:prefers-|forced-colors|inverted-colors|scripting|color|monochrome)"
+    r"[^()]*\)[^(]*)*\Z",
+    re.IGNORECASE,
+)
+# States that a drawing does not begin in, and elements that are no shapes.
+OTHER_SELECTORS: Final = re.compile(
+    r":(?:hover|focus|active|visited|target|link|any-link|checked|disabled|:|before|after)"
+    r"|(?:^|[\s>+~])(?:text|tspan|textPath|image|html|body|p|div|span|input)\b[^\s>+~]*\Z"
+)
+
+
+class Effect(NamedTuple):
+    """An effect that is not applied: its cause of a warning, property and value."""
+
+    cause: str
+    property: str
+    value: str
+
+
+def has_effects(style: str) -> bool:
+    """Return whether a `style` attribute may have effects; this is cheap."""
+    return "(" in style or "mix-blend" in style or len(style) > MAX_STYLE_CHARS
+
+
+@lru_cache(maxsize=1_000)
+def find_effects(style: str) -> tuple[Effect, ...]:
+    """Return the effects in a `style` attribute or a style sheet.
+
+    >>> find_effects("fill:red;filter:blur(2px)")
+    (Effect(cause='filter', property='filter', value='blur(2px)'),)
+    """
+    if not (has_effects(style) and any(word in style for word in NEEDS_SEARCH)):
+        return ()
+    found = [_to_effect(name, value) for name, value in DECLARATION.findall(style)]
+    if "calc(" in style or "clamp(" in style:
+        found += [
+            Effect("style", name, value.strip())
+            for name, value in CALCULATION.findall(style)
+            if name in STYLE_PROPERTIES
+        ]
+    return tuple(filter(None, found))
+
+
+def find_attribute_effects(attributes: Mapping[str, str]) -> Iterator[Effect]:
+    """Iterate over the effects that the attributes of an element ask for."""
+    for name in CAUSE_BY_PROPERTY:
+        if value := attributes.get(name):
+            effect = _to_effect(name, value)
+            if effect:
+                yield effect
+    if style := attributes.get("style"):
+        yield from find_effects(style)
+        if len(squeeze_blanks(style)) > MAX_STYLE_CHARS:
+            read = f"{len(style):,} characters, of which {MAX_STYLE_CHARS:,} are read"
+            yield Effect("style", "style", read)
+
+
+def find_unread_sheets(text: bytes, sheet: str) -> Iterator[str]:
+    """Iterate over the references to other style sheets, but for those of fonts."""
+    for instruction in STYLE_INSTRUCTION.findall(text[:10_000]):
+        yield f"<?xml-stylesheet {quote(instruction.decode('utf-8', 'replace'))}?>"
+    for found in IMPORT.findall(sheet) if "@import" in sheet else ():
+        if "font" not in found:
+            yield quote(found)
+
+
+def changes_shapes(prelude: str) -> bool:
+    """Return whether a rule that is not read might change how shapes look.
+
+    >>> changes_shapes("@supports (fill: red)"), changes_shapes("@font-face")
+    (True, False)
+    """
+    if prelude.startswith("@"):
+        prelude = " ".join(prelude.split())
+        is_unmet = len(prelude) <= MAX_MEDIA_CHARS and UNMET_MEDIA.match(prelude)
+        return not (OTHER_RULES.match(prelude) or is_unmet)
+    return OTHER_SELECTORS.search(prelude[:1_000]) is None
+
+
+def _to_effect(name: str, value: str) -> Effect | None:
+    cause, value = CAUSE_BY_PROPERTY[name], value.strip()
+    if cause == "marker":
+        has_effect = "url(" in value
+    else:
+        has_effect = value.partition("!")[0].strip().lower() not in NO_EFFECTS
+    return Effect(cause, name, value) if has_effect else None
