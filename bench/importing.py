@@ -190,7 +190,7 @@ def main(units: int, form: str, driver_name: DriverName) -> None:
         bundle = Path(directory) / "bundle"
         with bundle.open("wb") as file:
             subprocess.run(
-                [sys.executable, "-m", "bench.bundle", f"--units={units}", f"--form={form}"],
+                [sys.executable, "-m", "bench.data.bundle", f"--units={units}", f"--form={form}"],
                 stdout=file,
                 check=True,
             )

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from bench.bundle import iter_members
 from bench.data import office_svg
+from bench.data.bundle import iter_members
 from resolvers.administration import catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import (

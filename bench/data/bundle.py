@@ -1,6 +1,6 @@
 """Write a bundle of any size for measurements.
 
-`python -m bench.bundle --units 1000000 > big.ndjson`.
+`python -m bench.data.bundle --units 1000000 > big.ndjson`.
 
 Assets have 250 units on eight floors and one map, as a mid-rise property has. Units are not
 sorted by id, as in exports of property-management systems.

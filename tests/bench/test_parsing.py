@@ -1,0 +1,48 @@
+"""Parsers are compared on drawings that all of them can read."""
+
+import pytest
+
+from bench import parsing
+from bench.data.unit_map_svg import draw_unit_map
+from bench.parsing import build_table, measure
+from bench.peers.parsers import FLOORGATE, PEERS, USVG, ParserPeer
+from parsing.svg.unit_map import parse_unit_map
+
+
+@pytest.mark.parametrize("has_classes", [False, True])
+def test_the_drawings_are_unit_maps_without_warnings(has_classes: bool) -> None:
+    parsed = parse_unit_map(draw_unit_map(150, has_classes))
+    assert parsed.summary == (2, 150, 150, 150 * 5)
+    assert parsed.warnings == ()
+
+
+def test_attributes_and_classes_draw_the_same() -> None:
+    attributes, classes = (draw_unit_map(3, has_classes) for has_classes in (False, True))
+    assert parse_unit_map(attributes).json == parse_unit_map(classes).json
+
+
+def fail(svg: bytes) -> object:
+    raise ValueError(svg)
+
+
+def test_a_parser_that_fails_has_no_figure() -> None:
+    parsers = {FLOORGATE: parse_unit_map, USVG: fail, "other": len}
+    svg = draw_unit_map(1)
+    figures = measure(parsers, svg, rounds=2)
+    assert figures[USVG] is None and (figures[FLOORGATE] or 0) > (figures["other"] or 0) > 0
+    (row,) = build_table({"a unit": figures}, parsers).rows
+    assert row[0] == "a unit" and row[2:4] == ["–", "–"]
+
+
+def test_the_time_of_usvg_is_the_measure() -> None:
+    figures = {FLOORGATE: 30.0, USVG: 20.0, "other": 40.0}
+    parsers = dict.fromkeys(figures, parse_unit_map)
+    assert build_table({"a": figures}, parsers).rows == [["a", "30.0", "20.0", "1.5", "40.0"]]
+
+
+def test_absent_parsers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = ParserPeer("svgfast", "no_such_module", lambda module: module.parse)
+    monkeypatch.setattr(parsing, "PEERS", (PEERS[0], absent))
+    parsers, left_out = parsing.load_parsers()
+    assert [*parsers] == [FLOORGATE]
+    assert left_out == ["svgfast is left out: No module named 'no_such_module'"]
