@@ -90,7 +90,9 @@ def read_batches(
     finished_bytes = 0
     for bundle in bundles:
         if spreadsheet := _as_spreadsheet(bundle):
-            for batch in _split_into_batches(tables.read(spreadsheet, violations)):
+            for batch in _split_into_batches(
+                tables.read(spreadsheet, violations, are_partial=are_partial)
+            ):
                 yield MemberBatch(batch, spreadsheet.path.parent, finished_bytes)
             finished_bytes += _size_bytes(bundle)
             continue
@@ -110,7 +112,7 @@ def read_batches(
             for batch in _split_into_batches(members):
                 yield MemberBatch(batch, directory, finished_bytes + counted.bytes_read)
             finished_bytes += counted.bytes_read
-    for batch in _split_into_batches(tables.finish()):
+    for batch in _split_into_batches(tables.finish(violations)):
         yield MemberBatch(batch, None, finished_bytes)
 
 

@@ -60,6 +60,7 @@ class MemberError(Exception):
     def find_faults(self, suggest: Suggest = suggest) -> Iterator[Fault]:
         """Yield all that is wrong with the member. `suggest` finds the fields that were meant."""
         yield from _find_faults(self._struct, self._value, "", suggest)
+        yield from _find_repeated_items(self._kind, self._value)
         id = self._value.get("id") if isinstance(self._value, dict) else None
         if isinstance(id, str) and id in self._kind.reserved_ids:
             yield Fault(
@@ -84,9 +85,21 @@ def parse_member(kind: RecordType[Any], value: Any, *, is_partial: bool = False)
                 _normalize_timestamps(item)
     except (msgspec.ValidationError, ValueError) as error:
         raise MemberError(kind, struct, value) from error
-    if document["_id"] in kind.reserved_ids:
+    if document["_id"] in kind.reserved_ids or any(_find_repeated_items(kind, document)):
         raise MemberError(kind, struct, value)
     return document
+
+
+def _find_repeated_items(kind: RecordType[Any], value: Any) -> Iterator[Fault]:
+    """Yield the items of an array that have the id of another item."""
+    array, field = kind.unique_items or ("", "")
+    items = value.get(array) if isinstance(value, dict) else None
+    seen: dict[str, int] = {}
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        id = item.get(field) if isinstance(item, dict) else None
+        if isinstance(id, str) and (first := seen.setdefault(id, index)) != index:
+            message = f"{quote_json(id)} is already that of {array}[{first}]"
+            yield Fault(f".{array}[{index}].{field}", message)
 
 
 def _to_partial_document(kind: RecordType[Any], record: msgspec.Struct) -> Document:

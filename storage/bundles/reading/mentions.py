@@ -31,3 +31,16 @@ class Mentions:
             return None
         conditions = self._conditions[kind_name]
         return {"$or": conditions} if conditions else {}
+
+    def list_asset_ids(self, kind_name: str) -> list[str] | None:
+        """Return the assets to which the records of a kind are limited; None if they are not.
+
+        >>> mentions = Mentions()
+        >>> mentions.add("units", {"asset_id": {"$in": ["oak", "elm"]}})
+        >>> mentions.list_asset_ids("units"), mentions.list_asset_ids("maps")
+        (['elm', 'oak'], None)
+        """
+        conditions = self._conditions.get(kind_name)
+        if not conditions:
+            return None
+        return sorted({each for condition in conditions for each in condition["asset_id"]["$in"]})

@@ -209,7 +209,12 @@ def _read_entry(
     array, _ = json_stream.read_value()
     json_stream.expect(":", f'expected ":" after {quote_json(array)}')
     if array == SCHEMA_NAME:
-        json_stream.read_value()
+        address, _ = json_stream.read_value()
+        if not isinstance(address, str):
+            violations.add(
+                f"{name}: $.{SCHEMA_NAME}",
+                f"must be the address of a JSON Schema, not {quote_json(address)}",
+            )
         return
     kind = RECORD_TYPES_BY_NAME.get(array)
     problem = ""
@@ -275,4 +280,4 @@ def build_member(
             faults = error.find_faults(violations.suggestions.find)
     for path, message in faults:
         violations.add(origin + path, message)
-    violations.rejected.add(kind, value)
+    violations.reject(kind, value, origin)

@@ -1,12 +1,14 @@
 """The members that an import could not read.
 
 What is said of owners depends on them: a unit whose floor has a mistake of its own has no mistake.
+So does what is said of members with the same id.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
-from storage.catalog import RECORD_TYPES
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.kinds import RecordType
 
 MAX_REJECTED_KEYS = 100_000
@@ -23,22 +25,33 @@ class RejectedMembers:
     """
 
     def __init__(self) -> None:
-        self._keys: dict[str, set[str]] = defaultdict(set)
+        self._places: dict[str, dict[str, str]] = defaultdict(dict)
         self.kinds_with_unknown: set[str] = set()
         """Kinds of which there are rejected members with unknown keys."""
 
-    def add(self, kind: RecordType[Any], value: Any) -> None:
-        """Add a member that was rejected, as it was decoded from JSON."""
+    def add(self, kind: RecordType[Any], value: Any, place: str = "") -> str | None:
+        """Add a member that was rejected, as it was decoded from JSON.
+
+        Return where the first one with the same key is, if there is one.
+        """
         fields = [value.get(field) for field in kind.key_fields] if isinstance(value, dict) else []
         # Keys of several fields are no owners, so whether they are known does not matter.
-        if len(fields) != 1 or not isinstance(fields[0], str):
+        if len(fields) != 1 or not isinstance(fields[0], str) or not fields[0]:
             self.kinds_with_unknown.add(kind.name)
-            return
-        keys = self._keys[kind.name]
-        keys.add(fields[0])
-        if len(keys) > MAX_REJECTED_KEYS:
-            keys.clear()
+            return None
+        places = self._places[kind.name]
+        if fields[0] in places:
+            return places[fields[0]]
+        places[fields[0]] = place
+        if len(places) > MAX_REJECTED_KEYS:
+            places.clear()
             self.kinds_with_unknown.add(kind.name)
+        return None
+
+    def iter_places(self) -> Iterator[tuple[RecordType[Any], dict[str, str]]]:
+        """Yield for each kind where its rejected members are, by key."""
+        for name, places in self._places.items():
+            yield RECORD_TYPES_BY_NAME[name], places
 
     def add_unknown(self, kind: RecordType[Any] | None = None) -> None:
         """Add members that could not be read at all, of one kind or of any."""
@@ -47,7 +60,7 @@ class RejectedMembers:
 
     def includes(self, kind_name: str, key: str) -> bool:
         """Return whether a member of this kind and key has been rejected."""
-        return key in self._keys[kind_name]
+        return key in self._places[kind_name]
 
     def may_include(self, kind_name: str, key: str) -> bool:
         """Return whether a member of this kind and key may have been rejected."""

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 from storage.bundles.reading.column_names import ColumnNames
 from storage.bundles.reading.mentions import Mentions
+from storage.bundles.reading.record_names import describe_duplicate
 from storage.bundles.reading.rejected import RejectedMembers
 from storage.bundles.reading.suggestions import Suggestions
 from storage.errors import BundleError
+from storage.records.kinds import RecordType
 
 MAX_VIOLATIONS = 100
 MAX_MESSAGE_CHARACTERS = 1000
@@ -54,11 +56,21 @@ class Violations:
     def add(self, place: str, message: str) -> None:
         """Add a violation."""
         place = self.columns.describe(place)
-        violation = Violation(_to_utf8(place), _to_utf8(message))
+        violation = Violation(_shorten(place), _shorten(message))
         self._kept.append((_sort_key(place), self.total, violation))
         self.total += 1
         if len(self._kept) >= 2 * self.max_kept:
             self._keep_first()
+
+    def reject(self, kind: RecordType[Any], value: Any, place: str) -> None:
+        """Note a member that was rejected; that another one has its key is a violation, too."""
+        if first := self.rejected.add(kind, value, place):
+            self.add_duplicate(kind, value[kind.key_fields[0]], first, place)
+
+    def add_duplicate(self, kind: RecordType[Any], key: str, place: str, other_place: str) -> None:
+        """Add that a key is given at two places, at the one that comes later in its file."""
+        first, second = sorted((place, other_place), key=_sort_key)
+        self.add(second, describe_duplicate(kind, key, first))
 
     def add_all(self, places: list[str], message: str, count: int) -> None:
         """Add violations that say the same of several places, of which the first are given."""
@@ -96,8 +108,23 @@ def _sort_key(place: str) -> str:
     return _NUMBER.sub(lambda number: number[0].zfill(12), place)
 
 
-def _to_utf8(text: str) -> str:
-    """Return a text without lone surrogates, and cut to a length that a terminal can show."""
+def to_printable(text: str) -> str:
+    r"""Return a text in which control characters, line breaks and lone surrogates are escaped.
+
+    Text of files goes to terminals in errors and notes.
+
+    >>> print(to_printable("Vacant\x07\nnow"))
+    Vacant\x07\nnow
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def _shorten(text: str) -> str:
+    """Return a text as a terminal can show it."""
     if len(text) > MAX_MESSAGE_CHARACTERS:
         text = f"{text[:MAX_MESSAGE_CHARACTERS]}..."
-    return text.encode("utf-8", "backslashreplace").decode()
+    return to_printable(text)

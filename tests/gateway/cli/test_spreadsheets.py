@@ -80,7 +80,7 @@ def test_three_hundred_apartments_are_loaded_and_ten_changed(
     write_csv(path, rows)
     summary = output_of(floorgate("import", path, "--json", *storage))
     assert counts(summary, "updated") == {"attribute_groups": 1, "attribute_assignments": 10}
-    assert any('"Status" gets 1 new attributes: Reserved' in note for note in summary["notes"])
+    assert any('"Status" gets 1 new attribute: Reserved' in note for note in summary["notes"])
 
 
 def test_a_mapping_is_for_spreadsheets(storage: list[str], tmp_path: Path) -> None:
@@ -113,6 +113,23 @@ def test_a_table_is_checked_without_a_database(tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("columns: {Rent: ignore}")
     assert '"Rent"' not in floorgate("check", path, "--mapping", mapping).stdout
+    mapping.write_text("columns: {Rnt: 'reference:rent'}")
+    unused = f'{mapping}: columns: there is no column "Rnt"; did you mean "Rent"?'
+    assert unused in floorgate("check", path, "--mapping", mapping).stdout
+
+
+def test_some_cells_are_merged(storage: list[str], tmp_path: Path) -> None:
+    rents = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    output_of(floorgate("import", rents, "--json", *storage))
+    units = tmp_path / "units.csv"
+    units.write_text("ID,Name\noak-street-101,101A\noak-street-102,\n")
+    summary = output_of(floorgate("import", "--merge", units, "--json", *storage))
+    assert (counts(summary, "updated"), counts(summary, "unchanged")) == (
+        {"units": 1},
+        {"units": 1},
+    )
+    exported = output_of(floorgate("export", *storage))
+    assert [unit["name"] for unit in exported["units"]] == ["101A", "102"]
 
 
 def test_a_drawing_of_numbered_units_is_loaded_with_the_table(
@@ -123,15 +140,21 @@ def test_a_drawing_of_numbered_units_is_loaded_with_the_table(
     rects = "".join(f'<rect id="{id}" data-type="Unit" width="9" height="9"/>' for id in (101, 109))
     (tmp_path / "oak.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g data-type="Level">'
-        f'<g data-type="UnitLayer">{rects}</g></g></svg>'
+        f'<g data-type="UnitLayer">{rects}</g></g><g id="Roof" data-type="Level"/></svg>'
     )
     maps = tmp_path / "maps.csv"
     maps.write_text("Asset ID,Name,Drawing,Feet per unit\noak-street,Floor plates,oak.svg,0.1\n")
     mapping.write_text("unit_ids: number\ncolumns: {Drawing: source}")
     files = (table, maps, "--mapping", mapping)
-    note = f'{maps}: row 2, column "Drawing": the drawing shows 1 unknown units: "109"'
-    assert note in floorgate("check", *files).stdout
-    assert note in output_of(floorgate("import", *files, "--json", *storage))["notes"]
+    note = f'{maps}: row 2, column "Drawing": the drawing shows 1 unknown unit: "109"'
+    floors = 'the drawing shows 2 unknown floors: Level "Level 1", "Roof"; routes need'
+    level = f'{maps}: row 2, column "Drawing": {floors}'
+    checked = floorgate("check", *files, tmp_path / "oak.svg").stdout
+    notes = "\n".join(output_of(floorgate("import", *files, "--json", *storage))["notes"])
+    for text in (note, level):
+        assert text in checked
+        assert text in notes
+    assert f"oak.svg: {floors}" in checked
     [loaded] = output_of(floorgate("export", *storage))["maps"]
     assert (loaded["id"], loaded["feet_per_unit"]) == ("oak-street-floor-plates", 0.1)
 

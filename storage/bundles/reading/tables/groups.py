@@ -8,11 +8,13 @@ from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.members import Rows
-from storage.bundles.reading.tables.names import slug
+from storage.bundles.reading.tables.names import name_symbol, slug
 from storage.bundles.reading.tables.values.cells import CellError, clean
 from storage.records.kinds import Document
 
 MAX_NAMES_IN_NOTE = 12
+NONE_WORDS = frozenset({"n/a", "na", "none", "null", "tbd"})
+"""Names of attributes that may mean none."""
 
 
 class Group:
@@ -25,7 +27,7 @@ class Group:
         self.attributes: list[dict[str, str]] = [*document.get("attributes", ())]
         self.added: list[str] = []
         self.is_closed = is_closed
-        """Whether a sheet of this import has all of its attributes."""
+        """Whether a sheet of this import has it, so that columns add nothing."""
         self.first: tuple[Rows, Row, Column] | None = None
         """What has changed it first."""
         self._by_name: dict[str, dict[str, str]] = {}
@@ -50,10 +52,13 @@ class Group:
         """Return the id of the attribute with this id or name. Raises CellError."""
         if found := self.find(text):
             return found
-        key = slug(text)
+        key = slug(text) or slug(*map(name_symbol, text))
         if not key:
-            raise CellError(f'no id can be made of "{text}": it has neither letters nor digits')
-        attribute_id = derive_id(self.group_id, text) or key
+            raise CellError(
+                f'no id can be made of "{text}": it has neither letters nor digits; if it means'
+                f' that there is none, say so in the mapping: empty: ["{text}"]'
+            )
+        attribute_id = derive_id(self.group_id, key) or key
         if other := self._by_key.get(key) or self._by_name.get(attribute_id):
             place = self._places.get(other["attribute_id"], "the catalog")
             raise CellError(
@@ -75,14 +80,17 @@ class Group:
         """Yield the group if it is new or has more attributes than before."""
         if self.first is None:
             return
-        value = {
+        rows, row, column = self.first
+        yield from rows.build(ATTRIBUTE_GROUPS, self.to_value(), row, column)
+
+    def to_value(self) -> Document:
+        """Return the group as a bundle has it."""
+        return {
             "group_id": self.group_id,
             "group_name": self.name,
             "one_attribute_per_unit": self.is_single,
             "attributes": self.attributes,
         }
-        rows, row, column = self.first
-        yield from rows.build(ATTRIBUTE_GROUPS, value, row, column)
 
     def _index(self, attribute: dict[str, str]) -> None:
         # Not by its key: that of "A+" is "a", and "A" is another attribute.
@@ -113,8 +121,10 @@ class Groups:
         return self._groups.get(name) or self._by_name.get(name.casefold())
 
     def add_explicit(self, document: Document) -> None:
-        """Add a group that a sheet of this import has in full."""
-        self._add(Group(document, is_closed=True))
+        """Add a group of a sheet of this import. What the sheet lacks is as in the catalog."""
+        known = self._groups.get(document["_id"])
+        kept = known.to_value() if known else {"group_name": document["_id"]}
+        self._add(Group(kept | document, is_closed=True))
 
     def find_or_add(self, name: str, is_single: bool) -> Group:
         """Return the group with this id or name; `is_single` is for a new one."""
@@ -135,10 +145,16 @@ class Groups:
             if group.first is not None:
                 rows, row, column = group.first
                 more = ", ..." if len(group.added) > MAX_NAMES_IN_NOTE else ""
+                plural = "s" if len(group.added) > 1 else ""
+                none = next((each for each in group.added if each.casefold() in NONE_WORDS), "")
+                hint = (
+                    f'; if "{none}" means that there is none, say so in the mapping: empty:'
+                    f' ["{none}"]'
+                )
                 yield (
                     f'{rows.place_of(row, column)}: the attribute group "{group.name}" gets'
-                    f" {len(group.added)} new attributes:"
-                    f" {', '.join(group.added[:MAX_NAMES_IN_NOTE])}{more}"
+                    f" {len(group.added)} new attribute{plural}:"
+                    f" {', '.join(group.added[:MAX_NAMES_IN_NOTE])}{more}{hint if none else ''}"
                 )
 
     def build_changed(self) -> Iterator[BundleMember]:

@@ -26,6 +26,8 @@ class Column(NamedTuple):
 class Table(NamedTuple):
     """The rows below a header, and the columns that are read."""
 
+    headers: list[str]
+    """Of all columns; empty where there is none."""
     columns: list[Column]
     unread: list[str]
     """Headers of columns that nobody said anything of."""
@@ -45,16 +47,29 @@ class SheetStart(NamedTuple):
     rest: Iterator[Row]
 
 
-def read_start(sheet: Sheet) -> SheetStart:
-    """Read the rows in which the header may be."""
+def read_start(sheet: Sheet, given: SheetMapping) -> SheetStart:
+    """Read the rows in which the header may be: one of the first, or the row that is given.
+
+    Raises TableError if there is no such row.
+    """
     rows = iter(sheet.rows)
-    return SheetStart([*islice(rows, HEADER_SEARCH_ROWS)], rows)
+    if given.header_row is None:
+        return SheetStart([*islice(rows, HEADER_SEARCH_ROWS)], rows)
+    number = 0
+    for row in rows:
+        number = row.number
+        if number >= given.header_row:
+            break
+    if number == given.header_row and any(cell is not None for cell in row.cells):
+        return SheetStart([row], rows)
+    size = f"the last row is {number}" if number < given.header_row else "that row is empty"
+    raise TableError(f"the mapping says header_row: {given.header_row}, but {size}", sheet.place)
 
 
 def find_header(start: SheetStart, recognize: Recognizer, sheet: SheetMapping) -> Row | None:
     """Return the row with most headers that are recognised, the first of several."""
     if sheet.header_row is not None:
-        return next((row for row in start.first if row.number == sheet.header_row), None)
+        return start.first[0]
     counts = [
         (len({recognize(text) for text in _texts(row.cells) if text and recognize(text)}), row)
         for row in start.first
@@ -67,7 +82,8 @@ def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: st
     """Return the table below a header. Raises TableError if two columns hold the same."""
     columns: list[Column] = []
     unread: list[str] = []
-    for index, text in enumerate(_texts(header.cells)):
+    headers = _texts(header.cells)
+    for index, text in enumerate(headers):
         target = recognize(text) if text else IGNORE
         if target is None:
             unread.append(text)
@@ -75,7 +91,7 @@ def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: st
             columns.append(Column(index, text, target))
     _check_unique(columns, f"{place}, row {header.number}")
     rows = chain((row for row in start.first if row.number > header.number), start.rest)
-    return Table(columns, unread, header.number, rows)
+    return Table(headers, columns, unread, header.number, rows)
 
 
 def _texts(cells: Sequence[Cell]) -> list[str]:

@@ -1,11 +1,12 @@
 """The mapping file: which sheets and columns hold what, and what they do not say."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
 
+from storage.bundles.reading.tables.files.sheets import MAX_ROWS
 from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.values.dates import DateOrder
 from storage.catalog import RECORD_TYPES
@@ -58,7 +59,7 @@ class SheetMapping(_Part, frozen=True):
     """How a sheet, or a file that is one, is read."""
 
     read_as: str = ""
-    header_row: int | None = None
+    header_row: Annotated[int, msgspec.Meta(ge=1, le=MAX_ROWS)] | None = None
     columns: dict[str, str] = {}
 
 
@@ -71,6 +72,10 @@ class Mapping(_Part, frozen=True):
     columns: dict[str, str] = {}
     defaults: dict[str, str] = {}
     floors: dict[str, FloorMapping] = {}
+    empty: list[str] = []
+    """Words of cells that count as empty, such as `n/a`."""
+    ignore_rows: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
+    """What the first filled cell of rows that are ignored begins with, such as `Total`."""
     unit_ids: Literal["derived", "number"] = "derived"
     """What the id of a unit is that has none: made of all names, or its number alone."""
 

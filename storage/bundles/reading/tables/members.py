@@ -1,16 +1,27 @@
 """Making members of rows."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from storage.bundles.reading.members import MemberError
 from storage.bundles.reading.parser import BundleMember, build_member
+from storage.bundles.reading.partial_records import PARTIAL_STRUCTS
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.mapping import Mapping as SheetsMapping
-from storage.bundles.reading.tables.values.cells import Cell
+from storage.bundles.reading.tables.mapping_use import MappingUse
+from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
+from storage.bundles.reading.tables.values.lists import split_items
 from storage.bundles.reading.violations import Violations
 from storage.records.kinds import RecordType
+
+_WHOLE_NUMBER = re.compile(r"(\d+)\.0+")
+
+
+class CellRejected(Exception):
+    """A part of a row is left out; what is wrong with it has been added to the violations."""
 
 
 @dataclass
@@ -18,9 +29,16 @@ class Rows:
     """What the rows of one sheet need."""
 
     place: str
-    mapping: SheetsMapping
+    use: MappingUse
     violations: Violations
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
+    are_partial: bool = False
+    """Whether a record has only the fields of filled cells, as in a merge."""
+
+    @property
+    def mapping(self) -> SheetsMapping:
+        """The mapping of the file."""
+        return self.use.mapping
 
     def place_of(self, row: Row, column: Column | None = None) -> str:
         """Return where a row is, or a cell of it: `building.xlsx: sheet "Units", row 17`."""
@@ -31,6 +49,31 @@ class Rows:
     def reject(self, row: Row, column: Column | None, message: str) -> None:
         """Add an error."""
         self.violations.add(self.place_of(row, column), message)
+
+    def text_of(self, row: Row, column: Column, *, exactly: bool = False) -> str:
+        """Return a cell as text. Raises CellRejected."""
+        try:
+            text = to_text(cell_of(row, column))
+        except CellError as error:
+            self.reject(row, column, str(error))
+            raise CellRejected from error
+        whole = _WHOLE_NUMBER.fullmatch(text)  # programs write the number 101 as "101.0", too
+        return whole[1] if whole and not exactly else text
+
+    def split(self, row: Row, column: Column | None, cell: Cell) -> list[str]:
+        """Return the items of a list in a cell. Raises CellRejected."""
+        try:
+            return split_items(cell)
+        except CellError as error:
+            self.reject(row, column, str(error))
+            raise CellRejected from error
+
+    def add_faults(self, kind: RecordType[Any], value: Mapping[str, Any], row: Row) -> None:
+        """Add what is wrong with the fields that a record has, whatever it lacks."""
+        error = MemberError(kind, PARTIAL_STRUCTS[kind.name], value)
+        for fault in error.find_faults(self.violations.suggestions.find):
+            if fault.path:
+                self.violations.add(self.place_of(row) + fault.path, fault.message)
 
     def build(
         self,
@@ -43,7 +86,9 @@ class Rows:
         """Yield the member if it is valid on its own; add what is wrong with it."""
         length = sum(len(each) if isinstance(each, str) else 20 for each in value.values())
         place = self.place_of(row, column)
-        for member in build_member(place, kind, {**value}, [], length, self.violations):
+        for member in build_member(
+            place, kind, {**value}, [], length, self.violations, self.are_partial
+        ):
             yield member._replace(kept_fields=tuple(kept_fields))
 
 

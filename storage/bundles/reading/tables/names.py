@@ -30,6 +30,16 @@ def slug(*names: str) -> str:
     return "-".join("".join(letters).split())
 
 
+def name_symbol(character: str) -> str:
+    """Return the name of a symbol in Unicode; nothing for punctuation, which has no meaning alone.
+
+    >>> name_symbol("\N{CHECK MARK}"), name_symbol("-")
+    ('CHECK MARK', '')
+    """
+    is_symbol = unicodedata.category(character).startswith("S")
+    return unicodedata.name(character, "") if is_symbol else ""
+
+
 def hint_at(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` if a known name resembles this one, else nothing.
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from storage.assets import ASSETS
 from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
+from storage.bundles.reading.tables.body import Body
 from storage.bundles.reading.tables.files.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
 from storage.bundles.reading.tables.files.text_files import decode_text, read_rows
 from storage.bundles.reading.tables.files.workbooks import is_workbook, iter_sheets
@@ -19,6 +21,7 @@ from storage.bundles.reading.tables.headers import (
     read_start,
 )
 from storage.bundles.reading.tables.mapping import IGNORE, TABLE, Mapping, SheetMapping
+from storage.bundles.reading.tables.mapping_use import MappingUse
 from storage.bundles.reading.tables.members import Rows
 from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.record_sheets import (
@@ -35,6 +38,7 @@ from storage.bundles.reading.tables.unit_tables import (
 )
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES_BY_NAME
+from storage.floors import FLOORS
 from storage.records.kinds import Document, RecordType
 from storage.units import UNITS
 
@@ -49,6 +53,8 @@ class Spreadsheet:
 
     path: Path
     mapping: Mapping = Mapping()
+    mapping_name: str = "the mapping"
+    """For messages."""
 
     def __str__(self) -> str:
         return str(self.path)
@@ -88,34 +94,62 @@ class TableReader:
     def __init__(self, groups: Iterable[Document] = ()) -> None:
         self.notes: list[str] = []
         self._seen = Seen(groups)
+        self._uses: list[MappingUse] = []
 
-    def read(self, spreadsheet: Spreadsheet, violations: Violations) -> Iterator[BundleMember]:
-        """Yield the members that are valid on their own; add what is wrong to the violations."""
+    def read(
+        self, spreadsheet: Spreadsheet, violations: Violations, *, are_partial: bool = False
+    ) -> Iterator[BundleMember]:
+        """Yield the members that are valid on their own; add what is wrong to the violations.
+
+        Partial members have only the fields of filled cells.
+        """
         name = str(spreadsheet.path)
         try:
             content = _read_content(spreadsheet.path)
-            yield from _SheetReader(self, spreadsheet, violations).read(content, name)
+            yield from _SheetReader(self, spreadsheet, violations, are_partial).read(content, name)
         except TableError as error:
             violations.add(error.place or name, str(error))
             violations.rejected.add_unknown()
+            self._use_of(spreadsheet).is_complete = False
 
-    def finish(self) -> Iterator[BundleMember]:
-        """Yield what the spreadsheets together have made: groups with new attributes."""
+    def finish(self, violations: Violations) -> Iterator[BundleMember]:
+        """Yield what the spreadsheets together have made: groups with new attributes.
+
+        What no spreadsheet has of their mapping is added to the violations.
+        """
         yield from self._seen.groups.build_changed()
         self.notes += self._seen.groups.notes()
+        for use in self._uses:
+            if use.is_complete:
+                for error in use.list_errors():
+                    violations.add(use.name, error)
+                self.notes += [f"{use.name}: {note}" for note in use.list_notes()]
+
+    def _use_of(self, spreadsheet: Spreadsheet) -> MappingUse:
+        for use in self._uses:
+            if use.mapping is spreadsheet.mapping:
+                return use
+        self._uses.append(MappingUse(spreadsheet.mapping, spreadsheet.mapping_name))
+        return self._uses[-1]
 
 
 class _SheetReader:
     """Reads the sheets of one file."""
 
     def __init__(
-        self, reader: TableReader, spreadsheet: Spreadsheet, violations: Violations
+        self,
+        reader: TableReader,
+        spreadsheet: Spreadsheet,
+        violations: Violations,
+        are_partial: bool,
     ) -> None:
         self._notes = reader.notes
         self._seen = reader._seen
         self._path = spreadsheet.path
         self._mapping = spreadsheet.mapping
+        self._use = reader._use_of(spreadsheet)
         self._violations = violations
+        self._are_partial = are_partial
         self._sheets_read = 0
         self._has_tables = False
 
@@ -142,11 +176,11 @@ class _SheetReader:
         text, note = decode_text(content)
         if note and is_first:
             self._notes.append(f"{name}: {note}")
-        sheet = Sheet(self._path.name.split(".")[0], name, read_rows(text))
+        sheet = Sheet(self._path.name.split(".")[0], name, read_rows(text, name), is_text=True)
         yield from self._read_sheet(sheet, is_first, is_only=True)
 
     def _read_sheet(self, sheet: Sheet, is_first: bool, is_only: bool) -> Iterator[BundleMember]:
-        given = self._mapping.sheet(sheet.name)
+        given = self._use.sheet(sheet.name)
         kind = RECORD_TYPES_BY_NAME.get(given.read_as) or KINDS_BY_SHEET.get(fold(sheet.name))
         if given.read_as in (IGNORE, TABLE):
             kind = None
@@ -156,8 +190,8 @@ class _SheetReader:
         if sheet.is_hidden and not given.read_as:
             self._note(is_first, sheet, "the sheet is hidden, and was not read")
             return
-        start = read_start(sheet)
-        rows = Rows(sheet.place, self._mapping, self._violations, self._notes)
+        start = read_start(sheet, given)
+        rows = Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
         records = self._find_records(kind, start, given, sheet) if kind else None
         table = None
         if kind is None or (kind is UNITS and not self._is_complete(kind, records)):
@@ -165,15 +199,17 @@ class _SheetReader:
         self._has_tables |= table is not None
         if table is not None and not is_first:
             self._describe(sheet, table, TABLE)
-            yield from UnitTable(table, rows, self._seen).read()
+            body = Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
+            yield from UnitTable(table._replace(rows=body.read()), rows, self._seen).read()
         elif table is None and kind and records and is_first:
             self._sheets_read += bool(records.header_number)
             self._describe(sheet, records, kind.name)
-            for member in read_records(kind, records, rows):
+            body = Body(records, rows, (kind,), sheet.is_text)
+            for member in read_records(kind, records._replace(rows=body.read()), rows):
                 self._seen.add_explicit(member)
                 yield member
         elif table is None and kind is None:
-            if given.read_as == TABLE:
+            if given.read_as == TABLE or given.header_row is not None:
                 raise TableError("no row of headers has a column for the units", sheet.place)
             if start.first and not is_only:
                 hint = hint_at(sheet.name, RECORD_TYPES_BY_NAME)
@@ -181,7 +217,9 @@ class _SheetReader:
                 self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
 
     def _is_complete(self, kind: RecordType[Any], records: Table | None) -> bool:
-        return records is not None and has_required_columns(kind, records, self._mapping)
+        return records is not None and has_required_columns(
+            kind, records, self._mapping, self._are_partial
+        )
 
     def _find_unit_table(
         self, start: SheetStart, given: SheetMapping, sheet: Sheet
@@ -191,6 +229,7 @@ class _SheetReader:
         if header is None:
             return None
         table = read_header(start, header, recognize, sheet.place)
+        self._use.add_headers(sheet.name, table.headers)
         return table if is_unit_table(table) else None
 
     def _find_records(
@@ -199,8 +238,12 @@ class _SheetReader:
         recognize = record_recognizer(kind, self._mapping, given)
         header = find_header(start, recognize, given)
         if header is None:
-            return Table([], [], 0, iter(()))
-        return read_header(start, header, recognize, sheet.place)
+            return Table([], [], [], 0, iter(()))
+        table = read_header(start, header, recognize, sheet.place)
+        self._use.add_headers(sheet.name, table.headers)
+        if not table.columns:
+            raise TableError(f"row {header.number} has no header of {kind.name}", sheet.place)
+        return table
 
     def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
         """Note what became of the columns: what is not said was lost without a word."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
-from storage.bundles.reading.tables.fields import column_fields
+from storage.bundles.reading.tables.fields import ColumnField, column_fields
 from storage.bundles.reading.tables.files.sheets import Row, TableError
 from storage.bundles.reading.tables.floors import parse_floor
 from storage.bundles.reading.tables.headers import Recognizer, Table, build_recognizer
@@ -28,10 +28,23 @@ def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMappi
     return build_recognizer(columns, {fold(name): name for name in names}, names.__contains__)
 
 
-def has_required_columns(kind: RecordType[Any], table: Table, mapping: Mapping) -> bool:
+def has_required_columns(
+    kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
+) -> bool:
     """Return whether a table has a column for each required field of its records."""
-    given = table.targets.keys() | _constants(kind, mapping).keys() | _derivable(kind)
-    return all(field.name in given for field in column_fields(kind) if field.is_required)
+    given = table.targets.keys() | _constants(kind, mapping).keys()
+    if given >= {*ID_SOURCES.get(kind.name, ("",))}:
+        given |= {kind.key_fields[0]}
+    return all(field.name in given for field in _required_fields(kind, are_partial))
+
+
+def _required_fields(kind: RecordType[Any], are_partial: bool) -> list[ColumnField]:
+    """Return the fields that each record has; of a partial one, those of its key."""
+    return [
+        field
+        for field in column_fields(kind)
+        if (field.name in kind.key_fields if are_partial else field.is_required)
+    ]
 
 
 def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[BundleMember]:
@@ -42,42 +55,57 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     fields = column_fields(kind)
     targets = table.targets
     constants = _constants(kind, rows.mapping)
+    rows.use.add_fields(field.name for field in fields)
     rows.violations.mentions.add(kind.name)
     rows.violations.columns.add(rows.place, {name: each.header for name, each in targets.items()})
     given_values = _read_constants(kind, constants)
     given = {*targets, *constants}
     kept = [field.name for field in fields if not field.is_required and field.name not in given]
+    fixed = {*kind.key_fields, *kind.immutable_fields}
     for row in table.rows:
         if is_blank(row):
             continue
-        value = _read_value(kind, table, row, rows)
-        if value is None:
+        cells, wrong = _read_value(kind, table, row, rows)
+        value = given_values | cells
+        if _reject(kind, value, wrong, row, rows):
             continue
-        value = given_values | value
-        if DRAWING_FIELD not in value and DRAWING_FIELD in targets:
-            yield from _build(kind, value, row, rows, [*kept, DRAWING_FIELD])
+        if rows.are_partial:
+            row_kept = [name for name in constants if name not in {*cells, *fixed}]
+        elif DRAWING_FIELD in targets and DRAWING_FIELD not in value:
+            row_kept = [*kept, DRAWING_FIELD]
         else:
-            yield from _build(kind, value, row, rows, kept)
+            row_kept = kept
+        yield from rows.build(kind, value, row, kept_fields=row_kept)
 
 
-def _build(
-    kind: RecordType[Any], value: dict[str, Any], row: Row, rows: Rows, kept: list[str]
-) -> Iterator[BundleMember]:
+def _reject(
+    kind: RecordType[Any], value: dict[str, Any], wrong: set[str], row: Row, rows: Rows
+) -> bool:
+    """Add the id of a record; return whether it is rejected, after adding all that is wrong.
+
+    `wrong` are the fields of which the cell could not be read.
+    """
     _add_id(kind, value)
     missing = [
-        field.name for field in column_fields(kind) if field.is_required and field.name not in value
+        field.name
+        for field in _required_fields(kind, rows.are_partial)
+        if field.name not in value and field.name not in wrong
     ]
     for name in missing:
         rows.violations.add(f"{rows.place_of(row)}.{name}", f"a value is required: {name}")
-    if missing:
-        rows.violations.rejected.add(kind, value)
-    else:
-        yield from rows.build(kind, value, row, kept_fields=kept)
+    if not (missing or wrong):
+        return False
+    rows.add_faults(kind, value, row)
+    rows.violations.reject(kind, value, rows.place_of(row))
+    return True
 
 
-def _read_value(kind: RecordType[Any], table: Table, row: Row, rows: Rows) -> dict[str, Any] | None:
+def _read_value(
+    kind: RecordType[Any], table: Table, row: Row, rows: Rows
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the fields of a record, and those of which the cell could not be read."""
     value: dict[str, Any] = {}
-    is_valid = True
+    wrong = set()
     targets = table.targets
     for field in column_fields(kind):
         column = targets.get(field.name)
@@ -87,12 +115,9 @@ def _read_value(kind: RecordType[Any], table: Table, row: Row, rows: Rows) -> di
         try:
             value[field.name] = field.read(cell, rows.mapping.dates)
         except CellError as error:
-            is_valid = False
+            wrong.add(field.name)
             rows.reject(row, column, str(error))
-    if is_valid:
-        return value
-    rows.violations.rejected.add(kind, value)
-    return None
+    return value, wrong
 
 
 def _constants(kind: RecordType[Any], mapping: Mapping) -> dict[str, str]:
@@ -112,10 +137,6 @@ def _read_constants(kind: RecordType[Any], constants: dict[str, str]) -> dict[st
                 message = f'the mapping gives "{field.name}" a wrong default: {error}'
                 raise TableError(message) from error
     return values
-
-
-def _derivable(kind: RecordType[Any]) -> set[str]:
-    return {kind.key_fields[0]} if kind.name in ID_SOURCES else set()
 
 
 def _add_id(kind: RecordType[Any], value: dict[str, Any]) -> None:

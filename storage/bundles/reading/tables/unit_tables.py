@@ -1,32 +1,27 @@
 """Tables of apartments, as property managers have them: a row for each unit."""
 
-import re
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 from storage.assets import ASSETS
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.floors import parse_floor
-from storage.bundles.reading.tables.groups import Group
 from storage.bundles.reading.tables.headers import Column, Recognizer, Table, build_recognizer
 from storage.bundles.reading.tables.mapping import (
-    ATTRIBUTE,
-    ATTRIBUTES,
-    REFERENCE,
     Mapping,
     SheetMapping,
     is_table_target,
 )
-from storage.bundles.reading.tables.members import Rows, cell_of, is_blank
+from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
 from storage.bundles.reading.tables.names import fold
 from storage.bundles.reading.tables.seen import Seen
-from storage.bundles.reading.tables.values.cells import CellError, to_integer, to_text
-from storage.bundles.reading.tables.values.lists import split_items
+from storage.bundles.reading.tables.unit_facts import UnitFacts
+from storage.bundles.reading.tables.values.cells import CellError, to_integer
 from storage.floors import FLOORS
-from storage.references import UNIT_REFERENCES
+from storage.records.kinds import Document
 from storage.units import UNITS
 
 KNOWN_HEADERS = {
@@ -48,11 +43,14 @@ KNOWN_HEADERS = {
 """What columns hold without a mapping, by their headers."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
 
-_WHOLE_NUMBER = re.compile(r"(\d+)\.0+")
+_T = TypeVar("_T")
 
 
-class _RowError(Exception):
-    """A row is left out; what is wrong with it has been added to the violations."""
+class _Owner(NamedTuple):
+    """What floors and units belong to."""
+
+    asset_id: str
+    building: str
 
 
 class _Unit(NamedTuple):
@@ -83,24 +81,20 @@ class UnitTable:
         self._seen = seen
         self._columns = table.targets
         self._asset_ids: set[str] = set()
-        self._has_units = {"unit"} <= self._columns.keys() and bool(
-            {"floor", "floor_id"} & self._columns.keys()
+        self._floors_by_id: set[tuple[str, str]] = set()
+        """Assets, and floors of which a row has only the id: something else lists them."""
+        self._has_floors = bool({"floor", "floor_id"} & self._columns.keys())
+        self._has_units = (
+            self._has_floors or "map_ids" in self._columns
+            if rows.are_partial
+            else self._has_floors and "unit" in self._columns
         )
-        self._references = [
-            (column, column.target.removeprefix(REFERENCE).strip())
-            for column in table.columns
-            if column.target.startswith(REFERENCE)
-        ]
-        self._groups = [
-            (column, seen.groups.find_or_add(name.strip(), prefix == ATTRIBUTE))
-            for column in table.columns
-            for prefix in (ATTRIBUTE, ATTRIBUTES)
-            if (name := column.target.removeprefix(prefix)) != column.target
-        ]
+        self._facts = UnitFacts(table, rows, seen.groups)
 
     def read(self) -> Iterator[BundleMember]:
         """Yield what the rows say; what is wrong with them is added to the violations."""
         self._rows.violations.columns.add(self._rows.place, self._headers())
+        self._rows.use.add_fields(("market", "map_ids"))
         if not self._has_units:
             self._rows.notes.append(
                 f"{self._rows.place}: without columns for both units and floors, only attributes"
@@ -109,25 +103,27 @@ class UnitTable:
         for row in self._table.rows:
             if is_blank(row):
                 continue
-            try:
-                yield from self._read_row(row)
-            except _RowError:
-                for kind in (ASSETS, FLOORS, UNITS):
-                    self._rows.violations.rejected.add_unknown(kind)
+            yield from self._read_row(row)
+        self._facts.add_wrong_values()
         self._add_mentions()
 
     def _add_mentions(self) -> None:
         """Say what a mirror may remove: of these assets, what the columns of the table hold."""
         mentions, of_assets = self._rows.violations.mentions, {"$in": sorted(self._asset_ids)}
         if self._has_units:
-            # With a column for ids alone, floors are listed elsewhere.
-            for kind in (FLOORS, UNITS) if "floor" in self._columns else (UNITS,):
-                mentions.add(kind.name, {"asset_id": of_assets})
-        for _, key in self._references:
-            mentions.add(UNIT_REFERENCES.name, {"asset_id": of_assets, "key": key})
-        for _, group in self._groups:
-            condition = {"asset_id": of_assets, "group_id": group.group_id}
-            mentions.add(ASSIGNMENTS.name, condition)
+            mentions.add(UNITS.name, {"asset_id": of_assets})
+            listed = self._asset_ids - self._list_assets_of_unlisted_floors()
+            if listed:
+                mentions.add(FLOORS.name, {"asset_id": {"$in": sorted(listed)}})
+        self._facts.add_mentions({"asset_id": of_assets})
+
+    def _list_assets_of_unlisted_floors(self) -> set[str]:
+        """Return the assets of which a row has the id of a floor that no row describes."""
+        return {
+            asset_id
+            for asset_id, floor_id in self._floors_by_id
+            if not self._seen.has(FLOORS.name, floor_id)
+        }
 
     def _headers(self) -> dict[str, str]:
         names = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}
@@ -139,17 +135,47 @@ class UnitTable:
         } | {field: column.header for field, column in self._columns.items() if field == "map_ids"}
 
     def _read_row(self, row: Row) -> Iterator[BundleMember]:
-        asset_id = yield from self._read_asset(row)
-        self._asset_ids.add(asset_id)
+        """Yield what a row says. What is wrong with one cell does not hide what is with others."""
+        facts = [*self._facts.find(row)]
+        unit = yield from self._read_unit(row)
+        if unit is not None:
+            yield from self._facts.build(facts, row, unit.asset_id, unit.unit_id)
+            return
+        for kind in (ASSETS, FLOORS, UNITS):
+            self._rows.violations.rejected.add_unknown(kind)
+
+    def _read_unit(self, row: Row) -> Generator[BundleMember, None, _Unit | None]:
+        """Return the unit of a row, after its asset, its floor and itself; None if one is wrong."""
+        map_ids = self._read_map_ids(row)
+        owner = yield from self._try(self._read_owner(row))
+        floor_id: str | None = ""
+        if self._has_units and self._has_floors:
+            floor_id = yield from self._try(self._read_floor(row, owner))
+        unit = None
+        with suppress(CellRejected):
+            unit = self._identify(row, owner, floor_id or "")
+        if unit is None or floor_id is None:
+            return None
+        if self._has_units:
+            yield from self._build_unit(row, unit, map_ids)
+        return unit
+
+    def _try(
+        self, part: Generator[BundleMember, None, _T]
+    ) -> Generator[BundleMember, None, _T | None]:
+        """Return what a part of a row says, None if it is wrong."""
+        try:
+            return (yield from part)
+        except CellRejected:
+            return None
+
+    def _read_owner(self, row: Row) -> Generator[BundleMember, None, _Owner]:
+        asset_id = yield from self._try(self._read_asset(row))
         building = self._text(row, "building")
-        floor_id = ""
-        if self._has_units:
-            floor_id = yield from self._read_floor(row, asset_id, building)
-        unit = self._identify(row, asset_id, building, floor_id)
-        if self._has_units:
-            yield from self._build_unit(row, unit)
-        yield from self._read_references(row, unit)
-        yield from self._read_attributes(row, unit)
+        if asset_id is None:
+            raise CellRejected
+        self._asset_ids.add(asset_id)
+        return _Owner(asset_id, building)
 
     def _read_asset(self, row: Row) -> Generator[BundleMember, None, str]:
         given = self._rows.mapping.asset
@@ -169,26 +195,31 @@ class UnitTable:
             self._seen.asset_ids.setdefault(name, asset_id)
             market = given.market or self._rows.mapping.defaults.get("market")
             value = {"id": asset_id, "name": name} | ({"market": market} if market else {})
-            yield from self._rows.build(ASSETS, value, row, column, () if market else ("market",))
+            is_given = given.market or (market and not self._rows.are_partial)
+            kept = () if is_given else ("market",)
+            yield from self._rows.build(ASSETS, value, row, column, kept)
         else:
             self._check_alike(row, column, "assets", asset_id, name)
         return asset_id
 
-    def _read_floor(
-        self, row: Row, asset_id: str, building: str
-    ) -> Generator[BundleMember, None, str]:
+    def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
         text = self._text(row, "floor")
         floor_id = self._text(row, "floor_id")
         column = self._columns.get("floor") or self._columns["floor_id"]
         if not text:
-            if not floor_id:
+            if not floor_id and not self._rows.are_partial:
                 raise self._reject(row, column, "a floor is required")
+            if owner:
+                self._floors_by_id.add((owner.asset_id, floor_id))
             return floor_id
-        floor, given = parse_floor(text), self._rows.mapping.floor(text)
+        if owner is None:
+            return ""
+        asset_id, building = owner
+        floor, given = parse_floor(text), self._rows.use.floor(text)
         named = given.name or floor.name
         name = f"{named}, {building}" if building and not given.name else named
         floor_id = floor_id or given.id
-        floor_id = floor_id or self._seen.floor_ids.get((asset_id, name), "")
+        floor_id = floor_id or self._seen.find_floor(asset_id, name)
         floor_id = floor_id or derive_id(asset_id, building, floor.slug) or ""
         if not floor.slug and not floor_id:
             raise self._reject(row, column, f'no id can be made of "{text}"; give it one')
@@ -219,12 +250,15 @@ class UnitTable:
         except CellError as error:
             raise self._reject(row, column, str(error)) from error
 
-    def _identify(self, row: Row, asset_id: str, building: str, floor_id: str) -> _Unit:
+    def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _Unit:
         name = self._text(row, "unit")
         unit_id = self._text(row, "unit_id")
         column = self._columns.get("unit") or self._columns["unit_id"]
-        if not name and (self._has_units or not unit_id):
+        if not name and not (unit_id and (self._rows.are_partial or not self._has_units)):
             raise self._reject(row, column, "a unit is required")
+        if owner is None:
+            raise CellRejected
+        asset_id, building = owner
         if not unit_id and self._rows.mapping.unit_ids == "number":
             unit_id = name
         if not unit_id:
@@ -233,8 +267,10 @@ class UnitTable:
                 message = f'no id can be made of "{name}"; give the unit one in a column "Unit ID"'
                 raise self._reject(row, column, message)
         identity = f"{building} {name}".strip() or unit_id
-        if not self._seen.add("units", unit_id, identity, self._place(row, None)):
-            first = self._seen.first("units", unit_id)
+        # Several tables may speak of one unit, if only one of them makes it.
+        seen_as = UNITS.name if self._has_units else self._rows.place
+        if not self._seen.add(seen_as, unit_id, identity, self._place(row, None)):
+            first = self._seen.first(seen_as, unit_id)
             assert first is not None
             if first.name == identity:
                 message = f'the unit "{identity}" is already at {first.place}'
@@ -246,58 +282,22 @@ class UnitTable:
             raise self._reject(row, column, message)
         return _Unit(asset_id, unit_id, name, floor_id)
 
-    def _build_unit(self, row: Row, unit: _Unit) -> Iterator[BundleMember]:
-        value: dict[str, Any] = {
-            "id": unit.unit_id,
-            "asset_id": unit.asset_id,
-            "floor_id": unit.floor_id,
-            "name": unit.name,
-        }
-        column = self._columns.get("map_ids")
-        default = self._rows.mapping.defaults.get("map_ids")
-        cell = cell_of(row, column) or default
-        if cell is not None:
-            value["map_ids"] = self._split(row, column, cell)
-        kept = () if column or default else ("map_ids",)
+    def _read_map_ids(self, row: Row) -> Document:
+        cell = cell_of(row, self._columns.get("map_ids"))
+        cell = cell if cell is not None else self._rows.mapping.defaults.get("map_ids")
+        with suppress(CellRejected):
+            if cell is not None:
+                return {"map_ids": self._rows.split(row, self._columns.get("map_ids"), cell)}
+        return {}
+
+    def _build_unit(self, row: Row, unit: _Unit, map_ids: Document) -> Iterator[BundleMember]:
+        fields = {"floor_id": unit.floor_id, "name": unit.name}  # empty ones only in a merge
+        given = {name: value for name, value in fields.items() if value}
+        value = {"id": unit.unit_id, "asset_id": unit.asset_id, **given, **map_ids}
+        has_maps = "map_ids" in self._columns or "map_ids" in self._rows.mapping.defaults
+        is_given = cell_of(row, self._columns.get("map_ids")) is not None
+        kept = () if is_given or (has_maps and not self._rows.are_partial) else ("map_ids",)
         yield from self._rows.build(UNITS, value, row, kept_fields=kept)
-
-    def _read_references(self, row: Row, unit: _Unit) -> Iterator[BundleMember]:
-        for column, key in self._references:
-            if text := self._text_of(row, column):
-                value = {
-                    "group_id": derive_id(unit.asset_id, key) or key,
-                    "asset_id": unit.asset_id,
-                    "unit_id": unit.unit_id,
-                    "key": key,
-                    "value": text,
-                }
-                kept = ("group_id",)
-                yield from self._rows.build(UNIT_REFERENCES, value, row, column, kept)
-
-    def _read_attributes(self, row: Row, unit: _Unit) -> Iterator[BundleMember]:
-        for column, group in self._groups:
-            for attribute_id in self._list_attributes(row, column, group):
-                value = {
-                    "group_id": group.group_id,
-                    "attribute_id": attribute_id,
-                    "asset_id": unit.asset_id,
-                    "unit_id": unit.unit_id,
-                }
-                yield from self._rows.build(ASSIGNMENTS, value, row, column)
-
-    def _list_attributes(self, row: Row, column: Column, group: Group) -> Sequence[str]:
-        text = self._text_of(row, column)
-        if not text:
-            return ()
-        exact = self._text_of(row, column, exactly=True)
-        if group.find(exact):
-            text = exact
-        values = [text] if group.is_single else self._split(row, column, text)
-        try:
-            found = [group.find_or_add(value, self._rows, row, column) for value in values]
-        except CellError as error:
-            raise self._reject(row, column, str(error)) from error
-        return [*dict.fromkeys(found)]
 
     def _check_alike(self, row: Row, column: Column | None, kind: str, key: str, name: str) -> None:
         first = self._seen.first(kind, key) if name else None
@@ -311,25 +311,11 @@ class UnitTable:
 
     def _text(self, row: Row, target: str) -> str:
         column = self._columns.get(target)
-        return self._text_of(row, column) if column else ""
-
-    def _text_of(self, row: Row, column: Column, *, exactly: bool = False) -> str:
-        try:
-            text = to_text(cell_of(row, column))
-        except CellError as error:
-            raise self._reject(row, column, str(error)) from error
-        whole = _WHOLE_NUMBER.fullmatch(text)  # programs write the number 101 as "101.0", too
-        return whole[1] if whole and not exactly else text
-
-    def _split(self, row: Row, column: Column | None, cell: Any) -> list[str]:
-        try:
-            return split_items(cell)
-        except CellError as error:
-            raise self._reject(row, column, str(error)) from error
+        return self._rows.text_of(row, column) if column else ""
 
     def _place(self, row: Row, column: Column | None) -> str:
         return self._rows.place_of(row, column)
 
-    def _reject(self, row: Row, column: Column | None, message: str) -> _RowError:
+    def _reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
         self._rows.reject(row, column, message)
-        return _RowError()
+        return CellRejected()

@@ -124,3 +124,14 @@ def test_each_member_that_is_rejected_has_a_fault(kind: str, changes: st.DataObj
         parse_member(RECORD_TYPES_BY_NAME[kind], member)
     except MemberError as error:
         assert [*error.find_faults()]
+
+
+def test_an_attribute_can_be_only_once_in_its_group() -> None:
+    attribute = {"attribute_id": "s", "attribute_name": "Studio", "attribute_key": "s"}
+    group = {"group_id": "g", "group_name": "Plan", "attributes": [attribute, attribute]}
+    for is_partial in (False, True):
+        with pytest.raises(MemberError) as caught:
+            parse_member(RECORD_TYPES_BY_NAME["attribute_groups"], group, is_partial=is_partial)
+        assert [*caught.value.find_faults()] == [
+            (".attributes[1].attribute_id", '"s" is already that of attributes[0]')
+        ]

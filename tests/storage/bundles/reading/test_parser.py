@@ -225,6 +225,10 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         (b"[]", "line 1, column 1: a bundle is one JSON object of arrays, or one member a line"),
         (b"{}", "there are no arrays; a bundle has assets, floors"),
         (b'{"$schema": "x"}', "there are no arrays"),
+        (
+            b'{"$schema": 5, "units": []}',
+            "$.$schema: must be the address of a JSON Schema, not 5",
+        ),
         (b'{"units": {}}', "line 1, column 2: \"units\" must be an array: expected '[', not '{'"),
         (b'{"units": [', "line 1, column 12: Expecting value"),
         (b'{"units": []', "line 1, column 13: expected ',' or '}' after the array, the text ends"),
@@ -287,7 +291,7 @@ def test_each_faulty_line_is_reported() -> None:
 
 
 def test_errors_are_reported_up_to_a_maximum() -> None:
-    found = import_violations(units(*({"name": 1} for _ in range(1000))))
+    found = import_violations(units(*({"id": f"{number}", "name": 1} for number in range(1000))))
     assert found == [
         f"b.json: $.units[{number}].name: Expected `str`, got `int`"
         for number in range(MAX_VIOLATIONS)

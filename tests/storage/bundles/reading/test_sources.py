@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from storage import networks
+from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
+from storage.bundles.importing.import_run import SourceParser
 from storage.bundles.reading.sources import SourceError, to_data_url
+from storage.bundles.removing.limits import RemovalLimit
+from storage.bundles.shown_parts import ShownLevel, ShownParts
 from storage.errors import BundleError
 from storage.mongo import files
 from storage.publication import Publication
@@ -23,7 +27,7 @@ MEMBERS = sum(len(array) for array in SMALL.values())
 async def uppercase_source(content: bytes) -> ParsedSource:
     if b"broken" in content:
         raise SourceError("line 1, column 1: not well-formed")
-    return ParsedSource(content.upper(), ["u1", "unknown"])
+    return ParsedSource(content.upper(), ShownParts(["u1", "unknown"]))
 
 
 @pytest.fixture
@@ -42,8 +46,73 @@ async def test_a_drawing_next_to_the_bundle_is_stored_and_parsed(
     assert await files.read_file(database, found["source"]) == SVG
     assert await files.read_file(database, found["parsed"]) == SVG.upper()
     assert summary.notes == [
-        f'{drawn}: $.maps[0].source: the drawing shows 1 unknown units: "unknown"'
+        f'{drawn}: $.maps[0].source: the drawing shows 1 unknown unit: "unknown"'
     ]
+
+
+def shows(*levels: str | tuple[str, str]) -> SourceParser:
+    """A parser to which each drawing has these Levels, some with tags."""
+    parts = [
+        ShownLevel(level) if isinstance(level, str) else ShownLevel(*level) for level in levels
+    ]
+
+    async def parse(content: bytes) -> ParsedSource:
+        return ParsedSource(content, ShownParts(levels=parts))
+
+    return parse
+
+
+UNKNOWN_FLOORS = (
+    "$.maps[0].source: the drawing shows {}; routes need a name such as 'Level 2: floor=<id>', or"
+    ' data-tags with floor=<id>; the floors are "a1"'
+)
+
+
+@ONE_DRIVER
+async def test_levels_of_a_drawing_that_match_no_floor_of_the_asset_are_noted(
+    database: Any, drawn: Path
+) -> None:
+    parse = shows("Level 8", ("Roof", "b1"), ("First", "a1"), "Level a1")
+    summary = await import_bundles(database, [drawn], parse_source=parse)
+    unknown = UNKNOWN_FLOORS.format('2 unknown floors: Level "Level 8", "Roof"')
+    assert summary.notes == [f"{drawn}: {unknown}"]
+
+
+@ONE_DRIVER
+async def test_the_only_level_is_the_only_floor_that_the_asset_has_after_the_import(
+    database: Any, drawn: Path
+) -> None:
+    only = await import_bundles(database, [drawn], parse_source=shows("Lobby"))
+    assert only.notes == []
+    floors = [{"id": "roof", "asset_id": "a", "name": "Roof"}]
+    await import_bundles(database, [write_arrays(drawn.parent / "roof.json", {"floors": floors})])
+    [note] = (await import_bundles(database, [drawn], parse_source=shows("Lobby"))).notes
+    assert note.endswith('the floors are "a1", "roof"')
+    mirror = ChangeRequest(mirrors=True, limit=RemovalLimit.parse("1"))
+    one = await import_bundles(database, [drawn], parse_source=shows("Lobby"), changes=mirror)
+    assert one.kinds["floors"].removed == 1
+    assert one.notes == []
+
+
+@ONE_DRIVER
+async def test_a_merged_drawing_is_compared_with_the_floors_in_the_catalog(
+    database: Any, drawn: Path
+) -> None:
+    await import_bundles(database, [drawn])
+    path = write_arrays(drawn.parent / "merge.json", {"maps": [{"id": "am", "source": "am.svg"}]})
+    merged = await import_bundles(
+        database, [path], parse_source=shows("1", "2"), changes=ChangeRequest(merges=True)
+    )
+    unknown = UNKNOWN_FLOORS.format('2 unknown floors: Level "1", "2"')
+    assert merged.notes == [f"{path}: {unknown}"]
+
+
+@ONE_DRIVER
+async def test_a_map_of_an_asset_without_floors_is_only_drawn(database: Any, drawn: Path) -> None:
+    maps = [{"id": "m", "asset_id": "a", "name": "Plates", "source": "am.svg"}]
+    bundle = {"assets": SMALL["assets"][:1], "maps": maps}
+    path = write_arrays(drawn.parent / "drawn-only.json", bundle)
+    assert (await import_bundles(database, [path], parse_source=shows("1", "2"))).notes == []
 
 
 async def test_a_map_changes_when_its_drawing_does(database: Any, drawn: Path) -> None:

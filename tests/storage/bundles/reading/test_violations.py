@@ -64,3 +64,11 @@ def test_without_violations_nothing_is_raised() -> None:
 )
 def test_a_value_is_quoted_as_a_bundle_has_it_on_one_line(value: Any, quoted: str) -> None:
     assert quote_json(value) == quoted
+
+
+def test_control_characters_and_line_breaks_are_escaped() -> None:
+    violations = Violations()
+    violations.add("a\x1b[31m.csv: row 2", 'no id can be made of "-\n\x07\u2028"')
+    assert [*map(str, violations.list_first())] == [
+        'a\\x1b[31m.csv: row 2: no id can be made of "-\\n\\x07\\u2028"'
+    ]

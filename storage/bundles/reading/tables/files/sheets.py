@@ -37,6 +37,7 @@ class Sheet:
     rows: Iterable[Row]
     is_hidden: bool = False
     notes: list[str] = field(default_factory=list)
+    is_text: bool = False
 
 
 def column_letters(index: int) -> str:

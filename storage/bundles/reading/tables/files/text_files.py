@@ -42,8 +42,8 @@ def decode_text(content: bytes) -> tuple[str, str | None]:
     return text, "the text is not UTF-8, so it was read as Windows-1252"
 
 
-def read_rows(text: str) -> Iterator[Row]:
-    """Yield the rows of a text. Raises TableError.
+def read_rows(text: str, place: str) -> Iterator[Row]:
+    """Yield the rows of a text. Raises TableError, with the place of the row.
 
     The separator is the one that gives the first rows most columns. A first line such as `sep=;`,
     which Excel writes, names it.
@@ -61,14 +61,14 @@ def read_rows(text: str) -> Iterator[Row]:
             if number > MAX_ROWS:
                 raise TableError(f"there are more than {MAX_ROWS:,} rows")
             if len(cells) > MAX_COLUMNS:
-                raise TableError(f"row {number} has over {MAX_COLUMNS} columns")
+                raise TableError(f"there are over {MAX_COLUMNS} columns", f"{place}: row {number}")
             yield Row(number, [clean(cell) for cell in cells])
     except csv.Error as error:
         raise TableError(
-            f"row {number + 1} cannot be read: {error}; is a quote missing?"
+            f"it cannot be read: {error}; is a quote missing?", f"{place}: row {number + 1}"
         ) from error
     except CellError as error:
-        raise TableError(f"row {number}: {error}; is a quote missing?") from error
+        raise TableError(f"{error}; is a quote missing?", f"{place}: row {number}") from error
 
 
 def detect_separator(text: str) -> str:

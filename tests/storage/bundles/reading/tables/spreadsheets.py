@@ -33,7 +33,8 @@ def read(*paths: Path, mapping: Any = None, groups: Sequence[dict[str, Any]] = (
     violations, tables = Violations(), TableReader(groups)
     members: dict[str, list[dict[str, Any]]] = {}
     kept: dict[str, set[tuple[str, ...]]] = {}
-    sources = [Spreadsheet(path, parse_mapping(mapping or {})) for path in paths]
+    parsed = parse_mapping(mapping or {})
+    sources = [Spreadsheet(path, parsed) for path in paths]
     for batch in read_batches(sources, violations, tables):
         for member in batch.members:
             members.setdefault(member.kind.name, []).append(member.document)

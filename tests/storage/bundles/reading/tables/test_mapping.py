@@ -44,6 +44,8 @@ def test_an_empty_file_says_nothing(path: Path) -> None:
         ("defaults: {markt: x}", 'defaults: there is no field "markt"; did you mean "market"?'),
         ("dates: german", "dates: Invalid enum value 'german'"),
         ("floors: {M: high}", "floors"),
+        ("sheets: {A: {header_row: 0}}", "Expected `int` >= 1"),
+        ("empty: n/a", "empty: Expected `array`, got `str`"),
         ("columns: [a]", "columns: Expected `object`, got `array`"),
         ("- a", "a mapping file has keys such as asset:"),
         ("columns: {A: unit, A: floor}", '"A" is given more than once'),

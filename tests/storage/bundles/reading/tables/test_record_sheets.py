@@ -107,6 +107,26 @@ def test_all_errors_are_reported_at_once(path: Path) -> None:
     ]
 
 
+def test_all_errors_of_a_row_are_reported_at_once(path: Path) -> None:
+    """Cells that cannot be read, empty ones that are required, and values that are too long."""
+    headers = ["ID", "Asset ID", "Floor ID", "Name", "Created at"]
+    rows: Rows = [headers, ["u" * 300, "a", "", "#REF!", "soon"]]
+    errors = read(write_xlsx(path, {"Units": rows})).errors
+    assert [error.split('column "')[1] for error in errors] == [
+        'Created at": expected a date such as 2026-01-31 or 31 January 2026, not "soon"',
+        'Floor ID": a value is required: floor_id',
+        'ID": Expected `str` of length <= 255',
+        'Name": the cell shows the error #REF!; correct its formula',
+    ]
+
+
+def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_rows(path: Path) -> None:
+    rows: Rows = [["ID", "Name", "Created at"], ["a", "A", "soon"], ["a", "", "soon"]]
+    errors = read(write_xlsx(path, {"Assets": rows})).errors
+    place = 'building.xlsx: sheet "Assets", row'
+    assert f'{place} 3: asset "a" is already at {place} 2' in errors
+
+
 def test_the_order_of_day_and_month_can_be_said(path: Path) -> None:
     sheets = {"Assets": [["id", "name", "created_at"], ["a", "A", "3/1/2026"]]}
     found = read(write_xlsx(path, sheets), mapping={"dates": "day-first"})
@@ -168,6 +188,31 @@ def test_the_header_may_be_below_a_title(path: Path) -> None:
     found = read(write_xlsx(path, {"Assets": rows}))
     assert found.ids("assets") == ["a"]
     assert found.notes == ['building.xlsx: sheet "Assets": read as assets, headers in row 4']
+
+
+def test_a_mapping_says_in_which_row_the_header_is(path: Path) -> None:
+    rows: Rows = [["Name"], ["Not this"], *([["..."]] * 70), ["Name"], ["Alder"]]
+    write_xlsx(path, {"Assets": rows})
+    assert read(path, mapping={"sheets": {"Assets": {"header_row": "73"}}}).ids("assets") == [
+        "alder"
+    ]
+    assert read(path).ids("assets")[0] == "not-this"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("3", "row 3 has no header of assets"),
+        ("2", "the mapping says header_row: 2, but that row is empty"),
+        ("9", "the mapping says header_row: 9, but the last row is 3"),
+    ],
+)
+def test_a_header_that_is_not_in_the_given_row_is_an_error(
+    path: Path, row: str, message: str
+) -> None:
+    write_xlsx(path, {"Assets": [["Name"], [], ["Alder"]]})
+    [error] = read(path, mapping={"sheets": {"Assets": {"header_row": row}}}).errors
+    assert error == f'building.xlsx: sheet "Assets": {message}'
 
 
 def test_unknown_columns_and_sheets_are_noted(path: Path) -> None:

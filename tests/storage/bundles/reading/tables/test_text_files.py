@@ -33,8 +33,16 @@ def test_a_quote_that_is_never_closed_hides_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "assets.csv"
     path.write_text('id,name\na,"Oak\nb,Elm\nc,Ash\n')
     assert read(path).errors == [
-        "assets.csv: row 2 cannot be read: unexpected end of data; is a quote missing?"
+        "assets.csv: row 2: it cannot be read: unexpected end of data; is a quote missing?"
     ]
+
+
+def test_a_row_that_cannot_be_read_comes_after_the_errors_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "assets.csv"
+    path.write_text("id,name\na,\n" + "".join(f"b{row},Elm\n" for row in range(3, 100)) + 'c,"Ash')
+    first, second = read(path).errors
+    assert first.startswith("assets.csv: row 2, column")
+    assert second.startswith("assets.csv: row 100: it cannot be read")
 
 
 def test_the_first_line_may_name_the_separator(tmp_path: Path) -> None:
@@ -64,8 +72,8 @@ def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"id,name\na," + b"x" * 40_000, "row 2: the cell has 40,000 characters; at most 32,767"),
-        (b'id,name\na,"' + b"x\n" * 100_000, "row 2 cannot be read: field larger than"),
-        (b"id," + b"," * 600, "row 1 has over 500 columns"),
+        (b'id,name\na,"' + b"x\n" * 100_000, "row 2: it cannot be read: field larger than"),
+        (b"id," + b"," * 600, "row 1: there are over 500 columns"),
         (b"id,name\na,\x81\xff", "line 2 is neither UTF-8 nor Windows-1252"),
         (b"\xff\xfei\0d\0,\0\0\xd8", "the text begins as UTF-16, but is damaged"),
         (b"", "there is nothing to import"),

@@ -1,0 +1,105 @@
+"""Cells below headers: none is lost without a word, and words of the mapping are empty."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.storage.bundles.reading.tables.spreadsheets import Rows, read, write_csv, write_xlsx
+
+HEADERS = ["Property", "Floor", "Unit", "Status"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "rents.csv"
+
+
+def test_a_row_with_more_cells_than_headers_is_an_error(path: Path) -> None:
+    """A separator that is not in quotes has shifted them."""
+    path.write_text("Property,Floor,Unit,Rent,Status\nO,1,101,1,500,Vacant\nO,1,102,900,?\n")
+    errors = read(path).errors
+    assert errors[0] == (
+        "rents.csv: row 2: there are 6 cells below 5 headers; a cell that has the separator in it"
+        ' must be in quotes: "1,500"'
+    )
+    assert errors[1].startswith("rents.csv: row 3, column")
+    assert len(errors) == 2
+
+
+def test_empty_cells_beyond_the_headers_are_no_error(path: Path) -> None:
+    path.write_text("Property,Floor,Unit\nO,1,101,,\n")
+    assert read(path).errors == []
+
+
+def test_cells_below_an_empty_header_are_noted(path: Path, tmp_path: Path) -> None:
+    rows: Rows = [[*HEADERS[:3], "", "Status"], *(["O", 1, n, "x", "Vacant"] for n in (1, 2))]
+    note = (
+        ": 2 cells were not read, because there is no header above: the first is in row 2, column D"
+    )
+    found = read(write_csv(path, rows))
+    assert found.errors == []
+    assert f"rents.csv{note}" in found.notes
+    book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows})
+    assert f'b.xlsx: sheet "Rents"{note}' in read(book).notes
+
+
+def test_cells_beside_the_headers_of_a_workbook_are_noted(tmp_path: Path) -> None:
+    rows: Rows = [["id", "name"], ["a", "A", "my remark"]]
+    found = read(write_xlsx(tmp_path / "b.xlsx", {"Assets": rows}))
+    assert found.ids("assets") == ["a"]
+    assert found.notes == [
+        'b.xlsx: sheet "Assets": a cell was not read, because there is no header above: the first'
+        " is in row 2, column C"
+    ]
+
+
+def test_words_of_the_mapping_are_empty_cells(path: Path) -> None:
+    rows = [[*HEADERS, "Layout"], ["O", "1", "101", "-", "#N/A"], ["O", "1", "102", "N/A", "A1"]]
+    assert len(read(write_csv(path, rows)).errors) == 2
+    found = read(path, mapping={"empty": ["-", "n/a", "#N/A"]})
+    assert found.errors == []
+    assert [each["unit_id"] for each in found.members["attribute_assignments"]] == ["o-102"]
+
+
+def test_a_sign_alone_is_no_attribute_and_the_remedy_is_said(path: Path) -> None:
+    [error] = read(write_csv(path, [HEADERS, ["O", "1", "101", "\N{EM DASH}"]])).errors
+    assert error.endswith(
+        'no id can be made of "\N{EM DASH}": it has neither letters nor digits; if it means that'
+        ' there is none, say so in the mapping: empty: ["\N{EM DASH}"]'
+    )
+
+
+def test_the_same_mistake_in_many_rows_is_one_error(path: Path) -> None:
+    rows = [["O", "1", f"{number}", "-" if number % 2 else "?"] for number in range(1, 5001)]
+    first, second = read(write_csv(path, [HEADERS, *rows])).errors
+    assert first.startswith('rents.csv: row 2, column "Status": no id can be made of "-"')
+    assert first.endswith("(and in 2,499 more rows)")
+    assert second.startswith('rents.csv: row 3, column "Status": no id can be made of "?"')
+
+
+def test_an_attribute_that_may_mean_none_is_noted_with_its_remedy(path: Path) -> None:
+    notes = read(write_csv(path, [HEADERS, ["O", "1", "101", "n/a"]])).notes
+    assert any(
+        note.endswith('if "n/a" means that there is none, say so in the mapping: empty: ["n/a"]')
+        for note in notes
+    )
+
+
+def test_rows_of_totals_are_ignored_if_the_mapping_says_so(path: Path) -> None:
+    rows = [HEADERS, ["O", "1", "101", ""], ["Total units", "", "", "1"], ["", "TOTALS", "", ""]]
+    assert len(read(write_csv(path, rows)).errors) > 1
+    found = read(path, mapping={"ignore_rows": ["total"]})
+    assert (found.errors, found.ids("assets"), found.ids("units")) == ([], ["o"], ["o-101"])
+    assert "rents.csv: 2 rows are ignored, as the mapping says: the first is row 3" in found.notes
+
+
+def test_a_symbol_is_an_attribute_with_the_name_that_unicode_gives_it(path: Path) -> None:
+    rows = [["Property", "Unit", "attribute:Pets"], ["O", "101", "\N{CHECK MARK}"]]
+    [group] = read(write_csv(path, rows)).members["attribute_groups"]
+    assert group["attributes"] == [
+        {
+            "attribute_id": "pets-check-mark",
+            "attribute_name": "\N{CHECK MARK}",
+            "attribute_key": "check-mark",
+        }
+    ]
