@@ -23,7 +23,13 @@ from storage.records.key_text import format_key
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
-from storage.tombstones import TOMBSTONE_DAYS, TOMBSTONES, Tombstone, first_id_at
+from storage.tombstones import (
+    OVERLAP_MINUTES,
+    TOMBSTONE_DAYS,
+    TOMBSTONES,
+    Tombstone,
+    first_id_at,
+)
 
 PERMISSIONS_BY_KIND: Final = {
     ASSET_REFERENCES.name: READ_ASSET_REFERENCES_PERMISSION,
@@ -76,9 +82,10 @@ async def list_removals(
 
 list_removals.__doc__ = f"""List the records that were removed from what the API key sees.
 
-The first removed come first, so that the list grows at its end. A removal is listed for
-{TOMBSTONE_DAYS} days, and as long as the record is not inserted again. Removals of attribute groups
-are listed for keys that see all assets.
+The first removed come first. To follow the list, ask again with `since`: `removedAt` of the last
+removal that you have, less {OVERLAP_MINUTES} minutes, because some are committed late. A removal is
+listed for {TOMBSTONE_DAYS} days, and as long as the record is not inserted again. Removals of
+attribute groups are listed for keys that see all assets.
 """
 
 

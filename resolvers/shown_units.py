@@ -1,26 +1,32 @@
-"""Parse the drawing of an imported map, and find the units that it shows.
+"""Parse the drawing of an imported map, and find the units and Levels that it shows.
 
 Runs in a process of its own, which imports this module: it must import little.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
+from parsing.svg.floor_plan import read_level
 from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.unit_map import parse_unit_map
+from storage.bundles.shown_parts import ShownLevel, ShownParts
 
 MAX_WARNINGS = 10
 """Causes of warnings that an import notes for a drawing."""
+MAX_LEVELS = 1_000
+"""Levels of a drawing that are compared with floors."""
+MAX_LEVEL_CHARACTERS = 256
+"""Characters of the name of such a Level, more than the id of a floor may have."""
 
 
-def parse_with_units(svg: bytes, force: bool = False) -> tuple[bytes, list[str], list[str]]:
-    """Return the JSON of a drawing, the ids of the units in it, and the warnings.
+def parse_with_units(svg: bytes, force: bool = False) -> tuple[bytes, ShownParts, list[str]]:
+    """Return the JSON of a drawing, the units and Levels in it, and the warnings.
 
     Raises ParsingError, also for a drawing that is mostly an image, unless it is forced.
     """
     parsed = parse_unit_map(svg, force=force)
-    unit_ids = sorted(find_unit_ids(parsed.to_dict()))
-    return parsed.json, unit_ids, [*_summarize(parsed.warnings)]
+    return parsed.json, find_shown_parts(parsed.to_dict()), [*_summarize(parsed.warnings)]
 
 
 def _summarize(warnings: Iterable[ParseWarning]) -> Iterator[str]:
@@ -31,15 +37,25 @@ def _summarize(warnings: Iterable[ParseWarning]) -> Iterator[str]:
         yield f"{len(mistakes) - MAX_WARNINGS} more kinds of warnings; see floorgate parse --check"
 
 
-def find_unit_ids(element: dict[str, Any]) -> set[str]:
-    """Return the units of a parsed map: those drawn, and the targets of hit areas."""
-    unit_ids = set()
-    pending = [element]
+def find_shown_parts(parsed_map: dict[str, Any]) -> ShownParts:
+    """Return the units of a parsed map, those drawn and the targets of hit areas, and its Levels.
+
+    Levels are those that processing would see.
+    """
+    unit_ids: set[str] = set()
+    levels: dict[str, ShownLevel] = {}
+    level_numbers = count(1)
+    pending = [parsed_map]
     while pending:
         current = pending.pop()
-        pending += current.get("elements", ())
+        pending += reversed(current.get("elements", ()))
         if current["type"] == "Unit":
             unit_ids.add(current["id"])
         elif current["type"] == "HitArea" and current["target"]["type"] == "Unit":
             unit_ids.add(current["target"]["id"])
-    return unit_ids
+        elif current["type"] == "Level":
+            tags = current.get("tags")
+            level = read_level(current.get("id", ""), tags, next(level_numbers))
+            name = level.name[:MAX_LEVEL_CHARACTERS]
+            levels.setdefault(level.id, ShownLevel(name, level.floor_id, level.is_numbered))
+    return ShownParts(sorted(unit_ids), [*levels.values()][:MAX_LEVELS])

@@ -38,6 +38,7 @@ ATTRIBUTE_GROUPS = RecordType(
     key_fields=("group_id",),
     immutable_fields=(),
     scope_field="",
+    unique_items=("attributes", "attribute_id"),
 )
 
 ASSIGNMENTS = RecordType(

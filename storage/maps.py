@@ -74,7 +74,9 @@ def _keep_routing(new: Document, live: Document) -> Document:
         return {}
     kept: Document = {NETWORK_FIELD: network, NETWORK_STATE_FIELD: state}
     has_drawing = new.get("source") or live.get("source")
-    keeps_scale = state and (state.get("is_scale_given") or not has_drawing)
+    keeps_scale = state and (
+        state.get("is_scale_given") or not (has_drawing and state.get("is_from_drawing", True))
+    )
     if keeps_scale and new["feet_per_unit"] is None:
         kept["feet_per_unit"] = live["feet_per_unit"]
     if not network:  # withdrawn: a bundle that was exported before still has the tag

@@ -225,7 +225,8 @@ class Store:
         """
         with driver.translate_errors():
             if len(digests) > 1:
-                check_size(await files.get_total_size(self.database, digests))
+                sizes = await files.get_sizes(self.database, digests)
+                check_size(sum(sizes.values()))
             return await files.read_files(self.database, digests)
 
     async def count_many(

@@ -1,8 +1,9 @@
 """Tombstones: what was removed from the catalog and when, for those who follow its changes.
 
-A tombstone is written with the removal, and ends when the record is inserted again, or after
-TOMBSTONE_DAYS. Their ids begin with the time of the removal, and imports write them in the order of
-their ids: a list of them grows only at its end.
+A tombstone is written once the record is gone, or in one transaction with its removal. It ends when
+the record is inserted again, or after TOMBSTONE_DAYS. Their ids begin with the time at which they
+are written. A transaction may be committed after one that has taken its time later, but MongoDB
+ends it after a minute: a list grows at its end, but for its last minutes (OVERLAP_MINUTES).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,6 +16,9 @@ from storage.records.key_text import get_key_values
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
 TOMBSTONE_DAYS = 90
+OVERLAP_MINUTES = 5
+"""Before the last tombstone that was read, others may have been written since: transactions take up
+to a minute, the clocks of gateways differ, and a reading of several pages takes time."""
 NO_ASSET = ""
 """`asset_id` of the tombstone of a record that belongs to no asset."""
 

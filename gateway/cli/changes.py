@@ -3,14 +3,13 @@
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -19,14 +18,17 @@ from rich.table import Table
 
 from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
+from gateway.cli.undo_command import format_undo_command
 from gateway.settings import Settings
 from resolvers.administration.import_and_process import import_and_process
 from storage.bundles.changes.change_plan import RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
+from storage.bundles.changes.pending_file import PendingFile, open_pending_file
 from storage.bundles.importing.import_bundles import ImportSummary
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.removing.limits import RemovalLimit
 from storage.embedded import embedded_mongo
+from storage.errors import RemovalRefusedError
 from storage.mongo import driver
 from storage.store import Store
 
@@ -107,15 +109,16 @@ def make_changes(
         request = request._replace(undo_path=_choose_undo_path())
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
-        plan_file = None
-        if plan_path is not None:
-            plan_file = stack.enter_context(_open_plan(plan_path))
-            request = request._replace(write_change=partial(_write_change, plan_file))
+        plan = stack.enter_context(_open_plan(plan_path)) if plan_path else None
+        keep_plan = plan.keep if plan else lambda: None
+        if plan is not None:
+            request = request._replace(write_change=plan.add)
         if removes and not dry_run and not yes:
             if not settings.mongo_url:  # so that asking and writing share one start
                 stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
             planned = _run(settings, paths, request._replace(is_planned=True), networks, True)
             assert planned.plan is not None
+            keep_plan()
             _print_plan(planned, SHOWN_CHANGES, echo)
             _ask(planned, request)
             if not planned.total.written:
@@ -126,34 +129,55 @@ def make_changes(
             request = request._replace(is_planned=True)
 
         def review(summary: ImportSummary) -> None:
-            if plan_file is not None:
-                plan_file.flush()  # a full disk is known before anything is applied
+            keep_plan()  # a full disk is known before anything is applied
             if yes and removes and not as_json:
                 _print_plan(summary, SHOWN_CHANGES, echo)
-                _announce_undo(summary.undo)
 
-        summary = _run(settings, paths, request, networks, dry_run, review)
+        try:
+            summary = _run(settings, paths, request, networks, dry_run, review)
+        except RemovalRefusedError:
+            keep_plan()
+            raise
+        keep_plan()
     if dry_run and not as_json:
         _print_plan(summary, None, echo)
     _print_result(summary, dry_run=dry_run, as_json=as_json)
 
 
+class _PlanFile:
+    """The changes of a plan, in a file."""
+
+    def __init__(self, file: PendingFile) -> None:
+        self._file = file
+
+    def add(self, change: RecordChange) -> None:
+        """Add a change. Raises ClickException."""
+        with _name_in_errors(self._file.path):
+            self._file.stream.write(msgspec.json.encode(change) + b"\n")
+
+    def keep(self) -> None:
+        """Give the file its name, if it does not have it. Raises ClickException."""
+        with _name_in_errors(self._file.path):
+            self._file.keep()
+
+
 @contextmanager
-def _open_plan(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that gets the name of the plan once all of it is written."""
-    if path.exists():
+def _open_plan(path: Path) -> Iterator[_PlanFile]:
+    """Open a plan; what is not kept is deleted. Raises UsageError and ClickException."""
+    if os.path.lexists(path):
         raise click.UsageError(f"{path} exists; choose another name for the plan")
+    with ExitStack() as stack:
+        with _name_in_errors(path):
+            file = stack.enter_context(open_pending_file(path))
+        yield _PlanFile(file)
+
+
+@contextmanager
+def _name_in_errors(path: Path) -> Iterator[None]:
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
-            yield cast(BinaryIO, file)
-            file.flush()
-            os.link(file.name, path)
+        yield
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from error
-
-
-def _write_change(file: BinaryIO, change: RecordChange) -> None:
-    file.write(msgspec.json.encode(change) + b"\n")
 
 
 def _run(
@@ -196,11 +220,7 @@ def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
     if not planned.total.written:
         return
     removed, changed = planned.total.removed, planned.total.inserted + planned.total.updated
-    click.echo(
-        f"What is changed or removed is saved first. Undo with: floorgate import"
-        f" {request.undo_path}",
-        err=True,
-    )
+    click.echo(f"What is changed or removed is saved first, in {request.undo_path}.", err=True)
     click.confirm(f"Remove {removed:,} records and write {changed:,}?", abort=True, err=True)
 
 
@@ -239,14 +259,11 @@ def _quote(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
-def _announce_undo(path: str | None) -> None:
-    if path is not None:
-        click.echo(f"Undo with: floorgate import {path}", err=True)
-
-
 def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(summary))
+        shown = msgspec.to_builtins(summary)
+        del shown["undo_bundle"]  # commands write it to the file that `undo` names
+        click.echo(msgspec.json.encode(shown))
         return
     titles = ("Kind", "Inserted", "Updated", "Unchanged")
     removes = bool(summary.total.removed)
@@ -261,4 +278,6 @@ def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> No
         if summary.refusal is not None:
             click.echo(f"Note: this would be refused: {summary.refusal}", err=True)
         click.echo("Nothing was written: this was a dry run.", err=True)
-    _announce_undo(summary.undo)
+    if summary.undo is not None:
+        command = format_undo_command(summary.undo, summary.undo_options)
+        click.echo(f"Undo with: {command}", err=True)

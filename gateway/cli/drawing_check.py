@@ -76,7 +76,7 @@ def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck
 
     >>> check = check_drawing("plan.svg", b"<svg><text/></svg>")
     >>> [*check.to_lines()][-1]
-    'plan.svg: 0 levels, 0 units, 0 hit areas, 0 other shapes; 2 warnings'
+    'plan.svg: 0 levels, 0 units, 0 hit areas, 0 other shapes; 3 warnings'
     """
     try:
         with limit_cpu_time():

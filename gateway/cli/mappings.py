@@ -23,7 +23,7 @@ def with_mapping(paths: Sequence[str], mapping: Path | None) -> list[BundleSourc
         return [*paths]
     read = read_mapping(mapping)
     sources: list[BundleSource] = [
-        Spreadsheet(Path(path), read) if is_table(path) else path for path in paths
+        Spreadsheet(Path(path), read, str(mapping)) if is_table(path) else path for path in paths
     ]
     if not any(isinstance(source, Spreadsheet) for source in sources):
         raise click.UsageError("--mapping is for spreadsheets, and there is none among the files")

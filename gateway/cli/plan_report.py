@@ -18,11 +18,14 @@ def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
     console.print(_build_level_table(report["levels"]))
     for reach in report["reachability"]:
         is_single = reach["reached"] == 1 < report["locations"]
+        components = (
+            "1 component" if reach["components"] == 1 else f"{reach['components']} components"
+        )
         share = "" if is_single else f" ({reach['share']:.1%})"
         console.print(
             f"{reach['mode']}: {'no two' if is_single else reach['reached']} of "
             f"{report['locations']} locations reach each other{share}, {reach['vertices']} "
-            f"vertices, {reach['edges']} edges, {reach['components']} components"
+            f"vertices, {reach['edges']} edges, {components}"
         )
     _print_groups(console, report, verbose=verbose)
     for note in report["notes"]:

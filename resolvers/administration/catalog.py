@@ -7,10 +7,12 @@ from functools import partial
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import (
+    ChangedPlanError,
     ImportLostError,
     RefusedDocumentError,
     RequestError,
     ServiceBusyError,
+    TooManyRemovalsError,
 )
 from storage.administration.audit import Origin
 from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
@@ -87,7 +89,11 @@ def translate_import_errors() -> Iterator[None]:
         raise RefusedDocumentError(
             str(error), errors=error.violations, errorCount=error.total
         ) from error
-    except (ImportRunningError, PlanChangedError, RemovalRefusedError) as error:
+    except RemovalRefusedError as error:
+        raise TooManyRemovalsError(str(error)) from error
+    except PlanChangedError as error:
+        raise ChangedPlanError(str(error)) from error
+    except ImportRunningError as error:
         raise RefusedDocumentError(str(error)) from error
     except LeaseLostError as error:
         raise ImportLostError(str(error)) from error

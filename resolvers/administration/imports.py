@@ -11,7 +11,7 @@ from resolvers.processing.other_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import Length, OneOf, Syntax, argument
+from resolvers.request.input_rules import ID, Each, Items, Length, OneOf, Syntax, argument
 from resolvers.request.limits.deadlines import without_deadline
 from storage.bundles.changes.change_plan import ChangePlan
 from storage.bundles.changes.change_request import ChangeRequest
@@ -21,6 +21,9 @@ from storage.catalog import RECORD_TYPES
 
 MAX_KEY_CHARACTERS = 3_000
 """Of the text of a key, which may have three ids of 255 characters, written as JSON."""
+MAX_REMOVED_IDS = 5_000
+MAX_MIRRORED_ASSETS = 1_000
+MAX_UNDO_BYTES = 4_000_000
 DIGEST_CHARACTERS = 64
 
 
@@ -47,6 +50,11 @@ class ImportResult(NamedTuple):
     refusal: Annotated[
         str | None, "Of a dry run: why it would be refused otherwise; null if it would not."
     ]
+    undo: Annotated[
+        str | None,
+        "If it was asked for: the bundle, in the line form, that brings back what is changed or"
+        " removed. Import it with `forceDrawings: true` if drawings had been forced.",
+    ]
 
 
 DryRun: TypeAlias = Annotated[
@@ -66,6 +74,13 @@ ExpectedPlan: TypeAlias = Annotated[
     argument(
         "The `digest` of a plan that was shown: if the plan is another now, nothing changes.",
         Length(DIGEST_CHARACTERS, DIGEST_CHARACTERS),
+    ),
+]
+Undo: TypeAlias = Annotated[
+    bool,
+    argument(
+        "Whether to return the bundle that undoes it. If that has over"
+        f" {MAX_UNDO_BYTES:,} bytes, this is an error, and nothing changes."
     ),
 ]
 
@@ -94,10 +109,15 @@ async def import_catalog_text(
     ] = False,
     assets: Annotated[
         list[strawberry.ID] | None,
-        argument("With `sync`: the assets to mirror, to which all members must belong."),
+        argument(
+            "With `sync`: the assets to mirror, to which all members must belong.",
+            Items(1, MAX_MIRRORED_ASSETS, "ids"),
+            Each(ID),
+        ),
     ] = None,
     max_removals: MaxRemovals = None,
     plan: ExpectedPlan = None,
+    undo: Undo = False,
 ) -> ImportResult:
     """Import a bundle from its text, JSON or newline-delimited: all of it, or nothing.
 
@@ -115,6 +135,7 @@ async def import_catalog_text(
         asset_ids=None if assets is None else frozenset(assets),
         limit=RemovalLimit() if max_removals is None else RemovalLimit.parse(max_removals),
         expected_digest=plan,
+        max_undo_bytes=MAX_UNDO_BYTES if undo else None,
     )
     return await _import(info, [bundle.encode()], networks, request, dry_run)
 
@@ -130,13 +151,15 @@ async def remove_records(
         argument(
             "Their ids; of kinds with several identifying fields, these with slashes between them,"
             " such as `oak-101/rentwell`, or as a JSON array.",
-            Length(1, MAX_KEY_CHARACTERS),
+            Items(1, MAX_REMOVED_IDS, "ids"),
+            Each(Length(1, MAX_KEY_CHARACTERS)),
         ),
     ],
     dry_run: DryRun = False,
     networks: NetworkPolicyArgument = REPROCESS,
     max_removals: MaxRemovals = None,
     plan: ExpectedPlan = None,
+    undo: Undo = False,
 ) -> ImportResult:
     """Remove records and all that depends on them: all of it, or nothing.
 
@@ -147,6 +170,7 @@ async def remove_records(
         removed_keys=tuple(ids),
         limit=RemovalLimit(None) if max_removals is None else RemovalLimit.parse(max_removals),
         expected_digest=plan,
+        max_undo_bytes=MAX_UNDO_BYTES if undo else None,
     )
     return await _import(info, [], networks, request, dry_run)
 
@@ -175,4 +199,4 @@ async def _import(
         for kind, counts in summary.kinds.items()
     ]
     assert summary.plan is not None
-    return ImportResult(kinds, summary.notes, summary.plan, summary.refusal)
+    return ImportResult(kinds, summary.notes, summary.plan, summary.refusal, summary.undo_bundle)

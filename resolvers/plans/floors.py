@@ -1,17 +1,13 @@
 """Assign the catalog's floors to the levels of a drawing."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
 from parsing.drawing import Drawing, DrawnLevel, NoteCollector
 from parsing.osm.levels import find_level_in_name
 from resolvers.request.errors import InvalidInputError
 from routing.plan import Connector
-
-LEVEL_PREFIX: Final = re.compile(r"\Alevel[\s_-]", re.IGNORECASE)
-"""What the id of a level may have in front of that of its floor, as in `Level 2`."""
+from storage.bundles.shown_parts import ShownLevel, find_floor_id
 
 
 def assign_floors(
@@ -74,22 +70,19 @@ def _number_levels(levels: Iterable[DrawnLevel], notes: NoteCollector) -> dict[s
 
 
 def _floor_id_of(level: DrawnLevel, drawing: Drawing, floor_sorts: Mapping[str, int]) -> str:
-    if level.floor_id is None and len(drawing.levels) == len(floor_sorts) == 1:
-        return next(iter(floor_sorts))
-    floor_id = level.floor_id or level.id
-    if floor_id in floor_sorts:
+    shown = ShownLevel(level.id, level.floor_id, level.is_numbered)
+    floor_id = find_floor_id(shown, floor_sorts, is_only_level=len(drawing.levels) == 1)
+    if floor_id is not None:
         return floor_id
-    storey = LEVEL_PREFIX.sub("", level.id)
-    if level.floor_id is None and storey in floor_sorts:
-        return storey
     known = ", ".join(sorted(floor_sorts)) or "none"
-    if level.floor_id is None:
+    if not level.floor_id:
+        name = level.name or level.id
         raise InvalidInputError(
-            source=f"Level {level.name or level.id!r} does not say which floor it shows: its "
-            f"data-tags need floor=<id>; the floors are: {known}"
+            source=f"Level {name!r} does not say which floor it shows: its data-tags need "
+            f"floor=<id>, or its name, as in 'Level 2: floor=<id>'; the floors are: {known}"
         )
     raise InvalidInputError(
-        source=f"Level {level.name!r} names the floor {floor_id!r}, which the asset does not "
+        source=f"Level {level.name!r} names the floor {level.floor_id!r}, which the asset does not "
         f"have; its floors are: {known}"
     )
 

@@ -67,7 +67,7 @@ class BuildTask(NamedTuple):
     placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
     is_own: bool = True
-    """Whether the plan is the map's own drawing, whose levels have to name floors of the asset."""
+    """Whether the plan is the map's own drawing, or replaces it: the map has one."""
     is_new: bool = False
     """Whether there is no such map yet."""
 
@@ -91,7 +91,9 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
     request = task.request
     progress(0.0, "reading the plan")
     drawing = _read_plan(request)
-    floor_sorts = task.floor_sorts if task.is_own or _names_floors(drawing, task) else None
+    # The levels of a drawing have to name floors of the asset; other plans bring their own.
+    is_drawing = task.is_own and drawing.to_degrees is None
+    floor_sorts = task.floor_sorts if is_drawing or _names_floors(drawing, task) else None
     translated = translate_plan(drawing, request.map_id, floor_sorts)
     directory = {}
     if floor_sorts is None:

@@ -193,12 +193,12 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     if unit_map and request.asset_id not in (None, unit_map.asset_id):
         raise InvalidInputError(asset=f"must be {unit_map.asset_id!r}, to which the map belongs")
     asset_id = unit_map.asset_id if unit_map else request.asset_id or request.map_id
-    # A map that has a drawing keeps its floors and units, also when it is processed from a file.
+    # A map that has a drawing keeps it, also when it is processed from a file.
     is_own = not request.files or (unit_map is not None and unit_map.source is not None)
     is_from_drawing, is_scale_given = not request.files, request.feet_per_unit is not None
     if not request.files and unit_map is not None:
         drawing = await _read_drawing(store, unit_map)
-        request = request._replace(files={"map.svg": drawing}, plan_format="svg")
+        request = request._replace(files={f"{unit_map.id}.svg": drawing}, plan_format="svg")
     if request.feet_per_unit is None and unit_map is not None:
         request = request._replace(feet_per_unit=unit_map.feet_per_unit)
     where = {"asset_id": asset_id}
@@ -252,7 +252,9 @@ async def _import_directory(
     known = await store.find_record(MAPS, ALL_ASSETS, {"_id": publication.map_id})
     if known is not None:
         kept = {name: getattr(known, name) for name in KEPT_MAP_FIELDS}
-        directory = {**directory, "maps": [each | kept for each in directory["maps"]]}
+        # A record of a plan has no drawing, so a map with one would lose it.
+        maps = [] if known.source else [each | kept for each in directory["maps"]]
+        directory = {**directory, "maps": maps}
     try:
         summary = await import_catalog(
             store.database,

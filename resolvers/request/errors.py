@@ -8,6 +8,8 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── PreconditionFailedError PRECONDITION_FAILED
 ├── MalformedDocumentError  MALFORMED_DOCUMENT
 ├── RefusedDocumentError    REFUSED_DOCUMENT
+├── TooManyRemovalsError    TOO_MANY_REMOVALS
+├── ChangedPlanError        PLAN_CHANGED
 ├── ServiceBusyError        SERVICE_UNAVAILABLE
 ├── ImportLostError         SERVICE_UNAVAILABLE
 ├── LateFieldError          DEADLINE_EXCEEDED
@@ -25,6 +27,7 @@ MAX_QUOTED_CHARACTERS = 50
 
 __all__ = [
     "WHOLE_OPERATION_ERRORS",
+    "ChangedPlanError",
     "DeadlineExceededError",
     "FlagRequiredError",
     "ImportLostError",
@@ -39,6 +42,7 @@ __all__ = [
     "RefusedDocumentError",
     "RequestError",
     "ServiceBusyError",
+    "TooManyRemovalsError",
     "UnavailableError",
 ]
 
@@ -173,6 +177,18 @@ class RefusedDocumentError(RequestError):
     """
 
     code = "REFUSED_DOCUMENT"
+
+
+class TooManyRemovalsError(RequestError):
+    """A change that would remove more than is allowed; nothing was changed."""
+
+    code = "TOO_MANY_REMOVALS"
+
+
+class ChangedPlanError(RequestError):
+    """A change that would no longer be the one that was shown; nothing was changed."""
+
+    code = "PLAN_CHANGED"
 
 
 class ServiceBusyError(RequestError):

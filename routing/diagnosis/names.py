@@ -61,8 +61,10 @@ class PlanNames:
         source = self.sources.get(part)
         if source is None or not source.file:
             return self.feature(part)
-        is_named = source.line or part in self.features
-        return f"{self.feature(part)} ({source if is_named else source.file})"
+        if part not in self.features:
+            place = f"line {source.line} of {source.file}" if source.line else source.file
+            return f"{part.removeprefix(source.file).lstrip()!r} ({place})"
+        return f"{self.feature(part)} ({source})"
 
     def complete(self, issue: PlanIssue) -> PlanIssue:
         """Return an issue whose message calls parts by their ids with their names instead.

@@ -107,9 +107,14 @@ class ImportLease(Lease):
 
     @property
     def committed_at(self) -> datetime:
-        """When an import with removals was committed, by the server's clock."""
+        """When an import was committed, by the server's clock."""
         committed_at: datetime = self.document["committed_at"]
         return committed_at.replace(tzinfo=UTC)
+
+    async def take_time(self) -> datetime:
+        """Renew the lease, and return the server's time."""
+        time: datetime = (await self.update({"time": "$$NOW"}))["time"]
+        return time.replace(tzinfo=UTC)
 
     async def begin_applying(self, session: driver.Session, *, removes: bool = False) -> None:
         """Commit the import with the transaction of the session.

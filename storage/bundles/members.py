@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from storage.bundles.importing.staging import describe_record
+from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.sources import to_data_url
 from storage.errors import StorageError
 from storage.maps import MAPS

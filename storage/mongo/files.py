@@ -82,16 +82,16 @@ def _select_complete(contents: Mapping[str, bytearray]) -> dict[str, bytes]:
     }
 
 
-async def get_total_size(database: driver.Database, digests: Iterable[str]) -> int:
-    """Return how many bytes some files have together, in one command that sends none of them."""
+async def get_sizes(database: driver.Database, digests: Iterable[str]) -> dict[str, int]:
+    """Return how many bytes files have, by digest, in one command that sends none of them."""
     where = _chunks_condition(digests)
     if where is None:
-        return 0
-    total = {"_id": None, "bytes": {"$sum": {"$binarySize": "$bytes"}}}
+        return {}
+    total = {"_id": "$file", "bytes": {"$sum": {"$binarySize": "$bytes"}}}
     groups = await driver.aggregate_documents(
         database, COLLECTION, [{"$match": where}, {"$group": total}]
     )
-    return sum(group["bytes"] for group in groups)
+    return {group["_id"]: group["bytes"] for group in groups}
 
 
 async def list_whole_files(database: driver.Database) -> set[str]:

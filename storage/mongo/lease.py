@@ -69,8 +69,11 @@ class Lease:
             await asyncio.sleep(POLL_SECONDS)
         return True
 
-    async def update(self, fields: Document, session: Session | None = None) -> None:
-        """Set fields of the lease document and renew the lease. Raises `lost_error()`."""
+    async def update(self, fields: Document, session: Session | None = None) -> Document:
+        """Set fields of the lease document, renew the lease, and return the document.
+
+        Raises `lost_error()`.
+        """
         sent_at = _now()
         document = await self._collection.find_one_and_update(
             {**self._filter, "holder": self.holder},
@@ -82,6 +85,7 @@ class Lease:
             self._valid_until = 0.0
             raise self.lost_error()
         self._set_held(document, sent_at)
+        return document
 
     async def release(self) -> None:
         """Let another process acquire the lease at once."""

@@ -83,6 +83,8 @@ class RecordType(Generic[R]):
     """Computes derived fields from those of the record."""
     keep_on_import: Callable[[Document, Document], Document] | None = None
     """Given a new document and the live one, returns the fields that an import must preserve."""
+    unique_items: tuple[str, str] | None = None
+    """An array field, and the field by which its items must differ."""
     reserved_ids: frozenset[str] = frozenset()
     """Ids that no new record may have: in the path of REST they name an endpoint."""
 

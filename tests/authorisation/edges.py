@@ -185,11 +185,13 @@ def _reachable_locations(view: View, source: Record, given: dict[str, Any]) -> l
 
 def _reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
     tags = ",".join(filter(None, (given["tags"], "svc:id")))
-    found = _reachable_locations(view, source, {**given, "tags": tags})
-    ids = dict.fromkeys(_unit_id_of(near["location"]) for near in found)
+    # The limit counts units: several locations may stand for one.
+    near_all = _reachable_locations(view, source, {**given, "tags": tags, "limit": 1_000})
+    ids = dict.fromkeys(_unit_id_of(near["location"]) for near in near_all)
     units = [view.one("units", id=id) for id in ids]
     walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    return [{"unit": unit, **walk} for unit in units if unit is not None]
+    found = [{"unit": unit, **walk} for unit in units if unit is not None]
+    return found[: given["limit"] or 100]
 
 
 def _set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:

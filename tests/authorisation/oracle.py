@@ -73,16 +73,14 @@ def _resolve(source: Record | None, info: GraphQLResolveInfo[View], **given: Any
         assert info.path is not None
         view.open_paths.append(info.path.as_list())
         return None
-    if coordinate == "Reachable.areas":
+    # Warnings depend on the drawing, not on the key.
+    if coordinate in ("Reachable.areas", "UnitMapParse.warnings"):
         view.open_paths.append(info.path.as_list())
         return []
     if coordinate in ("Map.closable", "Query.removals"):
         assert info.path is not None
         view.open_paths.append(info.path.as_list())
         return view.page("maps", [], given)
-    if coordinate == "Query.parsedUnitMap":  # it depends on the drawing, not on the key
-        assert info.path is not None
-        view.open_paths.append([*info.path.as_list(), "warnings"])
     if edge := EDGES.get(coordinate):
         return edge(view, source or {}, given)
     return _read_stored(source or {}, info, coordinate)

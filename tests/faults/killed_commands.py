@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -25,6 +26,8 @@ COMMAND_DELAY_SECONDS, TRANSACTION_DELAY_SECONDS = 0.05, 0.5
 """Of each answer to a command that is killed in a transaction: at first, and when it is near."""
 MAX_ATTEMPTS = 5
 """Until a command has been killed in its transaction."""
+MAX_MIRROR_ATTEMPTS = 10
+MIRRORED_ASSET = "mirrored"
 MAP = "plates"
 _SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 <g data-type="Level" data-tags="floor=storey-1">
@@ -89,6 +92,72 @@ def kill_import(deployment: Deployment) -> None:
                 _import_until(deployment, wait_and_kill, *options) for _ in range(MAX_ATTEMPTS)
             ):
                 raise AssertionError(f"no import {options} was killed while it wrote")
+
+
+def kill_mirror(deployment: Deployment) -> None:
+    """Kill an import that removes what its source lacks, until it is killed while it removes.
+
+    It is finished, or has changed nothing; removals are listed if there are any, and then there is
+    a file that undoes them.
+    """
+    for number in range(MAX_MIRROR_ATTEMPTS):
+        if _mirror_until_killed(deployment, number):
+            return
+    raise AssertionError("no import was killed while it removed")
+
+
+def _mirror_until_killed(deployment: Deployment, number: int) -> bool:
+    """Return whether the import was killed while it removed."""
+    before = {f"mirrored-{each}" for each in range(BULK_UNITS)}
+    after = {f"mirrored-{each}" for each in range(BULK_UNITS - 100, BULK_UNITS + 100)}
+    undo = deployment.directory / f"undo-{time.time_ns()}.ndjson"
+    with _start_mirror(deployment, before, undo.with_suffix(".first")) as run:
+        output, _ = run.communicate(timeout=120)
+        assert not run.returncode, output
+    with deployment.open_database() as database:
+        leases, where = database[LEASE_COLLECTION], {"asset_id": MIRRORED_ASSET}
+
+        def get_state() -> str:
+            lease = leases.find_one({}) or {}
+            return str(lease.get("state"))
+
+        with _start_mirror(deployment, after, undo) as run:
+            if number:  # the first is killed at any moment
+                wait_until(
+                    lambda: run.poll() is not None or get_state() == "removing", "it removes"
+                )
+            time.sleep(random.random() * (0.5 if number else 4))
+            is_hit = run.poll() is None and get_state() == "removing"
+            run.kill()
+        deployment.await_no_import()
+        found = {unit["_id"] for unit in database["units"].find(where)}
+        listed = {each["key"] for each in database["tombstones"].find({**where, "kind": "units"})}
+    if found not in (before, after) or listed & before != before - found or listed & found:
+        deployment.problems.append(
+            f"half a mirror: {len(found & before - after)} units of {len(before - after)} are left,"
+            f" {len(found & after - before)} of 100 are new, {len(listed)} removals are listed"
+        )
+    if found == after and not undo.exists():
+        deployment.problems.append("nothing undoes a mirror that was killed")
+    return is_hit
+
+
+def _start_mirror(deployment: Deployment, units: set[str], undo: Path) -> Command:
+    owner = {"asset_id": MIRRORED_ASSET}
+    floor = {**owner, "id": "mirrored-floor", "name": "1"}
+    source = {
+        "assets": [{"id": MIRRORED_ASSET, "name": "Mirrored"}],
+        "floors": [floor],
+        "units": [
+            {**owner, "id": unit, "floor_id": floor["id"], "name": unit} for unit in sorted(units)
+        ],
+    }
+    bundle = deployment.directory / "mirrored.json"
+    bundle.write_text(json.dumps(source))
+    return deployment.start_command(
+        *("import", bundle, "--sync", "--asset", MIRRORED_ASSET, "--yes"),
+        *("--max-removals", "100%", "--undo", undo),
+    )
 
 
 def kill_publishing_import(deployment: Deployment) -> None:

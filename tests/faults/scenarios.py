@@ -12,6 +12,7 @@ from tests.faults.deployment import Deployment
 from tests.faults.killed_commands import (
     kill_gateway_processing,
     kill_import,
+    kill_mirror,
     kill_processing,
     kill_publishing_import,
     kill_publishing_processing,
@@ -336,6 +337,8 @@ SCENARIOS = [
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
     Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),
+    Scenario("kill-mirror", "`floorgate import --sync` killed", kill_mirror, 1,
+             with_importer=False),
     Scenario("kill-publishing-import", "`floorgate import` killed in its transaction",
              kill_publishing_import, 1, with_importer=False),
     Scenario("kill-processing", "`floorgate maps process` killed", kill_processing, 1),

@@ -174,6 +174,16 @@ async def test_a_drawing_of_its_own_replaces_it(service: Service) -> None:
     assert await service.url() is None
 
 
+async def test_the_plan_is_processed_again_after_that_and_leaves_the_drawing(
+    service: Service,
+) -> None:
+    unit_map = await service.exported_map()
+    await service.load(maps=[{**unit_map, "source": "map.svg"}])
+    assert (await service.process(make_venue()))["published"]
+    assert (await service.process(plan("Gym", "Pool")))["published"]  # it names no floors
+    assert (await service.parsed()).json() == parse_unit_map(SVG.encode()).to_dict()
+
+
 async def test_a_plan_whose_drawing_would_be_too_large_is_routable_all_the_same(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

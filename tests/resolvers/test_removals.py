@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from resolvers.administration import imports
 from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     READ_UNIT_REFERENCES_PERMISSION,
@@ -84,6 +85,7 @@ async def test_a_dry_run_shows_what_is_removed_and_its_digest_holds_it(own_world
         variables = {"kind": "units", "ids": ["unit-2"], "plan": plan["digest"]}
         [error] = (await post_graphql(client, REMOVE, variables))["errors"]
         assert "has changed since the plan was shown" in error["message"]
+        assert error["extensions"]["code"] == "PLAN_CHANGED"
 
 
 async def test_what_is_removed_is_served_no_longer(own_world: World) -> None:
@@ -164,14 +166,60 @@ async def test_a_bundle_is_mirrored_within_the_limit(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         bundle = json.dumps({"units": []})
         [error] = (await post_graphql(client, query, {"bundle": bundle}))["errors"]
-        assert error["extensions"]["code"] == "REFUSED_DOCUMENT"
+        assert error["extensions"]["code"] == "TOO_MANY_REMOVALS"
         assert "more than 20% of a kind" in error["message"]
         wrong = {"bundle": bundle, "sync": False, "assets": [SEEN]}
         [error] = (await post_graphql(client, query, wrong))["errors"]
         assert error["extensions"]["code"] == "INVALID_INPUT"
+        [error] = (await post_graphql(client, query, {"bundle": bundle, "assets": []}))["errors"]
+        assert error["extensions"]["fields"] == {"assets": ["must hold 1 to 1000 ids, not 0"]}
+        wrong = {"bundle": bundle, "assets": [f"{SEEN}x", SEEN]}
+        [error] = (await post_graphql(client, query, wrong))["errors"]
+        assert error["message"] == (
+            f'assets to mirror: there is no asset "{SEEN}x", neither in the bundle nor in the'
+            f' catalog; did you mean "{SEEN}"?'
+        )
         variables = {"bundle": bundle, "limit": "100%", "assets": [HIDDEN]}
         kinds = (await data_of(client, query, variables))["importCatalog"]["kinds"]
         of_hidden = [unit["id"] for unit in CATALOG["units"] if unit["asset_id"] == HIDDEN]
         assert {"kind": "units", "removed": len(of_hidden)} in kinds
         left = (await client.get("/v1/units")).json()["data"]
         assert {unit["asset_id"] for unit in left} == {SEEN}
+
+
+async def test_ids_to_remove_have_limits_each_and_together(own_world: World) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        for ids, message in (
+            ([], "ids: must hold 1 to 5000 ids, not 0"),
+            (["u"] * 5_001, "The operation passes 5001 ids in one list, over the limit of 5000"),
+            (["u" * 3_001], "ids: must have 1 to 3000 characters, not 3001"),
+        ):
+            body = await post_graphql(client, REMOVE, {"kind": "units", "ids": ids})
+            assert body["errors"][0]["message"] == message
+        ids = [f"{UNIT}-{number}" for number in range(4_000)]
+        [error] = (await post_graphql(client, REMOVE, {"kind": "units", "ids": ids}))["errors"]
+        assert error["extensions"]["errorCount"] == 4_000
+
+
+async def test_a_bundle_undoes_a_removal(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    remove_and_undo = """mutation($ids: [ID!]!, $dry: Boolean!) {
+      removeRecords(kind: "units", ids: $ids, dryRun: $dry, undo: true) { undo }
+    }"""
+    restore = """mutation($bundle: String!) {
+      importCatalog(bundle: $bundle) { kinds { kind inserted } undo }
+    }"""
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        before = (await client.get("/v1/units")).json()["data"]
+        shown = await data_of(client, remove_and_undo, {"ids": [UNIT], "dry": True})
+        done = await data_of(client, remove_and_undo, {"ids": [UNIT], "dry": False})
+        assert shown == done
+        undo = done["removeRecords"]["undo"]
+        result = (await data_of(client, restore, {"bundle": undo}))["importCatalog"]
+        assert {"kind": "units", "inserted": 1} in result["kinds"]
+        assert result["undo"] is None
+        assert (await client.get("/v1/units")).json()["data"] == before
+        monkeypatch.setattr(imports, "MAX_UNDO_BYTES", 100)
+        variables = {"ids": [UNIT], "dry": False}
+        [error] = (await post_graphql(client, remove_and_undo, variables))["errors"]
+        assert "the bundle that undoes this has over 100 bytes" in error["message"]
+        assert (await client.get("/v1/units")).json()["data"] == before

@@ -2,6 +2,7 @@ import orjson
 
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.shown_units import parse_with_units
+from storage.bundles.shown_parts import ShownLevel
 
 SVG = b"""<svg>
   <g data-type="Level">
@@ -12,15 +13,36 @@ SVG = b"""<svg>
 
 
 def test_units_are_those_drawn_and_the_targets_of_hit_areas() -> None:
-    parsed, unit_ids, _ = parse_with_units(SVG)
+    parsed, shown, _ = parse_with_units(SVG)
     assert orjson.loads(parsed) == parse_unit_map(SVG).to_dict()
-    assert unit_ids == ["a", "b", "c"]
+    assert shown.unit_ids == ["a", "b", "c"]
 
 
 def test_warnings_are_a_sentence_for_each_cause() -> None:
-    svg = b'<svg viewBox="0 0 9 9"><text/><text/>\n<path marker-end="url(#a)"/></svg>'
+    svg = b'<svg viewBox="0 0 9 9"><text/><text/>\n<path d="M1 1" marker-end="url(#a)"/></svg>'
     assert parse_with_units(svg)[2] == [
         "the drawing has no Level",
         "line 1: text is left out: <text>, and 1 more",
         "line 2: markers are left out: <path>",
     ]
+
+
+def test_levels_are_those_that_processing_sees() -> None:
+    svg = b"""<svg>
+      <g data-type="Level" id="Level 1"/>
+      <g data-type="Level"/>
+      <g><g data-type="Level" id="Roof" data-tags="floor=r;building=1"/></g>
+      <g data-type="Level" data-tags="floor=r"><g data-type="Level" data-tags="building=1"/></g>
+    </svg>"""
+    assert parse_with_units(svg)[1].levels == [
+        ShownLevel("Level 1"),
+        ShownLevel("Level 2", is_numbered=True),
+        ShownLevel("Roof", "r"),
+        ShownLevel("Level 5", is_numbered=True),
+    ]
+
+
+def test_levels_of_a_drawing_that_are_compared_with_floors_are_limited() -> None:
+    levels = "".join(f'<g data-type="Level" id="{"x" * 500}{number}"/>' for number in range(2000))
+    shown = parse_with_units(f"<svg>{levels}</svg>".encode())[1].levels
+    assert shown == [ShownLevel("x" * 256)] * 1000

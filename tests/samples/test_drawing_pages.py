@@ -66,7 +66,9 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("inkscape", insert("<text>Gym</text>"), "text is left out"),
     (
         "inkscape",
-        replace("fill:#a9c7b0", "fill:url(#gradient)"),
+        lambda drawing: insert('<linearGradient id="gradient"><stop/></linearGradient>')(
+            replace("fill:#a9c7b0", "fill:url(#gradient)")(drawing)
+        ),
         "a gradient or pattern is drawn as its average colour",
     ),
     (

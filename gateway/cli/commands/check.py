@@ -9,7 +9,7 @@ from gateway.cli.drawing_check import DrawingCheck, check_drawing_file
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from parsing.errors import ParsingError
 from resolvers.processes.cpu_limit import limit_cpu_time
-from resolvers.shown_units import find_unit_ids, parse_with_units
+from resolvers.shown_units import find_shown_parts, parse_with_units
 from storage.bundles.checking.check_bundles import (
     MAX_CHECK_VIOLATIONS,
     CheckResult,
@@ -30,27 +30,38 @@ DRAWING_SUFFIX = ".svg"
     is_flag=True,
     help="The files are a whole catalog: assume nothing to be in the catalog already.",
 )
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Check what import --merge imports: only the fields that are given.",
+)
 @MAPPING_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def check(paths: tuple[str, ...], complete: bool, mapping: Path | None, as_json: bool) -> None:
+def check(
+    paths: tuple[str, ...], complete: bool, merge: bool, mapping: Path | None, as_json: bool
+) -> None:
     """Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.
 
     It needs no database. The bundles are checked together, as an import takes them; records that
     are in none of them are assumed to be in the catalog. - reads a bundle from standard input.
     """
+    if merge and complete:
+        raise click.UsageError("--merge excludes --complete, which needs whole records")
     violations = Violations(MAX_CHECK_VIOLATIONS)
     drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
     checked = [check_drawing_file(path) for path in drawings]
     for drawing in checked:
         if drawing.error is not None:
             violations.add(drawing.name, str(drawing.error))
-    units = {
-        drawing.name: sorted(find_unit_ids(drawing.parsed.to_dict()))
+    shown = {
+        drawing.name: find_shown_parts(drawing.parsed.to_dict())
         for drawing in checked
         if drawing.parsed is not None
     }
     bundles = with_mapping([path for path in paths if path not in drawings], mapping)
-    result = check_bundles(bundles, violations, parse_drawing, units, is_complete=complete)
+    result = check_bundles(
+        bundles, violations, parse_drawing, shown, is_complete=complete, is_merge=merge
+    )
     if as_json:
         click.echo(msgspec.json.encode(_to_json(result, checked)))
     else:

@@ -9,6 +9,8 @@ from gateway.cli.drawing_check import STANDARD_INPUT, DrawingCheck, check_drawin
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import ParsedUnitMap
 
+STANDARD_OUTPUT = Path("-")
+
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE.svg...")
@@ -17,7 +19,7 @@ from parsing.svg.unit_map import ParsedUnitMap
     "-o",
     type=click.Path(path_type=Path),
     metavar="FILE|DIR",
-    help="Write to this file, or to a file for each drawing in this directory.",
+    help="Write to this file, or to a file for each drawing in this directory; - is the output.",
 )
 @click.option("--svg", is_flag=True, help="Print an SVG drawn from the parsed map.")
 @click.option("--pretty", is_flag=True, help="Indent the JSON.")
@@ -45,6 +47,10 @@ def parse(
         raise click.UsageError("--json is the form of --check; the map is JSON anyway")
     if svg and pretty:
         raise click.UsageError("--pretty is for JSON; leave out --svg")
+    if pretty and len(files) > 1 and (output is None or output == STANDARD_OUTPUT):
+        raise click.UsageError("--pretty prints one drawing; for several, give -o a directory")
+    if output == STANDARD_OUTPUT:
+        output = None
     targets = _find_targets(files, output, ".svg" if svg else ".json") if output else []
     checks, has_failed = [], False
     for index, file in enumerate(files):

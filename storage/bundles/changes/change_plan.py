@@ -6,14 +6,18 @@ can be compared with what was shown.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from storage.bundles.changes.shown_values import describe_size, show_change, to_json
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.importing.timestamps import list_changed_fields
 from storage.bundles.removing.removals import OWNER_FIELD, VALUES_FIELD
+from storage.maps import PARSED_FIELD
+from storage.mongo import driver, files
 from storage.records.key_text import format_key, get_key_values
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
@@ -22,15 +26,15 @@ ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
 
 MAX_LISTED_CHANGES = 1_000
 """Changes of one kind and operation in a plan."""
-MAX_VALUE_CHARACTERS = 80
-"""Of the JSON of a value in a plan."""
+DRAWING_FIELDS = ("source", PARSED_FIELD)
+"""Fields of a map that hold the digest of a file."""
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A field that changes; the values are JSON, shortened."""
+    """A field that changes; the values are JSON, or name a drawing by its digest and size."""
 
     field: str
-    before: str
+    before: Annotated[str, "Shortened to where it differs, as `after` is; `…` stands for the rest."]
     after: str
 
 
@@ -59,10 +63,15 @@ class ChangePlan(msgspec.Struct):
 class PlanRecorder:
     """Collects the changes of an import into its plan.
 
-    `write_change` receives every change, also those that the plan does not list.
+    `write_change` receives every change, with whole values, also those that the plan does not list.
     """
 
-    def __init__(self, write_change: Callable[[RecordChange], None] | None = None) -> None:
+    def __init__(
+        self,
+        database: driver.Database,
+        write_change: Callable[[RecordChange], None] | None = None,
+    ) -> None:
+        self._database = database
         self._write_change = write_change
         self._plan = ChangePlan()
         self._counts: dict[tuple[str, str], int] = {}
@@ -70,12 +79,16 @@ class PlanRecorder:
 
     async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Add the changes of staged members."""
-        for document, change in zip(batch.documents, batch.changes, strict=True):
-            if change.fields is not None:
-                live = batch.live.get(change.key)
-                changed = list_changed_fields(kind, change.fields, live)
-                key = format_key(get_key_values(kind, document))
-                self._add(kind, "added" if live is None else "changed", key, changed)
+        changes = [
+            (document, list_changed_fields(kind, change.fields, batch.live.get(change.key)))
+            for document, change in zip(batch.documents, batch.changes, strict=True)
+            if change.fields is not None
+        ]
+        drawings = await self._describe_drawings([changed for _, changed in changes])
+        for document, changed in changes:
+            operation: ChangeOperation = "changed" if document["_id"] in batch.live else "added"
+            key = format_key(get_key_values(kind, document))
+            self._add(kind, operation, key, changed, drawings=drawings)
 
     async def add_removed(
         self, kind: RecordType[Any], removals: list[Document], live: list[Document]
@@ -83,7 +96,7 @@ class PlanRecorder:
         """Add staged removals."""
         for removal in removals:
             key = format_key(removal[VALUES_FIELD])
-            self._add(kind, "removed", key, {}, removal.get(OWNER_FIELD))
+            self._add(kind, "removed", key, {}, owner=removal.get(OWNER_FIELD))
 
     async def add_cleared(
         self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
@@ -108,7 +121,9 @@ class PlanRecorder:
         operation: ChangeOperation,
         key: str,
         changed: Mapping[str, tuple[Any, Any]],
+        *,
         owner: str | None = None,
+        drawings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
         count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
@@ -116,18 +131,40 @@ class PlanRecorder:
         if not is_listed and self._write_change is None:
             self._plan.unlisted += 1
             return
-        fields = [
-            FieldChange(name, _shorten(before), _shorten(after))
-            for name, (before, after) in _pick_shown(kind, changed).items()
-            if operation == "changed"
-        ]
-        change = RecordChange(kind.name, operation, key, fields, owner)
+        shown = _pick_shown(kind, changed) if operation == "changed" else {}
+
+        def build(show: Callable[[Any, Any], tuple[str, str]]) -> RecordChange:
+            fields = []
+            for name, (before, after) in shown.items():
+                texts = show(before, after)
+                if name in DRAWING_FIELDS:
+                    texts = drawings.get(before, texts[0]), drawings.get(after, texts[1])
+                fields.append(FieldChange(name, *texts))
+            return RecordChange(kind.name, operation, key, fields, owner)
+
         if self._write_change is not None:
-            self._write_change(change)
+            self._write_change(build(lambda before, after: (to_json(before), to_json(after))))
         if is_listed:
-            self._plan.changes.append(change)
+            self._plan.changes.append(build(show_change))
         else:
             self._plan.unlisted += 1
+
+    async def _describe_drawings(
+        self, changes: Iterable[Mapping[str, tuple[Any, Any]]]
+    ) -> dict[str, str]:
+        """Return how the files of drawings that change are shown, by digest."""
+        digests = {
+            digest
+            for changed in changes
+            for name in DRAWING_FIELDS
+            for digest in changed.get(name, ())
+            if digest is not None
+        }
+        sizes = await files.get_sizes(self._database, digests)
+        return {
+            digest: f"drawing {digest[:8]} ({describe_size(size)})"
+            for digest, size in sizes.items()
+        }
 
 
 def _pick_shown(
@@ -137,10 +174,3 @@ def _pick_shown(
     a new release parses otherwise, all."""
     own = {name: values for name, values in changed.items() if name in kind.projection}
     return own or changed
-
-
-def _shorten(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    if len(text) <= MAX_VALUE_CHARACTERS:
-        return text
-    return text[: MAX_VALUE_CHARACTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"

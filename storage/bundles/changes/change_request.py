@@ -30,6 +30,8 @@ class ChangeRequest(NamedTuple):
     """Of the plan that was shown: anything else is not applied."""
     undo_path: Path | None = None
     """Where to write what is changed or removed, as a bundle."""
+    max_undo_bytes: int | None = None
+    """Return that bundle with the summary instead, if it has no more bytes."""
     write_change: Callable[[RecordChange], None] | None = None
     """Receives each change of the plan."""
 

@@ -5,7 +5,7 @@ none of the files are assumed to be in the catalog, and listed. See
 docs/decisions/import/errors-at-once.md.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -13,16 +13,19 @@ from typing import Any, NamedTuple, TypeAlias
 from storage.bundles.checking.member_index import MemberIndex
 from storage.bundles.checking.references import Reference, References, iter_references
 from storage.bundles.importing.import_run import NO_MEMBERS_NOTE, ParsedSource
-from storage.bundles.importing.owners import RepeatedKeys, describe_missing_owner
-from storage.bundles.importing.staging import describe_duplicate, describe_record
-from storage.bundles.importing.validation import describe_unknown_units
+from storage.bundles.importing.merging import find_lacking_fields
+from storage.bundles.importing.owners import RepeatedKeys, describe_missing
+from storage.bundles.importing.validation import describe_unknown_units, describe_unmatched_levels
 from storage.bundles.reading.batches import BundleSource, read_batches
 from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.record_names import describe_duplicate, describe_record
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.tables.reader import TableReader
-from storage.bundles.reading.violations import Violations, quote_json
+from storage.bundles.reading.violations import Violations, quote_json, to_printable
+from storage.bundles.shown_parts import ShownParts, find_unmatched_levels
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.floors import FLOORS
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType
 from storage.units import UNITS
 
@@ -64,25 +67,30 @@ def check_bundles(
     bundles: Sequence[BundleSource],
     violations: Violations,
     parse_drawing: DrawingParser,
-    drawn_units: Mapping[str, Sequence[str]] | None = None,
+    drawings: Mapping[str, ShownParts] | None = None,
     *,
     is_complete: bool = False,
+    is_merge: bool = False,
 ) -> CheckResult:
     """Check bundles by themselves, adding what is wrong to `violations`.
 
-    `drawn_units` are the ids of the units in drawings that are checked with them, by file.
+    `drawings` are what drawings show that are checked with them, by file.
     With `is_complete` they are a whole catalog: owners that are in none of them are violations.
+    With `is_merge`, members give only some fields, of records that the
+    catalog is assumed to have.
     """
-    check = _Check(violations, parse_drawing)
+    check = _Check(violations, parse_drawing, is_merge=is_merge)
     tables = TableReader()
-    for batch in read_batches(bundles, violations, tables):
+    for batch in read_batches(bundles, violations, tables, are_partial=is_merge):
         for member in batch.members:
             check.add_member(member, batch.directory)
+    check.add_repeated_rejected()
     check.add_repeated_attributes()
     if bundles:
-        check.shown_units |= drawn_units or {}
+        for place, shown in (drawings or {}).items():
+            check.shown[place] = None, shown
     missing = check.resolve_references(is_complete)
-    notes = [*tables.notes, *check.collect_notes()]
+    notes = [*map(to_printable, (*tables.notes, *check.collect_notes()))]
     if bundles and not check.members and not violations.total:
         notes.append(NO_MEMBERS_NOTE)
     assumed = [
@@ -95,21 +103,28 @@ def check_bundles(
 class _Check:
     """The members that were read so far, and what waits until all are."""
 
-    def __init__(self, violations: Violations, parse_drawing: DrawingParser) -> None:
+    def __init__(
+        self, violations: Violations, parse_drawing: DrawingParser, *, is_merge: bool
+    ) -> None:
         self.members: Counter[str] = Counter()
         self._violations = violations
         self._parse_drawing = parse_drawing
+        self._is_merge = is_merge
         self._index = MemberIndex()
         self._references = References(violations.max_kept)
-        self.shown_units: dict[str, Sequence[str]] = {}
-        """By the place of a drawing, the units in it."""
+        self.shown: dict[str, tuple[str | None, ShownParts]] = {}
+        """By the place of a drawing, the asset of its map, if it is known, and what it shows."""
+        self._changed: Counter[tuple[str, str]] = Counter()
+        """The records of members that lack what a new record needs."""
 
     def add_member(self, member: BundleMember, directory: Path | None) -> None:
         """Add a member. Its drawing is relative to the directory."""
         kind, document, place = member.kind, member.document, member.origin
         self.members[kind.name] += 1
         if document.get("source") is not None:
-            self._add_drawing(document["source"], place, directory)
+            self._add_drawing(document, place, directory)
+        if self._is_merge and find_lacking_fields(kind, document):
+            self._changed[kind.name, document["_id"]] += 1
         if other := self._index.add(kind, document, place):
             message = describe_duplicate(kind, document["_id"], other.place)
             self._violations.add(place, message)
@@ -120,12 +135,11 @@ class _Check:
             else:
                 self._add_mismatches(reference, owner.facts, 1)
 
-    def _add_drawing(self, source: str, place: str, directory: Path | None) -> None:
+    def _add_drawing(self, document: Document, place: str, directory: Path | None) -> None:
         try:
-            drawing = self._parse_drawing(read_source(source, directory))
-            self.shown_units[self._violations.columns.describe(f"{place}.source")] = (
-                drawing.unit_ids
-            )
+            drawing = self._parse_drawing(read_source(document["source"], directory))
+            source = self._violations.columns.describe(f"{place}.source")
+            self.shown[source] = document.get("asset_id"), drawing.shown
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
@@ -136,7 +150,7 @@ class _Check:
 
     def resolve_references(self, is_complete: bool) -> Counter[tuple[str, str]]:
         """Check the references that waited; return the owners that do not exist."""
-        missing: Counter[tuple[str, str]] = Counter()
+        missing = self._changed
         rejected = self._violations.rejected
         for reference, count in self._references.iter_counted():
             owner, key = reference.owner, reference.key
@@ -155,11 +169,20 @@ class _Check:
     def _describe_missing(self, owner: ForeignKey, key: str) -> str:
         is_full = self._violations.is_full
         near = [] if is_full else self._index.find_near_keys(owner.kind, key)
-        return describe_missing_owner(owner, key, near, " in any of the files")
+        return describe_missing(RECORD_TYPES_BY_NAME[owner.kind], key, near, " in any of the files")
 
     def suggest_key(self, kind_name: str, key: str) -> str | None:
         """Return the key of a member that resembles one, if any."""
+        if self._index.get(kind_name, key):
+            return None
         return suggest(key, self._index.find_near_keys(kind_name, key))
+
+    def add_repeated_rejected(self) -> None:
+        """Add members with the keys of members that were rejected for something else."""
+        for kind, places in self._violations.rejected.iter_places():
+            for key, place in places.items():
+                if member := self._index.get(kind.name, key):
+                    self._violations.add_duplicate(kind, key, place, member.place)
 
     def add_repeated_attributes(self) -> None:
         """Check that units have one attribute of a group for one."""
@@ -180,10 +203,19 @@ class _Check:
                 self._violations.add(member.place, message)
 
     def collect_notes(self) -> list[str]:
-        """Return notes about drawings that show units that are in none of the files."""
+        """Return notes about drawings that show units or floors that are in none of the files."""
         notes = []
-        for place, unit_ids in self.shown_units.items():
-            unknown = [each for each in unit_ids if not self._index.get(UNITS.name, each)]
+        floor_ids: dict[str, set[str]] = defaultdict(set)
+        for floor_id, floor in self._index.iter_sorted(FLOORS.name) if self.shown else ():
+            floor_ids[floor.facts["asset_id"]].add(floor_id)
+        for place, (asset_id, shown) in self.shown.items():
+            unknown = [each for each in shown.unit_ids if not self._index.get(UNITS.name, each)]
             if unknown:
                 notes.append(f"{place}: {describe_unknown_units(unknown)}")
+            # Which asset a drawing shows that is no map's is known by its Levels.
+            assets = [floor_ids[asset_id]] if asset_id else floor_ids.values()
+            unmatched = [(find_unmatched_levels(shown.levels, floors), floors) for floors in assets]
+            names, floors = min(unmatched, key=lambda each: len(each[0]), default=([], set()))
+            if names:
+                notes.append(f"{place}: {describe_unmatched_levels(names, floors)}")
         return notes

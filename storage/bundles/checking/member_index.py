@@ -33,8 +33,9 @@ class MemberIndex:
         self._sorted_keys: dict[str, list[str]] = {}
 
     def add(self, kind: RecordType[Any], document: Document, place: str) -> IndexedMember | None:
-        """Add a member, or return the one that has its key."""
-        facts = self._owner_fields[kind.name].extract(document)
+        """Add a member, or return the one that has its key. It may lack fields."""
+        owner_fields = self._owner_fields[kind.name]
+        facts = owner_fields.extract(document) | owner_fields.list_unknown(document)
         facts = self._equal_facts.setdefault((*facts.items(),), facts)
         member = IndexedMember(place, facts)
         found = self._members[kind.name].setdefault(document["_id"], member)

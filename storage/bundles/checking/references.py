@@ -53,6 +53,6 @@ def iter_references(kind: RecordType[Any], document: Document, place: str) -> It
     for owner in kind.foreign_keys:
         compared = [stored_name(field) for field, _ in owner.equal_fields]
         compared += [owner.value_in[0]] if owner.value_in else []
-        values = {field: document[field] for field in compared}
+        values = {field: document.get(field) for field in compared}
         for key in values_at(document, owner.field):
             yield Reference(owner, key, values, [f"{place}.{owner.field}"])

@@ -1,8 +1,8 @@
 """The JSON Schema (2020-12) of bundles, for editors and for programs that write bundles.
 
 It accepts what the importer accepts of a bundle by itself. Not expressed are: that JSON names may
-not be repeated, that a date must exist, that a whole number may not be written as `1.0`, the length
-of a member, and that a bundle of nothing but `$schema` is empty.
+not be repeated, nor attributes of a group, that a date must exist, that a whole number may not be
+written as `1.0`, the length of a member, and that a bundle of nothing but `$schema` is empty.
 """
 
 from typing import Any, TypeAlias

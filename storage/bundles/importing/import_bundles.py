@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from storage.administration.audit import Action, AuditTarget, Origin
 from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
-from storage.bundles.changes.undo_file import open_undo_file
+from storage.bundles.changes.undo_file import UndoText, open_undo_file
 from storage.bundles.importing.audit_trail import BUNDLES
 from storage.bundles.importing.import_run import (
     ImportProgress,
@@ -73,6 +73,8 @@ async def import_bundles(
     within `wait_seconds`, UnavailableError.
     """
     undo_path = None if dry_run else changes.undo_path
+    max_bytes = changes.max_undo_bytes
+    shown_undo = None if max_bytes is None else UndoText(database, max_bytes)
     with driver.translate_errors(), open_undo_file(database, undo_path) as undo:
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
@@ -83,14 +85,17 @@ async def import_bundles(
                 if publication is not None:
                     await run.stage_publication(publication)
                 await run.stage_removals(changes)
-                summary = await run.validate(changes, undo)
-                summary.refusal = await run.find_excess(summary, changes)
+                summary = await run.validate(changes, undo or shown_undo)
+                if shown_undo is not None:
+                    summary.undo_bundle = shown_undo.text
+                summary.refusal = await run.find_excess(changes)
                 if not dry_run:
                     _check(summary, changes)
                 if (summary.total.written or run.changes_networks) and not dry_run:
                     if undo is not None:
                         undo.keep()
-                        summary.undo = str(undo.path) if undo.is_kept else None
+                        summary.undo = str(undo.file.path) if undo.file.is_kept else None
+                        summary.undo_options = undo.options
                     review(summary)
                     await run.commit(*_name_target(bundles, changes, origin))
                     with _note_committed():

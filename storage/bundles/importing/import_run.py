@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 from storage.administration import audit
 from storage.administration.audit import Action, AuditEntry, AuditTarget, Origin
 from storage.administration.import_lease import ImportLease
-from storage.attributes import ATTRIBUTE_GROUPS
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.changes.change_plan import PlanRecorder
 from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.changes.observer import ChangeObserver
-from storage.bundles.changes.undo_file import UndoFile
+from storage.bundles.changes.undo_file import UndoBundle
 from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
-from storage.bundles.importing.planning import ChangePlanner, MemberChange
-from storage.bundles.importing.staging import SHOWN_UNITS_FIELD, Staging
+from storage.bundles.importing.planning import ChangePlanner, MemberChange, build_writes
+from storage.bundles.importing.staging import SHOWN_FIELD, Staging
 from storage.bundles.importing.stale_networks import (
     PLAN_REPLACED,
     StaleNetworks,
@@ -34,10 +34,18 @@ from storage.bundles.reading.batches import (
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.tables.reader import TableReader
-from storage.bundles.reading.violations import Violations
+from storage.bundles.reading.violations import Violations, to_printable
 from storage.bundles.removing.applying import apply_removals
+from storage.bundles.removing.mirrored import (
+    find_excess,
+    find_mirrored,
+    find_users,
+    list_mirrored_assets,
+)
 from storage.bundles.removing.named_records import find_kind, find_named
 from storage.bundles.removing.removals import Removals
+from storage.bundles.removing.unmentioned import note_unmentioned_assets, note_unused_floors
+from storage.bundles.shown_parts import ShownParts
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD
 from storage.mongo import driver, files
@@ -66,10 +74,10 @@ ImportProgressCallback: TypeAlias = Callable[[ImportProgress], None]
 
 
 class ParsedSource(NamedTuple):
-    """A parsed drawing: its JSON, the ids of the units in it, and warnings of the parse."""
+    """A parsed drawing: its JSON, the units and Levels in it, and warnings of the parse."""
 
     parsed: bytes
-    unit_ids: Sequence[str] = ()
+    shown: ShownParts = ShownParts()
     warnings: Sequence[str] = ()
 
 
@@ -92,12 +100,9 @@ class ImportRun:
         self._progress = progress
         self._staging = Staging(database, lease.import_id)
         self._removals = Removals(database, self._staging, lease.import_time)
+        self._removals.is_empty = lease.state != "removing"  # which an interrupted import was
         self._planner = ChangePlanner(
-            database,
-            self._staging,
-            lease.import_time,
-            self._removals.find,
-            is_merge=lease.is_merge,
+            database, self._staging, lease.import_time, self._removals.find, is_merge=lease.is_merge
         )
         self._member_count = 0
         self._source_notes = SourceNotes()
@@ -106,6 +111,8 @@ class ImportRun:
         self._publication: Publication | None = None
         self._violations = Violations()
         self._notes: list[str] = []
+        self._mirrored: dict[str, Document] = {}
+        self._unused_floors: list[str] = []
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -143,23 +150,21 @@ class ImportRun:
         """Stage what is removed, and what depends on it. Raises BundleError."""
         if not request.mirrors and not request.removed_keys:
             return
-        mirrored = [
-            (kind, condition)
-            for kind in RECORD_TYPES
-            if request.mirrors
-            and (condition := self._violations.mentions.condition_of(kind.name)) is not None
-            and (request.asset_ids is None or kind.scope_field)
-        ]
+        if request.mirrors:
+            self._mirrored = find_mirrored(self._violations.mentions, request.asset_ids)
 
         async def stage() -> None:
             await self._removals.discard()
+            self._unused_floors = []
             if request.removed_keys:
                 kind = find_kind(request.removed_kind)
                 found = await find_named(self._database, kind, request.removed_keys)
                 await self._removals.stage_named(kind, found)
-            for kind, condition in mirrored:
+            for name, where in self._mirrored.items():
                 self._lease.check_held()
-                await self._removals.stage_absent(kind, condition, request.asset_ids)
+                used_in = find_users(self._violations.mentions, name)
+                kind = RECORD_TYPES_BY_NAME[name]
+                self._unused_floors += await self._removals.stage_absent(kind, where, used_in)
             await self._removals.stage_dependents()
 
         # Reads that lacked a staged member would remove its record.
@@ -184,14 +189,14 @@ class ImportRun:
             if parse_source is not None:
                 drawing = await parse_source(content)
                 document[PARSED_FIELD] = await files.write_file(self._database, drawing.parsed)
-                document[SHOWN_UNITS_FIELD] = list(drawing.unit_ids)
+                document[SHOWN_FIELD] = drawing.shown
                 place = self._violations.columns.describe(f"{member.origin}.source")
                 self._source_notes.add(f"{place}: {warning}" for warning in drawing.warnings)
         except SourceError as error:
             self._violations.add(f"{member.origin}.source", str(error))
 
     async def validate(
-        self, request: ChangeRequest = NO_REMOVALS, undo: UndoFile | None = None
+        self, request: ChangeRequest = NO_REMOVALS, undo: UndoBundle | None = None
     ) -> ImportSummary:
         """Validate the staged members and count what changes.
 
@@ -205,7 +210,8 @@ class ImportRun:
             self._removals.find,
             request.asset_ids,
         )
-        recorder = PlanRecorder(request.write_change)
+        await validator.validate_asset_ids()
+        recorder = PlanRecorder(self._database, request.write_change)
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
         observers: list[ChangeObserver] = [self._audit_trail, networks]
@@ -227,11 +233,13 @@ class ImportRun:
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         self._violations.raise_if_any()
-        summary.notes = [
+        notes = (
             *self._notes,
             *self._source_notes.list(),
             *await validator.collect_notes(),
-        ]
+            *await self._note_unmentioned(request),
+        )
+        summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
         if is_empty:
             summary.notes.append(NO_MEMBERS_NOTE)
@@ -239,6 +247,13 @@ class ImportRun:
         summary.total = ImportCounts.sum(summary.kinds.values())
         summary.plan = recorder.finish() if request.needs_plan else None
         return summary
+
+    async def _note_unmentioned(self, request: ChangeRequest) -> list[str]:
+        if not request.mirrors:
+            return []
+        mentions = self._violations.mentions
+        notes = await note_unmentioned_assets(self._database, mentions, request.asset_ids)
+        return [*notes, *note_unused_floors(self._unused_floors)]
 
     async def _review_removals(
         self, kind: RecordType[Any], counts: ImportCounts, observers: Sequence[ChangeObserver]
@@ -263,16 +278,13 @@ class ImportRun:
         found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
         return [kind.fill_defaults(document) for document in found]
 
-    async def find_excess(self, summary: ImportSummary, request: ChangeRequest) -> str | None:
+    async def find_excess(self, request: ChangeRequest) -> str | None:
         """Return what exceeds the limit of removals; None if nothing does."""
-        removed = {name: counts.removed for name, counts in summary.kinds.items() if counts.removed}
-        existing = {}
-        for name in removed:
-            field = RECORD_TYPES_BY_NAME[name].scope_field
-            is_limited = request.asset_ids is not None and field
-            where = {field: {"$in": sorted(request.asset_ids or ())}} if is_limited else {}
-            existing[name] = await self._database[name].count_documents(where)
-        return request.limit.find_excess(removed, existing)
+        if self._removals.is_empty:
+            return None
+        mentions, mirrored = self._violations.mentions, self._mirrored
+        assets = list_mirrored_assets(mentions, mirrored, request.asset_ids)
+        return await find_excess(self._database, self._removals, request.limit, mirrored, assets)
 
     @property
     def changes_networks(self) -> bool:
@@ -327,7 +339,10 @@ class ImportRun:
         try:
             for kind in RECORD_TYPES:
                 where = {"kind": kind.name}
-                has_tombstones = await self._database[TOMBSTONES.name].find_one(where) is not None
+                has_tombstones = (
+                    kind is ASSIGNMENTS  # requests may write some now
+                    or await self._database[TOMBSTONES.name].find_one(where) is not None
+                )
                 async for batch in self._planner.plan_batches(kind):
                     await writer.submit(self._write_changes(kind, batch.changes, has_tombstones))
                     done += sum(change.fields is not None for change in batch.changes)
@@ -349,7 +364,7 @@ class ImportRun:
         self, kind: RecordType[Any], changes: list[MemberChange], has_tombstones: bool
     ) -> None:
         collection = self._database[kind.name]
-        new, updates = _build_writes(changes)
+        new, updates = build_writes(changes)
         if new:
             self._lease.check_held()
             if has_tombstones:
@@ -381,14 +396,3 @@ class ImportRun:
 
     async def _renew_lease(self, session: driver.Session) -> None:
         await self._lease.update({}, session)
-
-
-def _build_writes(changes: list[MemberChange]) -> tuple[list[Document], list[driver.UpdateOne]]:
-    new = []
-    updates = []
-    for key, is_new, fields in changes:
-        if fields is not None and is_new:
-            new.append({"_id": key, **fields})
-        elif fields is not None:
-            updates.append(driver.UpdateOne({"_id": key}, {"$set": fields}))
-    return new, updates

@@ -1,12 +1,28 @@
-"""Merging the fields that a member gives into the record that it changes."""
+"""Merging the fields that a member gives into the record that it changes.
 
+A member of a JSON bundle gives all fields, except in a merge. A row of a spreadsheet has no word on
+fields without a column, and values of others that only a new record gets.
+"""
+
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from storage.maps import MAPS, PARSED_FIELD
 from storage.records.decoding import stored_name
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import TIMESTAMP_FIELDS
+
+DERIVED_FROM = {MAPS.name: {"source": (PARSED_FIELD,)}}
+"""By kind and field, the derived fields that are kept with it."""
+
+
+def drop_kept_fields(kind: RecordType[Any], given: Document, names: Iterable[str]) -> None:
+    """Drop from a member what only a new record gets of it, in place: its record exists."""
+    for name in names:
+        for field in (name, *DERIVED_FROM.get(kind.name, {}).get(name, ())):
+            given.pop(field, None)
 
 
 def find_lacking_fields(kind: RecordType[Any], given: Document) -> list[str]:
@@ -27,6 +43,6 @@ def merge_member(kind: RecordType[Any], given: Document, live: Document | None) 
         record = kind.struct(**values)
     else:
         no_times = dict.fromkeys([name for name in TIMESTAMP_FIELDS if name in names], "")
-        record = msgspec.structs.replace(kind.decode([live])[0], **no_times, **values)
+        record = msgspec.structs.replace(kind.decode([live])[0], **{**no_times, **values})
     derived = {name: given[name] for name in kind.derived_fields if name in given}
     return {**(live or {}), **kind.to_document(record), **derived, "_id": given["_id"]}

@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
-from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
-from storage.bundles.importing.staging import Staging, describe_record
+from storage.bundles.importing.merging import drop_kept_fields
+from storage.bundles.importing.staging import KEPT_FIELD, Staging
+from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.violations import quote_json
 from storage.cache.cache import MISSING, Cache
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
 from storage.records.decoding import stored_name
 from storage.records.kinds import Document, ForeignKey, RecordType
@@ -19,6 +20,7 @@ MAX_OWNERS = 20_000
 class OwnerFields:
     """What validation and copying need to know of an owner of one kind.
 
+    >>> from storage.catalog import RECORD_TYPES_BY_NAME
     >>> OwnerFields(RECORD_TYPES_BY_NAME["floors"]).extract({"asset_id": "a", "name": "First"})
     {'asset_id': 'a'}
     """
@@ -47,6 +49,10 @@ class OwnerFields:
         facts = {field: document.get(field, self._defaults.get(field)) for field in self._fields}
         return facts | {path: frozenset(values_at(document, path)) for path in self._array_paths}
 
+    def list_unknown(self, document: Document) -> dict[str, None]:
+        """Return None for each array that an incomplete member of a merge does not give."""
+        return {path: None for path in self._array_paths if path.split(".")[0] not in document}
+
 
 FindRemoved: TypeAlias = Callable[[str, Collection[str]], Awaitable[set[str]]]
 """Given a kind and keys, returns those of records that the import removes."""
@@ -58,8 +64,8 @@ async def find_none_removed(kind_name: str, keys: Collection[str]) -> set[str]:
 
 
 class OwnerCache:
-    """Facts about owners of one kind, by key; staged owners take precedence over live ones, in a
-    merge field by field, and those that the import removes do not exist."""
+    """Facts about owners of one kind, by key; staged owners take precedence over live ones, field
+    by field if they do not give all, and those that the import removes do not exist."""
 
     def __init__(
         self,
@@ -91,30 +97,20 @@ class OwnerCache:
         found = await self._staging.find_members(
             self._kind.name, sorted(keys), {*self._fields.projected, KEPT_FIELD}
         )
-        await self._keep_live_fields([document for document in found if KEPT_FIELD in document])
         documents = {document["_id"]: document for document in found}
-        if rest := sorted(keys if self._is_merge else keys - documents.keys()):
+        partial = {key for key, document in documents.items() if KEPT_FIELD in document}
+        whole = set() if self._is_merge else documents.keys() - partial
+        if rest := sorted(keys - whole):
             projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
             removed = await self._find_removed(self._kind.name, rest)
             for live in await self._live_collection.find(
                 {"_id": {"$in": rest}}, projection
             ).to_list(None):
                 if live["_id"] not in removed:
-                    documents[live["_id"]] = live | documents.get(live["_id"], {})
+                    given = documents.get(live["_id"], {})
+                    drop_kept_fields(self._kind, given, given.get(KEPT_FIELD, ()))
+                    documents[live["_id"]] = live | given
         return {key: self._fields.extract(document) for key, document in documents.items()}
-
-    async def _keep_live_fields(self, documents: list[Document]) -> None:
-        """Fill in the fields that staged owners do not give."""
-        where = {"_id": {"$in": [document["_id"] for document in documents]}}
-        projection = dict.fromkeys({"_id", *self._fields.projected}, 1)
-        live = (
-            await self._live_collection.find(where, projection).to_list(None) if documents else []
-        )
-        by_key = {document["_id"]: document for document in live}
-        for document in documents:
-            if document["_id"] in by_key:
-                names = document[KEPT_FIELD]
-                keep_live_fields(self._kind, document, by_key[document["_id"]], names)
 
     def get(self, key: str) -> Document | None:
         """Return the facts about a loaded owner, or None if there is no such owner."""
@@ -138,9 +134,26 @@ def values_at(document: Document, path: str) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def describe_missing_owner(owner: ForeignKey, key: str, near: list[str], where: str) -> str:
-    """Return the message for an owner that does not exist, with the key that was meant."""
-    kind = RECORD_TYPES_BY_NAME[owner.kind]
+async def find_left(
+    find_removed: FindRemoved, owner_kind: str, path: str, documents: Collection[Document]
+) -> dict[str, list[Any] | None]:
+    """Return what is left of a reference, by the key of each record that loses an owner of it."""
+    gone = await find_removed(
+        owner_kind, {key for each in documents for key in values_at(each, path)}
+    )
+    field, _, rest = path.partition(".")
+    left: dict[str, list[Any] | None] = {}
+    for document in documents:
+        if not gone.isdisjoint(values_at(document, path)):
+            value = document[field]
+            items = value if isinstance(value, list) else []
+            kept = [item for item in items if (item[rest] if rest else item) not in gone]
+            left[document["_id"]] = kept if isinstance(value, list) else None
+    return left
+
+
+def describe_missing(kind: RecordType[Any], key: str, near: list[str], where: str) -> str:
+    """Return the message for a record that does not exist, with the key that was meant."""
     meant = suggest(key, near)
     hint = f"; did you mean {quote_json(meant)}?" if meant else ""
     return f"there is no {describe_record(kind, key)}{where}{hint}"
@@ -150,11 +163,12 @@ def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> I
     """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
-        if actual is not None and actual != expected:  # None: an incomplete member of a merge
+        # None: an incomplete member of a merge.
+        if expected is not None and actual is not None and actual != expected:
             yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
     if owner.value_in:
         field, path = owner.value_in
-        if document[field] not in facts[path]:
+        if facts[path] is not None and document[field] not in facts[path]:
             yield f"has no {field} {quote_json(document[field])}"
 
 

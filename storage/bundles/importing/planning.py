@@ -7,16 +7,20 @@ a record already written counts as unchanged, so an interrupted run can be repea
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, NamedTuple
 
-from storage.bundles.importing.kept_fields import KEPT_FIELD, keep_live_fields
-from storage.bundles.importing.merging import find_lacking_fields, merge_member
+from storage.bundles.importing.merging import (
+    drop_kept_fields,
+    find_lacking_fields,
+    merge_member,
+)
 from storage.bundles.importing.owners import (
     FindRemoved,
     OwnerCache,
+    find_left,
     find_none_removed,
     values_at,
 )
 from storage.bundles.importing.pipelining import read_ahead
-from storage.bundles.importing.staging import ORIGIN_FIELD, SHOWN_UNITS_FIELD, Staging
+from storage.bundles.importing.staging import KEPT_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
@@ -56,7 +60,6 @@ class PlannedBatch(NamedTuple):
 class ChangePlanner:
     """Compares the staged members of one import with the catalog.
 
-
     In a merge they change only the fields that they have.
     """
 
@@ -73,6 +76,7 @@ class ChangePlanner:
         self._staging = staging
         self._import_time = import_time
         self._is_merge = is_merge
+        self._find_removed = find_removed
         self.owner_caches = {
             kind.name: OwnerCache(database, staging, kind, find_removed, is_merge=is_merge)
             for kind in RECORD_TYPES
@@ -84,16 +88,14 @@ class ChangePlanner:
         has_records = await self._database[kind.name].find_one({}, ["_id"]) is not None
         async for documents in read_ahead(self._staging.iter_batches(kind)):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
-            kept_fields = [document.pop(KEPT_FIELD, []) for document in documents]
+            kept_fields = [document.pop(KEPT_FIELD, ()) for document in documents]
             await self._copy_owner_fields(kind, documents)
             if kind.single_valued_flag:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
             live = await self._load_live(kind, documents, stored_fields) if has_records else {}
-            for document, names in zip(documents, kept_fields, strict=True):
-                keep_live_fields(kind, document, live.get(document["_id"]), names)
-            if self._is_merge:
-                yield await self._plan_merge(kind, documents, origins, live)
+            if self._is_merge or any(kept_fields):
+                yield await self._plan_merge(kind, documents, kept_fields, origins, live)
                 continue
             changes = [
                 self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
@@ -105,26 +107,51 @@ class ChangePlanner:
         self,
         kind: RecordType[Any],
         members: list[Document],
+        kept_fields: Sequence[Sequence[str]],
         origins: list[str],
         live: dict[str, Document],
     ) -> PlannedBatch:
         derived = {*kind.derived_fields}
         documents, complete_origins, nulls, incomplete = [], [], [], []
-        for given, origin in zip(members, origins, strict=True):
+        kept = await self._clear_kept_references(kind, members, kept_fields, live)
+        for given, names, origin in zip(members, kept_fields, origins, strict=True):
             key = given["_id"]
-            lacking = [] if key in live else find_lacking_fields(kind, given)
-            if lacking:
+            if key in live:
+                drop_kept_fields(kind, given, names)
+            elif lacking := find_lacking_fields(kind, given):
                 incomplete.append(IncompleteMember(key, origin, lacking))
                 continue
-            documents.append(merge_member(kind, given, live.get(key)))
+            is_whole = not self._is_merge and not names
+            documents.append(given if is_whole else merge_member(kind, given, kept.get(key)))
             complete_origins.append(origin)
-            nulls.append([name for name in given.keys() - derived if given[name] is None])
+            given_nulls = [name for name in given.keys() - derived if given[name] is None]
+            nulls.append(given_nulls if self._is_merge else [])
         await self._copy_owner_fields(kind, documents)  # the owner may be the stored one
         changes = [
             self._plan_change(kind, document, live.get(document["_id"]), kind.stored_fields, given)
             for document, given in zip(documents, nulls, strict=True)
         ]
         return PlannedBatch(documents, complete_origins, live, changes, incomplete)
+
+    async def _clear_kept_references(
+        self,
+        kind: RecordType[Any],
+        members: list[Document],
+        kept_fields: Sequence[Sequence[str]],
+        live: dict[str, Document],
+    ) -> dict[str, Document]:
+        """Return live records without the references that members keep to what is removed."""
+        for owner in kind.foreign_keys:
+            field = owner.field.partition(".")[0]
+            keeping = [
+                live[member["_id"]]
+                for member, names in zip(members, kept_fields, strict=True)
+                if field in names and member["_id"] in live
+            ]
+            if keeping and owner.on_removal != "remove":
+                left = await find_left(self._find_removed, owner.kind, owner.field, keeping)
+                live = live | {key: {**live[key], field: value} for key, value in left.items()}
+        return live
 
     async def _copy_owner_fields(self, kind: RecordType[Any], documents: list[Document]) -> None:
         for owner in kind.foreign_keys:
@@ -159,7 +186,7 @@ class ChangePlanner:
         key = document["_id"]
         fields = {**dict.fromkeys(stored_fields), **document}
         del fields["_id"]
-        fields.pop(SHOWN_UNITS_FIELD, None)
+        fields.pop(SHOWN_FIELD, None)
         if live is not None and kind.keep_on_import:
             kept = kind.keep_on_import(fields, live)
             fields |= {name: kept[name] for name in kept if name not in given_nulls}
@@ -167,3 +194,15 @@ class ChangePlanner:
             return MemberChange(key, False, None)
         set_timestamps(kind, fields, live, self._import_time)
         return MemberChange(key, live is None, fields)
+
+
+def build_writes(changes: list[MemberChange]) -> tuple[list[Document], list[driver.UpdateOne]]:
+    """Return the documents to insert, and the updates."""
+    new = []
+    updates = []
+    for key, is_new, fields in changes:
+        if fields is not None and is_new:
+            new.append({"_id": key, **fields})
+        elif fields is not None:
+            updates.append(driver.UpdateOne({"_id": key}, {"$set": fields}))
+    return new, updates

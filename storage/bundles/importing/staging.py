@@ -12,15 +12,16 @@ related members together, so this order touches few pages at a time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from itertools import count
 from typing import Any
 
 from storage.administration.import_lease import STAGING_PREFIX, get_staging_prefix
-from storage.bundles.importing.kept_fields import KEPT_FIELD
 from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.record_names import describe_duplicate
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES_BY_NAME
+from storage.floors import FLOORS
 from storage.mongo import driver, iteration
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
@@ -30,10 +31,13 @@ NEIGHBOURS = 100
 KEY_FIELD = "_key"
 AFTER_KEY_SEPARATOR = chr(ord(KEY_SEPARATOR) + 1)
 ORIGIN_FIELD = "_place"
+KEPT_FIELD = "_kept"
+"""Field with the names of the fields that a record in the catalog keeps."""
 BULK_MEMBERS = 10_000
 """A kind with more members has no index while they are staged."""
-SHOWN_UNITS_FIELD = "_shown"
-"""Field of a staged map with the ids of the units in its drawing."""
+REJECTED_KEYS_AT_ONCE = 1000
+SHOWN_FIELD = "_shown"
+"""Field of a staged map with the units and Levels in its drawing."""
 
 
 class Staging:
@@ -85,6 +89,7 @@ class Staging:
                 collection, KEY_FIELD, unique=True
             ):
                 await self._drop_repeated(RECORD_TYPES_BY_NAME[kind_name], violations)
+        await self._add_repeated_rejected(violations)
 
     async def _drop_repeated(self, kind: RecordType[Any], violations: Violations) -> None:
         collection = self.collection_of(kind.name)
@@ -106,6 +111,16 @@ class Staging:
                     violations.add(document[ORIGIN_FIELD], message)
             if repeated:
                 await collection.delete_many({"_id": {"$in": repeated}})
+
+    async def _add_repeated_rejected(self, violations: Violations) -> None:
+        """Add staged members with the keys of members that were rejected for something else."""
+        for kind, places in violations.rejected.iter_places():
+            keys = [*places]
+            for start in range(0, len(keys), REJECTED_KEYS_AT_ONCE):
+                some = keys[start : start + REJECTED_KEYS_AT_ONCE]
+                for staged in await self.find_members(kind.name, some, {ORIGIN_FIELD}):
+                    key = staged["_id"]
+                    violations.add_duplicate(kind, key, places[key], staged[ORIGIN_FIELD])
 
     def _to_staged(self, member: BundleMember) -> Document:
         document = member.document
@@ -144,6 +159,12 @@ class Staging:
         staged = self.collection_of(kind_name).find({KEY_FIELD: {"$in": keys}}, projection)
         return [{**document, "_id": document[KEY_FIELD]} async for document in staged]
 
+    async def find_floors(self, asset_ids: Collection[str]) -> list[Document]:
+        """Return the ids of the staged floors of assets, each with its `asset_id`."""
+        where = {"asset_id": {"$in": [*asset_ids]}}
+        staged = self.collection_of(FLOORS.name).find(where, [KEY_FIELD, "asset_id"])
+        return [{"_id": each[KEY_FIELD], "asset_id": each["asset_id"]} async for each in staged]
+
     async def has_key_within(self, kind_name: str, key: str) -> bool:
         """Return whether a member is staged whose first key fields are those of `key`."""
         among = {"$gt": key + KEY_SEPARATOR, "$lt": key + AFTER_KEY_SEPARATOR}
@@ -168,17 +189,3 @@ async def find_neighbours(collection: driver.Collection, field: str, key: str) -
         cursor = collection.find(where, [field], limit=NEIGHBOURS).sort(field, direction)
         found += [document[field] async for document in cursor]
     return found
-
-
-def describe_duplicate(kind: RecordType[Any], key: str, place: str) -> str:
-    """Return the message for a member with the key of another."""
-    return f"{describe_record(kind, key)} is already at {place}"
-
-
-def describe_record(kind: RecordType[Any], key: str) -> str:
-    """Return a record's kind and key, for messages."""
-    if kind.key_fields == ("id",):
-        return f'{kind.singular} "{key}"'
-    # With a `single_valued_flag`, a key may lack its last field.
-    pairs = zip(kind.key_fields, key.split("\0"), strict=False)
-    return f"{kind.singular} of " + ", ".join(f'{field} "{value}"' for field, value in pairs)

@@ -92,3 +92,7 @@ class ImportSummary(msgspec.Struct):
     """Why a dry run would be refused as an import: it removes too much."""
     undo: str | None = None
     """The file that undoes it."""
+    undo_options: list[str] = []
+    """Of `floorgate import` of that file."""
+    undo_bundle: str | None = None
+    """What undoes it, if it was asked for."""

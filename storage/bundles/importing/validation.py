@@ -5,14 +5,17 @@ Owners must exist, staged or live, and match the member (`ForeignKey` in
 an owner, or values they refer to, must not change or disappear.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
+from itertools import starmap
 from typing import Any
 
+from storage.assets import ASSETS
 from storage.bundles.importing.owners import (
     FindRemoved,
     OwnerCache,
     RepeatedKeys,
-    describe_missing_owner,
+    describe_missing,
     find_mismatches,
     find_none_removed,
     values_at,
@@ -21,13 +24,15 @@ from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.importing.staging import (
     KEY_FIELD,
     ORIGIN_FIELD,
-    SHOWN_UNITS_FIELD,
+    SHOWN_FIELD,
     Staging,
-    describe_record,
     find_neighbours,
 )
+from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.violations import Violations, quote_json
+from storage.bundles.shown_parts import ShownLevel, find_unmatched_levels
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.floors import FLOORS
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
 from storage.mongo import driver, iteration
 from storage.records.kinds import Document, ForeignKey, RecordType
@@ -98,6 +103,15 @@ class BundleValidator:
                 for mismatch in find_mismatches(owner, document, facts):
                     self._violations.add(place, f"{name} {mismatch}")
 
+    async def validate_asset_ids(self) -> None:
+        """Find assets to mirror that are neither in the bundle nor in the catalog."""
+        ids = sorted(self._asset_ids or ())
+        found = await self._database[ASSETS.name].find({"_id": {"$in": ids}}, ["_id"]).to_list(None)
+        found += await self._staging.find_members(ASSETS.name, ids, set())
+        for asset_id in sorted({*ids} - {document["_id"] for document in found}):
+            if not self._violations.rejected.may_include(ASSETS.name, asset_id):
+                await self._add_missing(ASSETS, asset_id, "assets to mirror")
+
     def _validate_assets(
         self, kind: RecordType[Any], batch: PlannedBatch, asset_ids: Collection[str]
     ) -> None:
@@ -120,8 +134,11 @@ class BundleValidator:
                 place, f"{name} is removed by this import: the bundle does not have it"
             )
             return
-        near = [] if self._violations.is_full else await self._find_near_keys(owner.kind, key)
-        self._violations.add(place, describe_missing_owner(owner, key, near, NOWHERE))
+        await self._add_missing(RECORD_TYPES_BY_NAME[owner.kind], key, place)
+
+    async def _add_missing(self, kind: RecordType[Any], key: str, place: str) -> None:
+        near = [] if self._violations.is_full else await self._find_near_keys(kind.name, key)
+        self._violations.add(place, describe_missing(kind, key, near, NOWHERE))
 
     async def _find_near_keys(self, kind_name: str, key: str) -> list[str]:
         staged = self._staging.collection_of(kind_name)
@@ -214,18 +231,37 @@ class BundleValidator:
         return None
 
     async def collect_notes(self) -> list[str]:
-        """Return warnings: drawings that show unknown units, maps tagged routable that are not."""
+        """Return warnings: drawings that show units or floors that there are not, maps tagged
+        routable that are not."""
         notes = []
-        units = self._owner_caches[UNITS.name]
+        units, maps = self._owner_caches[UNITS.name], self._owner_caches[MAPS.name]
         async for batch in self._staging.iter_batches(MAPS):
             notes += await self._note_unroutable_maps(batch)
-            for document in batch:
-                unit_ids = document.get(SHOWN_UNITS_FIELD, ())
+            drawn = [document for document in batch if SHOWN_FIELD in document]
+            await maps.load({document["_id"] for document in drawn})
+            assets = [(maps.get(document["_id"]) or {})["asset_id"] for document in drawn]
+            floor_ids = await self._find_floor_ids({*assets}) if drawn else {}
+            for document, asset_id in zip(drawn, assets, strict=True):
+                unit_ids, levels = document[SHOWN_FIELD]
+                place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                 await units.load(set(unit_ids))
                 if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
-                    place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                     notes.append(f"{place}: {describe_unknown_units(unknown)}")
+                floors = floor_ids.get(asset_id, ())
+                if unmatched := find_unmatched_levels([*starmap(ShownLevel, levels)], floors):
+                    notes.append(f"{place}: {describe_unmatched_levels(unmatched, floors)}")
         return notes
+
+    async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
+        """Return by asset the floors that it has after the import."""
+        where = {"asset_id": {"$in": [*asset_ids]}}
+        live = await self._database[FLOORS.name].find(where, ["asset_id"]).to_list(None)
+        removed = await self._find_removed(FLOORS.name, [floor["_id"] for floor in live])
+        kept = (floor for floor in live if floor["_id"] not in removed)
+        floor_ids = defaultdict(set)
+        for floor in (*await self._staging.find_floors(asset_ids), *kept):
+            floor_ids[floor["asset_id"]].add(floor["_id"])
+        return floor_ids
 
     async def _note_unroutable_maps(self, batch: list[Document]) -> list[str]:
         tagged = {
@@ -247,6 +283,20 @@ class BundleValidator:
 
 def describe_unknown_units(unit_ids: list[str]) -> str:
     """Return the note about a map with a drawing of units that do not exist."""
-    examples = ", ".join(map(quote_json, unit_ids[:MAX_IDS_IN_NOTE]))
-    more = ", ..." if len(unit_ids) > MAX_IDS_IN_NOTE else ""
-    return f"the drawing shows {len(unit_ids)} unknown units: {examples}{more}"
+    noun = "unit" if len(unit_ids) == 1 else "units"
+    return f"the drawing shows {len(unit_ids)} unknown {noun}: {_list_first(unit_ids)}"
+
+
+def describe_unmatched_levels(names: list[str], floor_ids: Collection[str]) -> str:
+    """Return the note about a map with a drawing of Levels that match no floor of its asset."""
+    noun = "floor" if len(names) == 1 else "floors"
+    return (
+        f"the drawing shows {len(names)} unknown {noun}: Level {_list_first(names)}; routes need a"
+        " name such as 'Level 2: floor=<id>', or data-tags with floor=<id>; the floors are"
+        f" {_list_first(sorted(floor_ids))}"
+    )
+
+
+def _list_first(ids: list[str]) -> str:
+    examples = ", ".join(map(quote_json, ids[:MAX_IDS_IN_NOTE]))
+    return f"{examples}, ..." if len(ids) > MAX_IDS_IN_NOTE else examples

@@ -8,16 +8,16 @@ staged too.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from storage.administration.import_lease import ImportLease
 from storage.attributes import ASSIGNMENTS
 from storage.bundles.removing.removals import VALUES_FIELD, Removals
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
+from storage.records.kinds import Document, RecordType
 from storage.tombstones import TOMBSTONES, build_tombstone
 from storage.write_guards import end_earlier_writes
-
-_BY_NAME = sorted(RECORD_TYPES, key=lambda kind: kind.name)
 
 
 async def apply_removals(
@@ -26,23 +26,13 @@ async def apply_removals(
     lease: ImportLease,
     on_progress: Callable[[int], None],
 ) -> None:
-    """Clear references, write tombstones, and remove the staged records, owners last.
+    """Clear references, then remove the staged records, owners last, and write their tombstones.
 
-    `on_progress` receives the number of records that a batch has removed.
+    `on_progress` receives the number of records that a batch has changed or removed.
     """
     await end_earlier_writes(database)
     lease.check_held()
     await removals.stage_dependents_of_kind(ASSIGNMENTS)
-    for kind in _BY_NAME:  # in the order of their ids
-        async for batch in removals.iter_removed(kind):
-            lease.check_held()
-            tombstones = [
-                build_tombstone(
-                    kind, each["_id"], each[VALUES_FIELD], each["asset_id"], lease.committed_at
-                )
-                for each in batch
-            ]
-            await driver.insert_absent(database[TOMBSTONES.name], tombstones)
     for kind in RECORD_TYPES:
         async for cleared in removals.iter_cleared(kind):
             lease.check_held()
@@ -53,7 +43,33 @@ async def apply_removals(
             on_progress(len(writes))
     for kind in reversed(RECORD_TYPES):  # maps before their backgrounds, which only they lead to
         async for batch in removals.iter_removed(kind):
-            lease.check_held()
-            keys = [each["_id"] for each in batch]
-            await database[kind.name].delete_many({"_id": {"$in": keys}})
-            on_progress(len(keys))
+            await _remove(database, kind, batch, lease)
+            on_progress(len(batch))
+
+
+async def _remove(
+    database: driver.Database,
+    kind: RecordType[Any],
+    removals: list[Document],
+    lease: ImportLease,
+) -> None:
+    """Remove records, then write the tombstones that they do not have.
+
+    A record with a tombstone is gone. Tombstones have the time at which they are written, so that
+    followers do not miss those of an import that is finished late.
+    """
+    keys = [each["_id"] for each in removals]
+    lease.check_held()
+    await database[kind.name].delete_many({"_id": {"$in": keys}})
+    removed_at = await lease.take_time()
+    where = {"kind": kind.name, "key": {"$in": keys}, "removed_at": {"$gte": lease.committed_at}}
+    found = await database[TOMBSTONES.name].find(where, ["key"]).to_list(None)
+    listed = {document["key"] for document in found}
+    tombstones = [
+        build_tombstone(kind, each["_id"], each[VALUES_FIELD], each["asset_id"], removed_at)
+        for each in removals
+        if each["_id"] not in listed
+    ]
+    if tombstones:
+        lease.check_held()
+        await driver.insert_absent(database[TOMBSTONES.name], tombstones)

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from storage.assets import ASSETS
+from storage.floors import FLOORS
 from storage.maps import MAPS
 
 DEFAULT_SHARE = 0.2
 ALWAYS_ALLOWED = 5
 """Records of a kind that may be removed however few there are: a fifth of three is none."""
-NEVER_FREE = frozenset({ASSETS.name, MAPS.name})
+NEVER_FREE = frozenset({ASSETS.name, FLOORS.name, MAPS.name})
 """Kinds of which a fifth is a fifth: few records, and much goes with each."""
 
 

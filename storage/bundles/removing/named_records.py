@@ -1,9 +1,11 @@
 """Finding the records that an operator names, to remove them."""
 
+import asyncio
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
+from storage.bundles.importing.staging import find_neighbours
+from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
@@ -17,9 +19,7 @@ KINDS_BY_TEXT = {
     for name in (kind.singular, kind.name)
     for text in (name, name.replace("_", "-"))
 }
-MAX_CANDIDATES = 1_000
 _BATCH_KEYS = 1_000
-_SAME_CHARACTERS = 2
 
 
 def find_kind(text: str) -> RecordType[Any]:
@@ -52,19 +52,16 @@ async def find_named(
         found |= {format_key(get_key_values(kind, each)): each for each in documents}
     for text, values in values_by_text.items():
         if format_key(values) not in found:
-            near = await _find_near(database, kind, text)
-            hint = f"; did you mean {' or '.join(map(quote_json, near))}?" if near else ""
+            meant = None if violations.is_full else await _find_meant(database, kind, text)
+            hint = f"; did you mean {quote_json(meant)}?" if meant else ""
             violations.add(kind.name, f"there is no {kind.singular} {quote_json(text)}{hint}")
     violations.raise_if_any()
     return [found[format_key(values)] for values in values_by_text.values()]
 
 
-async def _find_near(database: driver.Database, kind: RecordType[Any], text: str) -> list[str]:
-    """Return similar ids, of those that begin alike."""
+async def _find_meant(database: driver.Database, kind: RecordType[Any], text: str) -> str | None:
+    """Return a similar id, of those that begin alike."""
     if len(kind.key_fields) > 1:
-        return []
-    start = text[:_SAME_CHARACTERS]
-    where = {"_id": {"$gte": start, "$lt": start + "\U0010ffff"}}
-    found = database[kind.name].find(where, {"_id": 1}, limit=MAX_CANDIDATES)
-    ids = [document["_id"] async for document in found]
-    return get_close_matches(text, ids, n=2, cutoff=0.7)
+        return None
+    near = await find_neighbours(database[kind.name], "_id", text)
+    return await asyncio.to_thread(suggest, text, near)

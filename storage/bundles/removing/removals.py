@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Any
 
-from storage.bundles.importing.owners import values_at
+from storage.bundles.importing.owners import find_left, values_at
 from storage.bundles.importing.staging import KEY_FIELD, Staging
 from storage.bundles.removing.dependents import OWNERS_FIRST, Link, get_links
 from storage.catalog import RECORD_TYPES
-from storage.locations import PROCESSED_FIELD
 from storage.mongo import driver, iteration
 from storage.records.decoding import stored_name
 from storage.records.key_text import format_key, get_key_values
@@ -56,28 +55,29 @@ class Removals:
         await self._add(kind, documents)
 
     async def stage_absent(
-        self, kind: RecordType[Any], condition: Document, asset_ids: Collection[str] | None
-    ) -> None:
-        """Stage the records of a kind that are not among the staged members, of these assets.
+        self, kind: RecordType[Any], where: Document, used_in: tuple[str, str] | None = None
+    ) -> list[str]:
+        """Stage the records of a kind with this condition that are not among the staged members.
 
-        Those that do not fulfil the condition stay.
-
-        What processing has made is not the source's, and stays as long as its owners.
+        Given a kind and a field of it, those that no record refers to stay; return their keys.
         """
-        where: Document = {**condition, PROCESSED_FIELD: {"$ne": True}}
-        if asset_ids is not None:
-            where[kind.scope_field] = {"$in": sorted(asset_ids)}
         fields = dict.fromkeys((*_fields_of(kind), kind.single_valued_flag or "_id"), 1)
         staged = _KeyStream(self._staging.collection_of(kind.name))
+        unused: set[str] = set()
         async for batch in iteration.iter_batches(self._database[kind.name], where, fields):
-            absent = [
-                document
+            absent = {
+                document["_id"]: document
                 for document in batch
                 if not await staged.has(
                     document["_id"], is_prefix=bool(document.get(kind.single_valued_flag))
                 )
-            ]
-            await self._add(kind, absent)
+            }
+            if used_in:
+                users, field = used_in
+                found = self._database[users].distinct(field, {field: {"$in": [*absent]}})
+                unused |= absent.keys() - await found
+            await self._add(kind, [absent[key] for key in absent if key not in unused])
+        return sorted(unused)
 
     async def stage_dependents(self) -> None:
         """Stage what is removed with the staged removals, then what loses a reference to them."""
@@ -100,19 +100,19 @@ class Removals:
     async def _stage_link(self, owner: RecordType[Any], link: Link) -> None:
         async for found in self._iter_dependents(owner, link):
             if link.effect == "remove_last":
-                left = await self._find_left(owner, link.path, found)
+                left = await find_left(self.find, owner.name, link.path, found)
                 found = [document for document in found if not left[document["_id"]]]
             await self._add(link.kind, found)
 
     async def _stage_cleared(self, owner: RecordType[Any], link: Link) -> None:
         async for found in self._iter_dependents(owner, link):
             gone = await self.find(link.kind.name, [document["_id"] for document in found])
-            left = await self._find_left(owner, link.path, found)
+            left = await find_left(self.find, owner.name, link.path, found)
             cleared = []
             for document in found:
                 if document["_id"] not in gone:
                     field = link.path.partition(".")[0]
-                    fields = {field: left[document["_id"]] or _empty(document[field])}
+                    fields: Document = {field: left[document["_id"]]}
                     if UPDATED_AT in link.kind.stored_fields:
                         fields[UPDATED_AT] = self._import_time
                     cleared.append({"_id": document["_id"], CHANGES_FIELD: fields})
@@ -125,7 +125,8 @@ class Removals:
     ) -> AsyncIterator[list[Document]]:
         """Yield the records of a link that are not staged as members, each with its owner.
 
-        Members that are staged name an owner that stays, or are refused.
+        Members that are staged name an owner that stays, or are refused. A reference that they do
+        not speak of is cleared when they are planned.
         """
         path = stored_name(link.path)
         projection = dict.fromkeys((*_fields_of(link.kind), path.partition(".")[0]), 1)
@@ -144,22 +145,6 @@ class Removals:
                         key = next(key for key in values_at(document, path) if key in names)
                         document[OWNER_FIELD] = f"{owner.singular} {names[key]}"
                     yield [document for document in batch if document["_id"] not in kept]
-
-    async def _find_left(
-        self, owner: RecordType[Any], path: str, documents: list[Document]
-    ) -> dict[str, list[Any]]:
-        """Return what is left of a field with owners, by document."""
-        keys = {key for document in documents for key in values_at(document, path)}
-        gone = await self.find(owner.name, keys)
-        field, _, rest = path.partition(".")
-        left = {}
-        for document in documents:
-            value = document.get(field)
-            items = value if isinstance(value, list) else []
-            left[document["_id"]] = [
-                item for item in items if (item[rest] if rest else item) not in gone
-            ]
-        return left
 
     async def _add(self, kind: RecordType[Any], documents: Iterable[Document]) -> None:
         staged = []
@@ -233,7 +218,3 @@ def _group_by_asset(documents: list[Document]) -> dict[str, list[Document]]:
     for document in documents:
         groups[document["asset_id"]].append(document)
     return groups
-
-
-def _empty(value: Any) -> Any:
-    return [] if isinstance(value, list) else None

@@ -1,11 +1,14 @@
 """`floorgate import --sync` and `floorgate remove`: the plan, the question, and the way back."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
+from storage.bundles.reading.sources import to_data_url
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
 from tests.storage.catalogs import SMALL, small, write_arrays
 
@@ -82,7 +85,7 @@ def test_at_a_terminal_the_operator_is_asked(
     before = exported(filled)
     run = run_at_terminal("import", "--sync", source, *filled, answer=answer)
     assert run.stdout.startswith(PLAN)
-    assert "Undo with: floorgate import floorgate-undo-" in run.stderr
+    assert "What is changed or removed is saved first, in floorgate-undo-" in run.stderr
     assert "Remove 5 records and write 2?" in run.stderr
     undo = [*tmp_path.glob("floorgate-undo-*")]
     if answer != "y\n":
@@ -107,9 +110,43 @@ def test_what_was_removed_comes_back_from_the_undo_file(filled: list[str], tmp_p
     run = floorgate("remove", "asset", "a", "b", "--yes", *filled)
     assert run.exit_code == 0, run.stderr
     assert json.loads(exported(filled))["units"] == []
-    command = run.stderr.splitlines()[-1].removeprefix("Undo with: floorgate ").split()
-    assert floorgate(*command, *filled).exit_code == 0
+    assert floorgate(*undo_command(run)).exit_code == 0
     assert exported(filled) == before
+
+
+def undo_command(run: Result) -> list[str]:
+    """The arguments of the last line, as a shell reads them."""
+    assert run.stderr.count("Undo with: ") == 1
+    line = run.stderr.splitlines()[-1].removeprefix("Undo with: ")
+    program, *command = shlex.split(line)
+    assert program == "floorgate"
+    return command
+
+
+PICTURE = b'<svg viewBox="0 0 9 9"><image width="9" height="9"/></svg>'
+
+
+def test_the_undo_command_works_as_it_is_printed(filled: list[str], tmp_path: Path) -> None:
+    """With the options of the storage, a name with a blank, and a drawing that was forced."""
+    picture = {"source": to_data_url(PICTURE), "id": "p", "asset_id": "a", "name": "Picture"}
+    bundle = write_arrays(tmp_path / "picture.json", {"maps": [picture]})
+    assert floorgate("import", "--force-drawings", bundle, *filled).exit_code == 0
+    before = exported(filled)
+    undo = tmp_path / "un do.ndjson"
+    run = floorgate("remove", "map", "p", "--yes", "--undo", undo, *filled)
+    command = undo_command(run)
+    assert command == ["import", "--force-drawings", *filled, str(undo)]
+    assert floorgate(*command).exit_code == 0
+    assert exported(filled) == before
+
+
+def test_only_its_owner_reads_an_undo_file(filled: list[str], tmp_path: Path) -> None:
+    undo = tmp_path / "undo.ndjson"
+    summary = output_of(
+        floorgate("remove", "map", "am", "--yes", "--json", "--undo", undo, *filled)
+    )
+    assert (summary["undo"], summary["undo_options"]) == (str(undo), [])
+    assert undo.stat().st_mode & 0o777 == 0o600
 
 
 def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> None:
@@ -120,12 +157,54 @@ def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> 
         "unit_references": {"inserted": 0, "updated": 0, "unchanged": 0, "removed": 1}
     }
     assert summary["undo"] == str(undo)
+    assert "undo_bundle" not in summary
     assert json.loads(plan.read_text())["record_id"] == "u1/keyring"
     assert json.loads(undo.read_text())["value"] == "1_2"
     assert_explains(
         floorgate(*command, "--plan", plan, *filled), 2, "plan.ndjson exists; choose another name"
     )
     assert_explains(floorgate(*command, *filled), 1, 'there is no unit_reference "u1/keyring"')
+
+
+@pytest.mark.parametrize("answer", ["n\n", None])
+def test_the_plan_is_there_to_decide_by(filled: list[str], source: Path, answer: str) -> None:
+    """Also for a script, which must say yes the next time."""
+    command = ("import", "--sync", "--plan", "plan.ndjson", source, *filled)
+    run = run_at_terminal(*command, answer=answer) if answer else floorgate(*command)
+    assert run.exit_code != 0
+    assert "--yes" in run.stderr or "Remove 5 records and write 2?" in run.stderr
+    plan = Path("plan.ndjson")
+    assert [json.loads(line)["record_id"] for line in plan.read_text().splitlines()][:3] == [
+        "u2",
+        "u3",
+        "u1",
+    ]
+    assert plan.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in Path().glob("*.partial")] == []
+
+
+def test_a_refusal_leaves_its_plan_and_an_error_does_not(filled: list[str], tmp_path: Path) -> None:
+    none = write_arrays(tmp_path / "none.json", {"assets": small()["assets"][:1]})
+    command = ("import", "--sync", "--yes", "--plan", "plan.ndjson")
+    run = floorgate(*command, none, *filled)
+    assert_explains(run, 1, "would be removed, more than 20% of a kind")
+    assert '"removed"' in Path("plan.ndjson").read_text()
+    Path("plan.ndjson").unlink()
+    Path("plan.ndjson.partial").write_text("what a killed command has left")
+    wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "a"}]})
+    assert_explains(floorgate(*command, wrong, *filled), 1, "required but missing: name")
+    assert [*Path().glob("plan.*")] == []
+
+
+def test_an_error_names_the_file_that_it_is_about(filled: list[str], source: Path) -> None:
+    before = exported(filled)
+    command = ("import", "--sync", "--yes", source, *filled)
+    run = floorgate(*command, "--plan", "plan.ndjson", "--undo", "none/undo.ndjson")
+    assert_explains(run, 1, "none/undo.ndjson.partial: No such file or directory")
+    assert_explains(floorgate(*command, "--plan", "none/p"), 1, "none/p: No such file or directory")
+    Path("link").symlink_to("nowhere")
+    assert_explains(floorgate(*command, "--plan", "link"), 2, "link exists; choose another name")
+    assert exported(filled) == before
 
 
 def test_too_many_removals_need_their_limit(filled: list[str], tmp_path: Path) -> None:
@@ -153,6 +232,8 @@ def test_one_asset_is_mirrored(filled: list[str], source: Path, tmp_path: Path) 
     run = floorgate(*command, "b", source, *filled)
     assert_explains(run, 1, '$.units[0]: unit "u2" belongs to asset "a"')
     none = write_arrays(tmp_path / "none.json", {"units": []})
+    run = floorgate(*command, "bb", none, *filled)
+    assert_explains(run, 1, 'assets to mirror: there is no asset "bb"')
     run = floorgate(*command, "b", none, *filled)
     assert run.exit_code == 0, run.stderr
     assert [unit["id"] for unit in json.loads(exported(filled))["units"]] == ["u1", "u2"]

@@ -9,9 +9,9 @@ import pytest
 from gateway.cli import drawing_check
 from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import floorgate, output_of
-from tests.storage.catalogs import SMALL, small, write_arrays
+from tests.storage.catalogs import SMALL, Bundle, small, write_arrays
 
-DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"/>'
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"><path d="M0 0h9"/></svg>'
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_all_errors_are_printed_with_what_was_assumed() -> None:
     assert lines == [
         "good.SVG: warning: the drawing has no Level [no-level]",
         *lines[1:2],  # what to do about it
-        "good.SVG: 0 levels, 0 units, 0 hit areas, 0 other shapes; 1 warning",
+        "good.SVG: 0 levels, 0 units, 0 hit areas, 1 other shape; 1 warning",
         'b.json: $.units[0]: there is no field "flor"; did you mean floor_id?',
         "b.json: $.units[0]: required but missing: name",
         "b.json: $.units[1].name: Expected `str`, got `int`",
@@ -83,6 +83,32 @@ def test_the_result_may_be_json() -> None:
             "message": 'there is no floor "a2" in any of the files',
         }
     ]
+
+
+def test_what_a_merge_takes_is_checked_as_such() -> None:
+    """Members need only their keys; of what they do not give, nothing is said."""
+    Path("units.csv").write_text("ID,Name\nu1,101A\n")
+    changes: Bundle = {
+        "units": [{"id": "u2", "floor_id": "a1"}, {"id": "u3", "name": 7}],
+        "floors": [{"id": "a1", "name": "Lobby"}, SMALL["floors"][1]],
+        "attribute_groups": [{"group_id": "plan", "group_name": "Layout"}],
+        "attribute_assignments": [{**SMALL["attribute_assignments"][0], "group_id": "plan"}],
+    }
+    write_arrays(Path("b.json"), changes)
+    checked = floorgate("check", "--merge", "b.json", "units.csv")
+    assert checked.stdout.startswith("b.json: $.units[1].name: ")
+    assumed = [
+        line.removeprefix("Assumed to be in the catalog: ")
+        for line in checked.stdout.splitlines()
+        if line.startswith("Assumed")
+    ]
+    assert 'unit "u1" (1 member)' in assumed
+    assert 'floor "a1" (1 member)' in assumed
+    assert not any("b1" in each or "did you mean" in each for each in assumed)
+    assert "1 error." in checked.stdout
+    refused = floorgate("check", "--merge", "--complete", "b.json")
+    assert refused.exit_code == 2
+    assert "--merge excludes --complete" in refused.stderr
 
 
 def test_a_bundle_may_come_from_standard_input() -> None:

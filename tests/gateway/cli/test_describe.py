@@ -12,7 +12,9 @@ from schema.root import build_sdl
 from storage.bundles.description.json_schema import build_bundle_schema
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
-COMMITTED_SCHEMA = Path(__file__).parents[3] / "schema" / "schema.graphql"
+ROOT = Path(__file__).parents[3]
+COMMITTED_SCHEMA = ROOT / "schema" / "schema.graphql"
+COMMITTED_BUNDLE_SCHEMA = ROOT / "storage" / "bundles" / "bundle.schema.json"
 
 
 def test_the_schema_is_printed() -> None:
@@ -22,7 +24,9 @@ def test_the_schema_is_printed() -> None:
 
 
 def test_the_schema_of_bundles_is_printed() -> None:
-    assert output_of(floorgate("bundle-schema")) == build_bundle_schema()
+    printed = floorgate("bundle-schema")
+    assert output_of(printed) == build_bundle_schema()
+    assert printed.stdout == COMMITTED_BUNDLE_SCHEMA.read_text(), "run: make schema"
 
 
 def describe(*options: str) -> dict[str, Any]:

@@ -157,6 +157,18 @@ def test_pretty_json_is_the_same_json(drawing: Path) -> None:
     assert output_of(printed) == parse_unit_map(DRAWING.encode()).to_dict()
 
 
+def test_a_hyphen_is_standard_output(drawing: Path) -> None:
+    assert floorgate("parse", drawing, "-o", "-").stdout == floorgate("parse", drawing).stdout
+    assert not Path("-").exists()
+
+
+def test_pretty_json_of_several_drawings_needs_a_directory(drawing: Path) -> None:
+    Path("b.svg").write_text(DRAWING, encoding="utf-8")
+    assert_explains(floorgate("parse", "--pretty", drawing, "b.svg"), 2, "give -o a directory")
+    assert floorgate("parse", "--pretty", drawing, "b.svg", "-o", ".").exit_code == 0
+    assert Path("b.json").read_text(encoding="utf-8").startswith("{\n")
+
+
 def test_check_prints_places_remedies_and_a_summary_and_no_map(drawing: Path) -> None:
     drawing.write_text(LOSSY.replace("<text/>", "<text/>" * 10), encoding="utf-8")
     checked = floorgate("parse", "--check", drawing)
@@ -197,8 +209,8 @@ def test_a_check_fails_if_a_drawing_is_rejected_and_with_strict_if_there_are_war
 
 def test_notes_alone_do_not_fail_a_strict_check(drawing: Path) -> None:
     drawing.write_text(
-        '<svg><g id="Level 1"><g id="UnitLayer"><rect id="1"/></g>'
-        '<g id="HitAreaLayer"><rect id="hit1"/></g></g></svg>'
+        '<svg><g id="Level 1"><g id="UnitLayer"><rect id="1" width="9" height="9"/></g>'
+        '<g id="HitAreaLayer"><rect id="hit1" width="9" height="9"/></g></g></svg>'
     )
     checked = floorgate("parse", "--check", "--strict", drawing)
     assert (checked.exit_code, "no warnings" in checked.stdout) == (0, True)

@@ -232,7 +232,7 @@ async def test_a_dry_run_says_what_would_become_of_a_network(service: Service) -
 async def test_a_drawing_that_cannot_be_processed_leaves_the_map_without_a_network(
     service: Service,
 ) -> None:
-    [note] = await service.load("reprocess", svg=SVG.replace("floor=upper", "floor=attic"))
+    [_, note] = await service.load("reprocess", svg=SVG.replace("floor=upper", "floor=attic"))
     assert note.startswith(DRAWING_CHANGED + UNTIL + ", which failed: ")
     assert "attic" in note
     assert await service.routing() == (False, True, "its drawing has changed")

@@ -282,7 +282,9 @@ def test_a_level_of_no_floor_is_an_error_that_lists_the_floors() -> None:
         b'<svg><g data-type="Level"><rect width="1" height="1" data-tags="indoor=room"/></g></svg>'
     )
     drawing = plans.read_plan({"a.svg": nameless}, feet_per_unit=1.0)
-    with pytest.raises(InvalidInputError, match=r"data-tags need floor=<id>; the floors are: a, b"):
+    with pytest.raises(
+        InvalidInputError, match=r"data-tags need floor=<id>, .*the floors are: a, b"
+    ):
         translate_plan(drawing, "m", {"a": 0, "b": 1})
     assert translate_plan(drawing, "m", {"a": 0}).plan.levels[0].id == "a"
 

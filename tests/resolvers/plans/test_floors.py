@@ -34,7 +34,9 @@ def test_a_single_level_needs_no_floor_if_there_is_one_only() -> None:
     assert level.id == "lobby"
 
 
-@pytest.mark.parametrize("name", ["Level 2", "level_2", "LEVEL-2", "2"])
+@pytest.mark.parametrize(
+    "name", ["Level 2", "level_2", "LEVEL-2", "Level2", "Lvl 2", "Floor 2", "Storey 2", "2"]
+)
 def test_a_level_may_be_named_after_the_id_of_its_floor(name: str) -> None:
     [level] = assign(drawing(DrawnLevel(name, name)), {"1": 1, "2": 2}).levels
     assert level.id == "2"
@@ -109,6 +111,43 @@ def test_faults_are_on_the_floors_of_their_levels() -> None:
     drawn = replace(drawing(DrawnLevel("-1", "", -1.0)), faults=(fault,))
     [found] = assign(drawn, None).faults
     assert found.levels == ("map-level--1",)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [
+        ("Level -1", "-1"),
+        ("Level_-1", "-1"),
+        ("Level-1", "1"),
+        ("Level B1", "-1"),
+        ("Level 1", "1"),
+        ("2nd Floor", "oak-floor-2"),
+        ("Second floor", "oak-floor-2"),
+        ("Floor 2", "oak-floor-2"),
+        ("Ground Floor", "oak-ground"),
+        ("Level ground", "oak-ground"),
+    ],
+)
+def test_a_level_shows_the_only_floor_of_its_storey(name: str, floor: str) -> None:
+    sorts = {"-1": -1, "oak-ground": 0, "1": 1, "oak-floor-2": 2}
+    [level] = assign(drawing(DrawnLevel(name, "")), sorts).levels
+    assert level.id == floor
+
+
+def test_the_place_of_a_level_in_the_drawing_says_nothing_of_its_storey() -> None:
+    numbered = DrawnLevel("Level 1", "Level 1", is_numbered=True)
+    with pytest.raises(InvalidInputError, match="does not say which floor it shows"):
+        assign(drawing(numbered), {"cellar": -1, "oak-floor-1": 1})
+
+
+def test_a_storey_of_two_towers_is_not_guessed() -> None:
+    with pytest.raises(InvalidInputError, match="does not say which floor it shows"):
+        assign(drawing(DrawnLevel("Level 2", "")), {"east-floor-2": 2, "west-floor-2": 2})
+
+
+def test_illustrator_writes_the_blank_of_an_id_as_an_underscore() -> None:
+    [level] = assign(drawing(DrawnLevel("Level_2", "")), {"Level 1": 1, "Level 2": 2}).levels
+    assert level.id == "Level 2"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from resolvers.processing import pipeline
 from resolvers.processing.network_build import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from storage.bundles.reading.sources import to_data_url
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
@@ -287,11 +288,14 @@ async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
             await process_and_publish(store, ProcessingRequest("tower", {}))
 
 
-async def test_importing_again_keeps_a_map_that_a_plan_has_made_routable(own_world: World) -> None:
+@pytest.mark.parametrize("drawing", [{}, {"source": to_data_url(SVG.encode())}])
+async def test_importing_again_keeps_a_map_that_a_plan_has_made_routable(
+    own_world: World, drawing: dict[str, Any]
+) -> None:
     """What a bundle says of the map stays, and what the plan has brought stays too."""
     bundle = {
         "assets": [{"id": "hall", "name": "Hall"}],
-        "maps": [{"id": "hall", "asset_id": "hall", "name": "Plates", "tags": ["ils"]}],
+        "maps": [{"id": "hall", "asset_id": "hall", "name": "Plates", "tags": ["ils"], **drawing}],
     }
     async with open_database(own_world) as database:
         store = Store(database.client, database.name)

@@ -38,6 +38,15 @@ def test_long_names_and_lists_are_cut() -> None:
     assert join_names([*"abcdef"]) == "a, b, c and 3 more"
 
 
+def test_a_place_names_its_file_once() -> None:
+    """Parts without an id of their own have one of their file and number."""
+    part = "rooms.geojson features[26]"
+    source = {part: PartSource(part, "", "rooms.geojson", 764)}
+    room = Space(part, "0", box(0, 0, 9, 9))
+    names = name_parts(Plan((Level("0", 0),), (room,), sources=source))
+    assert names.place(part) == "'features[26]' (line 764 of rooms.geojson)"
+
+
 @pytest.mark.parametrize(
     ("source", "place"),
     [

@@ -11,6 +11,7 @@ from storage.bundles.checking.check_bundles import CheckResult, check_bundles
 from storage.bundles.importing.import_run import ParsedSource
 from storage.bundles.reading.sources import SourceError, to_data_url
 from storage.bundles.reading.violations import Violations
+from storage.bundles.shown_parts import ShownLevel, ShownParts
 from tests.storage.bundles.importing.test_validation import INVALID_MEMBERS
 from tests.storage.catalogs import SMALL, Bundle, small, write_arrays, write_lines
 
@@ -18,7 +19,7 @@ from tests.storage.catalogs import SMALL, Bundle, small, write_arrays, write_lin
 def parse_drawing(svg: bytes) -> ParsedSource:
     if b"broken" in svg:
         raise SourceError("line 1, column 1: not well-formed")
-    return ParsedSource(b"{}", svg.decode().split())
+    return ParsedSource(b"{}", ShownParts(svg.decode().split()))
 
 
 def check(*bundles: Bundle | bytes | Path, complete: bool = False, kept: int = 100) -> CheckResult:
@@ -138,5 +139,62 @@ def test_drawings_are_parsed_and_units_that_no_file_has_are_noted(tmp_path: Path
     ]
 
 
+def notes_of(levels: list[ShownLevel], bundle: Bundle, source: str = "am.svg") -> list[str]:
+    """The notes on a drawing with these Levels that is no map's, or of the first map."""
+    shown = ShownParts(levels=levels)
+    if source == "am.svg":
+        named, parsed = {source: shown}, ParsedSource(b"{}")
+    else:
+        bundle["maps"][0]["source"] = source
+        named, parsed = {}, ParsedSource(b"{}", shown)
+    file = json.dumps(bundle).encode()
+    return check_bundles([file], Violations(), lambda svg: parsed, named).notes
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [(to_data_url(b"<svg/>"), "bundle: $.maps[0].source"), ("am.svg", "am.svg")],
+)
+def test_levels_that_match_no_floor_are_noted(source: str, place: str) -> None:
+    bundle = small()
+    bundle["floors"].append({"id": "a2", "asset_id": "a", "name": "Second"})
+    levels = [ShownLevel("Level a1"), ShownLevel("Second"), ShownLevel("Third", "a2")]
+    assert notes_of(levels, bundle, source) == [
+        f'{place}: the drawing shows 1 unknown floor: Level "Second"; routes need a name such as'
+        ' \'Level 2: floor=<id>\', or data-tags with floor=<id>; the floors are "a1", "a2"'
+    ]
+    assert notes_of(levels[::2], bundle, source) == []
+
+
+def test_the_only_level_is_the_only_floor_of_the_asset() -> None:
+    for source in (to_data_url(b"<svg/>"), "am.svg"):
+        assert notes_of([ShownLevel("Lobby")], small(), source) == []
+
+
+def test_a_merged_map_may_leave_out_its_asset(tmp_path: Path) -> None:
+    partial = {"maps": [{"id": "am", "source": to_data_url(b"<svg/>")}]}
+    path = write_arrays(tmp_path / "merge.json", partial)
+    violations = Violations()
+    shown = ParsedSource(b"", ShownParts(["unknown"]))
+    result = check_bundles([path], violations, lambda _: shown, is_merge=True)
+    violations.raise_if_any()
+    assert result.notes == [
+        f'{path}: $.maps[0].source: the drawing shows 1 unknown unit: "unknown"'
+    ]
+
+
+def test_floors_that_no_file_has_are_not_missed() -> None:
+    bundle = {**small(), "floors": []}
+    for source in (to_data_url(b"<svg/>"), "am.svg"):
+        assert notes_of([ShownLevel("1"), ShownLevel("2")], bundle, source) == []
+
+
 def test_a_bundle_without_members_is_noted() -> None:
     assert check({"units": []}).notes == ["there are no members: all arrays are empty"]
+
+
+def test_notes_escape_control_characters(tmp_path: Path) -> None:
+    table = tmp_path / "rents.csv"
+    table.write_text('Property,Unit,Status\nOak,101,"V\x1b[31m\nred"\n')
+    [note] = [note for note in check(table).notes if "new attribute" in note]
+    assert "V\\x1b[31m\\nred" in note

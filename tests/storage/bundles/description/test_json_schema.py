@@ -67,6 +67,7 @@ def test_the_examples_of_a_member_are_valid(kind: Any) -> None:
         [],
         {"flors": []},
         {"units": {}},
+        {"$schema": 5, "units": []},
         {"assets": [{"id": "a"}]},
         {"assets": [{"id": "a", "name": "A", "nmae": "A"}]},
         {"assets": [{"id": "", "name": "A"}]},

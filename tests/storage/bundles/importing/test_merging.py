@@ -122,6 +122,12 @@ async def test_a_scale_that_processing_was_given_goes_only_if_null_is_given(
     assert (await find(catalog, "maps", "am"))["feet_per_unit"] == scale
 
 
+async def test_a_time_that_is_given_counts(catalog: Any) -> None:
+    unit = {"id": "u1", "name": "101A", "created_at": "2002-02-02T00:00:00+00:00"}
+    await merge(catalog, {"units": [unit]})
+    assert (await find(catalog, "units", "u1"))["created_at"] == unit["created_at"]
+
+
 async def test_arrays_are_replaced_as_a_whole(catalog: Any) -> None:
     values = [{"name": "First", "value": "a1"}, {"name": "Cellar", "value": "cellar"}]
     await merge(catalog, {"level_tags": [{"map_id": "am", "key": "floor", "values": values}]})

@@ -6,7 +6,7 @@ import pytest
 
 from storage.bundles.importing.owners import (
     OwnerCache,
-    describe_missing_owner,
+    describe_missing,
     find_mismatches,
     values_at,
 )
@@ -49,10 +49,10 @@ def test_a_value_must_be_in_the_array_of_its_owner() -> None:
 
 def test_a_missing_owner_is_named_with_the_id_that_was_meant() -> None:
     near = ["oak-1", "oak-2", "elm-1"]
-    assert describe_missing_owner(SAME_ASSET, "aok-1", near, " in any of the files") == (
+    assert describe_missing(FLOORS, "aok-1", near, " in any of the files") == (
         'there is no floor "aok-1" in any of the files; did you mean "oak-1"?'
     )
-    assert describe_missing_owner(SAME_ASSET, "z", near, " in any of the files").endswith("files")
+    assert describe_missing(FLOORS, "z", near, " in any of the files").endswith("files")
 
 
 @pytest.mark.anyio

@@ -8,8 +8,9 @@ import pytest
 
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.importing import staging as staging_module
-from storage.bundles.importing.staging import Staging, describe_record
+from storage.bundles.importing.staging import Staging
 from storage.bundles.reading.parser import read_members
+from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.violations import Violations
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from storage.bundles.checking.check_bundles import check_bundles
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
+from storage.bundles.importing.import_run import ParsedSource
+from storage.bundles.reading.violations import Violations
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
@@ -152,7 +155,9 @@ async def test_an_error_in_the_last_line_of_the_last_file_changes_nothing(
         {"id": f"n{number}", "asset_id": "a", "floor_id": "a1", "name": ""}
         for number in range(3000)
     ]
-    last = write_lines(tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"x": 1}]})
+    last = write_lines(
+        tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"id": "n", "x": 1}]}
+    )
     (message,) = await import_violations(database, first, last)
     assert message.startswith(f'{last}: line 3001: $: there is no field "x"; known fields')
 
@@ -165,6 +170,22 @@ async def test_a_duplicate_in_another_file_names_both_origins(
     assert await import_violations(database, one, two) == [
         f'{two}: line 1: $: asset "b" is already at {one}: $.assets[1]'
     ]
+
+
+@pytest.mark.parametrize("wrong", [[0], [1], [0, 1]])
+async def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_members(
+    database: Any, path: Path, wrong: list[int]
+) -> None:
+    bundle = small()
+    bundle["units"][1]["id"] = bundle["units"][0]["id"]
+    for index in wrong:
+        bundle["units"][index]["name"] = 5
+    write_arrays(path, bundle)
+    unit_id = bundle["units"][0]["id"]
+    duplicate = f'{path}: $.units[1]: unit "{unit_id}" is already at {path}: $.units[0]'
+    assert (await import_violations(database, path)).count(duplicate) == 1
+    checked = check_bundles([path], Violations(), lambda svg: ParsedSource(b"{}"))
+    assert [*map(str, checked.violations.list_first())].count(duplicate) == 1
 
 
 async def test_unreadable_files_are_reported(database: Any, tmp_path: Path) -> None:
@@ -240,7 +261,7 @@ async def test_a_rejected_group_does_not_lack_the_attributes_that_it_brings(
 async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_path: Path) -> None:
     cut_off = tmp_path / "cut.json"
     cut_off.write_text('{"assets": [{"id": "a", "name": "A"}')
-    wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "a"}]})
+    wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "b"}]})
     missing = tmp_path / "missing.json"
     assert await import_violations(database, missing, cut_off, wrong) == [
         f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], the text ends here",

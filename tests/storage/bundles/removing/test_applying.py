@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,7 +23,8 @@ from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
-from storage.tombstones import TOMBSTONES
+from storage.tombstones import OVERLAP_MINUTES, TOMBSTONES, add_tombstones, first_id_at
+from storage.units import UNITS
 from tests.storage.bundles.importing.test_import_run import (
     Killed,
     kill_before_write,
@@ -156,17 +158,86 @@ async def test_readers_never_see_a_loose_end(database: Any, mongo_url: str) -> N
 async def test_tombstones_say_what_was_removed_until_it_is_inserted_again(database: Any) -> None:
     await fill(database)
     await import_bundles(database, [], changes=remove("units", "u1"))
-    tombstones = await database[TOMBSTONES.name].find(sort=[("_id", 1)]).to_list(None)
-    assert [(each["kind"], each["values"], each["asset_id"]) for each in tombstones] == [
+    tombstones = await database[TOMBSTONES.name].find().to_list(None)
+    assert sorted((each["kind"], each["values"], each["asset_id"]) for each in tombstones) == [
         ("attribute_assignments", ["extras", "u1", "quiet"], "a"),
         ("attribute_assignments", ["extras", "u1", "view"], "a"),
         ("attribute_assignments", ["plan", "u1", "s"], "a"),
         ("unit_references", ["u1", "keyring"], "a"),
         ("units", ["u1"], "a"),
     ]
-    assert len({each["removed_at"] for each in tombstones}) == 1
     await import_bundles(database, [json.dumps(SMALL).encode()])
     assert await database[TOMBSTONES.name].find().to_list(None) == []
+
+
+async def test_what_has_a_tombstone_is_gone(database: Any, mongo_url: str) -> None:
+    await fill(database)
+    wrong: list[Any] = []
+    with MongoClient[dict[str, Any]](mongo_url) as blocking:
+        here = blocking[database.name]
+
+        def look(event: monitoring.CommandStartedEvent) -> None:
+            for each in here[TOMBSTONES.name].find():
+                wrong.extend(here[each["kind"]].find({"_id": each["key"]}))
+
+        async with open_with_listener(mongo_url, look) as watched:
+            await import_bundles(watched[database.name], [], changes=remove("assets", "a"))
+    assert wrong == []
+
+
+async def test_an_import_finished_late_lists_its_removals_last(
+    database: Any, mongo_url: str
+) -> None:
+    """A client that has read what requests removed meanwhile still finds them after it."""
+
+    def kill(event: monitoring.CommandStartedEvent) -> None:
+        if event.command_name == "delete":
+            raise Killed
+
+    await fill(database)
+    async with open_with_listener(mongo_url, kill) as killed:
+        with pytest.raises(Killed):
+            await import_bundles(killed[database.name], [], changes=remove("units", "u1"))
+    v1 = [Assignment(group_id="plan", attribute_id="s", asset_id="b", unit_id="v1")]
+    await assign_attributes(database, ALL_ASSETS, "plan", v1)
+    await unassign_attributes(database, ALL_ASSETS, "plan", v1)
+    await expire_lease(database)
+    while not await finish_interrupted_import(database):
+        await asyncio.sleep(0.05)
+    first, *later = await database[TOMBSTONES.name].find(sort=[("_id", 1)]).to_list(None)
+    assert first["values"] == ["plan", "v1", "s"]
+    assert "units" in {each["kind"] for each in later}
+
+
+async def test_what_is_committed_late_is_found_by_reading_some_minutes_again(
+    database: Any,
+) -> None:
+    await fill(database)
+    first, second = await database["units"].find(sort=[("_id", 1)], limit=2).to_list(None)
+    has_stamped, may_commit = asyncio.Event(), asyncio.Event()
+
+    async def commit_late(session: driver.Session) -> None:
+        await add_tombstones(database, UNITS, [first], session)
+        has_stamped.set()
+        await may_commit.wait()
+
+    async def read(since: datetime) -> list[Any]:
+        where = {"_id": {"$gte": first_id_at(since)}}
+        found = await database[TOMBSTONES.name].find(where, sort=[("_id", 1)]).to_list(None)
+        return [(each["key"], each["removed_at"]) for each in found]
+
+    late = asyncio.create_task(driver.run_in_transaction(database.client, commit_late))
+    await has_stamped.wait()
+    await asyncio.sleep(0.01)
+    await import_bundles(database, [], changes=remove("units", second["_id"]))
+    long_ago = datetime.now(UTC) - timedelta(days=1)
+    *_, (key, removed_at) = await read(long_ago)
+    assert key == second["_id"]
+    may_commit.set()
+    await late
+    removed_at = removed_at.replace(tzinfo=UTC)
+    assert first["_id"] not in dict(await read(removed_at))
+    assert first["_id"] in dict(await read(removed_at - timedelta(minutes=OVERLAP_MINUTES)))
 
 
 async def test_tombstones_follow_assignments_through_the_api(database: Any) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from storage.bundles.importing.import_bundles import import_bundles
-from tests.storage.bundles.removing.test_mirroring import MIRROR, mirror
+from tests.storage.bundles.removing.mirroring import MIRROR, mirror
 from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, contents
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]

@@ -1,4 +1,4 @@
-"""Imports that mirror their source: what they remove, what they refuse, and how to undo them."""
+"""Imports that mirror their source: what they remove, and what they refuse."""
 
 from pathlib import Path
 from typing import Any
@@ -6,63 +6,29 @@ from typing import Any
 import pytest
 
 from storage.bundles.changes.change_plan import FieldChange, RecordChange
-from storage.bundles.changes.change_request import ChangeRequest
-from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
-from storage.bundles.importing.summary import ImportSummary
 from storage.bundles.removing.limits import RemovalLimit
 from storage.errors import BundleError, PlanChangedError, RemovalRefusedError
+from tests.storage.bundles.removing.mirroring import (
+    MIRROR,
+    changes_of,
+    exported,
+    ids_of,
+    mirror,
+    remove,
+    removed_by,
+)
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
     Bundle,
     contents,
     small,
-    text_of,
     write_arrays,
     write_lines,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
-
-NO_LIMIT = RemovalLimit(None)
-MIRROR = ChangeRequest(mirrors=True, limit=NO_LIMIT, is_planned=True)
-
-
-async def mirror(
-    database: Any, path: Path, bundle: Bundle, request: ChangeRequest = MIRROR, **options: Any
-) -> ImportSummary:
-    """Import a bundle so that the catalog has what it has, and nothing else."""
-    source = write_arrays(path, bundle)
-    return await import_bundles(database, [source], changes=request, **options)
-
-
-async def remove(database: Any, kind: str, *keys: str, **options: Any) -> ImportSummary:
-    request = ChangeRequest(
-        removed_kind=kind, removed_keys=keys, limit=NO_LIMIT, is_planned=True, **options
-    )
-    return await import_bundles(database, [], changes=request)
-
-
-def removed_by(summary: ImportSummary) -> dict[str, list[str]]:
-    """The ids of what is removed, by kind."""
-    found: dict[str, list[str]] = {}
-    for change in changes_of(summary, "removed"):
-        found.setdefault(change.kind, []).append(change.record_id)
-    return found
-
-
-def changes_of(summary: ImportSummary, operation: str) -> list[RecordChange]:
-    assert summary.plan is not None
-    return [change for change in summary.plan.changes if change.operation == operation]
-
-
-async def exported(database: Any) -> bytes:
-    return await text_of(export_bundle(database))
-
-
-async def ids_of(database: Any, kind: str) -> list[str]:
-    return sorted([document["_id"] async for document in database[kind].find()])
 
 
 async def test_what_the_source_no_longer_has_is_removed(
@@ -269,37 +235,13 @@ async def test_more_than_a_fifth_of_a_kind_is_not_removed(database: Any, path: P
     await mirror(database, path, {"units": units[28:]}, share)
 
 
-async def test_no_asset_or_map_goes_unasked(database: Any, bundle: Path, path: Path) -> None:
+async def test_no_asset_floor_or_map_goes_unasked(database: Any, bundle: Path, path: Path) -> None:
     """With each goes much else, however few there are."""
     await import_bundles(database, [bundle])
     default = MIRROR._replace(limit=RemovalLimit())
-    for kind in ("assets", "maps"):
+    for kind in ("assets", "floors", "maps"):
         with pytest.raises(RemovalRefusedError, match=f"2 of 2 {kind}"):
             await mirror(database, path, {kind: []}, default)
-
-
-async def test_the_undo_file_takes_no_attribute_from_a_unit_that_stays(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    [group, *groups] = SMALL["attribute_groups"]
-    new = {"attribute_id": "new", "attribute_name": "New", "attribute_key": "new"}
-    added = {**SMALL["units"][0], "id": "added"}
-    assignment = {
-        "group_id": group["group_id"],
-        "attribute_id": "new",
-        "asset_id": added["asset_id"],
-        "unit_id": "added",
-    }
-    changed = {
-        "units": [*SMALL["units"][1:], added],
-        "attribute_groups": [{**group, "attributes": [*group["attributes"], new]}, *groups],
-        "attribute_assignments": [assignment],
-    }
-    undo = path.with_name("undo.ndjson")
-    await mirror(database, path, changed, MIRROR._replace(undo_path=undo))
-    await import_bundles(database, [undo])
-    assert {"added", SMALL["units"][0]["id"]} <= {*await ids_of(database, "units")}
 
 
 async def test_what_is_applied_is_what_was_shown(database: Any, bundle: Path, path: Path) -> None:
@@ -315,93 +257,6 @@ async def test_what_is_applied_is_what_was_shown(database: Any, bundle: Path, pa
     await import_bundles(database, [bundle])
     summary = await mirror(database, path, {"units": SMALL["units"][1:]}, expected)
     assert removed_by(summary)["units"] == ["u1"]
-
-
-async def test_a_plan_names_what_is_added_and_each_field_that_changes(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    source = {"units": [*small()["units"], {**SMALL["units"][0], "id": "u9"}]}
-    source["units"][0] |= {"name": "x" * 200, "map_ids": None}
-    source["level_tags"] = [SMALL["level_tags"][0] | {"values": []}]
-    summary = await mirror(database, path, source, dry_run=True)
-    assert summary.plan is not None
-    assert summary.plan.changes == [
-        RecordChange(
-            "units",
-            "changed",
-            "u1",
-            [
-                FieldChange("name", '"101"', '"' + "x" * 78 + "\N{HORIZONTAL ELLIPSIS}"),
-                FieldChange("map_ids", '["am"]', "null"),
-            ],
-        ),
-        RecordChange("units", "added", "u9"),
-        RecordChange(
-            "level_tags",
-            "changed",
-            "am/floor",
-            [
-                FieldChange(
-                    "values",
-                    '[{"name":"First","value":"a1"},{"name":"Roof","value":"roof"}]',
-                    "[]",
-                )
-            ],
-        ),
-    ]
-
-
-async def test_a_plan_lists_the_first_changes_and_writes_all(
-    database: Any, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("storage.bundles.changes.change_plan.MAX_LISTED_CHANGES", 2)
-    written: list[RecordChange] = []
-    request = ChangeRequest(is_planned=True, write_change=written.append)
-    summary = await mirror(database, path, SMALL, request)
-    assert summary.plan is not None
-    total = sum(len(array) for array in SMALL.values())
-    assert len(written) == total == len(summary.plan.changes) + summary.plan.unlisted
-    assert sum(change.kind == "units" for change in summary.plan.changes) == 2
-
-
-async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    before = await exported(database)
-    undo = path.with_name("undo.ndjson")
-    request = MIRROR._replace(undo_path=undo)
-    wrong: Bundle = {name: [] for name in SMALL}
-    assert (await mirror(database, path, wrong, request, dry_run=True)).undo is None
-    assert not undo.exists()
-    summary = await mirror(database, path, wrong, request)
-    assert summary.undo == str(undo)
-    assert await ids_of(database, "units") == []
-    await import_bundles(database, [undo])
-    assert await exported(database) == before
-    with pytest.raises(Exception, match="exists already"):
-        await mirror(database, path, wrong, request)
-    assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
-
-
-async def test_undone_changes_keep_all_but_the_time_of_the_last_change(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    before = await contents(database)
-    source = small()
-    source["units"] = source["units"][1:]
-    source["units"][0]["name"] = "wrong"
-    undo = path.with_name("undo.ndjson")
-    await mirror(database, path, {"units": source["units"]}, MIRROR._replace(undo_path=undo))
-    await import_bundles(database, [undo])
-    after = await contents(database)
-    for documents in (before["units"], after["units"]):
-        for document in documents:
-            del document["updated_at"]
-    for name in SMALL:
-        assert after[name] == before[name]
 
 
 async def test_named_records_that_do_not_exist_are_named_with_similar_ones(

@@ -58,6 +58,7 @@ STRATEGIES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
                 dict.fromkeys(("attribute_id", "attribute_name", "attribute_key"), TEXT)
             ),
             max_size=3,
+            unique_by=lambda attribute: attribute["attribute_id"],
         ),
     },
     "locations": {
