@@ -45,9 +45,11 @@ format: development ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-schema: development ## Write schema/schema.graphql from the code
+schema: development ## Write schema/schema.graphql and storage/bundles/bundle.schema.json from the code
 	$(BIN)/floorgate schema > schema/schema.graphql.new
 	mv schema/schema.graphql.new schema/schema.graphql
+	$(BIN)/floorgate bundle-schema > storage/bundles/bundle.schema.json.new
+	mv storage/bundles/bundle.schema.json.new storage/bundles/bundle.schema.json
 
 api-diff: development ## List what changed in both APIs since the git ref FROM (else the newest tag)
 	@test -n "$(FROM)" || { echo "Name a git ref: make api-diff FROM=v1.0.0"; exit 2; }

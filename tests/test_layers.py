@@ -235,7 +235,8 @@ def test_the_folders_of_storage_import_one_way(folder: str) -> None:
 
 BUNDLE_LAYERS = {
     "reading": {"reading"},
-    "importing": {"importing", "reading", "changes", "removing"},
+    "shown_parts": {"reading"},
+    "importing": {"importing", "reading", "changes", "removing", "shown_parts"},
     "changes": {"importing", "changes", "removing", "members", "reading"},
     "removing": {"importing", "removing", "reading"},
     "members": {"importing", "reading", "members"},

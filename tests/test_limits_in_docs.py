@@ -21,10 +21,19 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
+    "resolvers/administration/imports:MAX_UNDO_BYTES": [
+        ("graphql.md", "## Removals", "{:,} bytes"),
+    ],
+    "resolvers/administration/imports:MAX_REMOVED_IDS": [
+        ("graphql.md", "## Removals", "up to {:,} ids"),
+    ],
+    "resolvers/administration/imports:MAX_MIRRORED_ASSETS": [
+        ("graphql.md", "## Removals", "up to {:,} assets"),
+    ],
     "storage/bundles/changes/change_plan:MAX_LISTED_CHANGES": [
         ("bundles.md", "## The plan", "up to {:,} changes of each kind"),
     ],
-    "storage/bundles/changes/change_plan:MAX_VALUE_CHARACTERS": [
+    "storage/bundles/changes/shown_values:MAX_VALUE_CHARACTERS": [
         ("bundles.md", "## The plan", "JSON of {} characters at most"),
     ],
     "routing/directions/manoeuvres:MAX_ASIDE_FEET": [
@@ -129,20 +138,40 @@ DOCUMENTED = {
     "parsing/svg/report/drawing_report:MAX_CHECKED_IDS": [
         ("unit-maps.md", "## Warnings", "the first {:,} units and hit areas"),
     ],
-    "parsing/svg/report/drawing_report:MAX_CHECKED_STARTS": [
-        ("unit-maps.md", "## Warnings", "the first {:,} of each"),
+    "parsing/svg/style/styles:MAX_STYLE_CHARS": [
+        (
+            "unit-maps.md",
+            "## Limits",
+            "what is over it is skipped, with a warning | {:,}",
+        ),
+    ],
+    "parsing/svg/style/media:MAX_MEDIA_CHARS": [
+        (
+            "unit-maps.md",
+            "## Limits",
+            "longer ones do not match, with a warning | {:,}",
+        ),
+    ],
+    "parsing/svg/report/canvas:MAX_TRACED_CHARS": [
+        ("unit-maps.md", "## Warnings", "to its end until {:,} characters"),
+    ],
+    "parsing/svg/report/canvas:MAX_GLANCE_CHARS": [
+        ("unit-maps.md", "## Warnings", "`points` of over {} characters is searched"),
     ],
     "parsing/svg/report/drawing_report:MAX_ID_CHARACTERS": [
         ("unit-maps.md", "## Warnings", "an id has over {} characters"),
     ],
-    "parsing/svg/report/drawing_report:MAX_IMAGE_SHARE": [
-        ("unit-maps.md", "## Warnings", "cover over {:.0%} of the canvas"),
+    "parsing/svg/report/drawn_shapes:MAX_IMAGE_SHARE": [
+        ("unit-maps.md", "### A plan that is a picture", "cover over {:.0%} of the canvas"),
     ],
     "parsing/svg/report/warnings:MAX_PLACES": [
         ("unit-maps.md", "## Warnings", "the first {} of each cause"),
     ],
     "resolvers/shown_units:MAX_WARNINGS": [
         ("bundles.md", "## Fields", "up to {} causes of a drawing"),
+    ],
+    "resolvers/shown_units:MAX_LEVELS": [
+        ("bundles.md", "## Fields", "one of the first {:,} Levels"),
     ],
     "storage/bundles/importing/summary:MAX_SOURCE_NOTES": [
         ("bundles.md", "## Fields", "{} notes of an import"),
@@ -399,14 +428,19 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
+    "storage/bundles/removing/unmentioned:MAX_NAMED",
     "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
     "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
+    "storage/bundles/reading/tables/mapping_use:MAX_COMPARED_NAMES",
+    "storage/bundles/reading/tables/mapping_use:MAX_MAPPING_HINTS",
+    "storage/bundles/reading/tables/mapping_use:MAX_MAPPING_NOTES",
+    "storage/bundles/reading/tables/unit_facts:MAX_WRONG_VALUES",
     "storage/bundles/reading/suggestions:MAX_SUGGESTIONS",
     "storage/bundles/reading/parser:MAX_ARRAYS",
     "storage/bundles/reading/violations:MAX_MESSAGE_CHARACTERS",
     "storage/bundles/reading/json_stream:MAX_SPACE_BEFORE",
+    "resolvers/shown_units:MAX_LEVEL_CHARACTERS",  # more than an id has
     "resolvers/administration/imports:MAX_KEY_CHARACTERS",  # of three ids, which have limits
-    "storage/bundles/removing/named_records:MAX_CANDIDATES",
     "routing/directions/manoeuvres:MAX_DOOR_TURN_DEGREES",
     "routing/directions/sentences:MAX_SPOKEN_NAMES",
     "routing/directions/turns:MAX_GENTLE_DEGREES",
@@ -428,6 +462,7 @@ INTERNAL = {
     "parsing/svg/paint/patterns:MAX_TILE_CHARS",
     "parsing/svg/paint/servers:MAX_NESTED_PATTERNS",
     "parsing/svg/style/computing:MAX_LINE_CHARS",
+    "parsing/svg/style/templates:MAX_TEMPLATES",
     "parsing/svg/style/fonts:MAX_SIZE",
     "parsing/svg/style/styles:MAX_NESTED_MEDIA",
     "parsing/svg/style/values:MAX_NESTED_VARIABLES",
@@ -449,6 +484,12 @@ INTERNAL = {
     "parsing/svg/geometry/lengths:MAX_CACHED_LENGTHS",
     "parsing/svg/geometry/paths:MAX_CHORDS",
     "parsing/svg/naming/names_as_markup:MAX_SUGGESTIONS",
+    "parsing/svg/report/canvas:MAX_CHORDS",
+    "parsing/svg/report/drawn_shapes:MAX_CHECKED_LEVELS",
+    "parsing/svg/report/drawn_shapes:MAX_LOOKS",
+    "parsing/svg/report/pictures:MAX_PICTURES",
+    "parsing/svg/report/pictures:MAX_REFERENCES",
+    "parsing/svg/report/pictures:MAX_STEPS",
     "parsing/svg/report/warnings:MAX_QUOTED_CHARACTERS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",
     "parsing/svg/style/matching:MAX_CACHED_MATCHES",
