@@ -20,7 +20,7 @@ StorageError
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 
 class StorageError(Exception):
@@ -97,8 +97,12 @@ class BundleError(StorageError):
     ... and 2 more errors
     """
 
-    def __init__(self, violations: list[str], total: int | None = None) -> None:
+    def __init__(
+        self, violations: list[str], total: int | None = None, notes: Sequence[str] = ()
+    ) -> None:
         self.violations = violations
+        self.notes = notes
+        """What else was found, such as columns that were not read: the cause may be among them."""
         self.total = len(violations) if total is None else total
         """Of all violations: only the first are listed."""
         more = self.total - len(violations)

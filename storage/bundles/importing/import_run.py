@@ -232,13 +232,9 @@ class ImportRun:
             await self._review_removals(kind, counts, observers)
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
-        self._violations.raise_if_any()
-        notes = (
-            *self._notes,
-            *self._source_notes.list(),
-            *await validator.collect_notes(),
-            *await self._note_unmentioned(request),
-        )
+        notes = [*self._notes, *self._source_notes.list()]
+        self._violations.raise_if_any(notes)
+        notes += [*await validator.collect_notes(), *await self._note_unmentioned(request)]
         summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
         if is_empty:

@@ -5,6 +5,7 @@ A bounded number is kept, the first by file and place; all are counted.
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from storage.bundles.reading.column_names import ColumnNames
@@ -88,10 +89,13 @@ class Violations:
         self._keep_first()
         return [violation for _, _, violation in self._kept]
 
-    def raise_if_any(self) -> None:
-        """Raise BundleError if there are violations."""
+    def raise_if_any(self, notes: Sequence[str] = ()) -> None:
+        """Raise BundleError if there are violations, with notes that may name their cause."""
         if self.total:
-            raise BundleError([*map(str, self.list_first())], self.total)
+            first = [*map(_shorten, notes[: self.max_kept])]
+            more = len(notes) - len(first)
+            first += [f"... and {more:,} more notes; floorgate check lists them"] if more else []
+            raise BundleError([*map(str, self.list_first())], self.total, first)
 
     def _keep_first(self) -> None:
         self._kept.sort()

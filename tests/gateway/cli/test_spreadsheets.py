@@ -118,6 +118,15 @@ def test_a_table_is_checked_without_a_database(tmp_path: Path) -> None:
     assert unused in floorgate("check", path, "--mapping", mapping).stdout
 
 
+def test_an_import_with_errors_prints_its_notes_too(storage: list[str], tmp_path: Path) -> None:
+    """The cause may be among them, such as a misspelt header."""
+    path = tmp_path / "assets.csv"
+    path.write_text("ID,Name,Markt,Created at\no,Oak,multifamily,soon\n")
+    run = floorgate("import", "--dry-run", path, *storage)
+    assert_explains(run, 1, 'column "Created at": expected a date')
+    assert f'Note: {path}: column "Markt" was not read; did you mean "market"?' in run.stderr
+
+
 def test_some_cells_are_merged(storage: list[str], tmp_path: Path) -> None:
     rents = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
     output_of(floorgate("import", rents, "--json", *storage))

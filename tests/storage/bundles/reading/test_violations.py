@@ -47,6 +47,17 @@ def test_texts_are_cut_and_can_be_written_in_utf8() -> None:
     assert message == "\\ud800" + "x" * 999 + "..."
 
 
+def test_notes_that_may_name_the_cause_are_raised_with_them() -> None:
+    violations = Violations(max_kept=1)
+    violations.add("b.csv: row 2", "is wrong")
+    with pytest.raises(BundleError) as caught:
+        violations.raise_if_any(["a column\x07 was not read", "a", "b"])
+    assert caught.value.notes == [
+        "a column\\x07 was not read",
+        "... and 2 more notes; floorgate check lists them",
+    ]
+
+
 def test_without_violations_nothing_is_raised() -> None:
     Violations().raise_if_any()
 
