@@ -12,8 +12,10 @@ MAX_SUGGESTIONS = 1000
 Suggest: TypeAlias = Callable[[str, Iterable[str]], str | None]
 
 
-def suggest(name: str, known: Iterable[str]) -> str | None:
+def suggest(name: str, known: Iterable[str], min_ratio: float = 0.6) -> str | None:
     """Return the known name that resembles the given one most, or None.
+
+    `min_ratio` is that of difflib, from 0 to 1.
 
     >>> suggest("flor", ["id", "asset_id", "floor_id", "name"])
     'floor_id'
@@ -23,7 +25,7 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     if len(name) > MAX_COMPARED_CHARACTERS:
         return None
     by_folded = {_fold(each): each for each in known}
-    close = get_close_matches(_fold(name), by_folded, n=1)
+    close = get_close_matches(_fold(name), by_folded, n=1, cutoff=min_ratio)
     return by_folded[close[0]] if close else None
 
 

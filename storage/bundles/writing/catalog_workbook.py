@@ -12,12 +12,12 @@ from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.groups import Groups
 from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES
+from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.record_sheets import DRAWING_FIELD
 from storage.bundles.reading.tables.values.lists import join_items
 from storage.bundles.writing.workbook import (
     MAX_NOTED_CELLS,
     create_workbook,
-    header_of,
     title_of,
 )
 from storage.catalog import RECORD_TYPES

@@ -6,12 +6,12 @@ from typing import Any
 
 from storage.bundles.description.fields import describe_field
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
+from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.values.lists import join_items
 from storage.bundles.writing.workbook import (
     Workbook,
     WorkbookSheet,
     create_workbook,
-    header_of,
     title_of,
     write_field,
 )

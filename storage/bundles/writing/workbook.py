@@ -130,16 +130,6 @@ def create_workbook(path: Path) -> Iterator[Workbook]:
         unfinished.unlink(missing_ok=True)
 
 
-def header_of(field: str) -> str:
-    """Return the header of the column with a field.
-
-    >>> header_of("asset_id"), header_of("map_ids"), header_of("feet_per_unit")
-    ('Asset ID', 'Map IDs', 'Feet per unit')
-    """
-    words = [{"id": "ID", "ids": "IDs", "url": "URL"}.get(word, word) for word in field.split("_")]
-    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
-
-
 def title_of(name: str) -> str:
     """Return the title of the sheet of a resource.
 

@@ -40,6 +40,16 @@ def name_symbol(character: str) -> str:
     return unicodedata.name(character, "") if is_symbol else ""
 
 
+def header_of(field: str) -> str:
+    """Return the header of the column with a field.
+
+    >>> header_of("asset_id"), header_of("map_ids"), header_of("feet_per_unit")
+    ('Asset ID', 'Map IDs', 'Feet per unit')
+    """
+    words = [{"id": "ID", "ids": "IDs", "url": "URL"}.get(word, word) for word in field.split("_")]
+    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+
+
 def hint_at(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` if a known name resembles this one, else nothing.
 

@@ -10,6 +10,7 @@ from typing import Any
 from storage.assets import ASSETS
 from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
 from storage.bundles.reading.tables.body import Body
+from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.files.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
 from storage.bundles.reading.tables.files.text_files import decode_text, read_rows
 from storage.bundles.reading.tables.files.workbooks import is_workbook, iter_sheets
@@ -22,7 +23,7 @@ from storage.bundles.reading.tables.headers import (
 )
 from storage.bundles.reading.tables.mapping import IGNORE, TABLE, Mapping, SheetMapping
 from storage.bundles.reading.tables.mapping_use import MappingUse
-from storage.bundles.reading.tables.members import Rows
+from storage.bundles.reading.tables.members import Rows, is_blank
 from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.record_sheets import (
     KINDS_BY_SHEET,
@@ -33,6 +34,7 @@ from storage.bundles.reading.tables.record_sheets import (
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_tables import (
     UnitTable,
+    find_meant,
     is_unit_table,
     table_recognizer,
 )
@@ -202,7 +204,10 @@ class _SheetReader:
             body = Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
             yield from UnitTable(table._replace(rows=body.read()), rows, self._seen).read()
         elif table is None and kind and records and is_first:
-            self._sheets_read += bool(records.header_number)
+            if not records.header_number:
+                self._reject_headers(kind, start, sheet)
+                return
+            self._sheets_read += 1
             self._describe(sheet, records, kind.name)
             body = Body(records, rows, (kind,), sheet.is_text)
             for member in read_records(kind, records._replace(rows=body.read()), rows):
@@ -245,11 +250,19 @@ class _SheetReader:
             raise TableError(f"row {header.number} has no header of {kind.name}", sheet.place)
         return table
 
-    def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
-        """Note what became of the columns: what is not said was lost without a word."""
-        if not table.header_number:
+    def _reject_headers(self, kind: RecordType[Any], start: SheetStart, sheet: Sheet) -> None:
+        """Add that no header is known, or note that there is none at all."""
+        if all(map(is_blank, start.first)):
             self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
             return
+        self._sheets_read += 1
+        fields = ", ".join(field.name for field in column_fields(kind))
+        message = f"no header is known; a sheet of {kind.name} has {fields}: rename or map them"
+        self._violations.add(sheet.place, message)
+        self._violations.rejected.add_unknown(kind)
+
+    def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
+        """Note what became of the columns: what is not said was lost without a word."""
         renamed = [
             f'"{column.header}" as {column.target}'
             for column in table.columns
@@ -265,8 +278,10 @@ class _SheetReader:
             if read_as == TABLE
             else "rename or map it, or map it to ignore"
         )
+        is_table = read_as == TABLE
+        known = find_meant(table).values() if is_table else self._fields_of(read_as)
         for header in table.unread:
-            hint = "" if read_as == TABLE else hint_at(header, self._fields_of(read_as))
+            hint = hint_at(header, known)
             self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
 
     def _fields_of(self, kind_name: str) -> tuple[str, ...]:

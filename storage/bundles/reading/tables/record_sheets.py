@@ -4,14 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
 from storage.bundles.reading.tables.files.sheets import Row, TableError
 from storage.bundles.reading.tables.floors import parse_floor
-from storage.bundles.reading.tables.headers import Recognizer, Table, build_recognizer
+from storage.bundles.reading.tables.headers import (
+    Recognizer,
+    Table,
+    build_recognizer,
+    describe_absent,
+)
 from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
 from storage.bundles.reading.tables.members import Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold
+from storage.bundles.reading.tables.names import fold, header_of
 from storage.bundles.reading.tables.values.cells import CellError, to_text
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import RecordType
@@ -32,10 +38,21 @@ def has_required_columns(
     kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
 ) -> bool:
     """Return whether a table has a column for each required field of its records."""
+    return not _list_absent(kind, table, mapping, are_partial)
+
+
+def _list_absent(
+    kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
+) -> list[str]:
+    """Return the required fields for which there is no column, and no value in the mapping.
+
+    Of an id that is made of other fields, these are required.
+    """
     given = table.targets.keys() | _constants(kind, mapping).keys()
-    if given >= {*ID_SOURCES.get(kind.name, ("",))}:
+    sources = ID_SOURCES.get(kind.name)
+    if sources and (given >= {*sources} or not are_partial):
         given |= {kind.key_fields[0]}
-    return all(field.name in given for field in _required_fields(kind, are_partial))
+    return [field.name for field in _required_fields(kind, are_partial) if field.name not in given]
 
 
 def _required_fields(kind: RecordType[Any], are_partial: bool) -> list[ColumnField]:
@@ -62,12 +79,16 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     given = {*targets, *constants}
     kept = [field.name for field in fields if not field.is_required and field.name not in given]
     fixed = {*kind.key_fields, *kind.immutable_fields}
+    for name in _list_absent(kind, table, rows.mapping, rows.are_partial):
+        meant = suggest(name, table.unread)
+        message = describe_absent(header_of(name), ", which is required", meant)
+        rows.reject(Row(table.header_number, ()), None, message)
     for row in table.rows:
         if is_blank(row):
             continue
         cells, wrong = _read_value(kind, table, row, rows)
         value = given_values | cells
-        if _reject(kind, value, wrong, row, rows):
+        if _reject(kind, value, given, wrong, row, rows):
             continue
         if rows.are_partial:
             row_kept = [name for name in constants if name not in {*cells, *fixed}]
@@ -79,11 +100,16 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
 
 
 def _reject(
-    kind: RecordType[Any], value: dict[str, Any], wrong: set[str], row: Row, rows: Rows
+    kind: RecordType[Any],
+    value: dict[str, Any],
+    given: set[str],
+    wrong: set[str],
+    row: Row,
+    rows: Rows,
 ) -> bool:
     """Add the id of a record; return whether it is rejected, after adding all that is wrong.
 
-    `wrong` are the fields of which the cell could not be read.
+    `given` are the fields of the sheet, `wrong` those of which the cell could not be read.
     """
     _add_id(kind, value)
     missing = [
@@ -92,7 +118,12 @@ def _reject(
         if field.name not in value and field.name not in wrong
     ]
     for name in missing:
-        rows.violations.add(f"{rows.place_of(row)}.{name}", f"a value is required: {name}")
+        if name in given:
+            rows.violations.add(f"{rows.place_of(row)}.{name}", f"a value is required: {name}")
+        elif name in kind.key_fields and _has_id_sources(kind, value):
+            source = ID_SOURCES[kind.name][-1]
+            message = f'no id can be made of "{value[source]}"; give it one in a column "ID"'
+            rows.violations.add(f"{rows.place_of(row)}.{source}", message)
     if not (missing or wrong):
         return False
     rows.add_faults(kind, value, row)
@@ -140,11 +171,15 @@ def _read_constants(kind: RecordType[Any], constants: dict[str, str]) -> dict[st
 
 
 def _add_id(kind: RecordType[Any], value: dict[str, Any]) -> None:
-    sources = ID_SOURCES.get(kind.name)
     key = kind.key_fields[0]
-    if sources is None or key in value or not all(name in value for name in sources):
+    if key in value or not _has_id_sources(kind, value):
         return
-    *owners, name = (to_text(value[source]) for source in sources)
+    *owners, name = (to_text(value[source]) for source in ID_SOURCES[kind.name])
     part = parse_floor(name).slug if kind.name == "floors" else name
     if derived := derive_id("".join(owners), part):
         value[key] = derived
+
+
+def _has_id_sources(kind: RecordType[Any], value: dict[str, Any]) -> bool:
+    """Return whether a record has what an id is made of."""
+    return kind.name in ID_SOURCES and all(name in value for name in ID_SOURCES[kind.name])

@@ -1,5 +1,6 @@
 """References and attributes of units, as columns of a table of apartments have them."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -12,7 +13,9 @@ from storage.bundles.reading.tables.groups import Group, Groups
 from storage.bundles.reading.tables.headers import Column, Table
 from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES, REFERENCE
 from storage.bundles.reading.tables.members import CellRejected, Rows
+from storage.bundles.reading.tables.names import slug
 from storage.bundles.reading.tables.values.cells import CellError
+from storage.records.fields import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
 from storage.records.kinds import Document, RecordType
 from storage.references import UNIT_REFERENCES
 
@@ -35,10 +38,12 @@ class UnitFacts:
         self._rows = rows
         self._wrong: dict[tuple[Column, str], Any] = {}
         """By column and value: the first place, what is wrong, and how often."""
+        self._header_row = Row(table.header_number, ())
         self._references = [
-            (column, column.target.removeprefix(REFERENCE).strip())
+            (column, key)
             for column in table.columns
             if column.target.startswith(REFERENCE)
+            if self._check_key(column, key := column.target.removeprefix(REFERENCE).strip())
         ]
         self._groups = [
             (column, groups.find_or_add(name.strip(), prefix == ATTRIBUTE))
@@ -46,6 +51,15 @@ class UnitFacts:
             for prefix in (ATTRIBUTE, ATTRIBUTES)
             if (name := column.target.removeprefix(prefix)) != column.target
         ]
+
+    def _check_key(self, column: Column, key: str) -> bool:
+        """Return whether the key of a column is valid; add an error, once, if it is not."""
+        if _is_key(key):
+            return True
+        hint = f"; {REFERENCE}{slug(key)} is one" if _is_key(slug(key)) else ""
+        message = f'"{key}" is no key of references: expected {REFERENCE_KEY_FORM}{hint}'
+        self._rows.reject(self._header_row, column, message)
+        return False
 
     def add_mentions(self, of_assets: Document) -> None:
         """Say what a mirror may remove of these assets: what the columns hold."""
@@ -105,3 +119,7 @@ class UnitFacts:
         for place, message, count in self._wrong.values():
             more = f" (and in {count - 1:,} more rows)" if count > 1 else ""
             self._rows.violations.add(place, message + more)
+
+
+def _is_key(text: str) -> bool:
+    return re.fullmatch(REFERENCE_KEY_PATTERN, text) is not None

@@ -6,17 +6,24 @@ from typing import Any, NamedTuple, TypeVar
 
 from storage.assets import ASSETS
 from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.floors import parse_floor
-from storage.bundles.reading.tables.headers import Column, Recognizer, Table, build_recognizer
+from storage.bundles.reading.tables.headers import (
+    Column,
+    Recognizer,
+    Table,
+    build_recognizer,
+    describe_absent,
+)
 from storage.bundles.reading.tables.mapping import (
     Mapping,
     SheetMapping,
     is_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold
+from storage.bundles.reading.tables.names import fold, header_of
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
@@ -42,6 +49,15 @@ KNOWN_HEADERS = {
 }
 """What columns hold without a mapping, by their headers."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
+
+NEEDED_COLUMNS = {
+    "asset": ("asset", "asset_id"),
+    "floor": ("floor", "floor_id"),
+    "unit": ("unit",),
+}
+"""What makes units, and the columns that say it."""
+MIN_RESEMBLANCE = 0.82
+"""Of a misspelt header: "Flooring" is not meant to be "Floor"."""
 
 _T = TypeVar("_T")
 
@@ -72,6 +88,18 @@ def is_unit_table(table: Table) -> bool:
     return bool(targets.keys() & {"unit", "unit_id"}) and len(targets) > 1
 
 
+def find_meant(table: Table) -> dict[str, str]:
+    """Return the known header that each unread one resembles, of what no column holds."""
+    known = [
+        header
+        for target, headers in KNOWN_HEADERS.items()
+        if target not in table.targets
+        for header in headers
+    ]
+    found = {header: suggest(header, known, MIN_RESEMBLANCE) for header in table.unread}
+    return {header: meant for header, meant in found.items() if meant}
+
+
 class UnitTable:
     """One table of apartments."""
 
@@ -83,16 +111,40 @@ class UnitTable:
         self._asset_ids: set[str] = set()
         self._floors_by_id: set[tuple[str, str]] = set()
         """Assets, and floors of which a row has only the id: something else lists them."""
-        self._has_floors = bool({"floor", "floor_id"} & self._columns.keys())
+        self._absent = self._find_absent()
+        given = self._columns.keys() | self._absent.keys()
+        self._has_floors = bool({"floor", "floor_id"} & given)
         self._has_units = (
-            self._has_floors or "map_ids" in self._columns
+            self._has_floors or "map_ids" in given
             if rows.are_partial
-            else self._has_floors and "unit" in self._columns
+            else self._has_floors and "unit" in given
         )
         self._facts = UnitFacts(table, rows, seen.groups)
 
+    def _find_absent(self) -> dict[str, str]:
+        """Return what the table needs and no column says, and what is wrong with that.
+
+        A table of facts about units needs no floors, so they are absent if a header is misspelt.
+        """
+        meant = {_BY_HEADER[fold(known)]: each for each, known in find_meant(self._table).items()}
+        asset = self._rows.mapping.asset
+        absent = {}
+        for needed, targets in NEEDED_COLUMNS.items():
+            header = next((meant[target] for target in targets if target in meant), None)
+            if self._columns.keys() & {*targets}:
+                continue
+            if needed == "asset" and not (asset.id or derive_id("", asset.name)):
+                remedy = "; add one, or name it in the mapping: asset: ID"
+                absent[needed] = describe_absent("Property", remedy, header)
+            elif needed != "asset" and header:
+                message = describe_absent(header_of(needed), ", which is required", header)
+                absent[needed] = f"{message} If not, map it to ignore"
+        return absent
+
     def read(self) -> Iterator[BundleMember]:
         """Yield what the rows say; what is wrong with them is added to the violations."""
+        for message in self._absent.values():
+            self._rows.reject(Row(self._table.header_number, ()), None, message)
         self._rows.violations.columns.add(self._rows.place, self._headers())
         self._rows.use.add_fields(("market", "map_ids"))
         if not self._has_units:
@@ -178,6 +230,8 @@ class UnitTable:
         return _Owner(asset_id, building)
 
     def _read_asset(self, row: Row) -> Generator[BundleMember, None, str]:
+        if "asset" in self._absent:
+            raise CellRejected
         given = self._rows.mapping.asset
         name = self._text(row, "asset") or ("" if "asset_id" in self._columns else given.name)
         asset_id = self._text(row, "asset_id") or self._seen.asset_ids.get(name, "")
@@ -186,11 +240,7 @@ class UnitTable:
         column = self._columns.get("asset") or self._columns.get("asset_id")
         asset_id = asset_id or derive_id("", name) or ""
         if not asset_id:
-            if column:
-                raise self._reject(row, column, "a property is required")
-            raise self._reject(
-                row, None, "there is no column with the property; name it in the mapping: asset: ID"
-            )
+            raise self._reject(row, column, "a property is required")
         if name and self._seen.add("assets", asset_id, name, self._place(row, column)):
             self._seen.asset_ids.setdefault(name, asset_id)
             market = given.market or self._rows.mapping.defaults.get("market")
@@ -203,6 +253,8 @@ class UnitTable:
         return asset_id
 
     def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
+        if "floor" in self._absent:
+            raise CellRejected
         text = self._text(row, "floor")
         floor_id = self._text(row, "floor_id")
         column = self._columns.get("floor") or self._columns["floor_id"]
@@ -251,6 +303,8 @@ class UnitTable:
             raise self._reject(row, column, str(error)) from error
 
     def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _Unit:
+        if "unit" in self._absent:
+            raise CellRejected
         name = self._text(row, "unit")
         unit_id = self._text(row, "unit_id")
         column = self._columns.get("unit") or self._columns["unit_id"]

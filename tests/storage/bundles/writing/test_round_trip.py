@@ -14,9 +14,10 @@ from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.reading.members import parse_member
 from storage.bundles.reading.tables.fields import column_fields
+from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.values.cells import ERROR_VALUES, INVISIBLE
 from storage.bundles.writing.catalog_workbook import export_attributes, export_workbook
-from storage.bundles.writing.workbook import create_workbook, header_of, title_of
+from storage.bundles.writing.workbook import create_workbook, title_of
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.errors import StorageError
 from tests.storage.bundles.reading.tables.spreadsheets import read

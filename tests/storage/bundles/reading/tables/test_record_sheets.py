@@ -215,6 +215,38 @@ def test_a_header_that_is_not_in_the_given_row_is_an_error(
     assert error == f'building.xlsx: sheet "Assets": {message}'
 
 
+def test_a_column_that_is_absent_is_one_error(tmp_path: Path) -> None:
+    """And none of each row, nor of what refers to the rows."""
+    path = tmp_path / "units.csv"
+    rows = [["ID", "Asset ID", "Floor", "Nmae"], *([f"u{n}", "a", "f", "1"] for n in range(300))]
+    errors = read(write_csv(path, rows)).errors
+    assert errors == [
+        'units.csv: row 1: there is no column "Floor ID", which is required; "Floor" was not read:'
+        " did you mean that?",
+        'units.csv: row 1: there is no column "Name", which is required; "Nmae" was not read: did'
+        " you mean that?",
+    ]
+    write_csv(path, [["Asset ID", "Floor ID", "Key"], ["a", "f", "101"]])
+    [error] = read(path).errors  # ids are made of names
+    assert error == 'units.csv: row 1: there is no column "Name", which is required'
+
+
+def test_an_id_is_required_only_if_none_can_be_made(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "assets.csv", [["Name", "Market"], ["?", ""], ["", "office"]])
+    assert read(path).errors == [
+        'assets.csv: row 2, column "Name": no id can be made of "?"; give it one in a column "ID"',
+        'assets.csv: row 3, column "Name": a value is required: name',
+    ]
+
+
+def test_headers_in_another_language_are_an_error_that_names_the_fields(tmp_path: Path) -> None:
+    rows = [["Kennung", "Objekt", "Bezeichnung"], ["f1", "oak", "EG"]]
+    [error] = read(write_csv(tmp_path / "floors.csv", rows)).errors
+    assert error.startswith(
+        "floors.csv: no header is known; a sheet of floors has id, asset_id, name, label"
+    )
+
+
 def test_unknown_columns_and_sheets_are_noted(path: Path) -> None:
     sheets: dict[str, Rows] = {
         "Assets": [["id", "name", "markt"], ["a", "A", "x"]],
