@@ -71,7 +71,7 @@ def find_header(start: SheetStart, recognize: Recognizer, sheet: SheetMapping) -
     if sheet.header_row is not None:
         return start.first[0]
     counts = [
-        (len({recognize(text) for text in _texts(row.cells) if text and recognize(text)}), row)
+        (len({recognize(text) for text in read_texts(row.cells) if text and recognize(text)}), row)
         for row in start.first
     ]
     count, row = max(counts, key=lambda pair: pair[0], default=(0, None))
@@ -82,7 +82,7 @@ def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: st
     """Return the table below a header. Raises TableError if two columns hold the same."""
     columns: list[Column] = []
     unread: list[str] = []
-    headers = _texts(header.cells)
+    headers = read_texts(header.cells)
     for index, text in enumerate(headers):
         target = recognize(text) if text else IGNORE
         if target is None:
@@ -104,7 +104,8 @@ def describe_absent(header: str, remedy: str, meant: str | None) -> str:
     return f'there is no column "{header}"{remedy}{hint}'
 
 
-def _texts(cells: Sequence[Cell]) -> list[str]:
+def read_texts(cells: Sequence[Cell]) -> list[str]:
+    """Return cells as headers; errors of the program are none."""
     try:
         return [to_text(cell) for cell in cells]
     except CellError:

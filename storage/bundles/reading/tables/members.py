@@ -100,5 +100,5 @@ def cell_of(row: Row, column: Column | None) -> Cell:
 
 
 def is_blank(row: Row) -> bool:
-    """Return whether a row has no value."""
-    return all(cell is None for cell in row.cells)
+    """Return whether a row has no value of its own."""
+    return all(cell is None for cell in row.own_cells())

@@ -1,6 +1,6 @@
 """Sheets: rows of cells with their numbers, whatever file they come from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,6 +24,14 @@ class Row(NamedTuple):
 
     number: int
     cells: Sequence[Cell]
+    copied: Collection[int] = ()
+    """The columns, from 0, of which the cell is part of a merged one that begins above."""
+
+    def own_cells(self) -> Sequence[Cell]:
+        """Return the cells without what merged cells above hold."""
+        if not self.copied:
+            return self.cells
+        return [None if at in self.copied else cell for at, cell in enumerate(self.cells)]
 
 
 @dataclass

@@ -3,8 +3,9 @@
 A damaged or hostile workbook may let its reader use any memory and time, or end the process. This
 is a program without imports from the project, so that it starts at once.
 
-Lines are `{"sheet": ..., "hidden": ...}`, arrays of cells with the number of the row first,
-`{"error": ...}`, and `{"end": true}`. Dates are `{"date": ...}`, errors of cells `{"error": ...}`.
+Lines are `{"sheet": ..., "hidden": ...}`, arrays of the number of a row, its columns that are part
+of merged cells from above, and its cells, `{"error": ...}`, and `{"end": true}`. Dates are
+`{"date": ...}`, errors of cells `{"error": ...}`.
 """
 
 import contextlib
@@ -121,18 +122,19 @@ def _iter_rows(sheet: CalamineSheet, errors: dict[Position, str]) -> Iterator[li
     for number, values in enumerate(sheet.iter_rows() if sheet.start else ()):
         cells = [None] * left + [_encode(value) for value in values]
         _add_errors(cells, by_row.pop(number, ()))
-        for column, last_row in merged.get(number, ()):
-            if column < len(cells):
-                filled[column] = last_row, cells[column]
+        copied = [*filled]
         for column, (last_row, value) in [*filled.items()]:
             cells[column] = value  # merged cells are one: what it holds counts for each row
             if last_row <= number:
                 del filled[column]
-        yield [number + 1, *cells]
+        for column, last_row in merged.get(number, ()):
+            if number < last_row and column < len(cells):
+                filled[column] = last_row, cells[column]
+        yield [number + 1, copied, *cells]
     for number in sorted(by_row):
         cells = []
         _add_errors(cells, by_row[number])
-        yield [number + 1, *cells]
+        yield [number + 1, [], *cells]
 
 
 def _add_errors(cells: list[Any], errors: Iterable[tuple[int, str]]) -> None:

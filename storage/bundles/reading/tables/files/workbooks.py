@@ -95,12 +95,13 @@ class _Items:
 
     def _iter_rows(self, place: str) -> Iterator[Row]:
         while isinstance(self._next, list):
-            number, *cells = self._next
+            number, copied, *cells = self._next
             if number > MAX_ROWS:
                 raise TableError(f"there are more than {MAX_ROWS:,} rows", place)
             if len(cells) > MAX_COLUMNS:
                 raise TableError(f"row {number} has over {MAX_COLUMNS} columns", place)
-            yield Row(number, [_decode(cell, place, number, at) for at, cell in enumerate(cells)])
+            decoded = [_decode(cell, place, number, at) for at, cell in enumerate(cells)]
+            yield Row(number, decoded, frozenset(copied))
             self._advance()
 
 

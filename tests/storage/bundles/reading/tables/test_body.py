@@ -1,6 +1,8 @@
 """Cells below headers: none is lost without a word, and words of the mapping are empty."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +105,49 @@ def test_a_symbol_is_an_attribute_with_the_name_that_unicode_gives_it(path: Path
             "attribute_key": "check-mark",
         }
     ]
+
+
+def test_headers_that_are_repeated_on_each_page_are_skipped_with_a_note(path: Path) -> None:
+    rows = [HEADERS, ["O", "1", "101", "Vacant"], [*HEADERS, ""], ["O", "1", "102", "Vacant"]]
+    found = read(write_csv(path, rows))
+    assert (found.ids("assets"), found.ids("units")) == (["o"], ["o-101", "o-102"])
+    assert [each["unit_id"] for each in found.members["attribute_assignments"]] == [
+        "o-101",
+        "o-102",
+    ]
+    assert found.notes[1] == (
+        "rents.csv: 1 row is skipped, because headers are repeated or have several rows: the first"
+        " is row 3"
+    )
+
+
+def merge(*ranges: str) -> Callable[[Any], None]:
+    def finish(book: Any) -> None:
+        sheet = book.get_worksheet_by_name("Rents")
+        for each in ranges:
+            first, _, text = each.partition("=")
+            sheet.merge_range(first, text)
+
+    return finish
+
+
+def test_merged_headers_are_no_row_of_data(tmp_path: Path) -> None:
+    rows: Rows = [
+        ["", "", "", "", ""],
+        ["", "No.", "Type", "", ""],
+        *(["O", f"10{number}", "A1", "1", "Vacant"] for number in (1, 2, 3)),
+    ]
+    merged = merge("A1:A2=Property", "B1:C1=Unit", "D1:D2=Floor", "E1:E2=Status")
+    found = read(write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}, merged))
+    assert (found.errors, found.ids("assets")) == ([], ["o"])
+    assert found.ids("units") == ["o-101", "o-102", "o-103"]
+    [group] = found.members["attribute_groups"]
+    assert [each["attribute_name"] for each in group["attributes"]] == ["Vacant"]
+    assert any("have several rows: the first is row 2" in note for note in found.notes)
+
+
+def test_a_row_with_nothing_but_a_merged_cell_from_above_is_blank(tmp_path: Path) -> None:
+    rows: Rows = [HEADERS, ["", "1", "101", ""], [], ["", "1", "102", ""], ["", "Total", 2]]
+    book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}, merge("A2:A5=O"))
+    found = read(book, mapping={"ignore_rows": ["Total"]})
+    assert (found.errors, found.ids("units")) == ([], ["o-101", "o-102"])
