@@ -216,7 +216,10 @@ def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
             f"{planned.refusal}; if that is meant, allow it with --max-removals N or N%"
         )
     if planned.total.written and not sys.stdin.isatty():
-        raise click.UsageError("nothing was written: --yes makes these changes without asking")
+        raise click.UsageError(
+            "nothing was written: there is no terminal to ask on; --yes makes these changes without"
+            " asking"
+        )
     if not planned.total.written:
         return
     removed, changed = planned.total.removed, planned.total.inserted + planned.total.updated

@@ -69,7 +69,7 @@ def test_a_script_must_say_yes(filled: list[str], source: Path) -> None:
     before = exported(filled)
     run = floorgate("import", "--sync", source, *filled)
     assert run.exit_code == 2
-    assert "nothing was written: --yes makes these changes without asking" in run.stderr
+    assert "nothing was written: there is no terminal to ask on; --yes makes" in run.stderr
     assert run.stdout == PLAN
     assert exported(filled) == before
     run = floorgate("import", "--sync", "--yes", source, *filled)
