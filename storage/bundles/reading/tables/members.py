@@ -17,6 +17,7 @@ from storage.bundles.reading.tables.values.lists import split_items
 from storage.bundles.reading.violations import Violations
 from storage.records.kinds import RecordType
 
+_TOTAL = re.compile(r"(grand |sub-?)?total|sum\b|count\b|average\b", re.IGNORECASE)
 _WHOLE_NUMBER = re.compile(r"(\d+)\.0+")
 
 
@@ -49,6 +50,13 @@ class Rows:
     def reject(self, row: Row, column: Column | None, message: str) -> None:
         """Add an error."""
         self.violations.add(self.place_of(row, column), message)
+
+    def hint_at_totals(self, row: Row) -> str:
+        """Return how rows of totals are skipped, if this seems to be one, else nothing."""
+        first = next((cell for cell in row.own_cells() if cell is not None), None)
+        total = _TOTAL.match(first) if isinstance(first, str) else None
+        remedy = "; if this is a row of totals, say so in the mapping: ignore_rows"
+        return f'{remedy}: ["{total[0]}"]' if total else ""
 
     def text_of(self, row: Row, column: Column, *, exactly: bool = False) -> str:
         """Return a cell as text. Raises CellRejected."""

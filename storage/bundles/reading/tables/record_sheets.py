@@ -119,7 +119,8 @@ def _reject(
     ]
     for name in missing:
         if name in given:
-            rows.violations.add(f"{rows.place_of(row)}.{name}", f"a value is required: {name}")
+            message = f"a value is required: {name}{rows.hint_at_totals(row)}"
+            rows.violations.add(f"{rows.place_of(row)}.{name}", message)
         elif name in kind.key_fields and _has_id_sources(kind, value):
             source = ID_SOURCES[kind.name][-1]
             message = f'no id can be made of "{value[source]}"; give it one in a column "ID"'

@@ -240,7 +240,7 @@ class UnitTable:
         column = self._columns.get("asset") or self._columns.get("asset_id")
         asset_id = asset_id or derive_id("", name) or ""
         if not asset_id:
-            raise self._reject(row, column, "a property is required")
+            raise self._reject_missing(row, column, "a property")
         if name and self._seen.add("assets", asset_id, name, self._place(row, column)):
             self._seen.asset_ids.setdefault(name, asset_id)
             market = given.market or self._rows.mapping.defaults.get("market")
@@ -260,7 +260,7 @@ class UnitTable:
         column = self._columns.get("floor") or self._columns["floor_id"]
         if not text:
             if not floor_id and not self._rows.are_partial:
-                raise self._reject(row, column, "a floor is required")
+                raise self._reject_missing(row, column, "a floor")
             if owner:
                 self._floors_by_id.add((owner.asset_id, floor_id))
             return floor_id
@@ -309,7 +309,7 @@ class UnitTable:
         unit_id = self._text(row, "unit_id")
         column = self._columns.get("unit") or self._columns["unit_id"]
         if not name and not (unit_id and (self._rows.are_partial or not self._has_units)):
-            raise self._reject(row, column, "a unit is required")
+            raise self._reject_missing(row, column, "a unit")
         if owner is None:
             raise CellRejected
         asset_id, building = owner
@@ -373,3 +373,6 @@ class UnitTable:
     def _reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
         self._rows.reject(row, column, message)
         return CellRejected()
+
+    def _reject_missing(self, row: Row, column: Column | None, what: str) -> CellRejected:
+        return self._reject(row, column, f"{what} is required{self._rows.hint_at_totals(row)}")

@@ -63,7 +63,7 @@ async def test_a_new_record_needs_what_is_required(catalog: Any, tmp_path: Path)
         'row 2: there is no unit "new" yet, and a new one also needs asset_id, floor_id'
     ]
     assert await merge_violations(catalog, tmp_path / "units.csv", "name,floor_id\n1,a1\n") == [
-        'row 2, column "id": a value is required: id'
+        'row 1: there is no column "ID", which is required'
     ]
 
 
