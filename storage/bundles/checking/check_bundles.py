@@ -84,6 +84,7 @@ def check_bundles(
     for batch in read_batches(bundles, violations, tables, are_partial=is_merge):
         for member in batch.members:
             check.add_member(member, batch.directory)
+    check.add_rejected()
     check.add_repeated_rejected()
     check.add_repeated_attributes()
     if bundles:
@@ -134,6 +135,14 @@ class _Check:
                 self._references.add(reference)
             else:
                 self._add_mismatches(reference, owner.facts, 1)
+
+    def add_rejected(self) -> None:
+        """Add what members refer to that were rejected for something else."""
+        for member in self._violations.rejected.members:
+            if member.document.get("source") is not None:
+                self._add_drawing(member.document, member.origin, member.directory)
+            for reference in iter_references(member.kind, member.document, member.origin):
+                self._references.add(reference)
 
     def _add_drawing(self, document: Document, place: str, directory: Path | None) -> None:
         try:

@@ -32,6 +32,7 @@ from storage.bundles.reading.batches import (
     read_batches,
 )
 from storage.bundles.reading.parser import BundleMember
+from storage.bundles.reading.rejected import RejectedMember
 from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations, to_printable
@@ -136,6 +137,9 @@ class ImportRun:
                 self._progress(ImportProgress("reading", batch.bytes_read, total))
         finally:
             await writer.drain()
+        for rejected in violations.rejected.members:
+            if rejected.document.get("source") is not None:
+                await self._store_drawing(rejected, rejected.directory, parse_source)
         await self._staging.build_indexes(violations)
         self._notes = tables.notes
 
@@ -177,7 +181,7 @@ class ImportRun:
 
     async def _store_drawing(
         self,
-        member: BundleMember,
+        member: BundleMember | RejectedMember,
         directory: Path | None,
         parse_source: SourceParser | None,
     ) -> None:
@@ -232,6 +236,7 @@ class ImportRun:
             await self._review_removals(kind, counts, observers)
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
+        await validator.validate_rejected()
         notes = [*self._notes, *self._source_notes.list()]
         self._violations.raise_if_any(notes)
         notes += [*await validator.collect_notes(), *await self._note_unmentioned(request)]

@@ -163,12 +163,13 @@ def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> I
     """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
-        # None: an incomplete member of a merge.
+        # None: an incomplete member of a merge, or a rejected one.
         if expected is not None and actual is not None and actual != expected:
             yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
     if owner.value_in:
         field, path = owner.value_in
-        if facts[path] is not None and document[field] not in facts[path]:
+        value = document[field]
+        if facts[path] is not None and value is not None and value not in facts[path]:
             yield f"has no {field} {quote_json(document[field])}"
 
 

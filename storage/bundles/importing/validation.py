@@ -103,6 +103,13 @@ class BundleValidator:
                 for mismatch in find_mismatches(owner, document, facts):
                     self._violations.add(place, f"{name} {mismatch}")
 
+    async def validate_rejected(self) -> None:
+        """Validate the owners of members that were rejected for something else."""
+        for member in self._violations.rejected.members:
+            batch = PlannedBatch([member.document], [member.origin], {}, [])
+            for owner in member.kind.foreign_keys:
+                await self._validate_owners(owner, batch)
+
     async def validate_asset_ids(self) -> None:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
         ids = sorted(self._asset_ids or ())

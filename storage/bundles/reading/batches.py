@@ -90,6 +90,7 @@ def read_batches(
     finished_bytes = 0
     for bundle in bundles:
         if spreadsheet := _as_spreadsheet(bundle):
+            violations.rejected.directory = spreadsheet.path.parent
             for batch in _split_into_batches(
                 tables.read(spreadsheet, violations, are_partial=are_partial)
             ):
@@ -98,6 +99,7 @@ def read_batches(
             continue
         name = get_bundle_name(bundle)
         directory = None if isinstance(bundle, bytes) else _path_of(bundle).parent
+        violations.rejected.directory = directory
         try:
             source = _open_source(bundle)
         except OSError as error:

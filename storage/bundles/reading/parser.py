@@ -278,6 +278,10 @@ def build_member(
             faults = [("", f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")]
         except MemberError as error:
             faults = error.find_faults(violations.suggestions.find)
+    paths = []
     for path, message in faults:
         violations.add(origin + path, message)
+        paths.append(path)
     violations.reject(kind, value, origin)
+    if not json_errors:
+        violations.rejected.keep(kind, value, origin, paths, text_length)

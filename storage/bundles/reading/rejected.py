@@ -1,18 +1,34 @@
 """The members that an import could not read.
 
 What is said of owners depends on them: a unit whose floor has a mistake of its own has no mistake.
-So does what is said of members with the same id.
+So does what is said of members with the same id. What a rejected member refers to is checked, too.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.records.kinds import RecordType
+from storage.records.decoding import stored_name
+from storage.records.kinds import Document, RecordType
 
 MAX_REJECTED_KEYS = 100_000
 """Of a kind. With more, any member of the kind counts as rejected."""
+MAX_KEPT_MEMBERS = 1000
+MAX_KEPT_CHARACTERS = 16 << 20
+"""Of all rejected members: the owners and drawings of others are not checked."""
+
+
+class RejectedMember(NamedTuple):
+    """A member with a mistake of its own, and None in place of its wrong and absent fields."""
+
+    origin: str
+    kind: RecordType[Any]
+    document: Document
+    directory: Path | None
+    """Where its drawing is."""
 
 
 class RejectedMembers:
@@ -28,6 +44,11 @@ class RejectedMembers:
         self._places: dict[str, dict[str, str]] = defaultdict(dict)
         self.kinds_with_unknown: set[str] = set()
         """Kinds of which there are rejected members with unknown keys."""
+        self.members: list[RejectedMember] = []
+        """The first of them."""
+        self.directory: Path | None = None
+        """Where the drawings are of the bundle that is being read."""
+        self._kept_characters = 0
 
     def add(self, kind: RecordType[Any], value: Any, place: str = "") -> str | None:
         """Add a member that was rejected, as it was decoded from JSON.
@@ -47,6 +68,25 @@ class RejectedMembers:
             places.clear()
             self.kinds_with_unknown.add(kind.name)
         return None
+
+    def keep(
+        self,
+        kind: RecordType[Any],
+        value: Any,
+        origin: str,
+        wrong_paths: Iterable[str],
+        characters: int = 0,
+    ) -> None:
+        """Keep a member, to check what it refers to; `wrong_paths` begin with wrong fields."""
+        self._kept_characters += characters
+        is_full = self._kept_characters > MAX_KEPT_CHARACTERS
+        if is_full or len(self.members) >= MAX_KEPT_MEMBERS or not isinstance(value, dict):
+            return
+        wrong = {name for path in wrong_paths for name in re.findall(r"^\.?(\w+)", path)}
+        given = value.keys() & {*kind.struct.__struct_fields__} - wrong
+        document = dict.fromkeys(("_id", *kind.stored_fields))
+        document |= {stored_name(name): value[name] for name in given}
+        self.members.append(RejectedMember(origin, kind, document, self.directory))
 
     def iter_places(self) -> Iterator[tuple[RecordType[Any], dict[str, str]]]:
         """Yield for each kind where its rejected members are, by key."""

@@ -141,6 +141,36 @@ def test_some_cells_are_merged(storage: list[str], tmp_path: Path) -> None:
     assert [unit["name"] for unit in exported["units"]] == ["101A", "102"]
 
 
+def test_what_a_row_refers_to_is_checked_whatever_else_is_wrong_with_it(
+    storage: list[str], tmp_path: Path
+) -> None:
+    """Its owners and its drawing, by an import and by a check."""
+    assets, maps, units = (tmp_path / f"{name}.csv" for name in ("assets", "maps", "units"))
+    assets.write_text("ID,Name\nharbor-view,Harbor View\n")
+    maps.write_text(
+        'ID,Asset ID,Name,Source,Feet per unit\nm2,harbor-view,A,nofile.svg,"0,5"\n'
+        "m3,harbor-view,B,../x.svg,-1\nm4,harbor-vew,C,,0.5 ft\n"
+    )
+    units.write_text("ID,Asset ID,Floor ID,Name\nu1,harbor-vew,none,\n")
+    errors = (
+        f'{maps}: row 2, column "Feet per unit": expected a number, not "0,5"',
+        f'{maps}: row 2, column "Source": "nofile.svg" next to the bundle: No such file',
+        f'{maps}: row 3, column "Feet per unit": Expected',
+        f'{maps}: row 3, column "Source": "../x.svg" is outside the directory of the bundle',
+        f'{maps}: row 4, column "Asset ID": there is no asset "harbor-vew"',
+        f'{maps}: row 4, column "Feet per unit": expected a number, not "0.5 ft"',
+        f'{units}: row 2, column "Asset ID": there is no asset "harbor-vew"',
+        f'{units}: row 2, column "Floor ID": there is no floor "none"',
+        f'{units}: row 2, column "Name": a value is required',
+    )
+    run = floorgate("import", "--dry-run", assets, maps, units, *storage)
+    assert_explains(run, 1, *errors)
+    assert run.stderr.count(": row ") == len(errors)
+    checked = floorgate("check", "--complete", assets, maps, units).stdout
+    assert [error for error in errors if error not in checked] == []
+    assert f"{len(errors)} errors." in checked
+
+
 def test_a_drawing_of_numbered_units_is_loaded_with_the_table(
     storage: list[str], tmp_path: Path
 ) -> None:

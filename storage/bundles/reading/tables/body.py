@@ -35,8 +35,8 @@ class Body:
                 repeated.add(f"row {row.number}")
                 continue
             if empty_words:
-                cells = [None if _word_of(cell) in empty_words else cell for cell in row.cells]
-                row = row._replace(cells=cells)
+                filled = [None if _word_of(cell) in empty_words else cell for cell in row.cells]
+                row = row._replace(cells=filled)
             cells = row.own_cells()
             if self._is_ignored(cells):
                 ignored.add(f"row {row.number}")

@@ -76,12 +76,16 @@ class Rows:
             self.reject(row, column, str(error))
             raise CellRejected from error
 
-    def add_faults(self, kind: RecordType[Any], value: Mapping[str, Any], row: Row) -> None:
+    def reject_record(self, kind: RecordType[Any], value: Mapping[str, Any], row: Row) -> None:
         """Add what is wrong with the fields that a record has, whatever it lacks."""
         error = MemberError(kind, PARTIAL_STRUCTS[kind.name], value)
+        place, paths = self.place_of(row), []
         for fault in error.find_faults(self.violations.suggestions.find):
             if fault.path:
-                self.violations.add(self.place_of(row) + fault.path, fault.message)
+                self.violations.add(place + fault.path, fault.message)
+                paths.append(fault.path)
+        self.violations.reject(kind, value, place)
+        self.violations.rejected.keep(kind, value, place, paths)
 
     def build(
         self,

@@ -127,8 +127,7 @@ def _reject(
             rows.violations.add(f"{rows.place_of(row)}.{source}", message)
     if not (missing or wrong):
         return False
-    rows.add_faults(kind, value, row)
-    rows.violations.reject(kind, value, rows.place_of(row))
+    rows.reject_record(kind, value, row)
     return True
 
 

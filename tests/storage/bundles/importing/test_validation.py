@@ -203,6 +203,7 @@ async def test_all_errors_of_a_bundle_are_found_in_one_run(database: Any, path: 
     bundle["locations"].append(SMALL["locations"][0] | {"id": "m", "unit_map_id": "bm"})
     bundle["unit_references"].append({"group_id": "g", "unit_id": "u1"})
     assert await import_violations(database, write_arrays(path, bundle)) == [
+        f'{path}: $.locations[0].unit_map_id: map "bm" has asset_id "b", not "a"',
         f"{path}: $.locations[0].x: Expected `float` <= 1000000000.0",
         f'{path}: $.locations[1].unit_map_id: map "bm" has asset_id "b", not "a"',
         f"{path}: $.unit_references[1]: required but missing: asset_id, key, value",
