@@ -154,6 +154,8 @@ class _SheetReader:
         self._are_partial = are_partial
         self._sheets_read = 0
         self._has_tables = False
+        self._hint = ""
+        """What was meant by a header of a table without units."""
 
     def read(self, content: bytes, name: str) -> Iterator[BundleMember]:
         yield from self._read_sheets(content, name, is_first=True)
@@ -164,6 +166,7 @@ class _SheetReader:
             raise TableError(
                 f"there is nothing to import: no sheet is named {kinds}, and none has a row of"
                 ' headers with "Unit" and another known column; a mapping can name both'
+                + self._hint
             )
 
     def _read_sheets(self, content: bytes, name: str, is_first: bool) -> Iterator[BundleMember]:
@@ -235,7 +238,11 @@ class _SheetReader:
             return None
         table = read_header(start, header, recognize, sheet.place)
         self._use.add_headers(sheet.name, table.headers)
-        return table if is_unit_table(table) else None
+        if is_unit_table(table):
+            return table
+        for header, meant in find_meant(table).items():
+            self._hint = f'; "{header}" was not read: did you mean "{meant}"?'
+        return None
 
     def _find_records(
         self, kind: RecordType[Any], start: SheetStart, given: SheetMapping, sheet: Sheet

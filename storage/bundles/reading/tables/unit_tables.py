@@ -96,7 +96,7 @@ def find_meant(table: Table) -> dict[str, str]:
         if target not in table.targets
         for header in headers
     ]
-    found = {header: suggest(header, known, MIN_RESEMBLANCE) for header in table.unread}
+    found = {each: suggest(fold(each), known, MIN_RESEMBLANCE) for each in table.unread}
     return {header: meant for header, meant in found.items() if meant}
 
 

@@ -264,6 +264,12 @@ def test_a_misspelt_column_is_one_error(
     assert "attribute_assignments" not in found.members
 
 
+def test_a_table_without_units_names_the_header_that_may_be_meant(path: Path) -> None:
+    [error] = read(write_csv(path, [["Property", "Floor", "Unitt #"], ["O", "1", "1"]])).errors
+    assert error.startswith("rent roll.csv: there is nothing to import")
+    assert error.endswith('; "Unitt #" was not read: did you mean "unit"?')
+
+
 def test_a_column_that_resembles_floors_is_no_column_of_them(path: Path) -> None:
     rows = [["Asset ID", "Unit ID", "Status", "Flooring"], ["o", "u", "Vacant", "Oak"]]
     assert read(write_csv(path, rows)).errors == []
