@@ -50,6 +50,13 @@ ERROR_CELL = re.compile(
     rb"(?:(?!</(?:\w+:)?c>).)*?<(?:\w+:)?v>([^<]{1,40})<",
     re.DOTALL,
 )
+UNSAVED_FORMULA = re.compile(
+    rb"<(?:\w+:)?c\b(?![^>]*\bt=[\"'](?!n[\"']))[^>]*\br=[\"']([A-Z]{1,3})(\d{1,7})[\"'][^>]*>"
+    rb"\s*<(?:\w+:)?f\b[^>]*(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+"""A cell with a formula and no value, as programs write it that do not calculate."""
+UNSAVED = "no saved value"
 OLD_FORMAT = (
     "errors of cells such as #REF! cannot be told from empty cells in this format; save the"
     " workbook as .xlsx to have them reported"
@@ -216,11 +223,15 @@ def _list_sheet_parts(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
 
 
 def _find_errors(xml: bytes) -> dict[Position, str]:
-    if b't="e"' not in xml and b"t='e'" not in xml:
-        return {}
+    """Return the cells that show an error, and those that would show the value of a formula."""
+    found = []
+    if b"f>" in xml or b"<f" in xml:
+        found += [(*place, UNSAVED.encode()) for place in UNSAVED_FORMULA.findall(xml)]
+    if b't="e"' in xml or b"t='e'" in xml:
+        found += ERROR_CELL.findall(xml)
     return {
         (int(row) - 1, _column_index(letters)): text.decode("ascii", "replace")
-        for letters, row, text in ERROR_CELL.findall(xml)
+        for letters, row, text in found
     }
 
 

@@ -14,6 +14,8 @@ MAX_CELL_CHARACTERS = 32_767
 ERROR_VALUES = frozenset(
     ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!"]
 )
+UNSAVED = "no saved value"
+"""In place of the error: a formula that no program has calculated."""
 INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "y", "1"), True),
@@ -60,6 +62,11 @@ def to_text(cell: Cell) -> str:
             return cell
         case None:
             return ""
+        case ErrorCell() if cell.text == UNSAVED:
+            raise CellError(
+                "the formula has no saved value; open the workbook in a spreadsheet program, and"
+                " save it"
+            )
         case ErrorCell():
             raise CellError(f"the cell shows the error {cell.text}; correct its formula")
         case bool():

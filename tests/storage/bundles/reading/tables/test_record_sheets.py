@@ -1,5 +1,6 @@
 """Sheets named after resources: a row for each record, a column for each field."""
 
+import zipfile
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -306,6 +307,39 @@ def test_formulas_give_their_values_and_errors_are_found(path: Path) -> None:
         'building.xlsx: sheet "Assets", row 3, column "name": the cell shows the error #DIV/0!;'
         " correct its formula"
     )
+
+
+@pytest.mark.parametrize("value", ["<v></v>", "<v/>", ""])
+def test_a_formula_without_a_saved_value_is_an_error(path: Path, value: str) -> None:
+    """As programs write it that do not calculate; a formula may also have given an empty text."""
+
+    def add_formulas(book: Any) -> None:
+        sheet = book.get_worksheet_by_name("Assets")
+        sheet.write_formula("B2", '="Oak"', value="unsaved")
+        sheet.write_formula("C2", '=""', value="empty")
+
+    rows: Rows = [["id", "name", "market"], ["a", None, None]]
+    write_xlsx(path, {"Assets": rows}, add_formulas)
+    replace_in_sheet(path, ' t="str"><f>"Oak"</f><v>unsaved</v>', f'><f>"Oak"</f>{value}')
+    replace_in_sheet(path, "<v>empty</v>", "<v></v>")
+    [error] = read(path).errors
+    assert error == (
+        'building.xlsx: sheet "Assets", row 2, column "name": the formula has no saved value; open'
+        " the workbook in a spreadsheet program, and save it"
+    )
+
+
+def replace_in_sheet(path: Path, old: str, new: str) -> None:
+    """Replace a part of the XML of the first sheet of a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert old.encode() in parts["xl/worksheets/sheet1.xml"]
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(
+        old.encode(), new.encode()
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
 
 
 def test_nothing_to_import_is_an_error(path: Path) -> None:
