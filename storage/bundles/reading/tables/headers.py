@@ -94,16 +94,6 @@ def read_header(start: SheetStart, header: Row, recognize: Recognizer, place: st
     return Table(headers, columns, unread, header.number, rows)
 
 
-def describe_absent(header: str, remedy: str, meant: str | None) -> str:
-    """Return the message for a table without a column that it needs.
-
-    >>> describe_absent("Name", ", which is required", "Nmae")
-    'there is no column "Name", which is required; "Nmae" was not read: did you mean that?'
-    """
-    hint = f'; "{meant}" was not read: did you mean that?' if meant else ""
-    return f'there is no column "{header}"{remedy}{hint}'
-
-
 def read_texts(cells: Sequence[Cell]) -> list[str]:
     """Return cells as headers; errors of the program are none."""
     try:

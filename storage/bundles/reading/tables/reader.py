@@ -9,6 +9,7 @@ from typing import Any
 
 from storage.assets import ASSETS
 from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
+from storage.bundles.reading.tables.absent_columns import find_meant
 from storage.bundles.reading.tables.body import Body
 from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.files.sheets import MAX_SPREADSHEET_BYTES, Sheet, TableError
@@ -33,8 +34,8 @@ from storage.bundles.reading.tables.record_sheets import (
 )
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_tables import (
+    KNOWN_HEADERS,
     UnitTable,
-    find_meant,
     is_unit_table,
     table_recognizer,
 )
@@ -240,8 +241,8 @@ class _SheetReader:
         self._use.add_headers(sheet.name, table.headers)
         if is_unit_table(table):
             return table
-        for header, meant in find_meant(table).items():
-            self._hint = f'; "{header}" was not read: did you mean "{meant}"?'
+        for unread, meant in find_meant(table, KNOWN_HEADERS).items():
+            self._hint = f'; "{unread}" was not read: did you mean "{meant}"?'
         return None
 
     def _find_records(
@@ -286,7 +287,7 @@ class _SheetReader:
             else "rename or map it, or map it to ignore"
         )
         is_table = read_as == TABLE
-        known = find_meant(table).values() if is_table else self._fields_of(read_as)
+        known = find_meant(table, KNOWN_HEADERS).values() if is_table else self._fields_of(read_as)
         for header in table.unread:
             hint = hint_at(header, known)
             self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')

@@ -5,6 +5,7 @@ from typing import Any
 
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.tables.absent_columns import describe_absent
 from storage.bundles.reading.tables.derived_ids import ID_SOURCES, derive_id
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
 from storage.bundles.reading.tables.files.sheets import Row, TableError
@@ -13,7 +14,6 @@ from storage.bundles.reading.tables.headers import (
     Recognizer,
     Table,
     build_recognizer,
-    describe_absent,
 )
 from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
 from storage.bundles.reading.tables.members import Rows, cell_of, is_blank

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from storage.assets import ASSETS
 from storage.bundles.reading.parser import BundleMember
-from storage.bundles.reading.suggestions import suggest
+from storage.bundles.reading.tables.absent_columns import find_absent
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.floors import parse_floor
@@ -15,7 +15,6 @@ from storage.bundles.reading.tables.headers import (
     Recognizer,
     Table,
     build_recognizer,
-    describe_absent,
 )
 from storage.bundles.reading.tables.mapping import (
     Mapping,
@@ -23,7 +22,7 @@ from storage.bundles.reading.tables.mapping import (
     is_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold, header_of
+from storage.bundles.reading.tables.names import fold
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
@@ -49,15 +48,6 @@ KNOWN_HEADERS = {
 }
 """What columns hold without a mapping, by their headers."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
-
-NEEDED_COLUMNS = {
-    "asset": ("asset", "asset_id"),
-    "floor": ("floor", "floor_id"),
-    "unit": ("unit",),
-}
-"""What makes units, and the columns that say it."""
-MIN_RESEMBLANCE = 0.82
-"""Of a misspelt header: "Flooring" is not meant to be "Floor"."""
 
 _T = TypeVar("_T")
 
@@ -88,18 +78,6 @@ def is_unit_table(table: Table) -> bool:
     return bool(targets.keys() & {"unit", "unit_id"}) and len(targets) > 1
 
 
-def find_meant(table: Table) -> dict[str, str]:
-    """Return the known header that each unread one resembles, of what no column holds."""
-    known = [
-        header
-        for target, headers in KNOWN_HEADERS.items()
-        if target not in table.targets
-        for header in headers
-    ]
-    found = {each: suggest(fold(each), known, MIN_RESEMBLANCE) for each in table.unread}
-    return {header: meant for header, meant in found.items() if meant}
-
-
 class UnitTable:
     """One table of apartments."""
 
@@ -111,7 +89,10 @@ class UnitTable:
         self._asset_ids: set[str] = set()
         self._floors_by_id: set[tuple[str, str]] = set()
         """Assets, and floors of which a row has only the id: something else lists them."""
-        self._absent = self._find_absent()
+        asset = rows.mapping.asset
+        has_asset = bool(asset.id or derive_id("", asset.name))
+        self._absent = dict(find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
+        """What no column holds, though it is needed, and what is said of it."""
         given = self._columns.keys() | self._absent.keys()
         self._has_floors = bool({"floor", "floor_id"} & given)
         self._has_units = (
@@ -120,26 +101,6 @@ class UnitTable:
             else self._has_floors and "unit" in given
         )
         self._facts = UnitFacts(table, rows, seen.groups)
-
-    def _find_absent(self) -> dict[str, str]:
-        """Return what the table needs and no column says, and what is wrong with that.
-
-        A table of facts about units needs no floors, so they are absent if a header is misspelt.
-        """
-        meant = {_BY_HEADER[fold(known)]: each for each, known in find_meant(self._table).items()}
-        asset = self._rows.mapping.asset
-        absent = {}
-        for needed, targets in NEEDED_COLUMNS.items():
-            header = next((meant[target] for target in targets if target in meant), None)
-            if self._columns.keys() & {*targets}:
-                continue
-            if needed == "asset" and not (asset.id or derive_id("", asset.name)):
-                remedy = "; add one, or name it in the mapping: asset: ID"
-                absent[needed] = describe_absent("Property", remedy, header)
-            elif needed != "asset" and header:
-                message = describe_absent(header_of(needed), ", which is required", header)
-                absent[needed] = f"{message} If not, map it to ignore"
-        return absent
 
     def read(self) -> Iterator[BundleMember]:
         """Yield what the rows say; what is wrong with them is added to the violations."""
