@@ -429,6 +429,8 @@ DOCUMENTED = {
 }
 INTERNAL = {
     "storage/bundles/removing/unmentioned:MAX_NAMED",
+    "storage/bundles/reading/rejected:MAX_KEPT_CHARACTERS",
+    "storage/bundles/reading/rejected:MAX_KEPT_MEMBERS",
     "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
     "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
     "storage/bundles/reading/tables/mapping_use:MAX_COMPARED_NAMES",

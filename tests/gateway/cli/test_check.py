@@ -34,7 +34,7 @@ def test_all_errors_are_printed_with_what_was_assumed() -> None:
     Path("good.SVG").write_text(DRAWING)
     checked = floorgate("check", "b.json", "plan.svg", "good.SVG")
     assert checked.exit_code == 1
-    *lines, drawing, assets, floors, maps, summary = checked.stdout.splitlines()
+    *lines, drawing, asset, floor, unit_map, summary = checked.stdout.splitlines()
     assert lines == [
         "good.SVG: warning: the drawing has no Level [no-level]",
         *lines[1:2],  # what to do about it
@@ -44,10 +44,10 @@ def test_all_errors_are_printed_with_what_was_assumed() -> None:
         "b.json: $.units[1].name: Expected `str`, got `int`",
     ]
     assert drawing.startswith("plan.svg: line 1, column 6: ")
-    assert [assets, floors, maps] == [
-        'Assumed to be in the catalog: asset "a" (1 member)',
+    assert [asset, floor, unit_map] == [  # also by members with errors
+        'Assumed to be in the catalog: asset "a" (3 members)',
+        'Assumed to be in the catalog: floor "a1" (2 members)',
         'Assumed to be in the catalog: map "am" (1 member)',
-        'Assumed to be in the catalog: floor "a1" (1 member)',
     ]
     assert summary == "Checked 1 location, 2 drawings: 4 errors."
 
