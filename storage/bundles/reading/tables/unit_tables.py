@@ -16,7 +16,7 @@ from storage.bundles.reading.tables.mapping import (
     is_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold
+from storage.bundles.reading.tables.names import fold, is_same_name
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
@@ -179,12 +179,14 @@ class UnitTable:
 
     def _read_asset(self, row: Row) -> Generator[BundleMember, None, str]:
         given = self._rows.mapping.asset
-        name = self._text(row, "asset") or ("" if "asset_id" in self._columns else given.name)
-        asset_id = self._text(row, "asset_id") or self._seen.asset_ids.get(name, "")
-        if not asset_id and given.id:
-            asset_id = given.id
+        text = self._text(row, "asset")
+        name = text or ("" if "asset_id" in self._columns else given.name)
+        asset_id = self._text(row, "asset_id")
         column = self._columns.get("asset") or self._columns.get("asset_id")
-        asset_id = asset_id or derive_id("", name) or ""
+        if not asset_id:
+            asset_id = self._find_asset_id(name) if name else given.id
+            if text:
+                self._check_mapped_asset(row, column, text, asset_id)
         if not asset_id:
             if column:
                 raise self._reject(row, column, "a property is required")
@@ -201,6 +203,31 @@ class UnitTable:
         else:
             self._check_alike(row, column, "assets", asset_id, name)
         return asset_id
+
+    def _find_asset_id(self, name: str) -> str:
+        """Return the id of a property: that of the mapping, of its sheet, or made of its name."""
+        given = self._rows.mapping.asset
+        is_mapped = is_same_name(name, given.name)
+        found = (given.id if is_mapped else "") or self._seen.asset_ids.get(name)
+        return found or derive_id("", name) or ""
+
+    def _check_mapped_asset(
+        self, row: Row, column: Column | None, name: str, asset_id: str
+    ) -> None:
+        """Reject a property that is not the one of the mapping: either may be misspelt."""
+        given = self._rows.mapping.asset
+        mapped_id = given.id or self._find_asset_id(given.name)
+        if mapped_id in ("", asset_id):
+            return
+        if self._seen.add("assets beside the mapping", name, name, ""):
+            self._rows.reject(
+                row,
+                column,
+                f'{self._rows.use.name} says that the property is "{mapped_id}", and this row that'
+                f' it is "{name}": remove asset from the mapping, or, if both are one property, say'
+                f" there asset: {{id: {mapped_id}, name: {name}}}",
+            )
+        raise CellRejected
 
     def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
         text = self._text(row, "floor")

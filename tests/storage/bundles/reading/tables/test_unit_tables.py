@@ -241,6 +241,34 @@ def test_a_property_is_required(path: Path) -> None:
     assert found.members["units"][0]["asset_id"] == "oak"
 
 
+def test_a_mapping_gives_a_property_another_id(path: Path) -> None:
+    mapping = {"asset": {"id": "oak", "name": "Oak Street"}}
+    rows = [["Property", "Floor", "Unit"], ["Oak Street", "1", "101"], ["", "1", "102"]]
+    found = read(write_csv(path, rows), mapping=mapping)
+    assert found.errors == []
+    assert (found.ids("assets"), found.ids("units")) == (["oak"], ["oak-101", "oak-102"])
+
+
+@pytest.mark.parametrize("asset", [{"id": "elm"}, {"name": "Elm"}, {"id": "elm", "name": "Elm"}])
+def test_a_row_of_another_property_than_the_mapping_is_an_error(
+    path: Path, asset: dict[str, str]
+) -> None:
+    """Either is misspelt, and the units of a known property would be those of a new one."""
+    rows = [["Property", "Floor", "Unit"], ["Oak Street", "1", "101"], ["Oak Street", "1", "102"]]
+    assert read(write_csv(path, rows), mapping={"asset": asset}).errors == [
+        'rent roll.csv: row 2, column "Property": the mapping says that the property is "elm", and'
+        ' this row that it is "Oak Street": remove asset from the mapping, or, if both are one'
+        " property, say there asset: {id: elm, name: Oak Street}"
+    ]
+
+
+def test_rows_with_the_id_of_a_property_need_no_mapping(path: Path) -> None:
+    rows = [["Property", "Property ID", "Floor", "Unit"], ["Oak", "o", "1", "101"], ["", "", 1, 2]]
+    found = read(write_csv(path, rows), mapping={"asset": "elm"})
+    assert found.errors == []
+    assert found.ids("units") == ["o-101", "elm-2"]
+
+
 def test_properties_and_floors_with_sheets_of_their_own_keep_their_ids(tmp_path: Path) -> None:
     sheets: dict[str, Rows] = {
         "Rents": [["Property", "Floor", "Unit"], ["Oak Street", "First", "101"]],
