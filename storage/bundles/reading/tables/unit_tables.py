@@ -13,7 +13,7 @@ from storage.bundles.reading.tables.headers import Column, Recognizer, Table, bu
 from storage.bundles.reading.tables.mapping import (
     Mapping,
     SheetMapping,
-    is_table_target,
+    to_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
 from storage.bundles.reading.tables.names import fold, is_same_name
@@ -63,7 +63,7 @@ class _Unit(NamedTuple):
 def table_recognizer(mapping: Mapping, sheet: SheetMapping) -> Recognizer:
     """Return what knows the columns of a table of apartments."""
     columns = {**mapping.columns, **sheet.columns}
-    return build_recognizer(columns, _BY_HEADER, is_table_target)
+    return build_recognizer(columns, _BY_HEADER, to_table_target)
 
 
 def is_unit_table(table: Table) -> bool:

@@ -263,7 +263,7 @@ def test_a_row_of_another_property_than_the_mapping_is_an_error(
 
 
 def test_rows_with_the_id_of_a_property_need_no_mapping(path: Path) -> None:
-    rows = [["Property", "Property ID", "Floor", "Unit"], ["Oak", "o", "1", "101"], ["", "", 1, 2]]
+    rows = [["Property", "Property ID", "Floor", "Unit"], ["Oak", "o", "1", "101"], ["", "", "1", "2"]]
     found = read(write_csv(path, rows), mapping={"asset": "elm"})
     assert found.errors == []
     assert found.ids("units") == ["o-101", "elm-2"]
