@@ -88,11 +88,11 @@ class Mapping(Part, frozen=True):
 def to_table_target(text: str) -> str | None:
     """Return what a column of a table of apartments holds, None if there is nothing of this name.
 
-    >>> to_table_target("attribute:Finish"), to_table_target("rent")
+    >>> to_table_target("Attribute:Finish"), to_table_target("rent")
     ('attribute:Finish', None)
     """
     prefix, colon, name = text.partition(":")
-    prefix = prefix + colon
+    prefix = prefix.casefold() + colon
     if prefix in PREFIXES and name.strip():
         return prefix + name
     return text if text in TABLE_TARGETS else None

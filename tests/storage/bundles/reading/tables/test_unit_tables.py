@@ -93,6 +93,14 @@ def test_a_mapping_says_what_other_columns_hold(path: Path) -> None:
     assert not [note for note in found.notes if "was not read" in note]
 
 
+def test_case_does_not_matter_where_a_header_says_what_it_holds(path: Path) -> None:
+    """Excel writes the first letter of a cell in capitals."""
+    headers = ["Property", "Unit", "Attribute:Finish", "ATTRIBUTES:Extras", "Reference:keyring"]
+    found = read(write_csv(path, [headers, ["Oak", "101", "Classic", "Bay; Balcony", "K1"]]))
+    assert found.ids("attribute_groups") == ["finish", "extras"]
+    assert found.members["unit_references"][0]["key"] == "keyring"
+
+
 def test_the_number_of_a_unit_can_be_its_id(path: Path) -> None:
     """So that a drawing names units by their numbers."""
     found = read(write_csv(path, rent_roll(1, 2)), mapping={"unit_ids": "number"})
@@ -263,7 +271,11 @@ def test_a_row_of_another_property_than_the_mapping_is_an_error(
 
 
 def test_rows_with_the_id_of_a_property_need_no_mapping(path: Path) -> None:
-    rows = [["Property", "Property ID", "Floor", "Unit"], ["Oak", "o", "1", "101"], ["", "", "1", "2"]]
+    rows = [
+        ["Property", "Property ID", "Floor", "Unit"],
+        ["Oak", "o", "1", "101"],
+        ["", "", "1", "2"],
+    ]
     found = read(write_csv(path, rows), mapping={"asset": "elm"})
     assert found.errors == []
     assert found.ids("units") == ["o-101", "elm-2"]
