@@ -23,9 +23,10 @@ TABLE_TARGETS = (
     "map_ids",
 )
 """What a column of a table of apartments can hold, beside attributes and references."""
-ATTRIBUTE, ATTRIBUTES, REFERENCE = "attribute:", "attributes:", "reference:"
-"""Beginnings of what a column holds: one attribute of a group, any number of them, a reference."""
-PREFIXES = (ATTRIBUTE, ATTRIBUTES, REFERENCE)
+ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE = "attribute:", "attributes:", "date:", "reference:"
+"""Beginnings of what a column holds: one attribute of a group, any number of them, one that is a
+date, a reference."""
+PREFIXES = (ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE)
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from storage.bundles.reading.tables.files.sheets import MAX_ROWS
 from storage.bundles.reading.tables.mapping import (
     IGNORE,
     PREFIXES,
+    REFERENCE,
     TABLE,
     TABLE_TARGETS,
     Mapping,
@@ -126,7 +127,7 @@ def _hint_at_target(text: str) -> str:
         hint = meant.replace('"?', f':{name}"?')
     else:
         hint = hint_at(text, {*TABLE_TARGETS, *FIELD_NAMES, IGNORE})
-    forms = ", ".join(f"{each}{'KEY' if each == 'reference:' else 'GROUP'}" for each in PREFIXES)
+    forms = ", ".join(f"{each}{'KEY' if each == REFERENCE else 'GROUP'}" for each in PREFIXES)
     return hint or (
         f"; there are {', '.join(TABLE_TARGETS)}, {forms}, {IGNORE}, and the fields of records"
     )

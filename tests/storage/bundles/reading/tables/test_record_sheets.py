@@ -113,7 +113,8 @@ def test_all_errors_of_a_row_are_reported_at_once(path: Path) -> None:
     rows: Rows = [headers, ["u" * 300, "a", "", "#REF!", "soon"]]
     errors = read(write_xlsx(path, {"Units": rows})).errors
     assert [error.split('column "')[1] for error in errors] == [
-        'Created at": expected a date such as 2026-01-31 or 31 January 2026, not "soon"',
+        'Created at": expected a date such as 2026-01-31 or 31 January 2026, not "soon"; if it'
+        ' means that there is none, say so in the mapping: empty: ["soon"]',
         'Floor ID": a value is required: floor_id',
         'ID": Expected `str` of length <= 255',
         'Name": the cell shows the error #REF!; correct its formula',

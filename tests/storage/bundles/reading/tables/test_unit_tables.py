@@ -1,10 +1,12 @@
 """A table of apartments makes a property, floors, units, references and attributes."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.doc_pages import page, section
 from tests.storage.bundles.reading.tables.spreadsheets import (
     Rows,
     read,
@@ -99,6 +101,47 @@ def test_case_does_not_matter_where_a_header_says_what_it_holds(path: Path) -> N
     found = read(write_csv(path, [headers, ["Oak", "101", "Classic", "Bay; Balcony", "K1"]]))
     assert found.ids("attribute_groups") == ["finish", "extras"]
     assert found.members["unit_references"][0]["key"] == "keyring"
+
+
+def test_dates_of_units_are_attributes_of_one_form(tmp_path: Path) -> None:
+    dates = [date(2026, 3, 1), "3/1/2026", "01.03.2026", "1 March 2026", "2026-03-01 09:30"]
+    rows: Rows = [
+        ["Property", "Unit", "Available"],
+        *(["Oak", f"{n}", d] for n, d in enumerate(dates)),
+    ]
+    mapping = {"columns": {"Available": "date:Available"}, "dates": "month-first"}
+    found = read(write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}), mapping=mapping)
+    assert found.errors == []
+    [group] = found.members["attribute_groups"]
+    assert group["one_attribute_per_unit"]
+    assert [item["attribute_name"] for item in group["attributes"]] == ["2026-03-01"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("3/1/2026", '"3/1/2026" is 2026-01-03 or 2026-03-01: write one of these, or say'),
+        ("13/25/2026", 'there is no date "13/25/2026": month must be in 1..12'),
+        ("2026-02-30", 'there is no date "2026-02-30": day'),
+        ("3/1/26", 'not "3/1/26"; write all four digits of the year'),
+        ("1 Mar 26", 'not "1 Mar 26"; write all four digits of the year'),
+        ("now", 'not "now"; if it means that there is none, say so in the mapping: empty: ["now"]'),
+        ("46082", 'expected a date such as 2026-01-31 or 31 January 2026, not "46082"'),
+    ],
+)
+def test_what_is_no_date_is_an_error(path: Path, cell: str, message: str) -> None:
+    rows = [["Property", "Unit", "date:Available"], ["Oak", "1", cell], ["Oak", "2", cell]]
+    [error] = read(write_csv(path, rows)).errors
+    assert error.startswith('rent roll.csv: row 2, column "date:Available": ')
+    assert message in error
+    assert error.endswith(" (and in 1 more rows)")
+
+
+def test_the_error_of_a_date_is_the_one_of_the_docs(tmp_path: Path) -> None:
+    rows = [["Property", "Unit", "Available"], *([["Oak", "", ""]] * 6), ["Oak", "1", "3/1/2026"]]
+    mapping = {"columns": {"Available": "date:Available"}}
+    errors = read(write_csv(tmp_path / "rents.csv", rows), mapping=mapping).errors
+    assert errors[-1] in section(page("spreadsheets.md"), "## Errors")
 
 
 def test_the_number_of_a_unit_can_be_its_id(path: Path) -> None:
