@@ -213,9 +213,11 @@ class BundleValidator:
             kept = await self._find_kept(owned_kind, batch)
             if kept is None:
                 continue
+            lacking = describe_dropped_values(owner.kind, live["_id"], sorted(dropped))
             self._violations.add(
                 f"{origin}.{path}",
-                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it",
+                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it;"
+                f" {lacking}",
             )
             return
 
@@ -279,6 +281,15 @@ class BundleValidator:
             for key, origin in tagged.items()
             if key not in routable
         ]
+
+
+def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
+    """Return what a bundle lacks of an owner that has values in the catalog, and what to do."""
+    record = describe_record(RECORD_TYPES_BY_NAME[kind_name], key)
+    return (
+        f"the {record} of the catalog, which all assets share, also has"
+        f" {_list_first(values)}: add what it has, or give this one another id"
+    )
 
 
 def describe_unknown_units(unit_ids: list[str]) -> str:

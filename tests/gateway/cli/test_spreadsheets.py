@@ -48,6 +48,26 @@ def test_an_untouched_template_keeps_the_drawings_of_the_demo(
     assert floorgate("export", *storage).stdout == before
 
 
+def test_an_untouched_template_is_loaded_beside_groups_of_other_tables(
+    storage: list[str], tmp_path: Path
+) -> None:
+    """A column such as Floor plan makes a group that all properties share."""
+    rents = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    assert floorgate("import", rents, *storage).exit_code == 0
+    for options in ([], ["--table"]):
+        path = template(tmp_path / "template.xlsx", "--force", *options)
+        output_of(floorgate("import", path, "--json", *storage))
+    groups = tmp_path / "attribute-groups.csv"
+    groups.write_text("group_id,group_name,attributes\nfloor-plan,Floor plan,s=Studio=s\n")
+    assert_explains(
+        floorgate("import", groups, *storage),
+        1,
+        'row 2, column "attributes": "floor-plan-a1" cannot be removed while attribute_assignments'
+        ' refer to it; the attribute_group of group_id "floor-plan" of the catalog, which all'
+        ' assets share, also has "floor-plan-a1": add what it has, or give this one another id',
+    )
+
+
 @pytest.mark.parametrize("options", [[], ["--table"]])
 def test_an_empty_template_has_nothing_to_import(
     storage: list[str], tmp_path: Path, options: list[str]
