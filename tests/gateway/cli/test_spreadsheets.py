@@ -1,8 +1,11 @@
 """Spreadsheets on the command line: templates, mappings and exports."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -46,6 +49,31 @@ def test_an_untouched_template_keeps_the_drawings_of_the_demo(
     summary = output_of(floorgate("import", path, "--json", *storage))
     assert summary["total"]["updated"] == summary["total"]["inserted"] == 0
     assert floorgate("export", *storage).stdout == before
+
+
+def notes_of(path: Path) -> list[str]:
+    """Return the notes of the cells of a workbook."""
+    with ZipFile(path) as parts:
+        names = [name for name in parts.namelist() if name.startswith("xl/comments")]
+        texts = [parts.read(name).decode() for name in names]
+    return [
+        unescape(note)
+        for text in texts
+        for note in re.findall("<t(?: [^>]*)?>(.*?)</t>", text, re.S)
+    ]
+
+
+def test_each_header_of_a_template_has_a_note(tmp_path: Path) -> None:
+    notes = "\n\n".join(notes_of(template(tmp_path / "building.xlsx")))
+    floor_id = (
+        "The id: opaque text that no other floor has.\nMade of Asset ID and Name if the cell is"
+    )
+    assert f"\n\n{floor_id} empty." in notes  # not required, as the sheet About says
+    assert "\n\nRequired. The name or number of the unit." in notes
+    assert "; empty for every map of its asset." in notes
+    notes = "\n\n".join(notes_of(template(tmp_path / "rents.xlsx", "--table")))
+    assert "The attributes of the unit in the group Views & features: one; two." in notes
+    assert "in another system, which is called keyring." in notes
 
 
 def test_an_untouched_template_is_loaded_beside_groups_of_other_tables(
