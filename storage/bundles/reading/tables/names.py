@@ -15,6 +15,15 @@ def fold(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
+def squeeze(name: str) -> str:
+    """Return a name with single blanks between its words.
+
+    >>> squeeze("Oak  Street"), squeeze("Oak\N{NO-BREAK SPACE}Street")
+    ('Oak Street', 'Oak Street')
+    """
+    return " ".join(name.split())
+
+
 def is_same_name(name: str, other: str) -> bool:
     """Return whether two names differ only in what people write differently.
 

@@ -16,7 +16,7 @@ from storage.bundles.reading.tables.mapping import (
     to_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold, is_same_name
+from storage.bundles.reading.tables.names import fold, is_same_name, squeeze
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
@@ -42,6 +42,10 @@ KNOWN_HEADERS = {
 }
 """What columns hold without a mapping, by their headers."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
+NOT_UNIQUE = (
+    '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
+    " properties and buildings"
+)
 
 _T = TypeVar("_T")
 
@@ -286,8 +290,8 @@ class UnitTable:
         if owner is None:
             raise CellRejected
         asset_id, building = owner
-        if not unit_id and self._rows.mapping.unit_ids == "number":
-            unit_id = name
+        is_number = not unit_id and self._rows.mapping.unit_ids == "number"
+        unit_id = name if is_number else unit_id
         if not unit_id:
             unit_id = derive_id(asset_id, building, name) or ""
             if not unit_id:
@@ -306,7 +310,7 @@ class UnitTable:
                     f'"{identity}" and "{first.name}" at {first.place} get the same id'
                     f' "{unit_id}"; give one of them another in a column "Unit ID"'
                 )
-            raise self._reject(row, column, message)
+            raise self._reject(row, column, message + (NOT_UNIQUE if is_number else ""))
         return _Unit(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
@@ -338,7 +342,8 @@ class UnitTable:
 
     def _text(self, row: Row, target: str) -> str:
         column = self._columns.get(target)
-        return self._rows.text_of(row, column) if column else ""
+        text = self._rows.text_of(row, column) if column else ""
+        return text if target.endswith("_id") else squeeze(text)
 
     def _place(self, row: Row, column: Column | None) -> str:
         return self._rows.place_of(row, column)

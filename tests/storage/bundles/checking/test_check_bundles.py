@@ -201,7 +201,7 @@ def test_floors_that_no_file_has_are_not_missed() -> None:
 
 
 def test_a_bundle_without_members_is_noted() -> None:
-    assert check({"units": []}).notes == ["there are no members: all arrays are empty"]
+    assert check({"units": []}).notes == ["there is nothing to import: the files have no records"]
 
 
 def test_notes_escape_control_characters(tmp_path: Path) -> None:

@@ -275,6 +275,6 @@ async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_p
 async def test_an_import_without_members_is_noted(database: Any, path: Path) -> None:
     summary = await import_bundles(database, [write_arrays(path, {"units": []})])
     assert (summary.notes, summary.total.written) == (
-        ["there are no members: all arrays are empty"],
+        ["there is nothing to import: the files have no records"],
         0,
     )

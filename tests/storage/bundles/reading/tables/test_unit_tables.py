@@ -150,6 +150,28 @@ def test_the_number_of_a_unit_can_be_its_id(path: Path) -> None:
     assert found.ids("units") == ["101", "102"]
 
 
+def test_numbers_that_are_ids_are_unique(path: Path) -> None:
+    rows = [["Property", "Floor", "Unit"], ["Oak", "1", "101"], ["Elm", "1", "101"]]
+    assert read(write_csv(path, rows), mapping={"unit_ids": "number"}).errors == [
+        'rent roll.csv: row 3, column "Unit": the unit "101" is already at rent roll.csv: row 2;'
+        ' "unit_ids: number" in the mapping needs numbers that no two units have, also of'
+        " different properties and buildings"
+    ]
+
+
+def test_blanks_within_names_do_not_matter(path: Path) -> None:
+    rows = [
+        ["Property", "Building", "Floor", "Unit", "Status"],
+        ["Oak Street", "Tower A", "First floor", "A 1", "On notice"],
+        ["Oak  Street", "Tower\N{NO-BREAK SPACE}A", "First  floor", "A  2", "On\nnotice"],
+    ]
+    found = read(write_csv(path, rows))
+    assert found.errors == []
+    assert [unit["name"] for unit in found.members["units"]] == ["A 1", "A 2"]
+    [group] = found.members["attribute_groups"]
+    assert [item["attribute_name"] for item in group["attributes"]] == ["On notice"]
+
+
 def test_units_of_several_buildings_have_ids_of_their_own(path: Path) -> None:
     rows = [["Property", "Building", "Floor", "Unit"]]
     rows += [["Oak", tower, "1", "101"] for tower in ("Tower A", "Tower B")]
