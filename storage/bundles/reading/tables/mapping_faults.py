@@ -122,9 +122,9 @@ def _is_target(text: str) -> bool:
 
 def _hint_at_target(text: str) -> str:
     prefix, colon, name = text.partition(":")
-    if colon and name.strip():
+    if colon or text + ":" in PREFIXES:
         meant = hint_at(prefix, [each.rstrip(":") for each in PREFIXES])
-        hint = meant.replace('"?', f':{name}"?')
+        hint = meant.replace('"?', f':{name}"?') if name.strip() else ""
     else:
         hint = hint_at(text, {*TABLE_TARGETS, *FIELD_NAMES, IGNORE})
     forms = ", ".join(f"{each}{'KEY' if each == REFERENCE else 'GROUP'}" for each in PREFIXES)

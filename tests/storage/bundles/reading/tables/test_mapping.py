@@ -40,7 +40,12 @@ def test_an_empty_file_says_nothing(path: Path) -> None:
         ("asset: {nmae: x}", 'asset: there is no key "nmae"; did you mean "name"?'),
         ("sheets: {A: untis}", 'sheets: A: read_as: there is nothing called "untis"; there are'),
         ("columns: {A: untt}", 'columns: A: there is nothing called "untt"; did you mean "unit"?'),
-        ("columns: {A: 'attribute:'}", 'columns: A: there is nothing called "attribute:"'),
+        (
+            "columns: {A: 'attribute:'}",
+            'columns: A: there is nothing called "attribute:"; there are asset, asset_id, building,'
+            " floor, floor_id, floor_sort, unit, unit_id, map_ids, attribute:GROUP,"
+            " attributes:GROUP, date:GROUP, reference:KEY, ignore, and the fields of records",
+        ),
         ("columns: {A: 'attribut:Rent'}", '"attribut:Rent"; did you mean "attribute:Rent"?'),
         (
             "defaults: {markt: x}",
