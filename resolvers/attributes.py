@@ -44,7 +44,7 @@ class AssignmentInput:
 
 
 GroupId: TypeAlias = Annotated[
-    strawberry.ID, argument("Id of the attribute group.", ID, example="floor-plan")
+    strawberry.ID, argument("Id of the attribute group.", ID, example="apartment-type")
 ]
 Assignments: TypeAlias = Annotated[
     list[AssignmentInput],
@@ -53,8 +53,8 @@ Assignments: TypeAlias = Annotated[
         Items(1, MAX_ASSIGNMENTS, "assignments"),
         example=[
             {
-                "group_id": "floor-plan",
-                "attribute_id": "floor-plan-one-bedroom",
+                "group_id": "apartment-type",
+                "attribute_id": "apartment-type-one-bedroom",
                 "asset_id": "alder-court",
                 "unit_id": "ugwo2tfiznm",
             }

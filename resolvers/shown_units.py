@@ -3,8 +3,9 @@
 Runs in a process of its own, which imports this module: it must import little.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import count
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count, islice
 from typing import Any
 
 from parsing.svg.floor_plan import read_level
@@ -42,20 +43,29 @@ def find_shown_parts(parsed_map: dict[str, Any]) -> ShownParts:
 
     Levels are those that processing would see.
     """
-    unit_ids: set[str] = set()
+    unit_levels: dict[str, set[str | None]] = defaultdict(set)
     levels: dict[str, ShownLevel] = {}
     level_numbers = count(1)
-    pending = [parsed_map]
+    pending: list[tuple[dict[str, Any], str | None]] = [(parsed_map, None)]
     while pending:
-        current = pending.pop()
-        pending += reversed(current.get("elements", ()))
+        current, level_id = pending.pop()
         if current["type"] == "Unit":
-            unit_ids.add(current["id"])
+            unit_levels[current["id"]].add(level_id)
         elif current["type"] == "HitArea" and current["target"]["type"] == "Unit":
-            unit_ids.add(current["target"]["id"])
+            unit_levels[current["target"]["id"]].add(level_id)
         elif current["type"] == "Level":
             tags = current.get("tags")
             level = read_level(current.get("id", ""), tags, next(level_numbers))
-            name = level.name[:MAX_LEVEL_CHARACTERS]
+            name, level_id = level.name[:MAX_LEVEL_CHARACTERS], level.id
             levels.setdefault(level.id, ShownLevel(name, level.floor_id, level.is_numbered))
-    return ShownParts(sorted(unit_ids), [*levels.values()][:MAX_LEVELS])
+        pending += [(each, level_id) for each in reversed(current.get("elements", ()))]
+    kept = {level_id: index for index, level_id in enumerate(islice(levels, MAX_LEVELS))}
+    unit_ids = sorted(unit_levels)
+    indexes = [_find_index(unit_levels[unit_id], kept) for unit_id in unit_ids]
+    return ShownParts(unit_ids, [*levels.values()][:MAX_LEVELS], indexes)
+
+
+def _find_index(level_ids: Collection[str | None], kept: Mapping[str, int]) -> int | None:
+    """Return the index of the Level of a unit, None if there are several or it is not kept."""
+    (level_id, *others) = level_ids
+    return None if others or level_id is None else kept.get(level_id)

@@ -32,8 +32,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("releases")]
 
 DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
 DEMO_MAP = "alder-court-floor-plates"
-GROUP = "floor-plan"
-ASSIGNED = {"attribute_id": "floor-plan-studio", "unit_id": "lower-west"}
+GROUP = "apartment-type"
+ASSIGNED = {"attribute_id": "apartment-type-studio", "unit_id": "lower-west"}
 
 
 @dataclass

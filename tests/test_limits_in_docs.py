@@ -78,7 +78,7 @@ DOCUMENTED = {
     "storage/bundles/reading/tables/files/workbook_process:MAX_CELLS": [
         ("spreadsheets.md", "## Limits", "all sheets together {:,} cells"),
     ],
-    "storage/bundles/reading/tables/mapping:MAX_MAPPING_BYTES": [
+    "storage/bundles/reading/tables/mapping_files:MAX_MAPPING_BYTES": [
         ("spreadsheets.md", "## Limits", "A mapping file has at most {:,} bytes"),
     ],
     "parsing/archives:MAX_MEMBERS": [

@@ -190,8 +190,8 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         ],
     },
     "Assignment": {
-        "group_id": "floor-plan",
-        "attribute_id": "floor-plan-one-bedroom",
+        "group_id": "apartment-type",
+        "attribute_id": "apartment-type-one-bedroom",
         "asset_id": "alder-court",
         "unit_id": "ugwo2tfiznm",
     },

@@ -8,7 +8,7 @@ from typing import Any
 from samples.buildings.apartments import APARTMENT_TYPES
 from samples.buildings.plan import Apartment, Storey
 
-FLOOR_PLAN_GROUP, FINISH_GROUP, FEATURE_GROUP = "floor-plan", "finish-package", "views-and-features"
+TYPE_GROUP, FINISH_GROUP, FEATURE_GROUP = "apartment-type", "finish-package", "views-and-features"
 
 
 def build_group(
@@ -25,7 +25,7 @@ def build_group(
 
 GROUPS = [
     build_group(
-        FLOOR_PLAN_GROUP, "Floor plan", True, {kind.key: kind.name for kind in APARTMENT_TYPES}
+        TYPE_GROUP, "Apartment type", True, {kind.key: kind.name for kind in APARTMENT_TYPES}
     ),
     build_group(
         FINISH_GROUP,
@@ -52,7 +52,7 @@ GROUPS = [
 
 def assigned_attributes(storey: Storey, flat: Apartment) -> Iterator[tuple[str, str]]:
     """Iterate over the (group id, attribute id) pairs of an apartment."""
-    yield FLOOR_PLAN_GROUP, f"{FLOOR_PLAN_GROUP}-{flat.kind}"
+    yield TYPE_GROUP, f"{TYPE_GROUP}-{flat.kind}"
     yield FINISH_GROUP, f"{FINISH_GROUP}-{finish_of(storey, flat)}"
     for feature in flat.features:
         yield FEATURE_GROUP, f"{FEATURE_GROUP}-{feature}"

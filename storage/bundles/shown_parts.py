@@ -1,7 +1,7 @@
 """What a drawing shows of the catalog: units, and Levels, each of which is a floor of the asset."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -30,6 +30,16 @@ class ShownParts(NamedTuple):
 
     unit_ids: Sequence[str] = ()
     levels: Sequence[ShownLevel] = ()
+    unit_levels: Sequence[int | None] = ()
+    """For each unit the index of its Level, None if it has none, or several."""
+
+
+class MisplacedUnit(NamedTuple):
+    """A unit that a drawing shows on another floor than it is on."""
+
+    unit_id: str
+    drawn_on: str
+    floor_id: str
 
 
 def find_floor_id(
@@ -76,3 +86,23 @@ def find_unmatched_levels(levels: Sequence[ShownLevel], floor_ids: Collection[st
         for level in levels
         if floor_ids and find_floor_id(level, floor_ids, is_only_level=is_only) is None
     ]
+
+
+def find_misplaced_units(
+    shown: ShownParts, floors_by_unit: Mapping[str, str | None], floor_ids: Collection[str]
+) -> list[MisplacedUnit]:
+    """Return the units of which the Level shows another of the floors than they are on.
+
+    >>> shown = ShownParts(["101"], [ShownLevel("Level 1")], [0])
+    >>> find_misplaced_units(shown, {"101": "f3"}, ["level-1", "f3"])
+    [MisplacedUnit(unit_id='101', drawn_on='level-1', floor_id='f3')]
+    """
+    is_only = len(shown.levels) == 1
+    drawn = [find_floor_id(each, floor_ids, is_only_level=is_only) for each in shown.levels]
+    misplaced = []
+    for unit_id, level in zip(shown.unit_ids, shown.unit_levels, strict=False):
+        drawn_on = drawn[level] if level is not None else None
+        floor_id = floors_by_unit.get(unit_id)
+        if drawn_on and floor_id and drawn_on != floor_id in floor_ids:
+            misplaced.append(MisplacedUnit(unit_id, drawn_on, floor_id))
+    return misplaced

@@ -18,6 +18,18 @@ def test_units_are_those_drawn_and_the_targets_of_hit_areas() -> None:
     assert shown.unit_ids == ["a", "b", "c"]
 
 
+def test_units_have_the_level_that_shows_them_if_it_is_one() -> None:
+    svg = b"""<svg>
+      <g data-type="Level" id="L1"><g data-type="UnitLayer"><rect id="a"/><rect id="both"/></g></g>
+      <g data-type="Level" id="L2"><g data-type="HitAreaLayer"><rect id="hitboth"/>
+        <rect id="hitb"/></g></g>
+    </svg>"""
+    shown = parse_with_units(svg)[1]
+    assert [*zip(shown.unit_ids, shown.unit_levels, strict=True)] == [
+        *(("a", 0), ("b", 1), ("both", None))
+    ]
+
+
 def test_warnings_are_a_sentence_for_each_cause() -> None:
     svg = b'<svg viewBox="0 0 9 9"><text/><text/>\n<path d="M1 1" marker-end="url(#a)"/></svg>'
     assert parse_with_units(svg)[2] == [

@@ -6,7 +6,7 @@ docs/decisions/import/errors-at-once.md.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +15,11 @@ from storage.bundles.checking.references import Reference, References, iter_refe
 from storage.bundles.importing.import_run import NO_MEMBERS_NOTE, ParsedSource
 from storage.bundles.importing.merging import find_lacking_fields
 from storage.bundles.importing.owners import RepeatedKeys, describe_missing
-from storage.bundles.importing.validation import describe_unknown_units, describe_unmatched_levels
+from storage.bundles.importing.validation import (
+    describe_misplaced_units,
+    describe_unknown_units,
+    describe_unmatched_levels,
+)
 from storage.bundles.reading.batches import BundleSource, read_batches
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.record_names import describe_duplicate, describe_record
@@ -23,7 +27,7 @@ from storage.bundles.reading.sources import SourceError, read_source
 from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations, quote_json, to_printable
-from storage.bundles.shown_parts import ShownParts, find_unmatched_levels
+from storage.bundles.shown_parts import ShownParts, find_misplaced_units, find_unmatched_levels
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.floors import FLOORS
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType
@@ -227,4 +231,10 @@ class _Check:
             names, floors = min(unmatched, key=lambda each: len(each[0]), default=([], set()))
             if names:
                 notes.append(f"{place}: {describe_unmatched_levels(names, floors)}")
+            if misplaced := find_misplaced_units(shown, self._find_floors(shown.unit_ids), floors):
+                notes.append(f"{place}: {describe_misplaced_units(misplaced)}")
         return notes
+
+    def _find_floors(self, unit_ids: Iterable[str]) -> dict[str, str | None]:
+        members = {unit_id: self._index.get(UNITS.name, unit_id) for unit_id in unit_ids}
+        return {key: each.facts["floor_id"] for key, each in members.items() if each}

@@ -57,7 +57,7 @@ from storage.tombstones import TOMBSTONES, end_tombstones
 
 _logger = logging.getLogger("floorgate.networks")
 
-NO_MEMBERS_NOTE = "there are no members: all arrays are empty"
+NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
 MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
 """Fields of a map that hold the digest of a file."""
 WRITES_AT_ONCE = 2

@@ -17,6 +17,10 @@ from storage.records.kinds import Document, ForeignKey, RecordType
 MAX_OWNERS = 20_000
 
 
+NOTED_FIELDS = {"units": {"floor_id"}}
+"""Fields of owners that only notes need, such as on which floor a unit of a drawing is."""
+
+
 class OwnerFields:
     """What validation and copying need to know of an owner of one kind.
 
@@ -36,6 +40,7 @@ class OwnerFields:
         self._array_paths = {owner.value_in[1] for owner in rows if owner.value_in}
         self._fields = {stored_name(theirs) for owner in rows for _, theirs in owner.equal_fields}
         self._fields |= {field for owner in rows for field in owner.copied_fields}
+        self._fields |= NOTED_FIELDS.get(kind.name, set())
         self.is_owner = bool(rows)
         """Whether other kinds refer to this one."""
 

@@ -6,7 +6,7 @@ an owner, or values they refer to, must not change or disappear.
 """
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -30,7 +30,13 @@ from storage.bundles.importing.staging import (
 )
 from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.violations import Violations, quote_json
-from storage.bundles.shown_parts import ShownLevel, find_unmatched_levels
+from storage.bundles.shown_parts import (
+    MisplacedUnit,
+    ShownLevel,
+    ShownParts,
+    find_misplaced_units,
+    find_unmatched_levels,
+)
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.floors import FLOORS
 from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
@@ -220,9 +226,11 @@ class BundleValidator:
             kept = await self._find_kept(owned_kind, batch)
             if kept is None:
                 continue
+            lacking = describe_dropped_values(owner.kind, live["_id"], sorted(dropped))
             self._violations.add(
                 f"{origin}.{path}",
-                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it",
+                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it;"
+                f" {lacking}",
             )
             return
 
@@ -249,14 +257,18 @@ class BundleValidator:
             assets = [(maps.get(document["_id"]) or {})["asset_id"] for document in drawn]
             floor_ids = await self._find_floor_ids({*assets}) if drawn else {}
             for document, asset_id in zip(drawn, assets, strict=True):
-                unit_ids, levels = document[SHOWN_FIELD]
+                unit_ids, levels, unit_levels = document[SHOWN_FIELD]
+                shown = ShownParts(unit_ids, [*starmap(ShownLevel, levels)], unit_levels)
                 place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                 await units.load(set(unit_ids))
                 if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
                     notes.append(f"{place}: {describe_unknown_units(unknown)}")
                 floors = floor_ids.get(asset_id, ())
-                if unmatched := find_unmatched_levels([*starmap(ShownLevel, levels)], floors):
+                if unmatched := find_unmatched_levels(shown.levels, floors):
                     notes.append(f"{place}: {describe_unmatched_levels(unmatched, floors)}")
+                on = {unit_id: (units.get(unit_id) or {}).get("floor_id") for unit_id in unit_ids}
+                if misplaced := find_misplaced_units(shown, on, floors):
+                    notes.append(f"{place}: {describe_misplaced_units(misplaced)}")
         return notes
 
     async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
@@ -288,10 +300,30 @@ class BundleValidator:
         ]
 
 
+def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
+    """Return what a bundle lacks of an owner that has values in the catalog, and what to do."""
+    record = describe_record(RECORD_TYPES_BY_NAME[kind_name], key)
+    return (
+        f"the {record} of the catalog, which all assets share, also has"
+        f" {_list_first(values)}: add what it has, or give this one another id"
+    )
+
+
 def describe_unknown_units(unit_ids: list[str]) -> str:
     """Return the note about a map with a drawing of units that do not exist."""
     noun = "unit" if len(unit_ids) == 1 else "units"
     return f"the drawing shows {len(unit_ids)} unknown {noun}: {_list_first(unit_ids)}"
+
+
+def describe_misplaced_units(units: Sequence[MisplacedUnit]) -> str:
+    """Return the note about a map with a drawing of units on other floors than they are on."""
+    noun, own = ("unit", "its own") if len(units) == 1 else ("units", "their own")
+    floors = "; ".join(
+        f"{quote_json(unit_id)} on {quote_json(drawn_on)}, not {quote_json(floor_id)}"
+        for unit_id, drawn_on, floor_id in units[:MAX_IDS_IN_NOTE]
+    )
+    more = "; ..." if len(units) > MAX_IDS_IN_NOTE else ""
+    return f"the drawing shows {len(units)} {noun} on another floor than {own}: {floors}{more}"
 
 
 def describe_unmatched_levels(names: list[str], floor_ids: Collection[str]) -> str:

@@ -5,6 +5,29 @@ from collections.abc import Mapping
 
 _PLACE = re.compile(r"(?P<row>(?P<sheet>.+)[:,] row \d+)(?P<column>, column \".*\")?\.(?P<path>.+)")
 
+_BOUND = re.compile(
+    r"Expected `(?:str|float|int)`(?P<length> of length)? (?P<sign>[<>]=?) (?P<bound>[-\d.]+)"
+)
+_SIGNS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
+def to_plain_words(message: str) -> str:
+    """Return a message about a bound without the types of a program.
+
+    >>> to_plain_words("Expected `float` > 0.0")
+    'expected a number of more than 0'
+    >>> to_plain_words("Expected `str` of length <= 255")
+    'expected text of at most 255 characters'
+    """
+    if not (match := _BOUND.fullmatch(message)):
+        return message
+    bound = f"{_SIGNS[match['sign']]} {float(match['bound']):,g}"
+    return (
+        f"expected text of {bound} characters"
+        if match["length"]
+        else (f"expected a number of {bound}")
+    )
+
 
 class ColumnNames:
     """The columns that the fields of each sheet were read from.

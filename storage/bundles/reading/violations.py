@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from storage.bundles.reading.column_names import ColumnNames
+from storage.bundles.reading.column_names import ColumnNames, to_plain_words
 from storage.bundles.reading.mentions import Mentions
 from storage.bundles.reading.record_names import describe_duplicate
 from storage.bundles.reading.rejected import RejectedMembers
@@ -56,7 +56,10 @@ class Violations:
 
     def add(self, place: str, message: str) -> None:
         """Add a violation."""
-        place = self.columns.describe(place)
+        described = self.columns.describe(place)
+        if described != place:
+            message = to_plain_words(message)
+        place = described
         violation = Violation(_shorten(place), _shorten(message))
         self._kept.append((_sort_key(place), self.total, violation))
         self.total += 1

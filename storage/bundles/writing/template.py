@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.bundles.description.fields import describe_field
+from storage.bundles.reading.tables.derived_ids import ID_SOURCES
 from storage.bundles.reading.tables.fields import ColumnField, column_fields
 from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.values.lists import join_items
@@ -45,7 +46,7 @@ def write_template(path: Path, members: Members) -> None:
         _add_about(workbook)
         for kind in RECORD_TYPES:
             fields = [each for each in column_fields(kind) if each.name not in TIMESTAMP_FIELDS]
-            required = [header_of(each.name) for each in fields if each.is_required]
+            required = [header_of(each.name) for each in fields if _is_required(kind, each)]
             headers = [header_of(each.name) for each in fields]
             sheet = workbook.add_sheet(title_of(kind.name), headers, required)
             for column, field in enumerate(fields):
@@ -67,9 +68,21 @@ def _describe(kind: RecordType[Any], field: ColumnField) -> str:
     description = describe_field(kind.struct, field.name)
     if field.name == "source":
         return DRAWING_NOTE
-    required = "Required. " if field.is_required else ""
+    required = "Required. " if _is_required(kind, field) else ""
+    text = description.text.replace("null", "empty")
+    sources = " and ".join(map(header_of, _list_sources(kind, field)))
+    derived = f"\nMade of {sources} if the cell is empty." if sources else ""
     example = "" if isinstance(description.example, list) else f"\nExample: {description.example}"
-    return f"{required}{description.text}\nCells hold {field.form}.{example}"
+    return f"{required}{text}{derived}\nCells hold {field.form}.{example}"
+
+
+def _is_required(kind: RecordType[Any], field: ColumnField) -> bool:
+    return field.is_required and not _list_sources(kind, field)
+
+
+def _list_sources(kind: RecordType[Any], field: ColumnField) -> tuple[str, ...]:
+    """Return the fields of which a field is made if it is not given: an id of names."""
+    return ID_SOURCES.get(kind.name, ()) if field.name == kind.key_fields[0] else ()
 
 
 def _add_choices(
@@ -116,7 +129,8 @@ def write_table_template(path: Path, members: Members) -> None:
     ]
     with create_workbook(path) as workbook:
         sheet = workbook.add_sheet(TABLE_NAME, headers, ("Property", "Floor", "Unit #"))
-        for column, note in enumerate(TABLE_NOTES):
+        notes = [*TABLE_NOTES, *map(_describe_group, groups), *map(_describe_reference, keys)]
+        for column, note in enumerate(notes):
             sheet.sheet.write_comment(0, column, note, COMMENT_SIZE)
         for column, group in enumerate(groups, len(TABLE_NOTES)):
             _add_names(sheet, column, [each["attribute_name"] for each in group["attributes"]])
@@ -141,6 +155,19 @@ TABLE_NOTES = (
     "Required. The number or name of the unit.",
     "The id of the unit. Made of the property and the unit if there is none.",
 )
+
+
+def _describe_group(group: Mapping[str, Any]) -> str:
+    name = group["group_name"]
+    if group["one_attribute_per_unit"]:
+        return f"The attribute of the unit in the group {name}. A name that is new is added."
+    return (
+        f"The attributes of the unit in the group {name}: one; two. Names that are new are added."
+    )
+
+
+def _describe_reference(key: str) -> str:
+    return f"The id of the unit in another system, which is called {key}."
 
 
 def _add_names(sheet: WorkbookSheet, column: int, names: Sequence[str]) -> None:

@@ -1,8 +1,11 @@
 """Spreadsheets on the command line: templates, mappings and exports."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -46,6 +49,51 @@ def test_an_untouched_template_keeps_the_drawings_of_the_demo(
     summary = output_of(floorgate("import", path, "--json", *storage))
     assert summary["total"]["updated"] == summary["total"]["inserted"] == 0
     assert floorgate("export", *storage).stdout == before
+
+
+def notes_of(path: Path) -> list[str]:
+    """Return the notes of the cells of a workbook."""
+    with ZipFile(path) as parts:
+        names = [name for name in parts.namelist() if name.startswith("xl/comments")]
+        texts = [parts.read(name).decode() for name in names]
+    return [
+        unescape(note)
+        for text in texts
+        for note in re.findall("<t(?: [^>]*)?>(.*?)</t>", text, re.S)
+    ]
+
+
+def test_each_header_of_a_template_has_a_note(tmp_path: Path) -> None:
+    notes = "\n\n".join(notes_of(template(tmp_path / "building.xlsx")))
+    floor_id = (
+        "The id: opaque text that no other floor has.\nMade of Asset ID and Name if the cell is"
+    )
+    assert f"\n\n{floor_id} empty." in notes  # not required, as the sheet About says
+    assert "\n\nRequired. The name or number of the unit." in notes
+    assert "; empty for every map of its asset." in notes
+    notes = "\n\n".join(notes_of(template(tmp_path / "rents.xlsx", "--table")))
+    assert "The attributes of the unit in the group Views & features: one; two." in notes
+    assert "in another system, which is called keyring." in notes
+
+
+def test_an_untouched_template_is_loaded_beside_groups_of_other_tables(
+    storage: list[str], tmp_path: Path
+) -> None:
+    """A column such as Floor plan makes a group that all properties share."""
+    rents = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
+    assert floorgate("import", rents, *storage).exit_code == 0
+    for options in ([], ["--table"]):
+        path = template(tmp_path / "template.xlsx", "--force", *options)
+        output_of(floorgate("import", path, "--json", *storage))
+    groups = tmp_path / "attribute-groups.csv"
+    groups.write_text("group_id,group_name,attributes\nfloor-plan,Floor plan,s=Studio=s\n")
+    assert_explains(
+        floorgate("import", groups, *storage),
+        1,
+        'row 2, column "attributes": "floor-plan-a1" cannot be removed while attribute_assignments'
+        ' refer to it; the attribute_group of group_id "floor-plan" of the catalog, which all'
+        ' assets share, also has "floor-plan-a1": add what it has, or give this one another id',
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--table"]])

@@ -54,7 +54,7 @@ async function countReferences(): Promise<number | undefined> {
 
 async function assignAgain() {
   const params = {
-    path: { "group-id": "floor-plan" },
+    path: { "group-id": "apartment-type" },
     header: { "Experimental-Flags": "unit-attributes-resource" },
   };
   const path = "/v1/units/attribute-groups/{group-id}/assignments";

@@ -8,7 +8,7 @@ from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.members import Rows
-from storage.bundles.reading.tables.names import name_symbol, slug
+from storage.bundles.reading.tables.names import name_symbol, slug, squeeze
 from storage.bundles.reading.tables.values.cells import CellError, clean
 from storage.records.kinds import Document
 
@@ -50,7 +50,7 @@ class Group:
 
     def find_or_add(self, text: str, rows: Rows, row: Row, column: Column) -> str:
         """Return the id of the attribute with this id or name. Raises CellError."""
-        if found := self.find(text):
+        if found := self.find(text) or self.find(text := squeeze(text)):
             return found
         key = slug(text) or slug(*map(name_symbol, text))
         if not key:

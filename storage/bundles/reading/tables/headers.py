@@ -116,7 +116,9 @@ def _check_unique(columns: Iterable[Column], place: str) -> None:
 
 
 def build_recognizer(
-    columns: Mapping[str, str], known: Mapping[str, str], allowed: Callable[[str], bool]
+    columns: Mapping[str, str],
+    known: Mapping[str, str],
+    to_target: Callable[[str], str | None],
 ) -> Recognizer:
     """Return a function that knows the columns of a mapping, then those with known names.
 
@@ -125,10 +127,11 @@ def build_recognizer(
     mapped = {_fold(header): target for header, target in columns.items()}
 
     def recognize(header: str) -> str | None:
-        target = mapped.get(_fold(header))
-        if target is not None and (target == IGNORE or allowed(target)):
-            return target
-        return known.get(_fold(header)) or (header if allowed(header) else None)
+        given = mapped.get(_fold(header))
+        if given == IGNORE:
+            return IGNORE
+        target = to_target(given) if given is not None else None
+        return target or known.get(_fold(header)) or to_target(header)
 
     return recognize
 

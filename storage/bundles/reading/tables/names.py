@@ -15,6 +15,24 @@ def fold(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
+def squeeze(name: str) -> str:
+    """Return a name with single blanks between its words.
+
+    >>> squeeze("Oak  Street"), squeeze("Oak\N{NO-BREAK SPACE}Street")
+    ('Oak Street', 'Oak Street')
+    """
+    return " ".join(name.split())
+
+
+def is_same_name(name: str, other: str) -> bool:
+    """Return whether two names differ only in what people write differently.
+
+    >>> is_same_name("Oak  Street", "oak street"), is_same_name("?", "!"), is_same_name("", "")
+    (True, False, True)
+    """
+    return (fold(name) or name) == (fold(other) or other)
+
+
 def slug(*names: str) -> str:
     """Return a name for an id: lowercase letters, digits and single hyphens.
 

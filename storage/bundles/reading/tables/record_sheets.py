@@ -29,9 +29,9 @@ DRAWING_FIELD = "source"
 
 def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMapping) -> Recognizer:
     """Return what knows the columns of a kind."""
-    names = {field.name for field in column_fields(kind)}
+    names = {field.name: field.name for field in column_fields(kind)}
     columns = {**mapping.columns, **sheet.columns}
-    return build_recognizer(columns, {fold(name): name for name in names}, names.__contains__)
+    return build_recognizer(columns, {fold(name): name for name in names}, names.get)
 
 
 def has_required_columns(

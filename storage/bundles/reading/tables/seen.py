@@ -6,6 +6,7 @@ from typing import NamedTuple
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.floors import floor_key
 from storage.bundles.reading.tables.groups import Groups
+from storage.bundles.reading.tables.names import squeeze
 from storage.records.kinds import Document
 
 
@@ -54,7 +55,7 @@ class Seen:
             self.groups.add_explicit(given)
         elif member.kind.name == "assets":
             if name:
-                self.asset_ids.setdefault(name, key)
+                self.asset_ids.setdefault(squeeze(name), key)
             self._first[member.kind.name, key] = None
         elif member.kind.name == "floors":
             if name and "asset_id" in given:

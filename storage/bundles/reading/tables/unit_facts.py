@@ -11,10 +11,10 @@ from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.groups import Group, Groups
 from storage.bundles.reading.tables.headers import Column, Table
-from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES, REFERENCE
+from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE
 from storage.bundles.reading.tables.members import CellRejected, Rows
 from storage.bundles.reading.tables.names import slug
-from storage.bundles.reading.tables.values.cells import CellError
+from storage.bundles.reading.tables.values.cells import CellError, to_day
 from storage.records.fields import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
 from storage.records.kinds import Document, RecordType
 from storage.references import UNIT_REFERENCES
@@ -46,9 +46,9 @@ class UnitFacts:
             if self._check_key(column, key := column.target.removeprefix(REFERENCE).strip())
         ]
         self._groups = [
-            (column, groups.find_or_add(name.strip(), prefix == ATTRIBUTE))
+            (column, groups.find_or_add(name.strip(), prefix != ATTRIBUTES))
             for column in table.columns
-            for prefix in (ATTRIBUTE, ATTRIBUTES)
+            for prefix in (ATTRIBUTE, ATTRIBUTES, DATE)
             if (name := column.target.removeprefix(prefix)) != column.target
         ]
 
@@ -105,7 +105,9 @@ class UnitFacts:
         found: dict[str, None] = {}
         for value in values:
             try:
-                found[group.find_or_add(value, self._rows, row, column)] = None
+                is_date = column.target.startswith(DATE)
+                name = to_day(value, self._rows.mapping.dates) if is_date else value
+                found[group.find_or_add(name, self._rows, row, column)] = None
             except CellError as error:
                 if len(self._wrong) < MAX_WRONG_VALUES or (column, value) in self._wrong:
                     place = self._rows.place_of(row, column)

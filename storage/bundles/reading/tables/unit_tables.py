@@ -19,10 +19,10 @@ from storage.bundles.reading.tables.headers import (
 from storage.bundles.reading.tables.mapping import (
     Mapping,
     SheetMapping,
-    is_table_target,
+    to_table_target,
 )
 from storage.bundles.reading.tables.members import CellRejected, Rows, cell_of, is_blank
-from storage.bundles.reading.tables.names import fold
+from storage.bundles.reading.tables.names import fold, is_same_name, squeeze
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
@@ -48,6 +48,10 @@ KNOWN_HEADERS = {
 }
 """What columns hold without a mapping, by their headers."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
+NOT_UNIQUE = (
+    '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
+    " properties and buildings"
+)
 
 _T = TypeVar("_T")
 
@@ -69,7 +73,7 @@ class _Unit(NamedTuple):
 def table_recognizer(mapping: Mapping, sheet: SheetMapping) -> Recognizer:
     """Return what knows the columns of a table of apartments."""
     columns = {**mapping.columns, **sheet.columns}
-    return build_recognizer(columns, _BY_HEADER, is_table_target)
+    return build_recognizer(columns, _BY_HEADER, to_table_target)
 
 
 def is_unit_table(table: Table) -> bool:
@@ -194,12 +198,14 @@ class UnitTable:
         if "asset" in self._absent:
             raise CellRejected
         given = self._rows.mapping.asset
-        name = self._text(row, "asset") or ("" if "asset_id" in self._columns else given.name)
-        asset_id = self._text(row, "asset_id") or self._seen.asset_ids.get(name, "")
-        if not asset_id and given.id:
-            asset_id = given.id
+        text = self._text(row, "asset")
+        name = text or ("" if "asset_id" in self._columns else given.name)
+        asset_id = self._text(row, "asset_id")
         column = self._columns.get("asset") or self._columns.get("asset_id")
-        asset_id = asset_id or derive_id("", name) or ""
+        if not asset_id:
+            asset_id = self._find_asset_id(name) if name else given.id
+            if text:
+                self._check_mapped_asset(row, column, text, asset_id)
         if not asset_id:
             raise self._reject_missing(row, column, "a property")
         if name and self._seen.add("assets", asset_id, name, self._place(row, column)):
@@ -212,6 +218,31 @@ class UnitTable:
         else:
             self._check_alike(row, column, "assets", asset_id, name)
         return asset_id
+
+    def _find_asset_id(self, name: str) -> str:
+        """Return the id of a property: that of the mapping, of its sheet, or made of its name."""
+        given = self._rows.mapping.asset
+        is_mapped = is_same_name(name, given.name)
+        found = (given.id if is_mapped else "") or self._seen.asset_ids.get(name)
+        return found or derive_id("", name) or ""
+
+    def _check_mapped_asset(
+        self, row: Row, column: Column | None, name: str, asset_id: str
+    ) -> None:
+        """Reject a property that is not the one of the mapping: either may be misspelt."""
+        given = self._rows.mapping.asset
+        mapped_id = given.id or self._find_asset_id(given.name)
+        if mapped_id in ("", asset_id):
+            return
+        if self._seen.add("assets beside the mapping", name, name, ""):
+            self._rows.reject(
+                row,
+                column,
+                f'{self._rows.use.name} says that the property is "{mapped_id}", and this row that'
+                f' it is "{name}": remove asset from the mapping, or, if both are one property, say'
+                f" there asset: {{id: {mapped_id}, name: {name}}}",
+            )
+        raise CellRejected
 
     def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
         if "floor" in self._absent:
@@ -274,8 +305,8 @@ class UnitTable:
         if owner is None:
             raise CellRejected
         asset_id, building = owner
-        if not unit_id and self._rows.mapping.unit_ids == "number":
-            unit_id = name
+        is_number = not unit_id and self._rows.mapping.unit_ids == "number"
+        unit_id = name if is_number else unit_id
         if not unit_id:
             unit_id = derive_id(asset_id, building, name) or ""
             if not unit_id:
@@ -294,7 +325,7 @@ class UnitTable:
                     f'"{identity}" and "{first.name}" at {first.place} get the same id'
                     f' "{unit_id}"; give one of them another in a column "Unit ID"'
                 )
-            raise self._reject(row, column, message)
+            raise self._reject(row, column, message + (NOT_UNIQUE if is_number else ""))
         return _Unit(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
@@ -326,7 +357,8 @@ class UnitTable:
 
     def _text(self, row: Row, target: str) -> str:
         column = self._columns.get(target)
-        return self._rows.text_of(row, column) if column else ""
+        text = self._rows.text_of(row, column) if column else ""
+        return text if target.endswith("_id") else squeeze(text)
 
     def _place(self, row: Row, column: Column | None) -> str:
         return self._rows.place_of(row, column)

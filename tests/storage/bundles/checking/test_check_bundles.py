@@ -139,9 +139,11 @@ def test_drawings_are_parsed_and_units_that_no_file_has_are_noted(tmp_path: Path
     ]
 
 
-def notes_of(levels: list[ShownLevel], bundle: Bundle, source: str = "am.svg") -> list[str]:
+def notes_of(
+    parts: list[ShownLevel] | ShownParts, bundle: Bundle, source: str = "am.svg"
+) -> list[str]:
     """The notes on a drawing with these Levels that is no map's, or of the first map."""
-    shown = ShownParts(levels=levels)
+    shown = parts if isinstance(parts, ShownParts) else ShownParts(levels=parts)
     if source == "am.svg":
         named, parsed = {source: shown}, ParsedSource(b"{}")
     else:
@@ -164,6 +166,15 @@ def test_levels_that_match_no_floor_are_noted(source: str, place: str) -> None:
         ' \'Level 2: floor=<id>\', or data-tags with floor=<id>; the floors are "a1", "a2"'
     ]
     assert notes_of(levels[::2], bundle, source) == []
+
+
+@pytest.mark.parametrize("source", [to_data_url(b"<svg/>"), "am.svg"])
+def test_units_that_a_drawing_shows_on_another_floor_are_noted(source: str) -> None:
+    bundle = small()
+    bundle["floors"].append({"id": "a2", "asset_id": "a", "name": "Second"})
+    shown = ShownParts(["u1"], [ShownLevel("a1"), ShownLevel("a2")], [1])
+    [note] = notes_of(shown, bundle, source)
+    assert note.endswith('shows 1 unit on another floor than its own: "u1" on "a2", not "a1"')
 
 
 def test_the_only_level_is_the_only_floor_of_the_asset() -> None:
@@ -190,11 +201,11 @@ def test_floors_that_no_file_has_are_not_missed() -> None:
 
 
 def test_a_bundle_without_members_is_noted() -> None:
-    assert check({"units": []}).notes == ["there are no members: all arrays are empty"]
+    assert check({"units": []}).notes == ["there is nothing to import: the files have no records"]
 
 
 def test_notes_escape_control_characters(tmp_path: Path) -> None:
     table = tmp_path / "rents.csv"
     table.write_text('Property,Unit,Status\nOak,101,"V\x1b[31m\nred"\n')
     [note] = [note for note in check(table).notes if "new attribute" in note]
-    assert "V\\x1b[31m\\nred" in note
+    assert "V\\x1b[31m red" in note

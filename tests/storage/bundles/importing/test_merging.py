@@ -213,7 +213,9 @@ async def test_a_member_always_needs_its_key(
             "attribute_groups",
             {"group_id": "plan", "attributes": []},
             '$.attribute_groups[0].attributes.attribute_id: "s" cannot be removed while'
-            " attribute_assignments refer to it",
+            ' attribute_assignments refer to it; the attribute_group of group_id "plan" of the'
+            ' catalog, which all assets share, also has "s", "t": add what it has, or give this'
+            " one another id",
         ),
         (
             "attribute_assignments",

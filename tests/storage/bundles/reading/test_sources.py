@@ -79,6 +79,26 @@ async def test_levels_of_a_drawing_that_match_no_floor_of_the_asset_are_noted(
 
 
 @ONE_DRIVER
+async def test_units_that_a_drawing_shows_on_another_floor_are_noted(
+    database: Any, drawn: Path
+) -> None:
+    shown = ShownParts(["b1u", "u1"], [ShownLevel("a1"), ShownLevel("a2")], [0, 1])
+
+    async def parse(content: bytes) -> ParsedSource:
+        return ParsedSource(content, shown)
+
+    floor = {"id": "a2", "asset_id": "a", "name": "Second"}
+    await import_bundles(database, [drawn], parse_source=parse)
+    added = write_arrays(drawn.parent / "floor.json", {"floors": [floor]})
+    await import_bundles(database, [added])
+    notes = (await import_bundles(database, [drawn], parse_source=parse)).notes
+    assert notes[-1] == (
+        f"{drawn}: $.maps[0].source: the drawing shows 1 unit on another floor than its own:"
+        ' "u1" on "a2", not "a1"'
+    )
+
+
+@ONE_DRIVER
 async def test_the_only_level_is_the_only_floor_that_the_asset_has_after_the_import(
     database: Any, drawn: Path
 ) -> None:

@@ -7,7 +7,7 @@ import math
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from storage.bundles.reading.tables.values.dates import DateOrder, parse_date
+from storage.bundles.reading.tables.values.dates import DateOrder, parse_date, parse_day
 
 MAX_CELL_CHARACTERS = 32_767
 """As in Excel."""
@@ -131,5 +131,13 @@ def to_timestamp(cell: Cell, order: DateOrder | None) -> str:
         return f"{cell.isoformat()}T00:00:00+00:00"
     try:
         return parse_date(to_text(cell), order)
+    except ValueError as error:
+        raise CellError(str(error)) from error
+
+
+def to_day(text: str, order: DateOrder | None) -> str:
+    """Return the date in a text, without its time: `2026-01-31`. Raises CellError."""
+    try:
+        return parse_day(text, order)
     except ValueError as error:
         raise CellError(str(error)) from error

@@ -29,6 +29,13 @@ _FORMS = [
 ]
 
 
+_SHORT_YEAR = re.compile(
+    r"(\d{1,2}[/.-]\s?\d{1,2}[/.-]\s?|\d{1,2}[ .-]+[a-z]{3,9}[ .,-]+|[a-z]{3,9}[ .-]+\d{1,2}[ ,-]+)"
+    r"'?\d\d(?!\d).*",
+    re.IGNORECASE,
+)
+
+
 def parse_date(text: str, order: DateOrder | None = None) -> str:
     """Return a date, with or without a time, as ISO 8601; in UTC if it has no offset.
 
@@ -42,6 +49,24 @@ def parse_date(text: str, order: DateOrder | None = None) -> str:
     Traceback (most recent call last):
     ValueError: "3/1/2026" is 2026-01-03 or 2026-03-01: write one of these, or say "dates: day-first" or "dates: month-first" in the mapping
     """  # noqa: E501
+    moment, offset = _parse(text, order)
+    try:
+        return (moment - offset).isoformat()
+    except OverflowError as error:
+        raise ValueError(f'there is no date "{text}": {error}') from error
+
+
+def parse_day(text: str, order: DateOrder | None = None) -> str:
+    """Return a date without the time that may follow it. Raises ValueError as `parse_date`.
+
+    >>> parse_day("1 March 2026"), parse_day("2026-03-01 23:30-05:00")
+    ('2026-03-01', '2026-03-01')
+    """
+    return _parse(text, order)[0].date().isoformat()
+
+
+def _parse(text: str, order: DateOrder | None) -> tuple[datetime, timedelta]:
+    """Return a time as it is written, and its offset."""
     for form in _FORMS:
         if match := form.fullmatch(text.strip()):
             parts = match.groupdict()
@@ -49,11 +74,18 @@ def parse_date(text: str, order: DateOrder | None = None) -> str:
             hour, minute, second = (int(parts[name] or 0) for name in ("hour", "minute", "second"))
             try:
                 moment = datetime(int(parts["year"]), month, day, hour, minute, second, tzinfo=UTC)
-                moment -= _offset_of(parts["offset"])
-            except (ValueError, OverflowError) as error:
+                return moment, _offset_of(parts["offset"])
+            except ValueError as error:
                 raise ValueError(f'there is no date "{text}": {error}') from error
-            return moment.isoformat()
-    raise ValueError(f'{EXPECTED}, not "{text}"')
+    raise ValueError(f'{EXPECTED}, not "{text}"{_hint_at_form(text)}')
+
+
+def _hint_at_form(text: str) -> str:
+    if _SHORT_YEAR.fullmatch(text.strip()):
+        return "; write all four digits of the year"
+    if not any(map(str.isdecimal, text)):
+        return f'; if it means that there is none, say so in the mapping: empty: ["{text}"]'
+    return ""
 
 
 def _month_and_day(

@@ -81,7 +81,7 @@ def test_cells_of_all_kinds(path: Path) -> None:
         ("Created at", "30 Feb 2026", 'there is no date "30 Feb 2026"'),
         ("Tags", "leisure", 'expected key=value, not "leisure"'),
         ("Name", "", "a value is required: name"),
-        ("ID", "i" * 256, "length <= 255"),
+        ("ID", "i" * 256, "at most 255 characters"),
     ],
 )
 def test_an_error_names_sheet_row_and_column(
@@ -108,15 +108,23 @@ def test_all_errors_are_reported_at_once(path: Path) -> None:
     ]
 
 
+def test_errors_on_bounds_speak_of_numbers(tmp_path: Path) -> None:
+    rows: Rows = [["Asset ID", "Name", "Feet per unit"], ["oak", "Plates", -1]]
+    assert read(write_xlsx(tmp_path / "b.xlsx", {"Maps": rows})).errors == [
+        'b.xlsx: sheet "Maps", row 2, column "Feet per unit": expected a number of more than 0'
+    ]
+
+
 def test_all_errors_of_a_row_are_reported_at_once(path: Path) -> None:
     """Cells that cannot be read, empty ones that are required, and values that are too long."""
     headers = ["ID", "Asset ID", "Floor ID", "Name", "Created at"]
     rows: Rows = [headers, ["u" * 300, "a", "", "#REF!", "soon"]]
     errors = read(write_xlsx(path, {"Units": rows})).errors
     assert [error.split('column "')[1] for error in errors] == [
-        'Created at": expected a date such as 2026-01-31 or 31 January 2026, not "soon"',
+        'Created at": expected a date such as 2026-01-31 or 31 January 2026, not "soon"; if it'
+        ' means that there is none, say so in the mapping: empty: ["soon"]',
         'Floor ID": a value is required: floor_id',
-        'ID": Expected `str` of length <= 255',
+        'ID": expected text of at most 255 characters',
         'Name": the cell shows the error #REF!; correct its formula',
     ]
 
