@@ -12,6 +12,7 @@ from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.members import encode_line, to_member
 from storage.errors import BundleError, StorageError
 from storage.mongo import driver
+from storage.records.fields import is_storable
 from storage.records.kinds import Document, RecordType
 
 FIELDS_OF_ASSIGNMENTS = [
@@ -120,11 +121,13 @@ def _restore_group(live: Document, changed: Document) -> Document:
 def open_undo_file(database: driver.Database, path: Path | None) -> Iterator[UndoFile | None]:
     """Open an undo file; what is not kept is deleted. None without a path.
 
-    Raises StorageError if there is a file of this name.
+    Raises StorageError if there is a file of this name, or the name cannot be shown.
     """
     if path is None:
         yield None
         return
+    if not is_storable(str(path)):
+        raise StorageError(f"{str(path)!r} is not UTF-8: name another file to undo the import with")
     if path.exists():
         raise StorageError(f"{path} exists already: name another file to undo the import with")
     with open_pending_file(path) as file:

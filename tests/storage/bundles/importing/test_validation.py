@@ -231,6 +231,7 @@ async def test_an_id_of_the_catalog_may_have_been_meant(
         '{"type": "floor", "asset_id": "a", "name": "F"}',  # it may be this one
         '{"type": "floor", "id": "f", "asset_id": "a", "name": "F"',
         '{"type": "flor", "id": "f", "asset_id": "a", "name": "F"}',
+        r'{"type": "floor", "id": "\ud800", "asset_id": "a", "name": "F"}',  # no text of MongoDB
     ],
 )
 async def test_an_owner_with_an_error_is_not_missing(
