@@ -244,6 +244,23 @@ async def test_an_owner_with_an_error_is_not_missing(
     assert message.startswith(f"{path}: line 1")
 
 
+@pytest.mark.parametrize(
+    ("asset", "message"),
+    [
+        ("b", 'floor "a1" belongs to "a" and cannot move to "b"'),
+        ("aa", 'floor "a1" belongs to "a" and cannot move to "aa"'),
+    ],
+)
+async def test_what_does_not_match_a_wrong_owner_is_no_error_of_its_own(
+    database: Any, bundle: Path, path: Path, asset: str, message: str
+) -> None:
+    await import_bundles(database, [bundle])
+    moved = {"floors": [SMALL["floors"][0] | {"asset_id": asset}], "units": SMALL["units"]}
+    found = await import_violations(database, write_arrays(path, moved))
+    assert message in "\n".join(found)
+    assert [each for each in found if "$.units" in each] == []
+
+
 async def test_a_rejected_group_does_not_lack_the_attributes_that_it_brings(
     database: Any, bundle: Path, path: Path
 ) -> None:
