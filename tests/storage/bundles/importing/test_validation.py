@@ -282,7 +282,8 @@ async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_p
     wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "b"}]})
     missing = tmp_path / "missing.json"
     assert await import_violations(database, missing, cut_off, wrong) == [
-        f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], the text ends here",
+        f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], but the text"
+        " ends here",
         f"{missing}: No such file or directory",
         f"{wrong}: $.assets[0]: required but missing: name",
     ]
