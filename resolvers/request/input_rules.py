@@ -72,6 +72,8 @@ class Length:
         if self.minimum <= len(value) <= self.maximum:
             return None
         bounds = f"{self.minimum} to {self.maximum}" if self.minimum else f"at most {self.maximum}"
+        if self.minimum == self.maximum:
+            bounds = str(self.maximum)
         return f"must have {bounds} characters, not {len(value)}"
 
     def json_schema(self) -> JsonSchema:
