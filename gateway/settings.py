@@ -20,6 +20,7 @@ from storage.mongo.connection import (
     validate_database_name,
     validate_mongo_url,
 )
+from storage.records.fields import is_storable
 
 F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT_PREFIX = "FLOORGATE_"
@@ -49,6 +50,16 @@ class ValidatedText(click.ParamType[str]):
             return self.validate(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def _check_encoding(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("must be text in UTF-8")
+    return text
+
+
+STORABLE_TEXT = ValidatedText("text", _check_encoding)
+"""An id or a name, which a shell may pass in another encoding."""
 
 
 class MongoUrl(ValidatedText):

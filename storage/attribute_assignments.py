@@ -91,15 +91,8 @@ async def assign_attributes(
         await _check_precondition(database, group_id, precondition, session)
         built = await _build_documents(group, assignments)
         documents = {document["_id"]: document for document in built}
-        before = await _load_assigned(database, documents, session)
-        await pause_if_due()
-        writes = {
-            key: driver.UpdateOne({"_id": key}, {"$set": document}, upsert=True)
-            for key, document in documents.items()
-        }
         await write_guard(database, session)
-        await end_tombstones(database, ASSIGNMENTS, documents.keys() - before.keys(), session)
-        await _bulk_write(database, writes, session)
+        before = await write_assignments(database, documents, session)
         changes = (
             (document, before.get(key), document["attribute_id"])
             for key, document in documents.items()
@@ -109,6 +102,29 @@ async def assign_attributes(
     with driver.translate_errors():
         get_keys = partial(_collect_keys, group_id, assignments)
         await audit.run_in_transaction(database, origin, work, get_keys)
+
+
+async def write_assignments(
+    database: driver.Database, documents: Mapping[str, Document], session: driver.Session
+) -> dict[str, str]:
+    """Write assignments by `_id`, with the tombstones of those that they replace.
+
+    Return the attribute that each `_id` had.
+    """
+    before = await _load_assigned(database, documents, session)
+    await pause_if_due()
+    new = [each for key, each in documents.items() if before.get(key) != each["attribute_id"]]
+    replaced = [
+        {**each, "attribute_id": before[each["_id"]]} for each in new if each["_id"] in before
+    ]
+    writes = {
+        key: driver.UpdateOne({"_id": key}, {"$set": document}, upsert=True)
+        for key, document in documents.items()
+    }
+    await end_tombstones(database, ASSIGNMENTS, new, session)
+    await add_tombstones(database, ASSIGNMENTS, replaced, session)
+    await _bulk_write(database, writes, session)
+    return before
 
 
 async def unassign_attributes(

@@ -43,7 +43,7 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
     geojson_url: WebAddress | None = None
     url: WebAddress | None = None
     feet_per_unit: Annotated[float, Meta(gt=0, le=1e6)] | None = None
-    source: Annotated[str, Meta(pattern=TEXT_PATTERN)] | None = None
+    source: Annotated[str, Meta(min_length=1, pattern=TEXT_PATTERN)] | None = None
 
 
 PARSED_FIELD = "parsed"

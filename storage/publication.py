@@ -244,7 +244,7 @@ async def _build_location_writes(
     removed = live.keys() - {location.id for location in locations}
     inserted = {location.id for location in locations} - live.keys()
     await add_tombstones(database, LOCATIONS, [live[key] for key in sorted(removed)], session)
-    await end_tombstones(database, LOCATIONS, inserted, session)
+    await end_tombstones(database, LOCATIONS, [{"_id": key} for key in inserted], session)
     writes: list[driver.WriteOperation] = []
     ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
     if removed:

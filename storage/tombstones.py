@@ -6,7 +6,7 @@ are written. A transaction may be committed after one that has taken its time la
 ends it after a minute: a list grows at its end, but for its last minutes (OVERLAP_MINUTES).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ class Tombstone(Record, frozen=True, kw_only=True):
     id: Id
     kind: str
     key: str
-    """The `_id` that it had."""
+    """Its identifying fields, joined: its `_id`, and the attribute where that leaves it out."""
     values: list[str]
     """Its identifying fields."""
     asset_id: str
@@ -59,9 +59,10 @@ def first_id_at(time: datetime) -> str:
 
 
 def build_tombstone(
-    kind: RecordType[Any], key: str, values: Sequence[str], asset_id: str, removed_at: datetime
+    kind: RecordType[Any], values: Sequence[str], asset_id: str, removed_at: datetime
 ) -> Document:
     """Return the document of a tombstone; it is the same if the removal is repeated."""
+    key = KEY_SEPARATOR.join(values)
     return {
         "_id": KEY_SEPARATOR.join((first_id_at(removed_at), kind.name, key)),
         "kind": kind.name,
@@ -83,7 +84,6 @@ async def add_tombstones(
     tombstones = [
         build_tombstone(
             kind,
-            document["_id"],
             get_key_values(kind, document),
             document.get(kind.scope_field, NO_ASSET),
             now,
@@ -97,10 +97,11 @@ async def add_tombstones(
 async def end_tombstones(
     database: driver.Database,
     kind: RecordType[Any],
-    keys: Collection[str],
+    documents: Iterable[Document],
     session: driver.Session | None = None,
 ) -> None:
     """End the tombstones of records that are inserted again."""
+    keys = sorted(KEY_SEPARATOR.join(get_key_values(kind, each)) for each in documents)
     if keys:
-        where = {"kind": kind.name, "key": {"$in": sorted(keys)}}
+        where = {"kind": kind.name, "key": {"$in": keys}}
         await database[TOMBSTONES.name].delete_many(where, session=session)

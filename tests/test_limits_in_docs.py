@@ -560,6 +560,7 @@ INTERNAL = {
     "schema/operations:MAX_VALIDATION_ERRORS",
     "schema/costs/query_size:MAX_REMEMBERED_WALKS",
     "storage/bundles/importing/owners:MAX_OWNERS",
+    "storage/bundles/importing/validation:MAX_DOUBTS",
     "storage/bundles/importing/validation:MAX_IDS_IN_NOTE",
     "storage/bundles/reading/batches:MAX_BATCH_CHARACTERS",
     "storage/bundles/reading/batches:MAX_BATCH_MEMBERS",

@@ -105,6 +105,7 @@ def make_changes(
     What `removes` records is shown first; on a terminal it asks, and then makes only what it has
     shown.
     """
+    note_undo = partial(_note_unwritten_undo, path=request.undo_path, dry_run=dry_run)
     if removes and not dry_run and request.undo_path is None:
         request = request._replace(undo_path=_choose_undo_path())
     echo = partial(click.echo, err=as_json)
@@ -122,6 +123,7 @@ def make_changes(
             _print_plan(planned, SHOWN_CHANGES, echo)
             _ask(planned, request)
             if not planned.total.written:
+                note_undo(planned)
                 _print_result(planned, dry_run=False, as_json=as_json)
                 return
             request = request._replace(expected_digest=planned.plan.digest, write_change=None)
@@ -141,6 +143,7 @@ def make_changes(
         keep_plan()
     if dry_run and not as_json:
         _print_plan(summary, None, echo)
+    note_undo(summary)
     _print_result(summary, dry_run=dry_run, as_json=as_json)
 
 
@@ -202,6 +205,13 @@ def _run(
             )
 
         return run_with_database(settings, work, TIMEOUT_SECONDS, writes=not dry_run)
+
+
+def _note_unwritten_undo(summary: ImportSummary, path: Path | None, dry_run: bool) -> None:
+    """Say that there is nothing in the file for undoing that was asked for."""
+    if path is not None and summary.undo is None:
+        reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
+        summary.notes.append(f"{path} is not written: {reason}")
 
 
 def _choose_undo_path() -> Path:

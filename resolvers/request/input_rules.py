@@ -17,7 +17,7 @@ import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
-from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, TEXT_PATTERN
+from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, is_storable
 
 JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])
@@ -26,7 +26,6 @@ R = TypeVar("R", bound=Callable[..., Any])
 DEFINITION = "input"
 """Key of an InputDefinition in strawberry's metadata."""
 _RULES_ATTRIBUTE = "__input_rules__"
-_TEXT_REGEX = re.compile(TEXT_PATTERN)
 
 
 class Rule(Protocol):
@@ -73,6 +72,8 @@ class Length:
         if self.minimum <= len(value) <= self.maximum:
             return None
         bounds = f"{self.minimum} to {self.maximum}" if self.minimum else f"at most {self.maximum}"
+        if self.minimum == self.maximum:
+            bounds = str(self.maximum)
         return f"must have {bounds} characters, not {len(value)}"
 
     def json_schema(self) -> JsonSchema:
@@ -184,10 +185,7 @@ class _Id:
         """Return the error, or None."""
         if not 1 <= len(value) <= MAX_ID_CHARACTERS:
             return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(value)}"
-        # isprintable() is a fast test that most ids pass.
-        if value.isprintable() or _TEXT_REGEX.match(value):
-            return None
-        return "must not contain NUL or a lone surrogate"
+        return None if is_storable(value) else "must not contain NUL or a lone surrogate"
 
     def json_schema(self) -> JsonSchema:
         """Return the length and the pattern."""

@@ -1,11 +1,13 @@
 """Base classes of records, and the constrained types of their fields."""
 
+import re
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
 TEXT_PATTERN = r"\A[^\x00\ud800-\udfff]*\Z"
 """No NUL, which joins ids in keys, and no lone surrogate, which UTF-8 cannot encode."""
+_TEXT_REGEX = re.compile(TEXT_PATTERN)
 TEXT_JSON_PATTERN = r"^[^\x00]+$"
 """`TEXT_PATTERN` in JSON Schema, without surrogates: UTF-8 cannot encode them."""
 
@@ -51,6 +53,12 @@ TimestampText: TypeAlias = Annotated[
 
 NO_TIMESTAMP = ""
 """Placeholder for a timestamp missing in a bundle; the import replaces it."""
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a text has no NUL and no lone surrogate."""
+    # isprintable() is a fast test that most texts pass.
+    return text.isprintable() or _TEXT_REGEX.match(text) is not None
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from storage.records.fields import is_storable
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
 
@@ -31,10 +32,9 @@ def format_key(values: Sequence[str]) -> str:
 
 def parse_key(kind: RecordType[Any], text: str) -> list[str]:
     """Return the identifying fields that `format_key` wrote. Raises ValueError."""
-    if len(kind.key_fields) == 1:
-        return [text]
-    values: Any = text.split("/")
-    if text.startswith("["):
+    is_single = len(kind.key_fields) == 1
+    values: Any = [text] if is_single else text.split("/")
+    if text.startswith("[") and not is_single:
         try:
             values = json.loads(text)
         except (ValueError, RecursionError):
@@ -50,6 +50,8 @@ def parse_key(kind: RecordType[Any], text: str) -> list[str]:
             f"{text!r} does not name one of the {kind.name}: write {form}, or {fields} if one of"
             " them has a slash"
         )
+    if not all(map(is_storable, values)):
+        raise ValueError(f"{text!r} has NUL or a lone surrogate, which no id has")
     return values
 
 

@@ -11,6 +11,7 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import (
     COUNT_OR_ZERO,
+    STORABLE_TEXT,
     STORAGE_OPTIONS,
     settings_from_parameters,
     with_options,
@@ -38,9 +39,19 @@ class Time(click.ParamType[datetime]):
 @click.command()
 @click.option("--since", type=Time(), metavar="ISO", help="Only records from this time on.")
 @click.option("--until", type=Time(), metavar="ISO", help="Only records from before this time.")
-@click.option("--actor", metavar="ID", help="Only what this key has changed, or this operator.")
+@click.option(
+    "--actor",
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="Only what this key has changed, or this operator.",
+)
 @click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
-@click.option("--target", metavar="ID", help="Only changes of this key, map, unit or the like.")
+@click.option(
+    "--target",
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="Only changes of this key, map, unit or the like.",
+)
 @click.option(
     "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
 )

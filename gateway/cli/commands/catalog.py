@@ -11,7 +11,7 @@ from gateway.cli.changes import TIMEOUT_SECONDS, make_changes, with_change_optio
 from gateway.cli.commands.spreadsheets import export_to_file, require_suffix
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from gateway.cli.operator import run_with_database
-from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.exporting import export_bundle
@@ -45,6 +45,7 @@ NETWORKS_OPTION = click.option(
     "--asset",
     "asset_ids",
     multiple=True,
+    type=STORABLE_TEXT,
     metavar="ID",
     help="With --sync: mirror only this asset, to which all members must belong. May be repeated.",
 )
@@ -103,8 +104,8 @@ def import_(
 
 
 @click.command()
-@click.argument("kind", metavar="KIND")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("kind", type=STORABLE_TEXT, metavar="KIND")
+@click.argument("ids", nargs=-1, required=True, type=STORABLE_TEXT, metavar="ID...")
 @NETWORKS_OPTION
 @with_change_options
 @with_options(*STORAGE_OPTIONS)
@@ -149,6 +150,7 @@ def remove(
     "--asset",
     "asset_ids",
     multiple=True,
+    type=STORABLE_TEXT,
     metavar="ID",
     help="Write only this asset's records, and the attribute groups that its units use (may be"
     " repeated).",

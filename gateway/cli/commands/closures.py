@@ -12,7 +12,7 @@ import orjson
 from gateway.cli.operations import OPERATOR
 from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
-from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.closures import change_closures
 from resolvers.networks.closable import PARTS, Closable, list_closable, name_units
 from resolvers.networks.routable_map_cache import RoutableMapCache
@@ -30,13 +30,15 @@ def _with_part_options(command: Any) -> Any:
     """Add an option for each part of a map that can be closed."""
     for name, part in reversed(PARTS.items()):
         help_text = f"A {part}, by its id; repeatable."
-        add = click.option(f"--{part}", name, metavar="ID", multiple=True, help=help_text)
+        add = click.option(
+            f"--{part}", name, type=STORABLE_TEXT, metavar="ID", multiple=True, help=help_text
+        )
         command = add(command)
     return command
 
 
 @click.command()
-@click.argument("map_id", metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @_with_part_options
 @with_options(*STORAGE_OPTIONS)
 def close(
@@ -62,7 +64,7 @@ def close(
 
 
 @click.command("open")
-@click.argument("map_id", metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @_with_part_options
 @click.option("--all", "is_all", is_flag=True, help="Open all that is closed.")
 @with_options(*STORAGE_OPTIONS)
@@ -98,7 +100,7 @@ def open_(
 
 
 @click.command()
-@click.argument("map_id", metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @with_options(*STORAGE_OPTIONS)
 def closures(map_id: str, as_json: bool, **values: Any) -> None:
@@ -116,7 +118,7 @@ def closures(map_id: str, as_json: bool, **values: Any) -> None:
 
 
 @click.command()
-@click.argument("map_id", metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @with_options(*STORAGE_OPTIONS)
 def closable(map_id: str, as_json: bool, **values: Any) -> None:

@@ -12,7 +12,7 @@ from gateway.cli.asset_ids import find_missing_assets
 from gateway.cli.key_ids import find_key_id
 from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
-from gateway.settings import STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from storage.administration.api_keys import (
     MAX_OVERLAP_DAYS,
@@ -87,7 +87,9 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--name", required=True, help="A name that tells you who uses the key.")
+@click.option(
+    "--name", type=STORABLE_TEXT, required=True, help="A name that tells you who uses the key."
+)
 @click.option(
     "--permission",
     "permissions",
@@ -99,6 +101,7 @@ def keys() -> None:
     "--asset",
     "assets",
     multiple=True,
+    type=STORABLE_TEXT,
     metavar="ID",
     help="An asset that the key can see; repeatable.",
 )
@@ -152,8 +155,8 @@ def create(
 
 
 @keys.command()
-@click.argument("key_id", metavar="ID")
-@click.option("--name", help="Its new name.")
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
+@click.option("--name", type=STORABLE_TEXT, help="Its new name.")
 @click.option(
     "--permission",
     "permissions",
@@ -166,14 +169,25 @@ def create(
     "--asset",
     "assets",
     multiple=True,
+    type=STORABLE_TEXT,
     metavar="ID",
     help="An asset that it sees; repeatable. The key sees these and no others.",
 )
 @click.option(
-    "--add-asset", "added", multiple=True, metavar="ID", help="An asset that it sees in addition."
+    "--add-asset",
+    "added",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset that it sees in addition.",
 )
 @click.option(
-    "--remove-asset", "removed", multiple=True, metavar="ID", help="An asset it no longer sees."
+    "--remove-asset",
+    "removed",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset it no longer sees.",
 )
 @click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
 @click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
@@ -230,7 +244,7 @@ def update(
 
 
 @keys.command()
-@click.argument("key_id", metavar="ID")
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
 @click.option(
     "--overlap",
     type=Duration(MAX_OVERLAP_DAYS),
@@ -279,7 +293,7 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
 
 
 @keys.command()
-@click.argument("key_id", metavar="ID")
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
 @with_options(*STORAGE_OPTIONS)
 def revoke(key_id: str, **values: Any) -> None:
     """Revoke a key. Every gateway rejects it within a second.

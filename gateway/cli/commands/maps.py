@@ -12,7 +12,13 @@ from rich.progress import Progress
 from gateway.cli.commands.closures import closable, close, closures, open_
 from gateway.cli.operator import run_with_database
 from gateway.cli.plan_report import print_report
-from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
+from gateway.settings import (
+    STORABLE_TEXT,
+    STORAGE_OPTIONS,
+    Settings,
+    settings_from_parameters,
+    with_options,
+)
 from parsing.plans import PLAN_FORMATS
 from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
@@ -34,9 +40,11 @@ for command in (close, open_, closures, closable):
 
 
 @maps.command("process")
-@click.argument("map_id", metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(path_type=Path))
-@click.option("--asset", "asset_id", metavar="ID", help="The asset of a new map.")
+@click.option(
+    "--asset", "asset_id", type=STORABLE_TEXT, metavar="ID", help="The asset of a new map."
+)
 @click.option("--format", "plan_format", type=click.Choice(["auto", *PLAN_FORMATS]), default="auto")
 @click.option(
     "--feet-per-unit",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.changes.pending_file import PendingFile, open_pending_file
@@ -12,6 +12,7 @@ from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.members import encode_line, to_member
 from storage.errors import BundleError, StorageError
 from storage.mongo import driver
+from storage.records.fields import is_storable
 from storage.records.kinds import Document, RecordType
 
 FIELDS_OF_ASSIGNMENTS = [
@@ -23,12 +24,19 @@ FIELDS_OF_ASSIGNMENTS = [
 """Fields of a group that do not change while it has assignments."""
 
 
+class Writable(Protocol):
+    """A file, or what is like one."""
+
+    def write(self, content: bytes, /) -> object:
+        """Add to it."""
+
+
 class UndoBundle:
     """A bundle in the line form, written while an import is planned."""
 
-    def __init__(self, database: driver.Database, stream: BinaryIO) -> None:
+    def __init__(self, database: driver.Database, file: Writable) -> None:
         self._database = database
-        self._stream = stream
+        self._file = file
         self.count = 0
         self.has_drawings = False
 
@@ -58,7 +66,7 @@ class UndoBundle:
     async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
         for record in kind.decode(documents):
             member = await to_member(self._database, kind, record)
-            self._stream.write(encode_line(kind, member))
+            self._file.write(encode_line(kind, member))
             self.has_drawings |= bool(member.get("source"))
             self.count += 1
 
@@ -72,7 +80,7 @@ class UndoFile(UndoBundle):
     """An undo bundle in a file, which is kept if the import is committed."""
 
     def __init__(self, database: driver.Database, file: PendingFile) -> None:
-        super().__init__(database, file.stream)
+        super().__init__(database, file)
         self.file = file
 
     def keep(self) -> None:
@@ -120,11 +128,13 @@ def _restore_group(live: Document, changed: Document) -> Document:
 def open_undo_file(database: driver.Database, path: Path | None) -> Iterator[UndoFile | None]:
     """Open an undo file; what is not kept is deleted. None without a path.
 
-    Raises StorageError if there is a file of this name.
+    Raises StorageError if there is a file of this name, or the name cannot be shown.
     """
     if path is None:
         yield None
         return
+    if not is_storable(str(path)):
+        raise StorageError(f"{str(path)!r} is not UTF-8: name another file to undo the import with")
     if path.exists():
         raise StorageError(f"{path} exists already: name another file to undo the import with")
     with open_pending_file(path) as file:

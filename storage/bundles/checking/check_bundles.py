@@ -135,10 +135,8 @@ class _Check:
             self._violations.add(place, message)
         for reference in iter_references(kind, document, place):
             owner = self._index.get(reference.owner.kind, reference.key)
-            if owner is None:
+            if owner is None or any(reference.find_mismatches(owner.facts)):
                 self._references.add(reference)
-            else:
-                self._add_mismatches(reference, owner.facts, 1)
 
     def add_rejected(self) -> None:
         """Add what members refer to that were rejected for something else."""
@@ -156,10 +154,25 @@ class _Check:
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
-    def _add_mismatches(self, reference: Reference, facts: Document, count: int) -> None:
-        name = describe_record(RECORD_TYPES_BY_NAME[reference.owner.kind], reference.key)
+    def _add_mismatches(
+        self, reference: Reference, facts: Document, count: int, is_complete: bool
+    ) -> None:
+        kind = RECORD_TYPES_BY_NAME[reference.owner.kind]
+        name = describe_record(kind, reference.key)
         for mismatch in reference.find_mismatches(facts):
-            self._violations.add_all(reference.places, f"{name} {mismatch}", count)
+            if not (is_complete and self._lacks_owner(kind, mismatch.owner_field, facts)):
+                self._violations.add_all(reference.places, f"{name} {mismatch.message}", count)
+
+    def _lacks_owner(self, kind: RecordType[Any], field: str, facts: Document) -> bool:
+        """Return whether a field of a member names an owner that is missing, which is its error."""
+        return any(
+            owner.field == field and self._is_missing(owner.kind, facts[field])
+            for owner in kind.foreign_keys
+        )
+
+    def _is_missing(self, kind_name: str, key: str) -> bool:
+        is_rejected = self._violations.rejected.may_include(kind_name, key)
+        return not is_rejected and self._index.get(kind_name, key) is None
 
     def resolve_references(self, is_complete: bool) -> Counter[tuple[str, str]]:
         """Check the references that waited; return the owners that do not exist."""
@@ -169,8 +182,8 @@ class _Check:
             owner, key = reference.owner, reference.key
             if member := self._index.get(owner.kind, key):
                 if not rejected.includes(owner.kind, key):
-                    self._add_mismatches(reference, member.facts, count)
-            elif not rejected.may_include(owner.kind, key):
+                    self._add_mismatches(reference, member.facts, count, is_complete)
+            elif self._is_missing(owner.kind, key):
                 if is_complete:
                     self._violations.add_all(
                         reference.places, self._describe_missing(owner, key), count

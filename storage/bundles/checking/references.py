@@ -1,4 +1,4 @@
-"""The references of checked members to owners that were not read before them.
+"""The references of checked members to owners that were not read before them, or do not match.
 
 They wait until all members are read. Members that refer to an owner in the same way are one, of
 which the first places are kept.
@@ -7,7 +7,7 @@ which the first places are kept.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from storage.bundles.importing.owners import find_mismatches, values_at
+from storage.bundles.importing.owners import Mismatch, find_mismatches, values_at
 from storage.records.decoding import stored_name
 from storage.records.kinds import Document, ForeignKey, RecordType
 
@@ -21,7 +21,7 @@ class Reference(NamedTuple):
     """The fields of the members that `find_mismatches` compares."""
     places: list[str]
 
-    def find_mismatches(self, facts: Document) -> Iterator[str]:
+    def find_mismatches(self, facts: Document) -> Iterator[Mismatch]:
         """Yield the mismatches between the members and their owner."""
         return find_mismatches(self.owner, self.values, facts)
 

@@ -16,7 +16,7 @@ from storage.bundles.changes.observer import ChangeObserver
 from storage.bundles.changes.undo_file import UndoBundle
 from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
-from storage.bundles.importing.planning import ChangePlanner, MemberChange, build_writes
+from storage.bundles.importing.planning import ChangePlanner
 from storage.bundles.importing.staging import SHOWN_FIELD, Staging
 from storage.bundles.importing.stale_networks import (
     PLAN_REPLACED,
@@ -25,6 +25,7 @@ from storage.bundles.importing.stale_networks import (
 )
 from storage.bundles.importing.summary import ImportCounts, ImportSummary, SourceNotes
 from storage.bundles.importing.validation import BundleValidator
+from storage.bundles.importing.writing import write_changes
 from storage.bundles.reading.batches import (
     BundleSource,
     count_total_bytes,
@@ -53,7 +54,7 @@ from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import StaleNetwork
-from storage.tombstones import TOMBSTONES, end_tombstones
+from storage.tombstones import TOMBSTONES
 
 _logger = logging.getLogger("floorgate.networks")
 
@@ -345,7 +346,11 @@ class ImportRun:
                     or await self._database[TOMBSTONES.name].find_one(where) is not None
                 )
                 async for batch in self._planner.plan_batches(kind):
-                    await writer.submit(self._write_changes(kind, batch.changes, has_tombstones))
+                    await writer.submit(
+                        write_changes(
+                            self._database, self._lease, kind, batch.changes, has_tombstones
+                        )
+                    )
                     done += sum(change.fields is not None for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
                 # Owners are visible before the members that refer to them.
@@ -360,25 +365,6 @@ class ImportRun:
                 self._progress(ImportProgress("removing", done, total))
 
             await apply_removals(self._database, self._removals, self._lease, report)
-
-    async def _write_changes(
-        self, kind: RecordType[Any], changes: list[MemberChange], has_tombstones: bool
-    ) -> None:
-        collection = self._database[kind.name]
-        new, updates = build_writes(changes)
-        if new:
-            self._lease.check_held()
-            if has_tombstones:
-                await end_tombstones(self._database, kind, [each["_id"] for each in new])
-            # Records that an assignment request has created since become updates.
-            taken = await driver.insert_absent(collection, new)
-            updates += [
-                driver.UpdateOne({"_id": document.pop("_id")}, {"$set": document})
-                for document in taken
-            ]
-        if updates:
-            self._lease.check_held()
-            await collection.bulk_write(updates, ordered=False)
 
     async def clean_up(self) -> None:
         """Drop the staged members and the files that no map refers to; end the import."""

@@ -1,7 +1,7 @@
 """Owners of members: the fields that validation and copying need, loaded in batches."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from storage.bundles.importing.merging import drop_kept_fields
 from storage.bundles.importing.staging import KEPT_FIELD, Staging
@@ -164,18 +164,28 @@ def describe_missing(kind: RecordType[Any], key: str, near: list[str], where: st
     return f"there is no {describe_record(kind, key)}{where}{hint}"
 
 
-def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[str]:
-    """Yield the mismatches between a member and its owner, each as a predicate of the owner."""
+class Mismatch(NamedTuple):
+    """A field of a member that does not match one of its owner."""
+
+    field: str
+    owner_field: str
+    message: str
+    """What is wrong, as a predicate of the owner."""
+
+
+def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[Mismatch]:
+    """Yield the mismatches between a member and its owner."""
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
         # None: an incomplete member of a merge, or a rejected one.
         if expected is not None and actual is not None and actual != expected:
-            yield f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
+            message = f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
+            yield Mismatch(field, owner_field, message)
     if owner.value_in:
         field, path = owner.value_in
         value = document[field]
         if facts[path] is not None and value is not None and value not in facts[path]:
-            yield f"has no {field} {quote_json(document[field])}"
+            yield Mismatch(field, path, f"has no {field} {quote_json(value)}")
 
 
 class RepeatedKeys:

@@ -194,15 +194,3 @@ class ChangePlanner:
             return MemberChange(key, False, None)
         set_timestamps(kind, fields, live, self._import_time)
         return MemberChange(key, live is None, fields)
-
-
-def build_writes(changes: list[MemberChange]) -> tuple[list[Document], list[driver.UpdateOne]]:
-    """Return the documents to insert, and the updates."""
-    new = []
-    updates = []
-    for key, is_new, fields in changes:
-        if fields is not None and is_new:
-            new.append({"_id": key, **fields})
-        elif fields is not None:
-            updates.append(driver.UpdateOne({"_id": key}, {"$set": fields}))
-    return new, updates

@@ -45,6 +45,8 @@ from storage.records.kinds import Document, ForeignKey, RecordType
 from storage.units import UNITS
 
 MAX_IDS_IN_NOTE = 5
+MAX_DOUBTS = 100_000
+"""Wrong fields that are remembered. What follows from others is reported, too."""
 NOWHERE = ", neither in the bundle nor in the catalog"
 
 
@@ -71,6 +73,8 @@ class BundleValidator:
         self._owner_caches = owner_caches
         self._violations = violations
         self._repeated_keys = RepeatedKeys()
+        self._doubtful: set[tuple[str, str, str]] = set()
+        """Fields of members that are wrong: kind, key and field."""
 
     async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Validate one batch."""
@@ -80,7 +84,7 @@ class BundleValidator:
                 member.origin, f"there is no {record} yet, and a new one also needs {lacking}"
             )
         for owner in kind.foreign_keys:
-            await self._validate_owners(owner, batch)
+            await self._validate_owners(kind, owner, batch)
         if self._asset_ids is not None and kind.scope_field:
             self._validate_assets(kind, batch, self._asset_ids)
         if kind.single_valued_flag:
@@ -90,7 +94,9 @@ class BundleValidator:
                 self._validate_immutable_fields(kind, document, live, origin)
                 await self._validate_owned_records(kind, document, live, origin)
 
-    async def _validate_owners(self, owner: ForeignKey, batch: PlannedBatch) -> None:
+    async def _validate_owners(
+        self, kind: RecordType[Any], owner: ForeignKey, batch: PlannedBatch
+    ) -> None:
         cache = self._owner_caches[owner.kind]
         keys_by_document = [values_at(document, owner.field) for document in batch.documents]
         await cache.load({key for keys in keys_by_document for key in keys})
@@ -103,18 +109,26 @@ class BundleValidator:
                     continue  # it is in the bundle, with errors of its own
                 facts = cache.get(key)
                 if facts is None:
+                    self._add_doubt(kind, document, owner.field)
                     await self._add_missing_owner(owner, key, place)
                     continue
                 name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
                 for mismatch in find_mismatches(owner, document, facts):
-                    self._violations.add(place, f"{name} {mismatch}")
+                    self._add_doubt(kind, document, mismatch.field)
+                    if (owner.kind, key, mismatch.owner_field) not in self._doubtful:
+                        self._violations.add(place, f"{name} {mismatch.message}")
+
+    def _add_doubt(self, kind: RecordType[Any], document: Document, field: str) -> None:
+        """Note that a field of a member is wrong: that others do not match it follows from that."""
+        if len(self._doubtful) < MAX_DOUBTS:
+            self._doubtful.add((kind.name, document["_id"], field))
 
     async def validate_rejected(self) -> None:
         """Validate the owners of members that were rejected for something else."""
         for member in self._violations.rejected.members:
             batch = PlannedBatch([member.document], [member.origin], {}, [])
             for owner in member.kind.foreign_keys:
-                await self._validate_owners(owner, batch)
+                await self._validate_owners(member.kind, owner, batch)
 
     async def validate_asset_ids(self) -> None:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
@@ -172,6 +186,7 @@ class BundleValidator:
     ) -> None:
         for field in kind.immutable_fields:
             if document[field] != live[field]:
+                self._add_doubt(kind, document, field)
                 self._violations.add(
                     f"{origin}.{field}",
                     f"{describe_record(kind, live['_id'])} belongs to {quote_json(live[field])} and"

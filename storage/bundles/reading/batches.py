@@ -122,7 +122,8 @@ def get_bundle_name(bundle: BundleSource) -> str:
     """Return the name of a bundle, for messages and the audit log."""
     if isinstance(bundle, bytes):
         return "bundle"
-    return "standard input" if str(bundle) == STANDARD_INPUT else str(bundle)
+    name = "standard input" if str(bundle) == STANDARD_INPUT else str(bundle)
+    return name.encode(errors="backslashreplace").decode()  # of a file may be no UTF-8
 
 
 def _open_source(bundle: BundleSource) -> BinaryIO:

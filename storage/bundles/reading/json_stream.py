@@ -98,7 +98,7 @@ class JsonStream:
         """Consume the next character, one of `characters`, or raise MalformedJsonError."""
         character = self.peek()
         if not character or character not in characters:
-            actual = "the text ends here" if not character else f"not {character!r}"
+            actual = "but the text ends here" if not character else f"not {character!r}"
             raise self.error_at(f"{message}, {actual}")
         self._position += 1
         return character

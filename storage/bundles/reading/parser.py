@@ -204,7 +204,7 @@ def _read_entry(
 ) -> Iterator[BundleMember]:
     """Read a name and its array. A misspelt array is read like the one that was meant."""
     if json_stream.peek() != '"':
-        json_stream.expect('"', 'expected the name of an array in ""')
+        json_stream.expect('"', "expected the name of an array in double quotes")
     place = json_stream.error_at("")  # before reading on: with the position of the name
     array, _ = json_stream.read_value()
     json_stream.expect(":", f'expected ":" after {quote_json(array)}')
@@ -218,13 +218,14 @@ def _read_entry(
         return
     kind = RECORD_TYPES_BY_NAME.get(array)
     problem = ""
+    is_repeated = array in seen
     if kind is None:
         kind = RECORD_TYPES_BY_NAME.get(
             violations.suggestions.find(array, RECORD_TYPES_BY_NAME) or ""
         )
         hint = f'did you mean "{kind.name}"?' if kind else f"a bundle has {ARRAY_NAMES}"
         problem = f"there is no array {quote_json(array)}; {hint}"
-    elif array in seen:
+    elif is_repeated:
         problem = f'the array "{array}" is given twice; join the two'
     elif json_stream.peek() != "[":
         problem = f"\"{array}\" must be an array: expected '[', not {json_stream.peek()!r}"
@@ -239,7 +240,11 @@ def _read_entry(
             violations.rejected.add_unknown(kind)
         return
     violations.mentions.add(kind.name)
+    if is_repeated:  # its members have the places of others
+        violations.rejected.add_unknown(kind)
     for path, member, length in _iter_array(json_stream, f"$.{array}"):
+        if is_repeated:
+            continue
         json_errors = json_stream.decoder.errors
         yield from build_member(
             f"{name}: {path}", kind, member, json_errors, length, violations, are_partial

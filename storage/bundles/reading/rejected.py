@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.decoding import stored_name
+from storage.records.fields import is_storable
 from storage.records.kinds import Document, RecordType
 
 MAX_REJECTED_KEYS = 100_000
@@ -57,7 +58,8 @@ class RejectedMembers:
         """
         fields = [value.get(field) for field in kind.key_fields] if isinstance(value, dict) else []
         # Keys of several fields are no owners, so whether they are known does not matter.
-        if len(fields) != 1 or not isinstance(fields[0], str) or not fields[0]:
+        is_known = len(fields) == 1 and isinstance(fields[0], str) and is_storable(fields[0])
+        if not is_known or not fields[0]:
             self.kinds_with_unknown.add(kind.name)
             return None
         places = self._places[kind.name]

@@ -15,7 +15,7 @@ from storage.attributes import ASSIGNMENTS
 from storage.bundles.removing.removals import VALUES_FIELD, Removals
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.tombstones import TOMBSTONES, build_tombstone
 from storage.write_guards import end_earlier_writes
 
@@ -58,17 +58,21 @@ async def _remove(
     A record with a tombstone is gone. Tombstones have the time at which they are written, so that
     followers do not miss those of an import that is finished late.
     """
-    keys = [each["_id"] for each in removals]
+    names = {each["_id"]: KEY_SEPARATOR.join(each[VALUES_FIELD]) for each in removals}
     lease.check_held()
-    await database[kind.name].delete_many({"_id": {"$in": keys}})
+    await database[kind.name].delete_many({"_id": {"$in": [*names]}})
     removed_at = await lease.take_time()
-    where = {"kind": kind.name, "key": {"$in": keys}, "removed_at": {"$gte": lease.committed_at}}
+    where = {
+        "kind": kind.name,
+        "key": {"$in": [*names.values()]},
+        "removed_at": {"$gte": lease.committed_at},
+    }
     found = await database[TOMBSTONES.name].find(where, ["key"]).to_list(None)
     listed = {document["key"] for document in found}
     tombstones = [
-        build_tombstone(kind, each["_id"], each[VALUES_FIELD], each["asset_id"], removed_at)
+        build_tombstone(kind, each[VALUES_FIELD], each["asset_id"], removed_at)
         for each in removals
-        if each["_id"] not in listed
+        if names[each["_id"]] not in listed
     ]
     if tombstones:
         lease.check_held()

@@ -29,8 +29,10 @@ def find_kind(text: str) -> RecordType[Any]:
     """
     if kind := KINDS_BY_TEXT.get(text.lower()):
         return kind
+    meant = suggest(text, KINDS_BY_TEXT)
+    hint = f"did you mean {meant}? Kinds" if meant else "kinds"
     names = ", ".join(kind.singular for kind in RECORD_TYPES)
-    raise BundleError([f"there is no kind {quote_json(text)}; kinds are {names}"])
+    raise BundleError([f"there is no kind {quote_json(text)}; {hint} are {names}"])
 
 
 async def find_named(

@@ -105,6 +105,19 @@ def test_nothing_is_asked_if_nothing_changes(filled: list[str], tmp_path: Path) 
     assert not [*tmp_path.glob("floorgate-undo-*")]
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [((), "nothing is changed or removed"), (("--dry-run",), "a dry run changes nothing")],
+)
+def test_an_undo_file_with_nothing_in_it_is_not_written(
+    filled: list[str], tmp_path: Path, options: tuple[str, ...], reason: str
+) -> None:
+    added = write_arrays(tmp_path / "more.json", {"assets": [{"id": "c", "name": "C"}]})
+    run = floorgate("import", added, "--undo", tmp_path / "undo", *options, *filled)
+    assert f"Note: {tmp_path / 'undo'} is not written: {reason}" in run.stderr
+    assert not (tmp_path / "undo").exists()
+
+
 def test_what_was_removed_comes_back_from_the_undo_file(filled: list[str], tmp_path: Path) -> None:
     before = exported(filled)
     run = floorgate("remove", "asset", "a", "b", "--yes", *filled)
@@ -200,7 +213,7 @@ def test_an_error_names_the_file_that_it_is_about(filled: list[str], source: Pat
     before = exported(filled)
     command = ("import", "--sync", "--yes", source, *filled)
     run = floorgate(*command, "--plan", "plan.ndjson", "--undo", "none/undo.ndjson")
-    assert_explains(run, 1, "none/undo.ndjson.partial: No such file or directory")
+    assert_explains(run, 1, "none/undo.ndjson: No such file or directory")
     assert_explains(floorgate(*command, "--plan", "none/p"), 1, "none/p: No such file or directory")
     Path("link").symlink_to("nowhere")
     assert_explains(floorgate(*command, "--plan", "link"), 2, "link exists; choose another name")

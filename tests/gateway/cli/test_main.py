@@ -193,3 +193,29 @@ def test_a_wrong_usage_ends_with_2(arguments: list[str]) -> None:
     assert run.exit_code == 2
     assert "Usage: floorgate" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["remove", "unit", "\udcff"],
+        ["export", "--asset", "\udcff"],
+        ["import", "--sync", "--asset", "\udcff", "oak.json"],
+        ["keys", "revoke", "\udcff"],
+        ["audit", "--target", "\udcff"],
+        ["maps", "close", "lobby", "--door", "\udcff"],
+    ],
+)
+def test_an_id_that_is_not_utf_8_is_a_wrong_usage(arguments: list[str]) -> None:
+    assert_explains(floorgate(*arguments), 2, "must be text in UTF-8")
+
+
+def test_a_file_may_have_a_name_that_is_not_utf_8(
+    storage: list[str], bundle: Path, tmp_path: Path
+) -> None:
+    copy = bundle.rename(tmp_path / "\udcff.json")
+    assert output_of(floorgate("import", copy, "--json", *storage))["total"]["inserted"]
+    [record] = floorgate("audit", "--json", *storage).stdout.splitlines()
+    assert json.loads(record)["target"]["ids"] == [str(tmp_path / r"\udcff.json")]
+    run = floorgate("remove", "unit", "u1", "--yes", "--undo", tmp_path / "\udcff", *storage)
+    assert_explains(run, 1, "is not UTF-8: name another file")

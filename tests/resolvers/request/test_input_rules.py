@@ -44,6 +44,7 @@ def test_a_number_of_items_is_its_json_schema(items: list[int]) -> None:
         (Range(-1e9, 1e9), 2e9, "must be from -1000000000 to 1000000000, not 2000000000.0"),
         (Range(0, 1), float("nan"), "must be from 0 to 1, not nan"),
         (Length(1, 3), "", "must have 1 to 3 characters, not 0"),
+        (Length(3, 3), "abcd", "must have 3 characters, not 4"),
         (Length(0, 3), "abcd", "must have at most 3 characters, not 4"),
         (Items(1, 50, "waypoints"), [], "must hold 1 to 50 waypoints, not 0"),
         (OneOf("pedestrian"), "car", "must be pedestrian, not 'car'"),

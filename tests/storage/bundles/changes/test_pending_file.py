@@ -1,6 +1,9 @@
 """A pending file gets its name when it is kept, and never that of another file."""
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +35,20 @@ def test_a_file_that_has_taken_the_name_meanwhile_stays(tmp_path: Path) -> None:
             file.keep()
     assert path.read_text() == "of another program"
     assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("fails", ["open", "fsync"])
+def test_an_error_names_the_file_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def is_full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "undo.ndjson"
+    monkeypatch.setattr(os, fails, is_full)
+    with pytest.raises(OSError, match="No space left") as caught, open_pending_file(path) as file:
+        file.keep()
+    assert caught.value.filename == str(path)
 
 
 def test_what_a_killed_program_has_left_is_replaced(tmp_path: Path) -> None:

@@ -117,6 +117,16 @@ def test_an_owner_with_an_error_is_neither_missing_nor_assumed() -> None:
         assert result.assumed == []
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_does_not_match_a_misspelt_owner_is_no_error_of_its_own(order: int) -> None:
+    bundle = {**small(), "floors": [SMALL["floors"][0] | {"asset_id": "aa"}, *SMALL["floors"][1:]]}
+    result = check(dict([*bundle.items()][::order]), complete=True)
+    assert errors(result) == [
+        'bundle: $.floors[0].asset_id: there is no asset "aa" in any of the files; did you mean'
+        ' "a"?'
+    ]
+
+
 def test_the_errors_of_equal_references_are_all_counted() -> None:
     units = [SMALL["units"][1] | {"id": f"u{number}"} for number in range(50)]
     result = check({"units": units, "assets": SMALL["assets"]}, complete=True, kept=3)

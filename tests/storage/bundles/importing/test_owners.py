@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from storage.bundles.importing.owners import (
+    Mismatch,
     OwnerCache,
     describe_missing,
     find_mismatches,
@@ -38,13 +39,15 @@ def test_a_member_must_match_its_owner() -> None:
     member = {"asset_id": "a"}
     assert not [*find_mismatches(SAME_ASSET, member, {"asset_id": "a"})]
     mismatches = [*find_mismatches(SAME_ASSET, member, {"asset_id": "b"})]
-    assert mismatches == ['has asset_id "b", not "a"']
+    assert mismatches == [Mismatch("asset_id", "asset_id", 'has asset_id "b", not "a"')]
 
 
 def test_a_value_must_be_in_the_array_of_its_owner() -> None:
     facts = {"attributes.attribute_id": frozenset({"s", "t"})}
     assert not [*find_mismatches(OF_GROUP, {"attribute_id": "s"}, facts)]
-    assert [*find_mismatches(OF_GROUP, {"attribute_id": "x"}, facts)] == ['has no attribute_id "x"']
+    assert [each.message for each in find_mismatches(OF_GROUP, {"attribute_id": "x"}, facts)] == [
+        'has no attribute_id "x"'
+    ]
 
 
 def test_a_missing_owner_is_named_with_the_id_that_was_meant() -> None:

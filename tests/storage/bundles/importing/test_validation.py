@@ -234,6 +234,7 @@ async def test_an_id_of_the_catalog_may_have_been_meant(
         '{"type": "floor", "asset_id": "a", "name": "F"}',  # it may be this one
         '{"type": "floor", "id": "f", "asset_id": "a", "name": "F"',
         '{"type": "flor", "id": "f", "asset_id": "a", "name": "F"}',
+        r'{"type": "floor", "id": "\ud800", "asset_id": "a", "name": "F"}',  # no text of MongoDB
     ],
 )
 async def test_an_owner_with_an_error_is_not_missing(
@@ -244,6 +245,23 @@ async def test_an_owner_with_an_error_is_not_missing(
     path.write_text(f"{floors}\n{json.dumps(unit)}\n")
     (message,) = await import_violations(database, path)
     assert message.startswith(f"{path}: line 1")
+
+
+@pytest.mark.parametrize(
+    ("asset", "message"),
+    [
+        ("b", 'floor "a1" belongs to "a" and cannot move to "b"'),
+        ("aa", 'floor "a1" belongs to "a" and cannot move to "aa"'),
+    ],
+)
+async def test_what_does_not_match_a_wrong_owner_is_no_error_of_its_own(
+    database: Any, bundle: Path, path: Path, asset: str, message: str
+) -> None:
+    await import_bundles(database, [bundle])
+    moved = {"floors": [SMALL["floors"][0] | {"asset_id": asset}], "units": SMALL["units"]}
+    found = await import_violations(database, write_arrays(path, moved))
+    assert message in "\n".join(found)
+    assert [each for each in found if "$.units" in each] == []
 
 
 async def test_a_rejected_group_does_not_lack_the_attributes_that_it_brings(
@@ -267,7 +285,8 @@ async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_p
     wrong = write_arrays(tmp_path / "wrong.json", {"assets": [{"id": "b"}]})
     missing = tmp_path / "missing.json"
     assert await import_violations(database, missing, cut_off, wrong) == [
-        f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], the text ends here",
+        f"{cut_off}: line 1, column 37: expected ',' or ']' after $.assets[0], but the text"
+        " ends here",
         f"{missing}: No such file or directory",
         f"{wrong}: $.assets[0]: required but missing: name",
     ]

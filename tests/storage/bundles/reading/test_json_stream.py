@@ -58,7 +58,7 @@ def test_punctuation_is_expected_or_accepted() -> None:
     with pytest.raises(MalformedJsonError, match="expected an object, not ']'"):
         stream.expect("{", "expected an object")
     assert stream.accept("]")
-    with pytest.raises(MalformedJsonError, match="expected an object, the text ends here"):
+    with pytest.raises(MalformedJsonError, match="expected an object, but the text ends here"):
         stream.expect("{", "expected an object")
 
 

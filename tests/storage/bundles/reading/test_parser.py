@@ -231,7 +231,10 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         ),
         (b'{"units": {}}', "line 1, column 2: \"units\" must be an array: expected '[', not '{'"),
         (b'{"units": [', "line 1, column 12: Expecting value"),
-        (b'{"units": []', "line 1, column 13: expected ',' or '}' after the array, the text ends"),
+        (
+            b'{"units": []',
+            "line 1, column 13: expected ',' or '}' after the array, but the text ends",
+        ),
         (b'{"units": [],}', "line 1, column 14: remove the comma before '}'"),
         (
             b'{"units": [%s,\n]}' % json.dumps(UNIT).encode(),
@@ -239,7 +242,11 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         ),
         (b'{"units": [{"id": 1,}]}', "line 1, column 21: remove the comma before '}'"),
         (b'{"type": "unit", "map_ids": ["m", ]}', "line 1, column 35: remove the comma"),
-        (b"{'units': []}", 'line 1, column 2: expected the name of an array in "", not "\'"'),
+        (b"{'units': []}", "line 1, column 2: expected the name of an array in double quotes, not"),
+        (
+            b"{",
+            "line 1, column 2: expected the name of an array in double quotes, but the text ends",
+        ),
         (
             b'{"units": [{"id": \'u\'}]}',
             "line 1, column 19: Expecting value: texts and names stand",
@@ -314,3 +321,12 @@ def test_a_member_without_end_is_rejected_in_bounded_memory() -> None:
     assert message == (
         "b.json: line 1, column 12: a value longer than 1,000 characters begins here"
     )
+
+
+def test_an_array_that_is_given_twice_is_the_only_error() -> None:
+    array = json.dumps([UNIT])
+    content = f'{{"units": {array}, "units": {array}}}'.encode()
+    violations = Violations()
+    assert len([*read_members(io.BytesIO(content), "b", violations)]) == 1
+    [error] = violations.list_first()
+    assert error.message == 'the array "units" is given twice; join the two'

@@ -18,9 +18,10 @@ from storage.bundles.importing.owners import values_at
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.removing import applying
 from storage.bundles.removing.limits import RemovalLimit
-from storage.catalog import RECORD_TYPES
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.errors import UnavailableError
 from storage.mongo import driver
+from storage.records.decoding import stored_name
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
 from storage.tombstones import OVERLAP_MINUTES, TOMBSTONES, add_tombstones, first_id_at
@@ -178,7 +179,12 @@ async def test_what_has_a_tombstone_is_gone(database: Any, mongo_url: str) -> No
 
         def look(event: monitoring.CommandStartedEvent) -> None:
             for each in here[TOMBSTONES.name].find():
-                wrong.extend(here[each["kind"]].find({"_id": each["key"]}))
+                fields = (
+                    stored_name(name) for name in RECORD_TYPES_BY_NAME[each["kind"]].key_fields
+                )
+                wrong.extend(
+                    here[each["kind"]].find(dict(zip(fields, each["values"], strict=True)))
+                )
 
         async with open_with_listener(mongo_url, look) as watched:
             await import_bundles(watched[database.name], [], changes=remove("assets", "a"))
@@ -249,6 +255,49 @@ async def test_tombstones_follow_assignments_through_the_api(database: Any) -> N
     assert tombstone["values"] == ["extras", "u1", "quiet"]
     await assign_attributes(database, ALL_ASSETS, "extras", quiet)
     assert await database[TOMBSTONES.name].find().to_list(None) == []
+
+
+async def tombstones_and_attribute(database: Any) -> tuple[list[list[str]], str]:
+    """What is listed as removed, and the attribute of a unit in a group that allows one."""
+    tombstones = await database[TOMBSTONES.name].find().to_list(None)
+    assignment = await database["attribute_assignments"].find_one({"_id": "plan\0u1"})
+    return [each["values"] for each in tombstones], assignment["attribute_id"]
+
+
+async def test_an_assignment_that_another_replaces_has_a_tombstone(database: Any) -> None:
+    await fill(database)
+    for attribute, replaced in (("t", "s"), ("t", "s"), ("s", "t")):
+        assigned = Assignment(group_id="plan", attribute_id=attribute, asset_id="a", unit_id="u1")
+        await assign_attributes(database, ALL_ASSETS, "plan", [assigned])
+        found = await tombstones_and_attribute(database)
+        assert found == ([["plan", "u1", replaced]], attribute)
+
+
+async def test_an_import_that_replaces_an_assignment_writes_both_or_nothing(
+    database: Any, mongo_url: str
+) -> None:
+    await fill(database)
+    before: tuple[list[list[str]], str] = ([], "s")
+    after = [["plan", "u1", "s"]], "t"
+    assignment = {"group_id": "plan", "attribute_id": "t", "asset_id": "a", "unit_id": "u1"}
+    bundle = json.dumps({"attribute_assignments": [assignment]}).encode()
+    number, is_over = 0, False
+    while not is_over:
+        async with open_with_listener(mongo_url, kill_before_write(number)) as killed:
+            try:
+                await import_bundles(killed[database.name], [bundle])
+                is_over = True
+            except Killed:
+                assert await tombstones_and_attribute(database) in (before, after)
+        await expire_lease(database)
+        while not await finish_interrupted_import(database):
+            await asyncio.sleep(0.05)
+        if await tombstones_and_attribute(database) != before:
+            assert await tombstones_and_attribute(database) == after
+            await fill(database)
+            await database[TOMBSTONES.name].delete_many({})
+        number += 1
+    assert number > 5
 
 
 VIEW = [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")]

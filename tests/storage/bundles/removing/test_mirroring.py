@@ -271,6 +271,8 @@ async def test_named_records_that_do_not_exist_are_named_with_similar_ones(
         'units: there is no unit "oak-103"; did you mean "oak-102"?',
         'units: there is no unit "none"',
     ]
+    with pytest.raises(BundleError, match='no kind "untis"; did you mean units\\? Kinds are'):
+        await remove(database, "untis", "u1")
     with pytest.raises(BundleError, match='there is no kind "flat"; kinds are asset, floor'):
         await remove(database, "flat", "u1")
     with pytest.raises(BundleError, match="write unit_id/key"):
