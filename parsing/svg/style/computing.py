@@ -216,8 +216,8 @@ def _shift_dashes(
     hundred_percent = context.viewport.hundred_percent("stroke-dashoffset")
     parts = [*split_dashes(style["stroke-dasharray"]), offset]
     lengths = [parse_length(part, hundred_percent, font.px_per_unit) for part in parts]
-    *dashes, shift = [length for length in lengths if length is not None]
-    if not shift or not dashes or len(dashes) < len(parts) - 1:
+    *dashes, shift = [length or 0 for length in lengths]
+    if not shift or not dashes or None in lengths:
         return style
     return {**style, "stroke-dasharray": shift_dashes(dashes, shift)}
 

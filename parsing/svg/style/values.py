@@ -32,11 +32,12 @@ INITIAL_VALUES: Final = {
     "stroke-width": "1",
     "color": "black",
     "visibility": "visible",
+    "font": "medium serif",
     "font-size": "medium",
     "line-height": "normal",
     "paint-order": "normal",
 }
-"""Of the inherited properties. Others are left out, which is the same."""
+"""Of all inherited properties. Others are left out, which is the same."""
 
 
 class VariableResolver:

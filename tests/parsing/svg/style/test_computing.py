@@ -74,3 +74,11 @@ def test_a_paint_in_error_takes_the_one_of_the_group(paint: str) -> None:
 def test_a_paint_that_viewers_know_stays(paint: str) -> None:
     (shape,) = parse_shapes(f'<g fill="pink"><path fill="{paint}"/></g>')
     assert shape["fill"] == paint
+
+
+@pytest.mark.parametrize("offset", ["none", "auto", "calc(2px)", "3"])
+@pytest.mark.parametrize("dashes", ["none", "bogus", ""])
+def test_an_offset_without_dashes_changes_nothing(dashes: str, offset: str) -> None:
+    style = f'stroke-dasharray="{dashes}" stroke-dashoffset="{offset}"'
+    (shape,) = parse_shapes(f'<path stroke="red" {style}/>')
+    assert shape == {"stroke": "red", "stroke-dasharray": dashes, "type": "Path"}
