@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from parsing.errors import InvalidMarkupError
 from parsing.svg.geometry.clipping import Piece, ShapeClipper
 from parsing.svg.geometry.dashes import shift_dashes, split_dashes
 from parsing.svg.geometry.lengths import format_number, parse_length
-from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.names import GEOMETRY_ATTRIBUTES
 from parsing.svg.paint.servers import PaintServers
+from parsing.svg.style.boxes import ShapeBoxes
 from parsing.svg.style.cascade import ElementStyle
 from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.origins import (
@@ -59,6 +58,7 @@ class StyleComputer:
         self._paint_servers = paint_servers
         self._variables = VariableResolver()
         self._clipper = ShapeClipper()
+        self._boxes = ShapeBoxes()
 
     def compute(
         self, style: ElementStyle, context: InheritedStyle, kind: str = ""
@@ -76,7 +76,7 @@ class StyleComputer:
             font = font.enter(controls)
         transform = output.get("transform", "")
         if "%" in transform or (controls and not TRANSFORM_PROPERTIES.isdisjoint(controls)):
-            box = _reference_box(output, controls, context, kind)
+            box = self._reference_box(output, controls, context, kind)
             transform = resolve_transform(transform, controls, box, font.px_per_unit)
             output = {**output, "transform": transform}
         return ComputedStyle(ElementStyle(output, controls), variables, font)
@@ -169,11 +169,35 @@ class StyleComputer:
             if paint is None:
                 continue
             if "(" in paint and "url" in paint.lower():
-                is_flat = _has_flat_box(kind, style)
+                is_flat = self._has_flat_box(kind, style)
                 style = {**style, name: self._paint_servers.resolve(paint, color, is_flat)}
             elif paint.startswith("context-"):
                 style = {**style, name: context.context_paint.get(paint, "none")}
         return style
+
+    def _reference_box(
+        self,
+        output: Mapping[str, str],
+        controls: Mapping[str, str],
+        context: InheritedStyle,
+        kind: str,
+    ) -> ReferenceBox:
+        """Return the box that a transform refers to: the viewport's, or the shape's own.
+
+        The own box of a group is not known before its shapes are, so it takes the viewport's.
+        """
+        box = None
+        if kind and controls.get("transform-box") in FILL_BOXES:
+            box = self._boxes.find(kind, output, context.viewport.width / 1_000 or 1)
+        return box or ReferenceBox(0, 0, *context.viewport)
+
+    def _has_flat_box(self, kind: str, style: Mapping[str, str]) -> bool:
+        """Return whether a shape is a straight line along an axis, so that its box has no area."""
+        text = style.get("d", "") + style.get("points", "")
+        if kind not in LINE_KINDS or len(text) > MAX_LINE_CHARS:
+            return False
+        box = self._boxes.find(kind, style, 1.0)
+        return box is not None and 0 in (box.width, box.height)
 
     def _resolve_length(
         self, name: str, value: str, font: FontSizes, context: InheritedStyle
@@ -188,26 +212,6 @@ class StyleComputer:
         if None in lengths:
             return value
         return " ".join(format_number(length or 0) for length in lengths)
-
-
-def _reference_box(
-    output: Mapping[str, str], controls: Mapping[str, str], context: InheritedStyle, kind: str
-) -> ReferenceBox:
-    """Return the box that a transform refers to: the viewport's, or the shape's own.
-
-    The own box of a group is not known before its shapes are, so it takes the viewport's.
-    """
-    if kind and controls.get("transform-box") in FILL_BOXES:
-        attributes = {name: value for name, value in output.items() if name in GEOMETRY_ATTRIBUTES}
-        try:
-            lines = trace_shape(kind, attributes, context.viewport.width / 1_000 or 1, 64)
-        except InvalidMarkupError:
-            lines = []
-        points = [point for line in lines for point in line.points]
-        if points:
-            xs, ys = zip(*points, strict=True)
-            return ReferenceBox(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
-    return ReferenceBox(0, 0, *context.viewport)
 
 
 def _shift_dashes(
@@ -228,15 +232,3 @@ def _is_stroke_first(text: str) -> bool:
     if len(set(order)) < len(order) or not PAINT_LAYERS.issuperset(order) or "stroke" not in order:
         return False
     return "fill" not in order or order.index("stroke") < order.index("fill")
-
-
-def _has_flat_box(kind: str, style: Mapping[str, str]) -> bool:
-    """Return whether a shape is a straight line along an axis, so that its box has no area."""
-    if kind not in LINE_KINDS or len(style.get("d", "") + style.get("points", "")) > MAX_LINE_CHARS:
-        return False
-    try:
-        lines = trace_shape(kind, style, 1.0)
-    except InvalidMarkupError:
-        return False
-    xs, ys = ({point[axis] for line in lines for point in line.points} for axis in (0, 1))
-    return len(xs) == 1 or len(ys) == 1
