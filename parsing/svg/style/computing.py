@@ -22,7 +22,13 @@ from parsing.svg.style.origins import (
     ReferenceBox,
     resolve_transform,
 )
-from parsing.svg.style.values import VariableResolver, has_wide_keyword, resolve_wide_keywords
+from parsing.svg.style.styles import path_to_attribute
+from parsing.svg.style.values import (
+    VariableResolver,
+    has_variable,
+    has_wide_keyword,
+    resolve_wide_keywords,
+)
 
 RELATIVE_UNIT: Final = re.compile(
     r"[\d.](?:r?(?:em|ex|ch|ic|lh)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
@@ -54,7 +60,7 @@ class StyleComputer:
     """
 
     def __init__(self, text: bytes, paint_servers: PaintServers) -> None:
-        self.has_variables = b"var(" in text
+        self.has_variables = b"var(" in text or b"VAR(" in text
         self._paint_servers = paint_servers
         self._variables = VariableResolver()
         self._clipper = ShapeClipper()
@@ -74,11 +80,13 @@ class StyleComputer:
             controls = resolve_wide_keywords(controls, context.own_values)
         if controls and not FONT_PROPERTIES.isdisjoint(controls):
             font = font.enter(controls)
-        transform = output.get("transform", "")
-        if "%" in transform or (controls and not TRANSFORM_PROPERTIES.isdisjoint(controls)):
+        if controls and not TRANSFORM_PROPERTIES.isdisjoint(controls):
             box = self._reference_box(output, controls, context, kind)
-            transform = resolve_transform(transform, controls, box, font.px_per_unit)
+            transform = resolve_transform(output.get("transform", ""), controls, box, font)
             output = {**output, "transform": transform}
+            controls = {name: text for name, text in controls.items() if name != "transform"}
+        if not output.get("transform", "none"):
+            output = {name: text for name, text in output.items() if name != "transform"}
         return ComputedStyle(ElementStyle(output, controls), variables, font)
 
     def finish(
@@ -150,16 +158,17 @@ class StyleComputer:
         return output, controls, variables
 
     def _substitute(self, values: dict[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-        if not any("var(" in value.lower() for value in values.values() if len(value) < 10_000):
+        names = [name for name, value in values.items() if has_variable(value)]
+        if not names:
             return values
-        substituted = {}
-        for name, value in values.items():
-            if len(value) < 10_000 and "var(" in value.lower():
-                replaced = self._variables.substitute(value, variables)
-                substituted[name] = UNSET if replaced is None else replaced
+        values = {**values}
+        for name in names:
+            replaced = self._variables.substitute(values[name], variables)
+            if replaced is None:
+                values[name] = UNSET
             else:
-                substituted[name] = value
-        return substituted
+                values[name] = path_to_attribute(replaced) if name == "d" else replaced
+        return values
 
     def _resolve_paints(
         self, style: dict[str, str], color: str, context: InheritedStyle, kind: str = ""

@@ -5,13 +5,12 @@ read (attributes, most pseudo-classes, siblings), are skipped, as CSS requires f
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.style.media import media_matches
-from parsing.svg.style.transforms import css_transform_to_attribute
-from parsing.svg.style.values import WIDE_KEYWORDS
+from parsing.svg.style.values import WIDE_KEYWORDS, has_variable
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -57,8 +56,7 @@ def parse_declarations(text: str) -> Declarations:
             continue
         plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
         target = declarations.normal if plain is value else declarations.important
-        convert = ATTRIBUTE_BY_PROPERTY.get(name)
-        target[name] = convert(plain) if convert else plain
+        target[name] = path_to_attribute(plain) if name == "d" else plain
     return declarations
 
 
@@ -83,22 +81,16 @@ def _split_declarations(text: str) -> list[str]:
     return kept
 
 
-def _path_to_attribute(text: str) -> str:
+def path_to_attribute(text: str) -> str:
     """Convert the CSS function `path()` to path data; other values draw nothing.
 
-    >>> _path_to_attribute("path('M0 0h9')")
+    >>> path_to_attribute("path('M0 0h9')")
     'M0 0h9'
     """
     match = PATH_FUNCTION.fullmatch(text)
     if match:
         return match[1][1:-1]
-    return text if text.lower() in WIDE_KEYWORDS or "var(" in text else ""
-
-
-ATTRIBUTE_BY_PROPERTY: Final[Mapping[str, Callable[[str], str]]] = {
-    "transform": css_transform_to_attribute,
-    "d": _path_to_attribute,
-}
+    return text if text.lower() in WIDE_KEYWORDS or has_variable(text) else ""
 
 
 def merge_declarations(declared: Iterable[Declarations]) -> Declarations:

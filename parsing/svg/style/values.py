@@ -132,6 +132,11 @@ def _find_closing(text: str, start: int) -> int:
     return len(text) + 1  # CSS closes what is open at the end
 
 
+def has_variable(text: str) -> bool:
+    """Return whether a value has a `var()`; an overlong one is not read."""
+    return "(" in text and len(text) < MAX_VALUE_CHARS and "var(" in text.lower()
+
+
 def has_wide_keyword(values: Mapping[str, str]) -> bool:
     """Return whether a value is a keyword that all properties have."""
     return any(len(value) <= 12 and value.lower() in WIDE_KEYWORDS for value in values.values())

@@ -82,3 +82,32 @@ def test_an_offset_without_dashes_changes_nothing(dashes: str, offset: str) -> N
     style = f'stroke-dasharray="{dashes}" stroke-dashoffset="{offset}"'
     (shape,) = parse_shapes(f'<path stroke="red" {style}/>')
     assert shape == {"stroke": "red", "stroke-dasharray": dashes, "type": "Path"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "transform"),
+    [
+        ("--x:30px;transform:translate(var(--x),10px)", "translate(30,10)"),
+        ("--d:30deg;transform:rotate(VAR(--d))", "rotate(30)"),
+        ("--x:10px;transform:translateX(var(--x))", "translate(10,0)"),
+        ("font-size:20px;transform:translate(1em,2vw)", "translate(20,4)"),
+        ("transform:scale(50%)", "scale(0.5)"),
+    ],
+)
+def test_transforms_are_computed_to_what_browsers_read(declared: str, transform: str) -> None:
+    (shape,) = parse_shapes(f'<path transform="scale(3)" style="{declared}"/>')
+    assert shape["transform"] == transform
+
+
+def test_a_transform_may_be_inherited_or_reset() -> None:
+    inherited, reset = parse_shapes(
+        '<g style="transform:translate(20px)"><path style="transform:inherit"/></g>'
+        '<path transform="scale(2)" style="transform:unset"/>'
+    )
+    assert inherited["transform"] == "translate(20,0) translate(20,0)"
+    assert "transform" not in reset
+
+
+def test_paths_may_be_variables() -> None:
+    (shape,) = parse_shapes("<path style=\"--d:path('M0 0h9');d:var(--d)\"/>")
+    assert shape["d"] == "M0 0h9"

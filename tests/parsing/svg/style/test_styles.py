@@ -135,7 +135,7 @@ def test_a_shape_may_be_visible_in_a_hidden_group_but_not_displayed() -> None:
 @pytest.mark.parametrize(
     ("declared", "written"),
     [
-        ("translate(3px, 4px)", "translate(3, 4)"),
+        ("translate(3px, 4px)", "translate(3,4)"),
         ("rotate(.25turn)", "rotate(90)"),
         ("rotate(100grad) skewX(5deg)", "rotate(90) skewX(5)"),
         ("translateX(1in)", "translate(96,0)"),
