@@ -38,6 +38,7 @@ LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
     "stroke-width",
     "stroke-dasharray",
 }
+INHERITED_LENGTHS: Final = frozenset({"stroke-width", "stroke-dasharray", "stroke-dashoffset"})
 UNSET: Final = "unset"
 PAINT_LAYERS: Final = frozenset({"normal", "fill", "stroke", "markers"})
 LINE_KINDS: Final = frozenset({"Line", "Path", "Polyline", "Polygon"})
@@ -80,6 +81,9 @@ class StyleComputer:
             controls = resolve_wide_keywords(controls, context.own_values)
         if controls and not FONT_PROPERTIES.isdisjoint(controls):
             font = font.enter(controls)
+        if not kind:
+            output = self._resolve_inherited_lengths(output, font, context)
+            controls = self._resolve_inherited_lengths(controls, font, context)
         if controls and not TRANSFORM_PROPERTIES.isdisjoint(controls):
             box = self._reference_box(output, controls, context, kind)
             transform = resolve_transform(output.get("transform", ""), controls, box, font)
@@ -207,6 +211,17 @@ class StyleComputer:
             return False
         box = self._boxes.find(kind, style, 1.0)
         return box is not None and 0 in (box.width, box.height)
+
+    def _resolve_inherited_lengths(
+        self, values: dict[str, str], font: FontSizes, context: InheritedStyle
+    ) -> dict[str, str]:
+        """Resolve what shapes with another font inherit. A percentage is inherited as it is."""
+        relative = {
+            name: self._resolve_length(name, values[name], font, context)
+            for name in INHERITED_LENGTHS & values.keys()
+            if RELATIVE_UNIT.search(values[name][:MAX_LINE_CHARS])
+        }
+        return {**values, **relative} if relative else values
 
     def _resolve_length(
         self, name: str, value: str, font: FontSizes, context: InheritedStyle

@@ -111,3 +111,13 @@ def test_a_transform_may_be_inherited_or_reset() -> None:
 def test_paths_may_be_variables() -> None:
     (shape,) = parse_shapes("<path style=\"--d:path('M0 0h9');d:var(--d)\"/>")
     assert shape["d"] == "M0 0h9"
+
+
+def test_a_relative_length_is_inherited_as_the_group_has_it() -> None:
+    group = "font-size:10px;stroke:red;stroke-width:1em;stroke-dasharray:1em 50%"
+    shape, inner = parse_shapes(
+        f'<g style="{group}"><path style="font-size:20px"/>'
+        '<g font-size="30"><path style="stroke-width:1em"/></g></g>'
+    )
+    assert (shape["stroke-width"], inner["stroke-width"]) == ("10", "30")
+    assert shape["stroke-dasharray"].startswith("10 ")
