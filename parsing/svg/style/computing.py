@@ -23,6 +23,7 @@ from parsing.svg.style.origins import (
     resolve_transform,
 )
 from parsing.svg.style.styles import path_to_attribute
+from parsing.svg.style.validity import is_valid
 from parsing.svg.style.values import (
     VariableResolver,
     has_variable,
@@ -168,7 +169,7 @@ class StyleComputer:
         values = {**values}
         for name in names:
             replaced = self._variables.substitute(values[name], variables)
-            if replaced is None:
+            if replaced is None or not is_valid(name, replaced):
                 values[name] = UNSET
             else:
                 values[name] = path_to_attribute(replaced) if name == "d" else replaced

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from parsing.svg.geometry.lengths import WHITESPACE, Viewport, format_number, parse_length
 from parsing.svg.style.fonts import FontSizes
-from parsing.svg.style.transforms import INITIAL_FONT, css_transform_to_attribute
+from parsing.svg.style.transforms import css_transform_to_attribute
 
 SHARE_BY_KEYWORD: Final = {
     "left": "0%",
@@ -57,7 +57,7 @@ def resolve_transform(
     text = " ".join(filter(None, [*parts, transform]))
     if not text or "transform-origin" not in controls:
         return text
-    origin = parse_origin(controls["transform-origin"], box, font)
+    origin = _parse_origin(controls["transform-origin"], box, font)
     if origin is None or origin == (0, 0):
         return text
     x, y = origin
@@ -86,9 +86,7 @@ def to_css_transform(name: str, value: str) -> str:
     return f"rotate3d({','.join(words)})"
 
 
-def parse_origin(
-    text: str, box: ReferenceBox, font: FontSizes = INITIAL_FONT
-) -> tuple[float, float] | None:
+def _parse_origin(text: str, box: ReferenceBox, font: FontSizes) -> tuple[float, float] | None:
     """Return the point that a `transform-origin` stands for, or None for one in error."""
     parts = SPACES.split(text.strip(WHITESPACE).lower())[:2]
     if parts[0] in VERTICAL or (len(parts) == 2 and parts[1] in HORIZONTAL):

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.style.media import media_matches
+from parsing.svg.style.validity import is_valid
 from parsing.svg.style.values import WIDE_KEYWORDS, has_variable
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
@@ -39,7 +40,7 @@ NO_DECLARATIONS: Final = Declarations({}, {})
 
 
 def parse_declarations(text: str) -> Declarations:
-    """Parse the value of a `style` attribute or the body of a rule.
+    """Parse the value of a `style` attribute or the body of a rule; drop what is in error.
 
     >>> parse_declarations("fill: red; stroke: blue !important").important
     {'stroke': 'blue'}
@@ -55,6 +56,8 @@ def parse_declarations(text: str) -> Declarations:
         if not value:
             continue
         plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
+        if not is_valid(name, plain):
+            continue
         target = declarations.normal if plain is value else declarations.important
         target[name] = path_to_attribute(plain) if name == "d" else plain
     return declarations

@@ -121,3 +121,8 @@ def test_a_relative_length_is_inherited_as_the_group_has_it() -> None:
     )
     assert (shape["stroke-width"], inner["stroke-width"]) == ("10", "30")
     assert shape["stroke-dasharray"].startswith("10 ")
+
+
+def test_a_variable_that_is_no_value_of_the_property_is_unset() -> None:
+    (shape,) = parse_shapes('<g fill="pink"><path style="--w:12px;fill:var(--w)"/></g>')
+    assert shape["fill"] == "pink"
