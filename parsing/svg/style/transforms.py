@@ -115,7 +115,7 @@ def is_css_transform(text: str) -> bool:
     return text.lower() == "none" or _read_functions(text, INITIAL_FONT, CANVAS) is not None
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=10_000)
 def css_transform_to_attribute(
     text: str, font: FontSizes = INITIAL_FONT, box: Viewport = CANVAS
 ) -> str | None:

@@ -83,6 +83,7 @@ CHECKS: Final[dict[str, Callable[[str], bool]]] = {
 }
 
 
+@lru_cache(maxsize=10_000)  # most drawings have few distinct declarations
 def is_valid(name: str, value: str) -> bool:
     """Return whether a style sheet can give a property this value.
 
@@ -91,10 +92,10 @@ def is_valid(name: str, value: str) -> bool:
     >>> is_valid("fill", "#12"), is_valid("stroke-width", "-1"), is_valid("opacity", "50%")
     (False, False, True)
     """
-    return len(value) > MAX_CHECKED_CHARS or name not in CHECKS or _is_valid(name, value)
-
-
-@lru_cache(maxsize=10_000)
-def _is_valid(name: str, value: str) -> bool:
+    check = CHECKS.get(name)
+    if check is None or len(value) > MAX_CHECKED_CHARS:
+        return True
     value = value.lower()
-    return value in WIDE_KEYWORDS or bool(NOT_COMPUTED.search(value)) or CHECKS[name](value)
+    if value in WIDE_KEYWORDS or ("(" in value and NOT_COMPUTED.search(value)):
+        return True
+    return check(value)
