@@ -165,7 +165,10 @@ class Cascade:
             self._report.see_style(style)
             own = parse_declarations(style)
         ruled = self.match_rules(name, attributes, outer).declarations
-        values = ruled.normal | own.normal | ruled.important | own.important
+        declared = (ruled.normal, own.normal, ruled.important, own.important)
+        values: dict[str, str] = {}
+        for layer in declared:
+            values |= _roll_back(layer)
         output = {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES}
         controls = {
             name: value
@@ -187,6 +190,13 @@ class Cascade:
             text = to_css_transform(name, controls.get(name, "none"))
             if is_css_transform(text) and css_transform_to_attribute(text) is None:
                 self._report.rule_unread(f"{name}: {controls[name]}")
+
+
+def _roll_back(values: dict[str, str]) -> dict[str, str]:
+    """Leave `revert-layer` out: what has less precedence than these values shows."""
+    if "revert-layer" not in values.values():
+        return values
+    return {name: value for name, value in values.items() if value != "revert-layer"}
 
 
 def _replace_class(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> dict[str, str]:

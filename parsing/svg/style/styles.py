@@ -51,7 +51,7 @@ def parse_declarations(text: str) -> Declarations:
         name, value = name.strip(), value.strip()
         if not name.startswith("--"):
             name = name.lower()
-            if name not in STYLE_PROPERTIES:
+            if name not in STYLE_PROPERTIES and name != "all":
                 continue
         if not value:
             continue
@@ -59,7 +59,10 @@ def parse_declarations(text: str) -> Declarations:
         if not is_valid(name, plain):
             continue
         target = declarations.normal if plain is value else declarations.important
-        target[name] = path_to_attribute(plain) if name == "d" else plain
+        if name == "all":
+            target.update(dict.fromkeys(sorted(STYLE_PROPERTIES), plain))
+        else:
+            target[name] = path_to_attribute(plain) if name == "d" else plain
     return declarations
 
 

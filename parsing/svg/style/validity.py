@@ -52,6 +52,7 @@ PATTERNS: Final = {
     "font-size": rf"{SIZE}|{'|'.join(SIZE_BY_KEYWORD)}|larger|smaller|math",
     "font": rf".*{SHORTHAND.pattern}.*|caption|icon|menu|message-box|small-caption|status-bar",
     "line-height": f"normal|{SIZE}",
+    "all": "(?!)",  # only the keywords that all properties have
     "d": r"none|path\(\s*(?:\"[^\"]*\"|'[^']*')\s*\)",
 }
 

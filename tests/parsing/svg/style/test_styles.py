@@ -4,6 +4,7 @@ import pytest
 
 from parsing.errors import DocumentRejectedError
 from parsing.svg.style.styles import parse_declarations, parse_rules
+from parsing.svg.style.values import INITIAL_VALUES
 from tests.parsing.tree import Members, parse_content, parse_shapes
 
 
@@ -226,3 +227,18 @@ def test_a_display_in_error_does_not_show_what_is_hidden() -> None:
 def test_a_valid_declaration_is_kept(declaration: str) -> None:
     name, _, value = declaration.partition(":")
     assert parse_declarations(declaration).normal == {name: value}
+
+
+@pytest.mark.parametrize("keyword", ["unset", "initial", "inherit"])
+def test_all_properties_may_be_reset(keyword: str) -> None:
+    rule = f"path{{all:{keyword};r:9}}"
+    assert painted(rule, '<path opacity=".5" fill="inherit" transform="scale(2)"/>').keys() <= {
+        "r",
+        *(INITIAL_VALUES if keyword == "initial" else ()),
+    }
+
+
+def test_a_layer_that_is_reverted_shows_what_is_below_it() -> None:
+    style = 'fill="blue" style="fill:revert-layer"'
+    assert painted("", f'<g fill="lime"><path {style}/></g>') == {"fill": "blue"}
+    assert painted("path{fill:red}", f"<path {style}/>") == {"fill": "red"}
