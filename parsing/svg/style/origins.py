@@ -78,7 +78,7 @@ def to_css_transform(name: str, value: str) -> str:
     words = SPACES.split(value)
     if name != "rotate":
         return f"{name}{'3d' * (len(words) == 3)}({','.join(words)})"
-    if words[0][-1].isalpha() and words[0].lower() not in AXES:
+    if words[0][-1:].isalpha() and words[0].lower() not in AXES:
         words = [*words[1:], words[0]]  # the angle may come first
     *axis, angle = words
     if len(axis) < 2:

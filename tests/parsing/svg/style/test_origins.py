@@ -58,7 +58,15 @@ def test_single_transforms_may_name_the_third_axis(declared: str, transform: str
 
 @pytest.mark.parametrize(
     "declared",
-    ["rotate:50%", "rotate:x 30deg", "translate:5", "scale:2,3", "scale:1 2 3 4", "rotate:none"],
+    [
+        "rotate:50%",
+        "rotate:var(--no,)",
+        "rotate:x 30deg",
+        "translate:5",
+        "scale:2,3",
+        "scale:1 2 3 4",
+        "rotate:none",
+    ],
 )
 def test_single_transforms_in_error_or_space_do_nothing(declared: str) -> None:
     assert parse_shapes(f'<path style="{declared}"/>') == [{"type": "Path"}]
