@@ -463,6 +463,7 @@ INTERNAL = {
     "parsing/svg/paint/patterns:MAX_CHORDS",
     "parsing/svg/paint/patterns:MAX_TILE_CHARS",
     "parsing/svg/paint/servers:MAX_NESTED_PATTERNS",
+    "parsing/svg/style/validity:MAX_CHECKED_CHARS",
     "parsing/svg/style/computing:MAX_LINE_CHARS",
     "parsing/svg/style/templates:MAX_TEMPLATES",
     "parsing/svg/style/fonts:MAX_SIZE",

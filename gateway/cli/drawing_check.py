@@ -83,6 +83,9 @@ def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck
             return DrawingCheck(name, parse_unit_map(svg, force=force))
     except ParsingError as error:
         return DrawingCheck(name, error=error)
+    except Exception as error:  # a fault of the parser must not stop the other drawings
+        fault = f"{type(error).__name__}: {error}"
+        return DrawingCheck(name, error=ParsingError(f"the parser has a fault; report it: {fault}"))
 
 
 def check_drawing_file(file: str, *, force: bool = False) -> DrawingCheck:

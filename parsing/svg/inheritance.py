@@ -93,6 +93,8 @@ class InheritedStyle(NamedTuple):
         """Return the style inside a nested `svg`."""
         inner = self.with_transform(frame.transform)
         clips = self.clips
+        if not frame.is_drawn:
+            return inner._replace(is_displayed=False, is_visible=False)
         if frame.box is not None and self.overflow not in VISIBLE_OVERFLOWS:
             x, y, width, height = frame.box
             clips += (ClipBox(x, y, x + width, y + height, self.transform),)

@@ -70,15 +70,16 @@ RENDERING_PROPERTIES: Final = INHERITED_CONTROLS | {
     "translate",
     "rotate",
     "scale",
+    "transform",
 }
 INHERITED_PROPERTIES: Final = PAINT_PROPERTIES | INHERITED_CONTROLS
 # Only style sheets can set these: an attribute of the same name means something else, or nothing.
 CSS_ONLY_PROPERTIES: Final = frozenset(
-    {"font", "line-height", "translate", "rotate", "scale", "transform-box"}
+    {"font", "line-height", "translate", "rotate", "scale", "transform", "transform-box"}
 )
 CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
 STYLE_PROPERTIES: Final = (
-    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "transform", "d"}
+    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "d"}
 )
 RENDERING_ATTRIBUTES: Final = RENDERING_PROPERTIES - CSS_ONLY_PROPERTIES
 STYLING_ATTRIBUTES: Final = RENDERING_ATTRIBUTES | CONDITION_ATTRIBUTES | {"class", "style"}

@@ -45,15 +45,19 @@ class ViewportFrame(NamedTuple):
     viewport: Viewport
     transform: str
     box: ViewBox | None = None
+    is_drawn: bool = True
 
 
 def parse_view_box(text: str | None) -> ViewBox | None:
-    """Parse a `viewBox`, or return None if it is missing or in error (SVG 2, section 8.6)."""
+    """Parse a `viewBox`, or return None if it is missing or in error (SVG 2, section 8.6).
+
+    One without area is no error: nothing in it is drawn.
+    """
     match = VIEW_BOX.fullmatch(check_text_length(text or "", "viewBox", 1_000))
     if match is None:
         return None
     box = ViewBox(*map(float, match.groups()))
-    return box if box.width > 0 and box.height > 0 else None
+    return box if box.width >= 0 and box.height >= 0 else None
 
 
 def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
@@ -62,7 +66,7 @@ def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
     Raises `InvalidMarkupError` if one of them exceeds `magnitude`.
     """
     box = parse_view_box(attributes.get("viewBox"))
-    if box is None:
+    if box is None or not (box.width and box.height):
         size = _parse_size(attributes, DEFAULT_SIZE, DEFAULT_SIZE)
         box = ViewBox(0, 0, *(value if value > 0 else 1 for value in size))
     for name, value in box._asdict().items():
@@ -101,6 +105,8 @@ def _cached_nested_frame(
     if box is None:
         return ViewportFrame(size, format_translation(x, y), outside)
     aspect = attributes.get("preserveAspectRatio", "")
+    if not (box.width and box.height):
+        return ViewportFrame(size, format_translation(x, y), outside, is_drawn=False)
     return ViewportFrame(
         Viewport(box.width, box.height), _view_box_transform(box, x, y, size, aspect), outside
     )

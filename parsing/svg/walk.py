@@ -273,11 +273,13 @@ class DrawingWalker(ParserTarget):
         if not context.open_uses:
             self._expansions.add_use(name)
         check_nested_uses(len(context.open_uses))
-        x = self._styles.resolve_length("x", attributes.get("x", "0"), context) or 0
-        y = self._styles.resolve_length("y", attributes.get("y", "0"), context) or 0
-        inner = self._styles.inherit("use", attributes, context).with_transform(
-            format_translation(x, y)
+        inner = self._styles.inherit("use", attributes, context)
+        x, y = (
+            self._styles.resolve_length(name, text, context, inner.font) or 0
+            for name in ("x", "y")
+            for text in [inner.own_values.get(name, attributes.get(name, "0"))]
         )
+        inner = inner.with_transform(format_translation(x, y))
         self._context = inner._replace(
             open_uses=context.open_uses | {name},
             switch_choice=None,

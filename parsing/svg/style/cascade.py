@@ -12,6 +12,7 @@ from parsing.svg.names import (
     RENDERING_PROPERTIES,
 )
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatch, RuleMatcher
+from parsing.svg.style.origins import CSS_TRANSFORMS, TRANSFORM_PROPERTIES, to_css_transform
 from parsing.svg.style.selectors import parse_selector, split_selectors
 from parsing.svg.style.styles import (
     MAX_STYLE_CHARS,
@@ -20,6 +21,8 @@ from parsing.svg.style.styles import (
     parse_rules,
     squeeze_blanks,
 )
+from parsing.svg.style.transforms import css_transform_to_attribute, is_css_transform
+from parsing.svg.style.values import WIDE_KEYWORDS
 
 MAX_CACHED_STYLES: Final = 50_000
 PLACING_PROPERTIES: Final = BOX_PROPERTIES | {"d", "transform"}
@@ -46,7 +49,7 @@ class StyleReport(Protocol):
     """Receives the styles that are read, and the rules that are not."""
 
     def rule_unread(self, prelude: str) -> None:
-        """Receive the selector or at-rule of a rule that is skipped."""
+        """Receive the selector or at-rule of a rule that is skipped, or a declaration."""
 
     def see_style(self, style: str) -> None:
         """Receive a `style` attribute before it is applied to the first element that has it."""
@@ -78,7 +81,7 @@ class Cascade:
         report: StyleReport = SILENT,
     ) -> None:
         self._matcher = RuleMatcher(limits)
-        self._see_style = report.see_style
+        self._report = report
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         count = 0
         for selectors, body in parse_rules(style_sheet, report.rule_unread):
@@ -122,8 +125,6 @@ class Cascade:
             else:
                 output.update(ruled.output)
             controls = {**controls, **ruled.controls} if ruled.controls else controls
-            if not output.get("transform", "none"):
-                del output["transform"]
         return ElementStyle(output, controls)
 
     def names_id(self, element_id: str | None) -> bool:
@@ -161,18 +162,41 @@ class Cascade:
         """Combine rules and `style` attribute in cascade order (CSS Cascade 4, section 6.1)."""
         own = NO_DECLARATIONS
         if style := attributes.get("style"):
-            self._see_style(style)
+            self._report.see_style(style)
             own = parse_declarations(style)
         ruled = self.match_rules(name, attributes, outer).declarations
-        values = ruled.normal | own.normal | ruled.important | own.important
-        return ElementStyle(
-            {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES},
-            {
-                name: value
-                for name, value in values.items()
-                if name in RENDERING_PROPERTIES or name.startswith("--")
-            },
-        )
+        declared = (ruled.normal, own.normal, ruled.important, own.important)
+        values: dict[str, str] = {}
+        for layer in declared:
+            values |= _roll_back(layer)
+        output = {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES}
+        controls = {
+            name: value
+            for name, value in values.items()
+            if name in RENDERING_PROPERTIES or name.startswith("--")
+        }
+        if transform := controls.get("transform"):
+            # In output is the syntax of the attribute, which this replaces; it is computed later.
+            output["transform"] = ""
+            if transform.lower() in WIDE_KEYWORDS:
+                output["transform"] = controls.pop("transform")
+        if not TRANSFORM_PROPERTIES.isdisjoint(controls):
+            self._report_depth(controls)
+        return ElementStyle(output, controls)
+
+    def _report_depth(self, controls: Mapping[str, str]) -> None:
+        """Report transforms in three dimensions, which are not applied."""
+        for name in CSS_TRANSFORMS:
+            text = to_css_transform(name, controls.get(name, "none"))
+            if is_css_transform(text) and css_transform_to_attribute(text) is None:
+                self._report.rule_unread(f"{name}: {controls[name]}")
+
+
+def _roll_back(values: dict[str, str]) -> dict[str, str]:
+    """Leave `revert-layer` out: what has less precedence than these values shows."""
+    if "revert-layer" not in values.values():
+        return values
+    return {name: value for name, value in values.items() if value != "revert-layer"}
 
 
 def _replace_class(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> dict[str, str]:

@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from parsing.errors import InvalidMarkupError
 from parsing.svg.geometry.clipping import Piece, ShapeClipper
 from parsing.svg.geometry.dashes import shift_dashes, split_dashes
 from parsing.svg.geometry.lengths import format_number, parse_length
-from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.names import GEOMETRY_ATTRIBUTES
 from parsing.svg.paint.servers import PaintServers
+from parsing.svg.style.boxes import ShapeBoxes
 from parsing.svg.style.cascade import ElementStyle
 from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.origins import (
@@ -23,7 +22,14 @@ from parsing.svg.style.origins import (
     ReferenceBox,
     resolve_transform,
 )
-from parsing.svg.style.values import VariableResolver, has_wide_keyword, resolve_wide_keywords
+from parsing.svg.style.styles import path_to_attribute
+from parsing.svg.style.validity import is_valid
+from parsing.svg.style.values import (
+    VariableResolver,
+    has_variable,
+    has_wide_keyword,
+    resolve_wide_keywords,
+)
 
 RELATIVE_UNIT: Final = re.compile(
     r"[\d.](?:r?(?:em|ex|ch|ic|lh)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
@@ -33,6 +39,7 @@ LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
     "stroke-width",
     "stroke-dasharray",
 }
+INHERITED_LENGTHS: Final = frozenset({"stroke-width", "stroke-dasharray", "stroke-dashoffset"})
 UNSET: Final = "unset"
 PAINT_LAYERS: Final = frozenset({"normal", "fill", "stroke", "markers"})
 LINE_KINDS: Final = frozenset({"Line", "Path", "Polyline", "Polygon"})
@@ -55,10 +62,11 @@ class StyleComputer:
     """
 
     def __init__(self, text: bytes, paint_servers: PaintServers) -> None:
-        self.has_variables = b"var(" in text
+        self.has_variables = b"var(" in text or b"VAR(" in text
         self._paint_servers = paint_servers
         self._variables = VariableResolver()
         self._clipper = ShapeClipper()
+        self._boxes = ShapeBoxes()
 
     def compute(
         self, style: ElementStyle, context: InheritedStyle, kind: str = ""
@@ -74,11 +82,16 @@ class StyleComputer:
             controls = resolve_wide_keywords(controls, context.own_values)
         if controls and not FONT_PROPERTIES.isdisjoint(controls):
             font = font.enter(controls)
-        transform = output.get("transform", "")
-        if "%" in transform or (controls and not TRANSFORM_PROPERTIES.isdisjoint(controls)):
-            box = _reference_box(output, controls, context, kind)
-            transform = resolve_transform(transform, controls, box, font.px_per_unit)
+        if not kind:
+            output = self._resolve_inherited_lengths(output, font, context)
+            controls = self._resolve_inherited_lengths(controls, font, context)
+        if controls and not TRANSFORM_PROPERTIES.isdisjoint(controls):
+            box = self._reference_box(output, controls, context, kind)
+            transform = resolve_transform(output.get("transform", ""), controls, box, font)
             output = {**output, "transform": transform}
+            controls = {name: text for name, text in controls.items() if name != "transform"}
+        if not output.get("transform", "none"):
+            output = {name: text for name, text in output.items() if name != "transform"}
         return ComputedStyle(ElementStyle(output, controls), variables, font)
 
     def finish(
@@ -150,16 +163,17 @@ class StyleComputer:
         return output, controls, variables
 
     def _substitute(self, values: dict[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-        if not any("var(" in value.lower() for value in values.values() if len(value) < 10_000):
+        names = [name for name, value in values.items() if has_variable(value)]
+        if not names:
             return values
-        substituted = {}
-        for name, value in values.items():
-            if len(value) < 10_000 and "var(" in value.lower():
-                replaced = self._variables.substitute(value, variables)
-                substituted[name] = UNSET if replaced is None else replaced
+        values = {**values}
+        for name in names:
+            replaced = self._variables.substitute(values[name], variables)
+            if replaced is None or not is_valid(name, replaced):
+                values[name] = UNSET
             else:
-                substituted[name] = value
-        return substituted
+                values[name] = path_to_attribute(replaced) if name == "d" else replaced
+        return values
 
     def _resolve_paints(
         self, style: dict[str, str], color: str, context: InheritedStyle, kind: str = ""
@@ -169,11 +183,46 @@ class StyleComputer:
             if paint is None:
                 continue
             if "(" in paint and "url" in paint.lower():
-                is_flat = _has_flat_box(kind, style)
+                is_flat = self._has_flat_box(kind, style)
                 style = {**style, name: self._paint_servers.resolve(paint, color, is_flat)}
             elif paint.startswith("context-"):
                 style = {**style, name: context.context_paint.get(paint, "none")}
         return style
+
+    def _reference_box(
+        self,
+        output: Mapping[str, str],
+        controls: Mapping[str, str],
+        context: InheritedStyle,
+        kind: str,
+    ) -> ReferenceBox:
+        """Return the box that a transform refers to: the viewport's, or the shape's own.
+
+        The own box of a group is not known before its shapes are, so it takes the viewport's.
+        """
+        box = None
+        if kind and controls.get("transform-box") in FILL_BOXES:
+            box = self._boxes.find(kind, output, context.viewport.width / 1_000 or 1)
+        return box or ReferenceBox(0, 0, *context.viewport)
+
+    def _has_flat_box(self, kind: str, style: Mapping[str, str]) -> bool:
+        """Return whether a shape is a straight line along an axis, so that its box has no area."""
+        text = style.get("d", "") + style.get("points", "")
+        if kind not in LINE_KINDS or len(text) > MAX_LINE_CHARS:
+            return False
+        box = self._boxes.find(kind, style, 1.0)
+        return box is not None and 0 in (box.width, box.height)
+
+    def _resolve_inherited_lengths(
+        self, values: dict[str, str], font: FontSizes, context: InheritedStyle
+    ) -> dict[str, str]:
+        """Resolve what shapes with another font inherit. A percentage is inherited as it is."""
+        relative = {
+            name: self._resolve_length(name, values[name], font, context)
+            for name in INHERITED_LENGTHS & values.keys()
+            if RELATIVE_UNIT.search(values[name][:MAX_LINE_CHARS])
+        }
+        return {**values, **relative} if relative else values
 
     def _resolve_length(
         self, name: str, value: str, font: FontSizes, context: InheritedStyle
@@ -190,34 +239,14 @@ class StyleComputer:
         return " ".join(format_number(length or 0) for length in lengths)
 
 
-def _reference_box(
-    output: Mapping[str, str], controls: Mapping[str, str], context: InheritedStyle, kind: str
-) -> ReferenceBox:
-    """Return the box that a transform refers to: the viewport's, or the shape's own.
-
-    The own box of a group is not known before its shapes are, so it takes the viewport's.
-    """
-    if kind and controls.get("transform-box") in FILL_BOXES:
-        attributes = {name: value for name, value in output.items() if name in GEOMETRY_ATTRIBUTES}
-        try:
-            lines = trace_shape(kind, attributes, context.viewport.width / 1_000 or 1, 64)
-        except InvalidMarkupError:
-            lines = []
-        points = [point for line in lines for point in line.points]
-        if points:
-            xs, ys = zip(*points, strict=True)
-            return ReferenceBox(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
-    return ReferenceBox(0, 0, *context.viewport)
-
-
 def _shift_dashes(
     style: dict[str, str], offset: str, font: FontSizes, context: InheritedStyle
 ) -> dict[str, str]:
     hundred_percent = context.viewport.hundred_percent("stroke-dashoffset")
     parts = [*split_dashes(style["stroke-dasharray"]), offset]
     lengths = [parse_length(part, hundred_percent, font.px_per_unit) for part in parts]
-    *dashes, shift = [length for length in lengths if length is not None]
-    if not shift or not dashes or len(dashes) < len(parts) - 1:
+    *dashes, shift = [length or 0 for length in lengths]
+    if not shift or not dashes or None in lengths:
         return style
     return {**style, "stroke-dasharray": shift_dashes(dashes, shift)}
 
@@ -228,15 +257,3 @@ def _is_stroke_first(text: str) -> bool:
     if len(set(order)) < len(order) or not PAINT_LAYERS.issuperset(order) or "stroke" not in order:
         return False
     return "fill" not in order or order.index("stroke") < order.index("fill")
-
-
-def _has_flat_box(kind: str, style: Mapping[str, str]) -> bool:
-    """Return whether a shape is a straight line along an axis, so that its box has no area."""
-    if kind not in LINE_KINDS or len(style.get("d", "") + style.get("points", "")) > MAX_LINE_CHARS:
-        return False
-    try:
-        lines = trace_shape(kind, style, 1.0)
-    except InvalidMarkupError:
-        return False
-    xs, ys = ({point[axis] for line in lines for point in line.points} for axis in (0, 1))
-    return len(xs) == 1 or len(ys) == 1

@@ -5,13 +5,13 @@ read (attributes, most pseudo-classes, siblings), are skipped, as CSS requires f
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.style.media import media_matches
-from parsing.svg.style.transforms import css_transform_to_attribute
-from parsing.svg.style.values import WIDE_KEYWORDS
+from parsing.svg.style.validity import is_valid
+from parsing.svg.style.values import WIDE_KEYWORDS, has_variable
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -40,7 +40,7 @@ NO_DECLARATIONS: Final = Declarations({}, {})
 
 
 def parse_declarations(text: str) -> Declarations:
-    """Parse the value of a `style` attribute or the body of a rule.
+    """Parse the value of a `style` attribute or the body of a rule; drop what is in error.
 
     >>> parse_declarations("fill: red; stroke: blue !important").important
     {'stroke': 'blue'}
@@ -51,14 +51,18 @@ def parse_declarations(text: str) -> Declarations:
         name, value = name.strip(), value.strip()
         if not name.startswith("--"):
             name = name.lower()
-            if name not in STYLE_PROPERTIES:
+            if name not in STYLE_PROPERTIES and name != "all":
                 continue
         if not value:
             continue
         plain = IMPORTANT_SUFFIX.sub("", value) if "!" in value else value
+        if not is_valid(name, plain):
+            continue
         target = declarations.normal if plain is value else declarations.important
-        convert = ATTRIBUTE_BY_PROPERTY.get(name)
-        target[name] = convert(plain) if convert else plain
+        if name == "all":
+            target.update(dict.fromkeys(sorted(STYLE_PROPERTIES), plain))
+        else:
+            target[name] = path_to_attribute(plain) if name == "d" else plain
     return declarations
 
 
@@ -83,22 +87,16 @@ def _split_declarations(text: str) -> list[str]:
     return kept
 
 
-def _path_to_attribute(text: str) -> str:
+def path_to_attribute(text: str) -> str:
     """Convert the CSS function `path()` to path data; other values draw nothing.
 
-    >>> _path_to_attribute("path('M0 0h9')")
+    >>> path_to_attribute("path('M0 0h9')")
     'M0 0h9'
     """
     match = PATH_FUNCTION.fullmatch(text)
     if match:
         return match[1][1:-1]
-    return text if text.lower() in WIDE_KEYWORDS or "var(" in text else ""
-
-
-ATTRIBUTE_BY_PROPERTY: Final[Mapping[str, Callable[[str], str]]] = {
-    "transform": css_transform_to_attribute,
-    "d": _path_to_attribute,
-}
+    return text if text.lower() in WIDE_KEYWORDS or has_variable(text) else ""
 
 
 def merge_declarations(declared: Iterable[Declarations]) -> Declarations:

@@ -32,11 +32,12 @@ INITIAL_VALUES: Final = {
     "stroke-width": "1",
     "color": "black",
     "visibility": "visible",
+    "font": "medium serif",
     "font-size": "medium",
     "line-height": "normal",
     "paint-order": "normal",
 }
-"""Of the inherited properties. Others are left out, which is the same."""
+"""Of all inherited properties. Others are left out, which is the same."""
 
 
 class VariableResolver:
@@ -129,6 +130,11 @@ def _find_closing(text: str, start: int) -> int:
         if depth == 0:
             return match.end()
     return len(text) + 1  # CSS closes what is open at the end
+
+
+def has_variable(text: str) -> bool:
+    """Return whether a value has a `var()`; an overlong one is not read."""
+    return "(" in text and len(text) < MAX_VALUE_CHARS and "var(" in text.lower()
 
 
 def has_wide_keyword(values: Mapping[str, str]) -> bool:

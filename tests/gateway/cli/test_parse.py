@@ -233,3 +233,19 @@ def test_a_plan_that_is_a_picture_has_to_be_forced(drawing: Path) -> None:
     drawing.write_text(PICTURE)
     assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "force it")
     assert output_of(floorgate("parse", "--force", drawing))["elements"] == []
+
+
+def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
+    drawing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(svg: bytes, *, force: bool) -> object:
+        if b"<rect" not in svg:
+            raise KeyError("font")
+        return parse_unit_map(svg, force=force)
+
+    monkeypatch.setattr(drawing_check, "parse_unit_map", parse)
+    Path("odd.svg").write_text("<svg/>")
+    result = floorgate("parse", "odd.svg", drawing)
+    assert result.exit_code == 1
+    assert "odd.svg: the parser has a fault; report it: KeyError: 'font'" in result.stderr
+    assert '"Unit"' in result.stdout

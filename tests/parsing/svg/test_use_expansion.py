@@ -13,6 +13,7 @@ from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.use_expansion import ExpansionCounter, find_drawn_uses
 from parsing.svg.walk import DrawingWalker
 from parsing.xml.decoding import XmlDocument
+from tests.parsing.tree import parse_shapes
 
 IDS = "abcd"
 USES = st.sampled_from([f'<use href="#{name}"/>' for name in (*IDS, "unknown")])
@@ -109,3 +110,11 @@ def test_only_drawn_uses_are_found() -> None:
         "</symbol>"
     )
     assert find_drawn_uses(definitions.instance_tokens("a")) == ["1", "2", "7"]
+
+
+def test_style_moves_a_copy_and_does_not_size_it() -> None:
+    """As in Chromium."""
+    _, copy = parse_shapes(
+        '<path id="a"/><use href="#a" x="9" style="font-size:20px;x:2em;y:5px;width:50px"/>'
+    )
+    assert copy["transform"] == "translate(40 5)"

@@ -3,7 +3,7 @@
 import pytest
 
 from parsing.errors import InvalidMarkupError
-from tests.parsing.tree import parse_drawing
+from tests.parsing.tree import parse_drawing, parse_shapes
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,10 @@ def test_an_origin_elsewhere_is_moved_to_the_corner() -> None:
 def test_gigantic_sizes_are_errors(root: str) -> None:
     with pytest.raises(InvalidMarkupError, match="too large a number; at most 2,147,483,647"):
         parse_drawing("", root)
+
+
+def test_nothing_is_drawn_in_an_inner_view_box_without_area() -> None:
+    content = '<rect width="9" height="9"/>'
+    frame = '<svg width="80" height="50" overflow="visible" viewBox="0 0 {} 40">{}</svg>'
+    assert parse_shapes(frame.format("0", content)) == []
+    assert len(parse_shapes(frame.format("-1", content))) == 1

@@ -5,6 +5,7 @@ from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.style.cascade import Cascade, ElementStyle
 from parsing.svg.style.matching import OUTSIDE
 from parsing.svg.style.styles import NO_DECLARATIONS
+from tests.parsing.svg.report.drawings import messages_of, warnings_of
 
 
 def style(sheet: str, **attributes: str) -> ElementStyle:
@@ -43,8 +44,9 @@ def test_rendering_properties_are_kept_apart() -> None:
     )
 
 
-def test_a_transform_of_none_removes_the_attribute() -> None:
-    assert style("rect{transform:none}", transform="scale(2)").output == {}
+def test_a_transform_of_a_rule_replaces_the_attribute_and_is_computed_later() -> None:
+    ruled = style("rect{transform:none}", transform="scale(2)")
+    assert (ruled.output, ruled.controls) == ({"transform": ""}, {"transform": "none"})
 
 
 def test_elements_without_a_rule_have_no_declarations() -> None:
@@ -65,3 +67,20 @@ def test_styles_are_cached_by_what_is_around_the_element() -> None:
 def test_too_many_rules_are_rejected() -> None:
     with pytest.raises(DocumentRejectedError, match="more than 2 style rules"):
         Cascade("a,b,c{fill:red}", DocumentLimits(style_rules=2))
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [
+        ("transform:rotateX(9deg)", "transform: rotateX(9deg)"),
+        ("rotate:x 9deg", "rotate: x 9deg"),
+    ],
+)
+def test_transforms_in_three_dimensions_are_reported(style: str, shown: str) -> None:
+    drawing = f'<rect width="9" height="9" style="{style}"/>'
+    assert messages_of(drawing, "style") == [f"style is not read or not applied: {shown}"]
+
+
+def test_flat_transforms_are_not_reported() -> None:
+    style = "transform:translateZ(0) rotate(9deg);rotate:none"
+    assert "style" not in warnings_of(f'<rect width="9" height="9" style="{style}"/>')

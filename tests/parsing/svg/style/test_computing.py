@@ -74,3 +74,55 @@ def test_a_paint_in_error_takes_the_one_of_the_group(paint: str) -> None:
 def test_a_paint_that_viewers_know_stays(paint: str) -> None:
     (shape,) = parse_shapes(f'<g fill="pink"><path fill="{paint}"/></g>')
     assert shape["fill"] == paint
+
+
+@pytest.mark.parametrize("offset", ["none", "auto", "calc(2px)", "3"])
+@pytest.mark.parametrize("dashes", ["none", "bogus", ""])
+def test_an_offset_without_dashes_changes_nothing(dashes: str, offset: str) -> None:
+    style = f'stroke-dasharray="{dashes}" stroke-dashoffset="{offset}"'
+    (shape,) = parse_shapes(f'<path stroke="red" {style}/>')
+    assert shape == {"stroke": "red", "stroke-dasharray": dashes, "type": "Path"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "transform"),
+    [
+        ("--x:30px;transform:translate(var(--x),10px)", "translate(30,10)"),
+        ("--d:30deg;transform:rotate(VAR(--d))", "rotate(30)"),
+        ("--x:10px;transform:translateX(var(--x))", "translate(10,0)"),
+        ("font-size:20px;transform:translate(1em,2vw)", "translate(20,4)"),
+        ("transform:scale(50%)", "scale(0.5)"),
+    ],
+)
+def test_transforms_are_computed_to_what_browsers_read(declared: str, transform: str) -> None:
+    (shape,) = parse_shapes(f'<path transform="scale(3)" style="{declared}"/>')
+    assert shape["transform"] == transform
+
+
+def test_a_transform_may_be_inherited_or_reset() -> None:
+    inherited, reset = parse_shapes(
+        '<g style="transform:translate(20px)"><path style="transform:inherit"/></g>'
+        '<path transform="scale(2)" style="transform:unset"/>'
+    )
+    assert inherited["transform"] == "translate(20,0) translate(20,0)"
+    assert "transform" not in reset
+
+
+def test_paths_may_be_variables() -> None:
+    (shape,) = parse_shapes("<path style=\"--d:path('M0 0h9');d:var(--d)\"/>")
+    assert shape["d"] == "M0 0h9"
+
+
+def test_a_relative_length_is_inherited_as_the_group_has_it() -> None:
+    group = "font-size:10px;stroke:red;stroke-width:1em;stroke-dasharray:1em 50%"
+    shape, inner = parse_shapes(
+        f'<g style="{group}"><path style="font-size:20px"/>'
+        '<g font-size="30"><path style="stroke-width:1em"/></g></g>'
+    )
+    assert (shape["stroke-width"], inner["stroke-width"]) == ("10", "30")
+    assert shape["stroke-dasharray"].startswith("10 ")
+
+
+def test_a_variable_that_is_no_value_of_the_property_is_unset() -> None:
+    (shape,) = parse_shapes('<g fill="pink"><path style="--w:12px;fill:var(--w)"/></g>')
+    assert shape["fill"] == "pink"

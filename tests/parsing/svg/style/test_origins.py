@@ -37,3 +37,36 @@ def test_single_transforms_come_before_the_list() -> None:
     style = "scale:50%;rotate:.25turn;translate:3px 4px;transform:skewX(1deg)"
     (shape,) = parse_shapes(f'<path style="{style}"/>')
     assert shape["transform"] == "translate(3,4) rotate(90) scale(0.5) skewX(1)"
+
+
+@pytest.mark.parametrize(
+    ("declared", "transform"),
+    [
+        ("rotate:z 30deg", "rotate(30)"),
+        ("rotate:30deg z", "rotate(30)"),
+        ("rotate:0 0 1 30deg", "rotate(30)"),
+        ("scale:2", "scale(2)"),
+        ("scale:2 3 4", "scale(2,3)"),
+        ("translate:3px 4px 5px", "translate(3,4)"),
+        ("translate:1em", "translate(16,0)"),
+    ],
+)
+def test_single_transforms_may_name_the_third_axis(declared: str, transform: str) -> None:
+    (shape,) = parse_shapes(f'<path style="{declared}"/>')
+    assert shape["transform"] == transform
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "rotate:50%",
+        "rotate:var(--no,)",
+        "rotate:x 30deg",
+        "translate:5",
+        "scale:2,3",
+        "scale:1 2 3 4",
+        "rotate:none",
+    ],
+)
+def test_single_transforms_in_error_or_space_do_nothing(declared: str) -> None:
+    assert parse_shapes(f'<path style="{declared}"/>') == [{"type": "Path"}]

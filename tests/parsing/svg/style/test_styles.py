@@ -4,6 +4,7 @@ import pytest
 
 from parsing.errors import DocumentRejectedError
 from parsing.svg.style.styles import parse_declarations, parse_rules
+from parsing.svg.style.values import INITIAL_VALUES
 from tests.parsing.tree import Members, parse_content, parse_shapes
 
 
@@ -27,47 +28,46 @@ def test_a_resolved_value_takes_the_place_of_the_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "shape", "letter"),
+    ("rules", "shape", "radius"),
     [
-        ("path{fill:a}", "<path/>", "a"),
-        ("*{fill:a}", "<path/>", "a"),
-        (".w{fill:a}", '<path class="v w"/>', "a"),
-        ("#i{fill:a}", '<path id="i"/>', "a"),
-        (".v,.w , #i{fill:a}", '<path class="w"/>', "a"),
-        ("path.w#i{fill:a}", '<path id="i" class="w"/>', "a"),
-        ("g path{fill:a}", "<g><g><path/></g></g>", "a"),
-        ("g>path{fill:a}", "<g><path/></g>", "a"),
-        ("g.x path.w{fill:a}", '<g class="x"><path class="w"/></g>', "a"),
+        ("path{r:1}", "<path/>", "1"),
+        ("*{r:1}", "<path/>", "1"),
+        (".w{r:1}", '<path class="v w"/>', "1"),
+        ("#i{r:1}", '<path id="i"/>', "1"),
+        (".v,.w , #i{r:1}", '<path class="w"/>', "1"),
+        ("path.w#i{r:1}", '<path id="i" class="w"/>', "1"),
+        ("g path{r:1}", "<g><g><path/></g></g>", "1"),
+        ("g>path{r:1}", "<g><path/></g>", "1"),
+        ("g.x path.w{r:1}", '<g class="x"><path class="w"/></g>', "1"),
         # Rules outweigh the attribute, and style both.
-        ("path{fill:a}", '<path fill="b"/>', "a"),
-        ("#i{fill:a}", '<path id="i" style="fill:b"/>', "b"),
+        ("path{r:1}", '<path r="2"/>', "1"),
+        ("#i{r:1}", '<path id="i" style="r:2"/>', "2"),
         # Id over class over type over none, wherever they stand.
-        ("#i{fill:a}.w{fill:b}path{fill:c}*{fill:d}", '<path id="i" class="w"/>', "a"),
-        (".w{fill:a}path{fill:b}*{fill:c}", '<path class="w"/>', "a"),
-        ("path.w{fill:a}.w{fill:b}", '<path class="w"/>', "a"),
+        ("#i{r:1}.w{r:2}path{r:3}*{r:4}", '<path id="i" class="w"/>', "1"),
+        (".w{r:1}path{r:2}*{r:3}", '<path class="w"/>', "1"),
+        ("path.w{r:1}.w{r:2}", '<path class="w"/>', "1"),
         # Among equals the last.
-        (".v{fill:a}.w{fill:b}", '<path class="w v"/>', "b"),
-        (".w{fill:a;fill:b}", '<path class="w"/>', "b"),
+        (".v{r:1}.w{r:2}", '<path class="w v"/>', "2"),
+        (".w{r:1;r:2}", '<path class="w"/>', "2"),
         # What is important outweighs even style.
-        (".w{fill:a !important}", '<path class="w" style="fill:b"/>', "a"),
-        (".w{fill:a!important}", '<path class="w" style="fill:b ! IMPORTANT"/>', "b"),
+        (".w{r:1 !important}", '<path class="w" style="r:2"/>', "1"),
+        (".w{r:1!important}", '<path class="w" style="r:2 ! IMPORTANT"/>', "2"),
     ],
 )
-def test_rules_cascade(rules: str, shape: str, letter: str) -> None:
-    named = [text.replace("fill", "stroke-linecap") for text in (rules, shape)]
-    assert painted(*named) == {"stroke-linecap": letter}
+def test_rules_cascade(rules: str, shape: str, radius: str) -> None:
+    assert painted(rules, shape) == {"r": radius}
 
 
 @pytest.mark.parametrize(
     ("rules", "shape"),
     [
-        (".w{fill:a}", '<path class="W"/>'),
-        ("g>path{fill:a}", "<g><a><path/></a></g>"),
-        ("path:hover{fill:a}", "<path/>"),
-        ("[id]{fill:a}", '<path id="i"/>'),
-        ("path+path{fill:a}", "<path/>"),
-        ("@media print{path{fill:a}}", "<path/>"),
-        ("/* path{fill:a} */", "<path/>"),
+        (".w{fill:red}", '<path class="W"/>'),
+        ("g>path{fill:red}", "<g><a><path/></a></g>"),
+        ("path:hover{fill:red}", "<path/>"),
+        ("[id]{fill:red}", '<path id="i"/>'),
+        ("path+path{fill:red}", "<path/>"),
+        ("@media print{path{fill:red}}", "<path/>"),
+        ("/* path{fill:red} */", "<path/>"),
         ("path{fill:}", "<path/>"),
     ],
 )
@@ -81,8 +81,8 @@ def test_rules_hold_before_their_style_element_too_and_through_cdata() -> None:
 
 
 def test_at_rules_are_skipped() -> None:
-    rules = '@import url("a;b.css"); @font-face{src:url(data:x;y)} @media x{a{b:c}} path{fill:d}'
-    assert painted(rules, "<path/>") == {"fill": "d"}
+    rules = '@import url("a;b.css"); @font-face{src:url(data:x;y)} @media x{a{b:c}} path{fill:red}'
+    assert painted(rules, "<path/>") == {"fill": "red"}
 
 
 def test_groups_pass_paint_on_and_shapes_have_the_last_word() -> None:
@@ -135,7 +135,7 @@ def test_a_shape_may_be_visible_in_a_hidden_group_but_not_displayed() -> None:
 @pytest.mark.parametrize(
     ("declared", "written"),
     [
-        ("translate(3px, 4px)", "translate(3, 4)"),
+        ("translate(3px, 4px)", "translate(3,4)"),
         ("rotate(.25turn)", "rotate(90)"),
         ("rotate(100grad) skewX(5deg)", "rotate(90) skewX(5)"),
         ("translateX(1in)", "translate(96,0)"),
@@ -154,8 +154,8 @@ def test_a_transform_may_be_taken_back() -> None:
 
 
 def test_strings_and_parentheses_hide_semicolons() -> None:
-    declared = parse_declarations("fill:url('a;b') red;stroke:url(a;b);x:\"(;\"")
-    assert declared.normal == {"fill": "url('a;b') red", "stroke": "url(a;b)", "x": '"(;"'}
+    declared = parse_declarations("fill:url('a;b') red;stroke:url(a;b);--x:\"(;\"")
+    assert declared.normal == {"fill": "url('a;b') red", "stroke": "url(a;b)", "--x": '"(;"'}
 
 
 def test_an_open_block_ends_with_the_sheet() -> None:
@@ -181,3 +181,64 @@ def test_declarations_that_are_too_long_are_skipped_and_the_others_read(long: st
         "fill": "red",
         "stroke": "blue",
     }
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "error"),
+    [
+        ("fill", "lime", "#12"),
+        ("fill", "lime", "rgb(1, 2)"),
+        ("opacity", "0.5", "half"),
+        ("stroke-width", "5", "-1"),
+        ("stroke-width", "5", "thin"),
+        ("stroke-dasharray", "1 2", "1,,2"),
+        ("fill-rule", "evenodd", "odd"),
+        ("cx", "5", "left"),
+        ("transform", "scale(2)", "rotate(30)"),
+        ("transform", "scale(2)", "translate(30 10)"),
+    ],
+)
+def test_a_declaration_in_error_does_not_override(attribute: str, value: str, error: str) -> None:
+    shape = f'<path {attribute}="{value}" class="a" style="{attribute}:{error}"/>'
+    assert painted(f".a{{{attribute}:{error}}}", shape) == {attribute: value}
+
+
+def test_a_display_in_error_does_not_show_what_is_hidden() -> None:
+    assert parse_shapes('<path display="none" style="display:foo"/>') == []
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "fill:var(--wall)",
+        "fill:color-mix(in srgb, red, blue)",
+        "stroke-width:calc(1px + 2px)",
+        "stroke-width:1E2PX",
+        "stroke-dasharray:1em, 5% 3",
+        "opacity:50%",
+        "font:italic 20px/2 serif",
+        "display:inline-block",
+        "display:-webkit-box",
+        "transform:rotate(calc(1deg * 2))",
+        "transform-origin:left 5px",
+        "fill:RevERT-layer",
+    ],
+)
+def test_a_valid_declaration_is_kept(declaration: str) -> None:
+    name, _, value = declaration.partition(":")
+    assert parse_declarations(declaration).normal == {name: value}
+
+
+@pytest.mark.parametrize("keyword", ["unset", "initial", "inherit"])
+def test_all_properties_may_be_reset(keyword: str) -> None:
+    rule = f"path{{all:{keyword};r:9}}"
+    assert painted(rule, '<path opacity=".5" fill="inherit" transform="scale(2)"/>').keys() <= {
+        "r",
+        *(INITIAL_VALUES if keyword == "initial" else ()),
+    }
+
+
+def test_a_layer_that_is_reverted_shows_what_is_below_it() -> None:
+    style = 'fill="blue" style="fill:revert-layer"'
+    assert painted("", f'<g fill="lime"><path {style}/></g>') == {"fill": "blue"}
+    assert painted("path{fill:red}", f"<path {style}/>") == {"fill": "red"}

@@ -3,7 +3,8 @@ import time
 import pytest
 
 from parsing.errors import DocumentRejectedError
-from parsing.svg.style.values import VariableResolver, resolve_wide_keywords
+from parsing.svg.names import INHERITED_PROPERTIES
+from parsing.svg.style.values import INITIAL_VALUES, VariableResolver, resolve_wide_keywords
 from parsing.svg.unit_map import parse_unit_map
 from tests.parsing.tree import parse_shapes
 
@@ -83,3 +84,14 @@ def test_opacity_is_inherited_only_if_asked_for() -> None:
 def test_color_is_inherited_by_keyword() -> None:
     (shape,) = parse_shapes('<g color="green"><path color="inherit" fill="currentColor"/></g>')
     assert shape["fill"] == "green"
+
+
+def test_every_inherited_property_has_an_initial_value() -> None:
+    assert INITIAL_VALUES.keys() == INHERITED_PROPERTIES
+
+
+def test_an_initial_font_has_the_usual_size() -> None:
+    (shape,) = parse_shapes(
+        '<g style="font-size:30px"><g style="font:initial"><rect width="1em"/></g></g>'
+    )
+    assert shape["width"] == 16
