@@ -26,12 +26,17 @@ STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
 DEFINITION_TAGS: Final = STYLE_TAGS.union(USE_TAGS, PAINT_SERVER_TAGS)
 
 
+OpenElement = tuple[str, Mapping[str, str], "OpenElement | None"]
+"""A tag, its attributes and the element around it. Elements inside the same one share it."""
+
+
 class PaintServer(NamedTuple):
-    """A gradient with the attributes of its stops, or a pattern."""
+    """A gradient with the attributes of its stops, or a pattern; and the element around it."""
 
     kind: str
     attributes: Mapping[str, str]
     stops: list[Mapping[str, str]]
+    parent: OpenElement | None
 
 
 class Definitions(NamedTuple):
@@ -86,6 +91,7 @@ class DefinitionScanner(ParserTarget):
         self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
         self._stops: list[Mapping[str, str]] = []  # of the last gradient
+        self._open: OpenElement | None = None
 
     @property
     def is_done(self) -> bool:
@@ -109,11 +115,12 @@ class DefinitionScanner(ParserTarget):
                 self.unread_media.append(media)
             elif self.styles:
                 self.styles.append("\n")
+        self._open = (tag, attributes, self._open)
 
     def _add_paint_server(self, kind: str, attributes: dict[str, str]) -> None:
         self._stops = []
         name = attributes.get("id", "")
-        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops))
+        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops, self._open))
         if kind == "pattern":
             self.references.add(name)
 
@@ -123,6 +130,7 @@ class DefinitionScanner(ParserTarget):
 
     def leave(self) -> None:
         self._is_style = False
+        self._open = self._open and self._open[2]
         if self.depth == self._open_depth:
             self._open_depth = 0
 

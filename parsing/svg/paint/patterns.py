@@ -12,7 +12,7 @@ from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
 from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
 from parsing.svg.geometry.clipping import ClipBox, clip_ring, signed_area
-from parsing.svg.geometry.lengths import Viewport, parse_length, parse_opacity
+from parsing.svg.geometry.lengths import PX_PER_UNIT, Viewport, parse_length, parse_opacity
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.paint.colors import TRANSPARENT, Color, parse_color
@@ -23,7 +23,11 @@ MAX_TILE_CHARS: Final = 200_000
 MAX_CHORDS: Final = 16
 
 
-def read_tile(attributes: Mapping[str, str], viewport: Viewport) -> ClipBox | None:
+def read_tile(
+    attributes: Mapping[str, str],
+    viewport: Viewport,
+    px_per_unit: Mapping[str, float] = PX_PER_UNIT,
+) -> ClipBox | None:
     """Return the part of a pattern's coordinates that it repeats, or None if it paints nothing.
 
     Its place does not matter for the average. One whose size depends on the shape has the unit
@@ -32,7 +36,8 @@ def read_tile(attributes: Mapping[str, str], viewport: Viewport) -> ClipBox | No
     sizes = []
     is_relative = attributes.get("patternUnits", "objectBoundingBox") != "userSpaceOnUse"
     for name, hundred_percent in zip(("x", "y", "width", "height"), viewport * 2, strict=True):
-        length = parse_length(attributes.get(name, "0"), 1.0 if is_relative else hundred_percent)
+        whole = 1.0 if is_relative else hundred_percent
+        length = parse_length(attributes.get(name, "0"), whole, px_per_unit)
         sizes.append(length or 0.0)
     x, y, width, height = sizes
     if width <= 0 or height <= 0:
