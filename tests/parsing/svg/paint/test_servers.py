@@ -127,6 +127,13 @@ def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
     assert fill_of(pattern(line)) == "#0000ff33"
 
 
+def test_dashes_and_the_fill_rule_of_a_pattern_count() -> None:
+    line = '<path d="M0 5H10" stroke="#00f" stroke-width="2" stroke-dasharray="2 3"/>'
+    assert fill_of(pattern(line)) == "#0000ff14"  # 8 %
+    frame = '<path fill-rule="evenodd" d="M0 0H10V10H0zM0 0H5V10H0z"/>'
+    assert fill_of(pattern(frame)) == "#00000080"
+
+
 def test_half_of_a_line_along_the_edge_of_a_tile_is_outside_of_it() -> None:
     hatch = '<line x2="0" y2="10" stroke="#000" stroke-width="2"/>'
     assert fill_of(pattern(hatch)) == "#0000001a"  # a tenth
@@ -156,6 +163,13 @@ def test_a_chain_of_patterns_costs_little() -> None:
     started = time.process_time()
     fill_of(chain, "url(#p0)")
     assert time.process_time() - started < 5
+
+
+def test_a_pattern_of_many_lines_with_many_dashes_costs_little() -> None:
+    dashes, lines = "1 " * 999, "M0 0L9 9" * 20_000
+    started = time.process_time()
+    fill_of(pattern(f'<path stroke="red" stroke-dasharray="{dashes}" d="{lines}"/>'))
+    assert time.process_time() - started < 2
 
 
 def test_a_use_paints_its_instance_with_context_fill() -> None:
