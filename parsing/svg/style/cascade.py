@@ -5,6 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
+from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.names import (
     BOX_PROPERTIES,
     OUTPUT_ATTRIBUTES,
@@ -20,6 +21,7 @@ from parsing.svg.style.styles import (
     parse_rules,
     squeeze_blanks,
 )
+from parsing.svg.viewports import DEFAULT_SIZE
 
 MAX_CACHED_STYLES: Final = 50_000
 PLACING_PROPERTIES: Final = BOX_PROPERTIES | {"d", "transform"}
@@ -76,12 +78,13 @@ class Cascade:
         style_sheet: str,
         limits: DocumentLimits,
         report: StyleReport = SILENT,
+        viewport: Viewport = DEFAULT_SIZE,
     ) -> None:
         self._matcher = RuleMatcher(limits)
         self._see_style = report.see_style
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         count = 0
-        for selectors, body in parse_rules(style_sheet, report.rule_unread):
+        for selectors, body in parse_rules(style_sheet, report.rule_unread, viewport):
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(

@@ -58,7 +58,7 @@ class StyleResolver:
         limits: DocumentLimits,
         report: StyleReport = SILENT,
     ) -> None:
-        self._cascade = Cascade(definitions.style_sheet, limits, report)
+        self._cascade = Cascade(definitions.style_sheet, limits, report, definitions.viewport)
         self._paint_servers = PaintServers(definitions, self.inherit, average_tile)
         self._computer = StyleComputer(text, self._paint_servers)
         self._sets_values = self._cascade.has_rules or self._computer.has_variables
