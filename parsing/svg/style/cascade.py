@@ -13,6 +13,7 @@ from parsing.svg.names import (
     RENDERING_PROPERTIES,
 )
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatch, RuleMatcher
+from parsing.svg.style.nesting import flatten_rule
 from parsing.svg.style.selectors import parse_selector, split_selectors
 from parsing.svg.style.styles import (
     MAX_STYLE_CHARS,
@@ -84,7 +85,12 @@ class Cascade:
         self._see_style = report.see_style
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         count = 0
-        for selectors, body in parse_rules(style_sheet, report.rule_unread, viewport):
+        rules = (
+            nested
+            for rule in parse_rules(style_sheet, report.rule_unread, viewport)
+            for nested in flatten_rule(*rule, viewport, report.rule_unread)
+        )
+        for selectors, body in rules:
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(
