@@ -145,6 +145,12 @@ DOCUMENTED = {
             "what is over it is skipped, with a warning | {:,}",
         ),
     ],
+    "parsing/svg/style/nesting:MAX_NESTED_RULES": [
+        ("unit-maps.md", "## Limits", "nesting of style rules in others | {:,} |"),
+    ],
+    "parsing/svg/style/nesting:MAX_JOINED_CHARS": [
+        ("unit-maps.md", "## Limits", "of a nested rule, joined with those around it | {:,} |"),
+    ],
     "parsing/svg/style/media:MAX_MEDIA_CHARS": [
         (
             "unit-maps.md",
@@ -456,8 +462,10 @@ INTERNAL = {
     "resolvers/plans/drawings/parsed_map:MAX_WALL_FEET",
     "resolvers/plans/tangles:MAX_BLOCK_PAIRS",
     "gateway/cli/key_ids:MAX_CANDIDATES",
+    "parsing/svg/geometry/areas:MAX_BANDS",
     "parsing/svg/geometry/clipping:MAX_CHORDS",
     "parsing/svg/geometry/dashes:MAX_DASHES",
+    "parsing/svg/paint/ancestors:MAX_KEPT",
     "parsing/svg/paint/colors:MAX_COLOR_CHARS",
     "parsing/svg/paint/gradients:MAX_REFERENCES",
     "parsing/svg/paint/patterns:MAX_CHORDS",
@@ -467,6 +475,8 @@ INTERNAL = {
     "parsing/svg/style/computing:MAX_LINE_CHARS",
     "parsing/svg/style/templates:MAX_TEMPLATES",
     "parsing/svg/style/fonts:MAX_SIZE",
+    "parsing/svg/style/media:MAX_NESTED_CONDITIONS",
+    "parsing/svg/style/media:MAX_VALUE_CHARS",
     "parsing/svg/style/styles:MAX_NESTED_MEDIA",
     "parsing/svg/style/values:MAX_NESTED_VARIABLES",
     "parsing/svg/style/values:MAX_VALUE_CHARS",

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
+from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.names import (
     PAINT_SERVER_TAGS,
     STOP_TAGS,
@@ -13,7 +14,8 @@ from parsing.svg.names import (
     USE_TAGS,
     referenced_id,
 )
-from parsing.svg.style.media import media_matches
+from parsing.svg.style.media import evaluate_media
+from parsing.svg.viewports import DEFAULT_SIZE, root_frame
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import ParserTarget, Token, feed_document
 
@@ -26,19 +28,24 @@ STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
 DEFINITION_TAGS: Final = STYLE_TAGS.union(USE_TAGS, PAINT_SERVER_TAGS)
 
 
+OpenElement = tuple[str, Mapping[str, str], "OpenElement | None"]
+"""A tag, its attributes and the element around it. Elements inside the same one share it."""
+
+
 class PaintServer(NamedTuple):
-    """A gradient with the attributes of its stops, or a pattern."""
+    """A gradient with the attributes of its stops, or a pattern; and the element around it."""
 
     kind: str
     attributes: Mapping[str, str]
     stops: list[Mapping[str, str]]
+    parent: OpenElement | None
 
 
 class Definitions(NamedTuple):
     """Style rules as text, gradients and patterns by id, and the recorded tags of elements.
 
     Recorded are patterns and the elements that `use` elements refer to. `unread_media` are the
-    media queries of style sheets that do not match.
+    media queries of style sheets that have no answer, `viewport` is what the others are about.
     """
 
     style_sheet: str = ""
@@ -46,6 +53,7 @@ class Definitions(NamedTuple):
     spans: Mapping[str, tuple[int, int]] = {}
     paint_servers: Mapping[str, PaintServer] = {}
     unread_media: Sequence[str] = ()
+    viewport: Viewport = DEFAULT_SIZE
 
     def instance_tokens(self, name: str) -> Sequence[Token]:
         """Return the tags of the element with this id and its own; empty for an unknown id."""
@@ -61,13 +69,14 @@ def read_definitions(document: XmlDocument, limits: DocumentLimits) -> Definitio
     scanner = DefinitionScanner(limits, count)
     feed_document(document, scanner)
     styles = "".join(scanner.styles)
+    definitions = Definitions(
+        styles, (), {}, scanner.paint_servers, scanner.unread_media, scanner.viewport
+    )
     if not scanner.references:
-        return Definitions(styles, (), {}, scanner.paint_servers, scanner.unread_media)
+        return definitions
     recorder = ElementRecorder(limits, scanner.references)
     feed_document(document, recorder)
-    return Definitions(
-        styles, recorder.tokens, recorder.spans, scanner.paint_servers, scanner.unread_media
-    )
+    return definitions._replace(tokens=recorder.tokens, spans=recorder.spans)
 
 
 class DefinitionScanner(ParserTarget):
@@ -86,12 +95,16 @@ class DefinitionScanner(ParserTarget):
         self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
         self._stops: list[Mapping[str, str]] = []  # of the last gradient
+        self._open: OpenElement | None = None
+        self.viewport = DEFAULT_SIZE
 
     @property
     def is_done(self) -> bool:
         return not (self._left or self._open_depth)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._open is None:
+            self.viewport = root_frame(attributes, self.limits.magnitude).viewport
         if tag in DEFINITION_TAGS:
             self._left -= 1
             self._open_depth = self._open_depth or self.depth
@@ -104,16 +117,18 @@ class DefinitionScanner(ParserTarget):
         self._is_style = False
         if tag in STYLE_TAGS and attributes.get("type", "text/css") in ("", "text/css"):
             media = attributes.get("media", "")
-            self._is_style = media_matches(media)
-            if not self._is_style:
+            matches = evaluate_media(media, self.viewport)
+            self._is_style = bool(matches)
+            if matches is None:
                 self.unread_media.append(media)
-            elif self.styles:
+            elif matches and self.styles:
                 self.styles.append("\n")
+        self._open = (tag, attributes, self._open)
 
     def _add_paint_server(self, kind: str, attributes: dict[str, str]) -> None:
         self._stops = []
         name = attributes.get("id", "")
-        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops))
+        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops, self._open))
         if kind == "pattern":
             self.references.add(name)
 
@@ -123,6 +138,7 @@ class DefinitionScanner(ParserTarget):
 
     def leave(self) -> None:
         self._is_style = False
+        self._open = self._open and self._open[2]
         if self.depth == self._open_depth:
             self._open_depth = 0
 

@@ -89,6 +89,22 @@ class InheritedStyle(NamedTuple):
             transform=concatenate_transforms(self.transform, transform), is_plain=False
         )
 
+    def only_inherited(self) -> "InheritedStyle":
+        """Return this style for what is inside but drawn elsewhere, as patterns are."""
+        return InheritedStyle(
+            self.viewport,
+            paint=self.paint,
+            color=self.color,
+            visibility=self.visibility,
+            match_state=self.match_state,
+            is_plain=not (self.paint or self.color),
+            is_visible=self.visibility not in HIDDEN_VISIBILITIES,
+            own_values=self.own_values,
+            variables=self.variables,
+            font=self.font,
+            effects=self.effects,
+        )
+
     def enter_viewport(self, frame: ViewportFrame) -> "InheritedStyle":
         """Return the style inside a nested `svg`."""
         inner = self.with_transform(frame.transform)

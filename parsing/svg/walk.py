@@ -34,7 +34,7 @@ from parsing.svg.report.warnings import ParseWarning, ignore_faults
 from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.resolving import StyleResolver
 from parsing.svg.style.selectors import ROOT_CLASS
-from parsing.svg.use_expansion import ExpansionCounter, check_nested_uses
+from parsing.svg.use_expansion import MAX_NESTED_USES, ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
@@ -91,6 +91,7 @@ class DrawingWalker(ParserTarget):
         self._names = names
         self._report = report
         self._spent_on_tiles = [0]
+        self._uses_around_tile = 0
         self._context: InheritedStyle | None = None  # None before the root
         self._ancestors: list[InheritedStyle] = []
         self._open_ids: list[str] = []
@@ -156,9 +157,8 @@ class DrawingWalker(ParserTarget):
         names = f"{attributes.get('class', '')} {ROOT_CLASS}"
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
-        root = self._styles.inherit("svg", {**drawn, "class": names}, outside)
+        self._context = self._styles.enter_root({**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
-        self._context = root._replace(font=root.font.as_root())
 
     def _open_group(self, name: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         kind, named = attributes.get("data-type") if name == "g" else None, None
@@ -293,27 +293,32 @@ class DrawingWalker(ParserTarget):
                 self.enter(*token)
         self._context = context
 
-    def _average_tile(self, attributes: Mapping[str, str], content_id: str) -> Color | None:
+    def _average_tile(
+        self, attributes: Mapping[str, str], content_id: str, inside: InheritedStyle
+    ) -> Color | None:
         """Return the average colour of a pattern, or None if it has no content here."""
         tokens = self._definitions.instance_tokens(content_id)
         outside = self._context
         viewport = outside.viewport if outside else Viewport(1, 1)
-        tile = read_tile(attributes, viewport)
-        if tile is None or len(tokens) <= 2 or self._spent_on_tiles[0] > MAX_TILE_CHARS:
+        tile = read_tile(attributes, viewport, inside.font.px_per_unit)
+        uses = self._uses_around_tile + len(outside.open_uses if outside else ())
+        is_too_much = uses >= MAX_NESTED_USES or self._spent_on_tiles[0] > MAX_TILE_CHARS
+        if tile is None or len(tokens) <= 2 or is_too_much:
             return None
         self._spent_on_tiles[0] += len(tokens)
         painter = TilePainter(tile, self._spent_on_tiles)
         state = self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth
         report, self._report = self._report, DrawingReport()  # a tile is no part of the map
+        uses, self._uses_around_tile = self._uses_around_tile, uses
         self._handler, self._ancestors, self._open_ids, self._skip_depth = painter, [], [], 0
-        self._context = InheritedStyle(viewport, font=FontSizes(viewport=viewport))
+        self._context = inside._replace(viewport=viewport)
         for token in tokens[1:-1]:
             if token is None:
                 self.leave()
             else:
                 self.enter(*token)
         self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth = state
-        self._report = report
+        self._report, self._uses_around_tile = report, uses
         return painter.average()
 
 

@@ -139,14 +139,6 @@ def clip_line(points: Sequence[Coordinate], box: ClipBox) -> Iterator[list[Coord
         yield part
 
 
-def signed_area(ring: Sequence[Coordinate]) -> float:
-    """Return the area of a ring, negative for one of the two directions."""
-    return sum(
-        (ring[number - 1][0] * y - x * ring[number - 1][1]) / 2
-        for number, (x, y) in enumerate(ring)
-    )
-
-
 def _cross(one: Coordinate, other: Coordinate, axis: int, limit: float) -> Coordinate:
     share = (limit - one[axis]) / (other[axis] - one[axis])
     across = one[1 - axis] + share * (other[1 - axis] - one[1 - axis])

@@ -2,12 +2,13 @@
 
 import colorsys
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from parsing.svg.geometry.lengths import NUMBER_PATTERN, parse_opacity
 from parsing.svg.paint.color_names import HEX_BY_NAME, SYSTEM_COLORS
+from parsing.svg.paint.color_spaces import HUNDRED_PERCENT, to_srgb
 
 MAX_COLOR_CHARS: Final = 100
 PAINT_WORDS: Final = SYSTEM_COLORS.union(
@@ -18,9 +19,12 @@ PAINT_FUNCTIONS: Final = re.compile(
 )
 SERVER: Final = re.compile(r"url\([^)]*\)\s*")
 HEX_COLOR: Final = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})")
-FUNCTION: Final = re.compile(r"(rgb|hsl|hwb)a?\(([^()]*)\)")
+FUNCTION: Final = re.compile(
+    r"(rgb|hsl|hwb|lab|lch|oklab|oklch|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)"
+)
 ARGUMENT: Final = re.compile(rf"((?>{NUMBER_PATTERN}))(%|deg|turn|rad|grad)?|none")
 PERCENT: Final = 0.01
+LARGEST_COMPONENT: Final = 1_000.0
 TURNS_PER_UNIT: Final = {
     None: 1 / 360,
     "deg": 1 / 360,
@@ -82,7 +86,9 @@ def mix_colors(weighted: Iterable[tuple[Color, float]], total: float | None = No
 
 @lru_cache(maxsize=1_000)
 def parse_color(text: str) -> Color | None:
-    """Parse a colour of CSS Color 3, or return None for any other text.
+    """Parse a colour of CSS Color 4, or return None for any other text.
+
+    Of the predefined colour spaces, only those of screens are known, and there is no `color-mix()`.
 
     >>> parse_color("rgb(100% 0 0 / 50%)")
     Color(red=1.0, green=0.0, blue=0.0, alpha=0.5)
@@ -119,8 +125,10 @@ def is_unknown_paint(text: str) -> bool:
 
 def _parse_function(name: str, text: str) -> Color | None:
     parts = [part for part in re.split(r"[\s,/]+", text.strip()) if part]
+    space = parts.pop(0) if name == "color" and parts else name
     arguments = [ARGUMENT.fullmatch(part) for part in parts]
-    if len(parts) not in (3, 4) or None in arguments:
+    is_named = name == "color" and space in HUNDRED_PERCENT  # color(lab …) is no colour
+    if len(parts) not in (3, 4) or None in arguments or is_named:
         return None
     alpha = parse_opacity(parts[3]) if len(parts) == 4 and parts[3] != "none" else 1.0
     values = [(float(match[1] or 0), match[2]) for match in arguments if match]
@@ -129,6 +137,9 @@ def _parse_function(name: str, text: str) -> Color | None:
             _clamp(number * PERCENT if unit == "%" else number / 255) for number, unit in values[:3]
         )
         return Color(red, green, blue, alpha)
+    if name not in ("hsl", "hwb"):
+        color = to_srgb(space, _parse_components(name, values[:3]))
+        return color and Color(*color, alpha)
     (angle, unit), (second, _), (third, _) = values[:3]
     hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
     second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)
@@ -139,6 +150,19 @@ def _parse_function(name: str, text: str) -> Color | None:
         part * (1 - whiteness - blackness) + whiteness for part in colorsys.hsv_to_rgb(hue, 1, 1)
     )
     return Color(red, green, blue, alpha)
+
+
+def _parse_components(name: str, values: Sequence[tuple[float, str | None]]) -> list[float]:
+    """Return the components of a colour: percentages as what they are of, hues in turns."""
+    hundreds = HUNDRED_PERCENT.get(name, (1.0, 1.0, 1.0))
+    components = [
+        number * PERCENT * hundred if unit == "%" else number
+        for (number, unit), hundred in zip(values, hundreds, strict=True)
+    ]
+    if name.endswith("lch"):
+        angle, unit = values[2]
+        components[2] = angle * TURNS_PER_UNIT.get(unit, 1 / 360)
+    return [min(max(part, -LARGEST_COMPONENT), LARGEST_COMPONENT) for part in components]
 
 
 def _clamp(number: float) -> float:

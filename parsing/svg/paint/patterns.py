@@ -11,19 +11,25 @@ from typing import Final
 from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
 from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
-from parsing.svg.geometry.clipping import ClipBox, clip_ring, signed_area
-from parsing.svg.geometry.lengths import Viewport, parse_length, parse_opacity
+from parsing.svg.geometry.areas import even_odd_area, signed_area
+from parsing.svg.geometry.clipping import ClipBox, clip_ring
+from parsing.svg.geometry.dashes import dashed_share, split_dashes
+from parsing.svg.geometry.lengths import PX_PER_UNIT, Viewport, parse_length, parse_opacity
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.paint.colors import TRANSPARENT, Color, parse_color
 from parsing.svg.viewports import parse_view_box
 
 MAX_TILE_CHARS: Final = 200_000
-"""Characters and corners of a document's patterns that are averaged."""
+"""Characters, corners and dashes of a document's patterns that are averaged."""
 MAX_CHORDS: Final = 16
 
 
-def read_tile(attributes: Mapping[str, str], viewport: Viewport) -> ClipBox | None:
+def read_tile(
+    attributes: Mapping[str, str],
+    viewport: Viewport,
+    px_per_unit: Mapping[str, float] = PX_PER_UNIT,
+) -> ClipBox | None:
     """Return the part of a pattern's coordinates that it repeats, or None if it paints nothing.
 
     Its place does not matter for the average. One whose size depends on the shape has the unit
@@ -32,7 +38,8 @@ def read_tile(attributes: Mapping[str, str], viewport: Viewport) -> ClipBox | No
     sizes = []
     is_relative = attributes.get("patternUnits", "objectBoundingBox") != "userSpaceOnUse"
     for name, hundred_percent in zip(("x", "y", "width", "height"), viewport * 2, strict=True):
-        length = parse_length(attributes.get(name, "0"), 1.0 if is_relative else hundred_percent)
+        whole = 1.0 if is_relative else hundred_percent
+        length = parse_length(attributes.get(name, "0"), whole, px_per_unit)
         sizes.append(length or 0.0)
     x, y, width, height = sizes
     if width <= 0 or height <= 0:
@@ -85,17 +92,16 @@ class TilePainter:
         self._spent[0] += sum(map(len, rings))
         self._bounds += [number for ring in rings for point in ring for number in point]
         opacity = parse_opacity(attributes.get("opacity", "1"))
-        self._lay(attributes, "fill", "black", opacity, abs(sum(map(self._covered_area, rings))))
+        filled = self._filled_area(rings, attributes.get("fill-rule", ""))
+        self._lay(attributes, "fill", "black", opacity, filled)
         closed = [
             [*ring, ring[0]] if line.is_closed else ring
             for ring, line in zip(rings, lines, strict=True)
         ]
-        width = parse_length(attributes.get("stroke-width", "1"), 0)
-        width = (1.0 if width is None else width) * math.sqrt(
-            abs(matrix.a * matrix.d - matrix.b * matrix.c)
+        scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+        self._lay(
+            attributes, "stroke", "none", opacity, self._stroked_area(closed, attributes, scale)
         )
-        covered = sum(self._covered_by_stroke(line, width) for line in closed)
-        self._lay(attributes, "stroke", "none", opacity, covered)
 
     def _lay(
         self,
@@ -110,13 +116,26 @@ class TilePainter:
             own = parse_opacity(attributes.get(f"{name}-opacity", "1"))
             self._layers.append((color.fade(opacity * own), covered))
 
-    def _covered_area(self, ring: list[Coordinate]) -> float:
-        return signed_area(clip_ring(ring, self._tile))
+    def _filled_area(self, rings: list[list[Coordinate]], rule: str) -> float:
+        clipped = [clip_ring(ring, self._tile) for ring in rings]
+        return even_odd_area(clipped) if rule == "evenodd" else abs(sum(map(signed_area, clipped)))
 
-    def _covered_by_stroke(self, line: list[Coordinate], width: float) -> float:
-        return sum(
-            abs(self._covered_area(_widen(start, end, width))) for start, end in pairwise(line)
-        )
+    def _stroked_area(
+        self, lines: list[list[Coordinate]], attributes: Mapping[str, str], scale: float
+    ) -> float:
+        width = parse_length(attributes.get("stroke-width", "1"), 0)
+        width = (1.0 if width is None else width) * scale
+        dashes = _parse_dashes(attributes.get("stroke-dasharray", "none"), scale)
+        self._spent[0] += len(dashes) * len(lines)
+        if self._spent[0] > MAX_TILE_CHARS:
+            dashes = []
+        covered = 0.0
+        for line in lines:
+            length = sum(math.dist(start, end) for start, end in pairwise(line))
+            ribbons = (_widen(start, end, width) for start, end in pairwise(line))
+            areas = (abs(signed_area(clip_ring(ribbon, self._tile))) for ribbon in ribbons)
+            covered += sum(areas) * (dashed_share(dashes, length) if dashes else 1.0)
+        return covered
 
     def set_canvas_size(self, width: int, height: int) -> None:
         """Ignore the size of a canvas: a tile has its own."""
@@ -132,6 +151,11 @@ class TilePainter:
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         """Ignore a shape in error, as browsers do."""
+
+
+def _parse_dashes(text: str, scale: float) -> list[float]:
+    lengths = [parse_length(part, 0) for part in split_dashes(text)]
+    return [] if None in lengths else [(length or 0.0) * scale for length in lengths]
 
 
 def _widen(start: Coordinate, end: Coordinate, width: float) -> list[Coordinate]:

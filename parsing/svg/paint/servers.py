@@ -9,7 +9,9 @@ from typing import Final
 
 from parsing.svg.definitions import Definitions, PaintServer
 from parsing.svg.geometry.lengths import parse_opacity
+from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.names import referenced_id
+from parsing.svg.paint.ancestors import AncestorStyles, Inherit
 from parsing.svg.paint.colors import BLACK, Color, parse_color
 from parsing.svg.paint.gradients import (
     MAX_REFERENCES,
@@ -18,8 +20,6 @@ from parsing.svg.paint.gradients import (
     has_no_extent,
     parse_offset,
 )
-from parsing.svg.style.cascade import Cascade
-from parsing.svg.style.matching import OUTSIDE
 
 MAX_NESTED_PATTERNS: Final = 8
 REFERENCE: Final = re.compile(
@@ -27,18 +27,21 @@ REFERENCE: Final = re.compile(
 )
 UNPAINTED: Final = "none"
 
-AverageTile = Callable[[Mapping[str, str], str], Color | None]
-"""Returns the average colour of a pattern, from its attributes and the id that has its content."""
+AverageTile = Callable[[Mapping[str, str], str, InheritedStyle], Color | None]
+"""Returns the average colour of a pattern.
+
+It gets the attributes, the id that has the content, and what the content inherits.
+"""
 
 
 class PaintServers:
     """The gradients and patterns of a document, each averaged once."""
 
     def __init__(
-        self, definitions: Definitions, cascade: Cascade, average_tile: AverageTile
+        self, definitions: Definitions, inherit: Inherit, average_tile: AverageTile
     ) -> None:
         self._servers = definitions.paint_servers
-        self._cascade = cascade
+        self.ancestors = AncestorStyles(inherit)
         self._average_tile = average_tile
         self._colors: dict[str, str | None] = {}
         self._averages: dict[tuple[int, bool, bool], Color | None] = {}
@@ -96,7 +99,8 @@ class PaintServers:
         # Thousands of gradients may share the stops of one.
         key = id(written.stops), is_radial, has_no_extent(is_radial, attributes)
         if key not in self._averages:
-            stops = [self._read_stop(stop, written) for stop in written.stops]
+            inside = self.ancestors.enter(written)
+            stops = [self._read_stop(stop, inside) for stop in written.stops]
             self._averages[key] = average_gradient(is_radial, attributes, stops)
         return self._averages[key]
 
@@ -109,7 +113,9 @@ class PaintServers:
         self._open_patterns += 1
         try:
             averages = (
-                self._average_tile(attributes, link.attributes.get("id", ""))
+                self._average_tile(
+                    attributes, link.attributes.get("id", ""), self.ancestors.enter(link)
+                )
                 for link in chain
                 if link.kind == "pattern"
             )
@@ -126,11 +132,11 @@ class PaintServers:
             yield current
             current = self._servers.get(referenced_id(current.attributes))
 
-    def _read_stop(self, attributes: Mapping[str, str], gradient: PaintServer) -> Stop:
-        _, controls = self._cascade.compute_style("stop", dict(attributes), OUTSIDE)
-        text = controls.get("stop-color", "black")
+    def _read_stop(self, attributes: Mapping[str, str], gradient: InheritedStyle) -> Stop:
+        style = self.ancestors.inherit("stop", dict(attributes), gradient)
+        text = style.own_values.get("stop-color", "black")
         if text.lower() == "currentcolor":
-            text = controls.get("color") or gradient.attributes.get("color", "black")
+            text = style.color
         color = parse_color(text) or BLACK
         offset = parse_offset(attributes.get("offset", "0"))
-        return Stop(offset, color.fade(parse_opacity(controls.get("stop-opacity", "1"))))
+        return Stop(offset, color.fade(parse_opacity(style.own_values.get("stop-opacity", "1"))))

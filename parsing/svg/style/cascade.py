@@ -5,6 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits
+from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.names import (
     BOX_PROPERTIES,
     OUTPUT_ATTRIBUTES,
@@ -12,6 +13,7 @@ from parsing.svg.names import (
     RENDERING_PROPERTIES,
 )
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatch, RuleMatcher
+from parsing.svg.style.nesting import flatten_rule
 from parsing.svg.style.origins import CSS_TRANSFORMS, TRANSFORM_PROPERTIES, to_css_transform
 from parsing.svg.style.selectors import parse_selector, split_selectors
 from parsing.svg.style.styles import (
@@ -23,6 +25,7 @@ from parsing.svg.style.styles import (
 )
 from parsing.svg.style.transforms import css_transform_to_attribute, is_css_transform
 from parsing.svg.style.values import WIDE_KEYWORDS
+from parsing.svg.viewports import DEFAULT_SIZE
 
 MAX_CACHED_STYLES: Final = 50_000
 PLACING_PROPERTIES: Final = BOX_PROPERTIES | {"d", "transform"}
@@ -79,12 +82,18 @@ class Cascade:
         style_sheet: str,
         limits: DocumentLimits,
         report: StyleReport = SILENT,
+        viewport: Viewport = DEFAULT_SIZE,
     ) -> None:
         self._matcher = RuleMatcher(limits)
         self._report = report
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         count = 0
-        for selectors, body in parse_rules(style_sheet, report.rule_unread):
+        rules = (
+            nested
+            for rule in parse_rules(style_sheet, report.rule_unread, viewport)
+            for nested in flatten_rule(*rule, viewport, report.rule_unread)
+        )
+        for selectors, body in rules:
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(

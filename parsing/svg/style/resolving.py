@@ -58,12 +58,20 @@ class StyleResolver:
         limits: DocumentLimits,
         report: StyleReport = SILENT,
     ) -> None:
-        self._cascade = Cascade(definitions.style_sheet, limits, report)
-        self._computer = StyleComputer(text, PaintServers(definitions, self._cascade, average_tile))
+        self._cascade = Cascade(definitions.style_sheet, limits, report, definitions.viewport)
+        self._paint_servers = PaintServers(definitions, self.inherit, average_tile)
+        self._computer = StyleComputer(text, self._paint_servers)
         self._sets_values = self._cascade.has_rules or self._computer.has_variables
         self._numbers = LengthCache(limits.magnitude)
         self._magnitude = limits.magnitude
         self._templates = ShapeTemplates(self._numbers)
+
+    def enter_root(self, attributes: dict[str, str], outside: InheritedStyle) -> InheritedStyle:
+        """Return the style inside the root element."""
+        root = self.inherit("svg", attributes, outside)
+        root = root._replace(font=root.font.as_root())
+        self._paint_servers.ancestors.set_root(root)
+        return root
 
     def inherit(
         self, name: str, attributes: dict[str, str], context: InheritedStyle, is_level: bool = False

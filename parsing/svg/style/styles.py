@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.names import STYLE_PROPERTIES
-from parsing.svg.style.media import media_matches
+from parsing.svg.style.media import evaluate_media
 from parsing.svg.style.validity import is_valid
 from parsing.svg.style.values import WIDE_KEYWORDS, has_variable
+from parsing.svg.viewports import DEFAULT_SIZE
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -109,11 +111,14 @@ def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
 
 
 def parse_rules(
-    sheet: str, report_unread: Callable[[str], None] = lambda _: None
+    sheet: str,
+    report_unread: Callable[[str], None] = lambda _: None,
+    viewport: Viewport = DEFAULT_SIZE,
 ) -> Iterator[tuple[str, str]]:
     """Iterate over selectors and body of each style rule, also in `@media` that matches.
 
-    Other at-rules are skipped with their blocks, and reported.
+    Other at-rules are skipped with their blocks, and reported unless it is known that they do not
+    match.
     """
     sheet = COMMENT.sub(" ", sheet)
     position = depth = 0
@@ -123,14 +128,15 @@ def parse_rules(
             prelude = prelude.partition("}")[2]
             depth -= 1
         selectors = prelude.rpartition(";")[2].strip()
-        media = MEDIA_RULE.match(selectors)
-        if media and depth < MAX_NESTED_MEDIA and media_matches(selectors[media.end() :]):
+        media = MEDIA_RULE.match(selectors) if depth < MAX_NESTED_MEDIA else None
+        matches = evaluate_media(selectors[media.end() :], viewport) if media else None
+        if matches:
             position, depth = brace + 1, depth + 1
             continue
         position = _block_end(sheet, brace + 1)
         if not selectors.startswith("@"):
             yield selectors, sheet[brace + 1 : position - 1]
-        else:
+        elif matches is None:
             report_unread(selectors)
 
 

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from parsing.svg.geometry import clipping
-from parsing.svg.geometry.clipping import ClipBox, clip_line, clip_ring, signed_area
+from parsing.svg.geometry.areas import signed_area
+from parsing.svg.geometry.clipping import ClipBox, clip_line, clip_ring
 from tests.parsing.tree import parse_shapes
 
 BOX = ClipBox(0, 0, 10, 10)

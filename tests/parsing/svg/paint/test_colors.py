@@ -20,6 +20,14 @@ from parsing.svg.paint.colors import Color, is_unknown_paint, mix_colors, parse_
         ("hwb(0 0% 0%)", "#ff0000"),
         ("hwb(0 60% 60%)", "#808080"),
         ("transparent", "none"),
+        ("lab(54.29 80.8 69.9)", "#ff0000"),
+        ("lch(50% 20% 90deg / .5)", "#84764380"),
+        ("oklab(50% 20% -30%)", "#754aa5"),
+        ("oklch(.9 .4 140)", "#00ff00"),
+        ("color(srgb 1 50% none)", "#ff8000"),
+        ("color(srgb-linear .5 0 0)", "#bc0000"),
+        ("color(display-p3 .5 .2 0)", "#8a2c00"),
+        ("oklab(1e999 -1e999 0)", "#00ffff"),
     ],
 )
 def test_colors_of_css_are_read(text: str, formatted: str) -> None:
@@ -27,7 +35,10 @@ def test_colors_of_css_are_read(text: str, formatted: str) -> None:
     assert color is not None and color.format() == formatted
 
 
-@pytest.mark.parametrize("text", ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood", "color(lab 1 2 3)", "color()"],
+)
 def test_other_text_is_no_color(text: str) -> None:
     assert parse_color(text) is None
 

@@ -1,6 +1,7 @@
 """Gradients and patterns in whole drawings."""
 
 import time
+import tracemalloc
 
 import pytest
 
@@ -31,6 +32,49 @@ def test_stops_are_styled_by_rules_and_have_opacity() -> None:
     sheet = "<style>.a{stop-color:red;stop-opacity:.5}</style>"
     stop = '<stop class="a"/><stop offset="1" style="stop-color:red;stop-opacity:50%"/>'
     assert fill_of(f'{sheet}<radialGradient id="g">{stop}</radialGradient>') == "#ff000080"
+
+
+@pytest.mark.parametrize(
+    ("gradient", "stop"),
+    [
+        ("", 'style="stop-color:var(--c,red)"'),
+        ('style="--c:red"', 'style="stop-color:var(--c)"'),
+        ('stop-color="red"', 'stop-color="inherit"'),
+        ('style="color:red"', 'stop-color="currentColor"'),
+        ("", ""),
+    ],
+)
+def test_stops_inherit_from_their_gradient(gradient: str, stop: str) -> None:
+    gradient = f'<linearGradient id="g" {gradient}><stop {stop}/></linearGradient>'
+    assert fill_of(gradient) == ("#ff0000" if stop else "#000000")
+
+
+@pytest.mark.parametrize("selector", ["linearGradient stop", "#g > stop", "defs stop", "pattern *"])
+def test_rules_see_stops_and_patterns_where_they_stand(selector: str) -> None:
+    sheet = f"<style>{selector}{{fill:red;stop-color:red}}</style>"
+    server = '<linearGradient id="g"><stop/></linearGradient>'
+    if "pattern" in selector:
+        server = pattern('<rect width="10" height="10"/>')
+    assert fill_of(sheet + server) == "#ff0000"
+
+
+@pytest.mark.parametrize("around", ['fill="red"', 'style="color:red;fill:currentColor"'])
+def test_a_pattern_inherits_from_around_it_and_not_from_what_it_paints(around: str) -> None:
+    square = '<rect width="10" height="10"/>'
+    assert fill_of(f"<g {around}>{pattern(square)}</g>") == "#ff0000"
+    assert fill_of(pattern(square, around)) == "#ff0000"
+    (shape,) = parse_shapes(f'{pattern(square)}<g {around}><path stroke="url(#g)"/></g>')
+    assert shape["stroke"] == "#000000"
+
+
+def test_opacity_and_transforms_around_a_pattern_do_not_change_its_content() -> None:
+    half = pattern('<rect width="5" height="10"/>')
+    assert fill_of(f'<g opacity=".5" transform="scale(9)">{half}</g>') == "#00000080"
+
+
+def test_a_tile_may_be_as_large_as_its_font() -> None:
+    half = '<pattern id="g" width="1em" height="2" patternUnits="userSpaceOnUse" font-size="10">'
+    assert fill_of(f'{half}<rect width=".5em" height="2"/></pattern>') == "#00000080"
 
 
 def test_a_gradient_takes_the_stops_of_the_one_it_refers_to() -> None:
@@ -83,6 +127,13 @@ def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
     assert fill_of(pattern(line)) == "#0000ff33"
 
 
+def test_dashes_and_the_fill_rule_of_a_pattern_count() -> None:
+    line = '<path d="M0 5H10" stroke="#00f" stroke-width="2" stroke-dasharray="2 3"/>'
+    assert fill_of(pattern(line)) == "#0000ff14"  # 8 %
+    frame = '<path fill-rule="evenodd" d="M0 0H10V10H0zM0 0H5V10H0z"/>'
+    assert fill_of(pattern(frame)) == "#00000080"
+
+
 def test_half_of_a_line_along_the_edge_of_a_tile_is_outside_of_it() -> None:
     hatch = '<line x2="0" y2="10" stroke="#000" stroke-width="2"/>'
     assert fill_of(pattern(hatch)) == "#0000001a"  # a tenth
@@ -114,6 +165,13 @@ def test_a_chain_of_patterns_costs_little() -> None:
     assert time.process_time() - started < 5
 
 
+def test_a_pattern_of_many_lines_with_many_dashes_costs_little() -> None:
+    dashes, lines = "1 " * 999, "M0 0L9 9" * 20_000
+    started = time.process_time()
+    fill_of(pattern(f'<path stroke="red" stroke-dasharray="{dashes}" d="{lines}"/>'))
+    assert time.process_time() - started < 2
+
+
 def test_a_use_paints_its_instance_with_context_fill() -> None:
     mark = '<defs><path id="m" fill="context-stroke" stroke="context-fill"/></defs>'
     (shape,) = parse_shapes(f'{mark}<use href="#m" fill="red" stroke="blue"/>')
@@ -133,3 +191,26 @@ def test_many_gradients_and_patterns_that_share_their_content_cost_little() -> N
     started = time.process_time()
     parse_shapes(shared.replace('<pattern id="g"', '<pattern id="p"') + sharing)
     assert time.process_time() - started < 5
+
+
+def test_gradients_in_many_groups_with_many_variables_take_little_memory() -> None:
+    variables = ";".join(f"--v{n}:{n}" for n in range(5_000))
+    groups = "".join(
+        f'<g style="--w:{n}"><linearGradient id="g{n}"><stop/></linearGradient></g>'
+        f'<path fill="url(#g{n})"/>'
+        for n in range(500)
+    )
+    tracemalloc.start()
+    parse_shapes(f'<g style="{variables}">{groups}</g><path fill="var(--v0)"/>')
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+
+
+def test_uses_and_patterns_that_nest_in_each_other_end() -> None:
+    chains = "".join(
+        pattern(f'<use href="#u{n}-0"/>').replace('"g"', f'"p{n}"')
+        + "".join(f'<g id="u{n}-{step}"><use href="#u{n}-{step + 1}"/></g>' for step in range(50))
+        + f'<rect id="u{n}-50" width="10" height="10" fill="url(#p{n + 1})"/>'
+        for n in range(9)
+    )
+    assert fill_of(chains, "url(#p0)") == "none"

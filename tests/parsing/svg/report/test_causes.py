@@ -15,7 +15,7 @@ UNREAD_RULES = [
     ("a ~ rect, .b{fill:red}", "a ~ rect"),
     ("@supports (fill:red){rect{fill:red}}", "@supports (fill:red)"),
     ("@layer base{rect{fill:red}}", "@layer base"),
-    ("@media (min-width:1px){rect{fill:red}}", "@media (min-width:1px)"),
+    ("@media (hover){rect{fill:red}}", "@media (hover)"),
     (f".x{{background:url({'A' * 150_000});fill:red}}", ".x"),
     ('@import url("plan.css");', '@import url("plan.css")'),
     (f"@media {'print,' * 200}{{rect{{fill:red}}}}", f"@media {'print,' * 11}prin..."),

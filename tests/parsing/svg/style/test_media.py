@@ -1,6 +1,12 @@
 import pytest
 
-from parsing.svg.style.media import MAX_MEDIA_CHARS, media_matches
+from parsing.svg.geometry.lengths import Viewport
+from parsing.svg.style.media import MAX_MEDIA_CHARS, evaluate_media
+from tests.parsing.tree import parse_shapes
+
+
+def evaluate(text: str) -> bool | None:
+    return evaluate_media(text, Viewport(200, 100))
 
 
 @pytest.mark.parametrize(
@@ -18,21 +24,87 @@ from parsing.svg.style.media import MAX_MEDIA_CHARS, media_matches
     ],
 )
 def test_a_light_screen_matches(text: str) -> None:
-    assert media_matches(text)
+    assert evaluate(text) is True
+
+
+@pytest.mark.parametrize("text", ["print", "not screen", "(prefers-color-scheme: dark)"])
+def test_paper_and_dark_screens_do_not(text: str) -> None:
+    assert evaluate(text) is False
 
 
 @pytest.mark.parametrize(
-    "text", ["print", "not screen", "(prefers-color-scheme: dark)", "(min-width: 9px)", "a b", "("]
+    ("text", "matches"),
+    [
+        ("(min-width: 200px)", True),
+        ("(max-width: 199px)", False),
+        ("(width > 100px)", True),
+        ("(100px <= width <= 400px)", True),
+        ("(150px > height)", True),
+        ("(height = 99px)", False),
+        ("(min-width: 12.5em)", True),
+        ("(min-width: 0) and (width)", True),
+        ("(orientation: landscape)", True),
+        ("(orientation: portrait)", False),
+        ("(aspect-ratio: 2/1)", True),
+        ("(1 < aspect-ratio < 3/2)", False),
+    ],
 )
-def test_paper_dark_screens_and_sizes_do_not(text: str) -> None:
-    assert not media_matches(text)
+def test_the_screen_is_as_large_as_the_drawing(text: str, matches: bool) -> None:
+    assert evaluate(text) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("(width < 9px) or (width > 9px)", True),
+        ("not (width < 9px)", True),
+        ("screen and (not (width < 9px))", True),
+        ("((width) and (height)) or (hover)", True),
+        ("(width < 9px) and (hover)", False),
+        ("print and (hover)", False),
+    ],
+)
+def test_conditions_are_joined(text: str, matches: bool) -> None:
+    assert evaluate(text) is matches
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(hover)",
+        "not (hover)",
+        "(min-width: 9)",
+        "(min-width: 9%)",
+        "(min-width)",
+        "(1px < width > 2px)",
+        "(1px < width: 2px)",
+        "(width) and (width) or (width)",
+        "screen and (width) or (width)",
+        "a b",
+        "(",
+        "()",
+        "and (width)",
+        f"(width > {'1' * 60}px)",
+        f"{'(' * 10}width{')' * 10}",
+    ],
+)
+def test_what_a_drawing_does_not_know_and_faults_have_no_answer(text: str) -> None:
+    assert evaluate(text) is None
 
 
 def test_a_query_may_have_any_blanks() -> None:
-    assert media_matches("\n screen \t and\n(color) ")
-    assert media_matches(f"screen{' ' * 2_000}")
-    assert not media_matches("\n print \n")
+    assert evaluate("\n screen \t and\n(color) ")
+    assert evaluate(f"screen{' ' * 2_000}")
+    assert evaluate("\n print \n") is False
 
 
-def test_a_query_that_is_too_long_does_not_match() -> None:
-    assert not media_matches("screen," * MAX_MEDIA_CHARS)
+def test_a_query_that_is_too_long_has_no_answer() -> None:
+    assert evaluate("screen," * MAX_MEDIA_CHARS) is None
+
+
+def test_queries_of_sheets_and_rules_are_about_the_drawing() -> None:
+    shape = '<path d="M0 0h9v9z"/>'
+    nested = "<style>@media screen{@media (min-width:90px){path{fill:red}}}</style>"
+    sheet = '<style media="(height > 9000px)">path{fill:blue}</style>'
+    (drawn,) = parse_shapes(nested + sheet + shape)
+    assert drawn["fill"] == "red"
