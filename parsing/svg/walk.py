@@ -157,6 +157,7 @@ class DrawingWalker(ParserTarget):
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
         root = self._styles.inherit("svg", {**drawn, "class": names}, outside)
+        self._report.check_references("svg", drawn, None, self.elements)
         self._open_ids = [attributes.get("id", "")]
         self._context = root._replace(font=root.font.as_root())
 
@@ -184,13 +185,13 @@ class DrawingWalker(ParserTarget):
             self._report.add_level(group, context.position.level, self.elements)
         elif group.kind != "Layer":
             self._report.add_layer(context.position.level, self.elements)
-        if context.is_visible:
-            level = context.position.level
-            self._report.check_references(name, attributes, level, self.elements)
         self._handler.start_group(group)
         self._ancestors.append(context)
         self._open_ids.append(attributes.get("id", ""))
-        self._context = self._enter_group(name, attributes, group, context)
+        self._context = inner = self._enter_group(name, attributes, group, context)
+        if inner.is_visible:
+            level = context.position.level
+            self._report.check_references(name, attributes, level, self.elements)
 
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
@@ -278,6 +279,9 @@ class DrawingWalker(ParserTarget):
         inner = self._styles.inherit("use", attributes, context).with_transform(
             format_translation(x, y)
         )
+        if inner.is_visible:
+            level = context.position.level
+            self._report.check_references("use", attributes, level, self.elements)
         self._context = inner._replace(
             open_uses=context.open_uses | {name},
             switch_choice=None,

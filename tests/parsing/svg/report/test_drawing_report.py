@@ -4,6 +4,7 @@ import pytest
 
 from parsing.errors import DocumentRejectedError
 from parsing.svg.report.warnings import MAX_PLACES, ignore_faults
+from parsing.svg.unit_map import parse_unit_map
 from tests.parsing.svg.report.drawings import CLEAN, LABEL, parse, warnings_of
 
 
@@ -36,6 +37,8 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
         "<defs><text/><image/></defs>",
         "<switch><path/><text/></switch>",
         '<path marker-end="none" mask="none"/>',
+        '<g display="none" clip-path="url(#c)" filter="blur(2px)"/>',
+        '<defs><path id="r" d="M0 0h9v9"/></defs><use href="#r" mask="url(#m)" display="none"/>',
         '<g data-type="UnitLayer"><path id="101" d="M0 0h9v9"/></g>',  # no hit areas
         '<g id="Furniture"/><g id="Level crossing"/>',
         '<g id="Level 2"><g id="Level 2 furniture"/></g>',
@@ -114,3 +117,20 @@ def test_a_parse_that_takes_too_long_ends_wherever_it_is() -> None:
 def test_a_clip_of_the_whole_canvas_is_none(clip: str, is_reported: bool) -> None:
     content = f'<g clip-path="url(#c)"><path/></g><defs><clipPath id="c">{clip}</clipPath></defs>'
     assert ("clip" in warnings_of(content)) == is_reported
+
+
+@pytest.mark.parametrize(
+    ("effect", "code"),
+    [
+        ('clip-path="url(#c)"', "clip"),
+        ('mask="url(#m)"', "mask"),
+        ('style="filter:blur(2px)"', "filter"),
+    ],
+)
+def test_effects_on_a_use_and_on_the_root_are_lost_too(effect: str, code: str) -> None:
+    content = f'<defs><path id="r" d="M0 0h9v9"/></defs>\n<use id="copy" href="#r" {effect}/>'
+    [place] = warnings_of(content)[code].places
+    assert (place.line, place.element, place.name) == (2, "use", "copy")
+    svg = f'<svg viewBox="0 0 200 100" {effect}><path d="M0 0h9v9"/></svg>'
+    [warning] = [each for each in parse_unit_map(svg.encode()).warnings if each.code == code]
+    assert warning.places[0][:3] == (1, 1, "svg")
