@@ -157,7 +157,7 @@ class DrawingWalker(ParserTarget):
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
         root = self._styles.inherit("svg", {**drawn, "class": names}, outside)
-        self._report.check_references("svg", drawn, None, self.elements)
+        self._check_effects("svg", {**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
         self._context = root._replace(font=root.font.as_root())
 
@@ -190,8 +190,7 @@ class DrawingWalker(ParserTarget):
         self._open_ids.append(attributes.get("id", ""))
         self._context = inner = self._enter_group(name, attributes, group, context)
         if inner.is_visible:
-            level = context.position.level
-            self._report.check_references(name, attributes, level, self.elements)
+            self._check_effects(name, attributes, context)
 
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
@@ -244,9 +243,17 @@ class DrawingWalker(ParserTarget):
                 or seen.shapes >= seen.next_look
                 or not REPORTED_ATTRIBUTES.isdisjoint(attributes)
             ):
-                self._report.check_shape(shape, self.elements, specified)
+                ruled = self._styles.match_effects(kind.lower(), attributes, context)
+                self._report.check_shape(shape, self.elements, specified, ruled)
             self._handler.add_shape(shape)
             is_part = True
+
+    def _check_effects(
+        self, name: str, attributes: Mapping[str, str], context: InheritedStyle
+    ) -> None:
+        ruled = self._styles.match_effects(name, attributes, context)
+        level = context.position.level
+        self._report.check_references(name, attributes, ruled, level, self.elements)
 
     def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         if not self._styles.is_drawn(element, attributes, context):
@@ -280,8 +287,7 @@ class DrawingWalker(ParserTarget):
             format_translation(x, y)
         )
         if inner.is_visible:
-            level = context.position.level
-            self._report.check_references("use", attributes, level, self.elements)
+            self._check_effects("use", attributes, context)
         self._context = inner._replace(
             open_uses=context.open_uses | {name},
             switch_choice=None,

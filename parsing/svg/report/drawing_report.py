@@ -23,7 +23,6 @@ from parsing.svg.report.effects import (
     EFFECT_ATTRIBUTES,
     REPORTED_ATTRIBUTES,
     changes_shapes,
-    find_attribute_effects,
     find_effects,
     find_unread_sheets,
     has_effects,
@@ -98,9 +97,6 @@ class DrawingReport:
             self._warnings.add("style", 0, detail=sheet)
         for media in definitions.unread_media:
             self.rule_unread(f"@media {media}")
-        for cause, name, value in find_effects(definitions.style_sheet):
-            detail = f"{name}: {quote(value)} of a rule in <style>"
-            self._warnings.add(cause, 0, detail=detail)
 
     def rule_unread(self, prelude: str) -> None:
         """Report a rule of a style sheet that is not read, by its selector or at-rule."""
@@ -113,7 +109,7 @@ class DrawingReport:
         return MapSummary(self._levels, self._units, self._hit_areas, self.drawn.shapes)
 
     def see_style(self, style: str) -> None:
-        """Receive each `style` attribute that the drawing has, once or more often."""
+        """Receive each `style` attribute and rule with effects, once or more often."""
         if not self.has_references and has_effects(style):
             self.has_references = True
 
@@ -209,12 +205,17 @@ class DrawingReport:
         self._warnings.add("use", ordinal, "use", name, _level_id(level), detail)
 
     def check_references(
-        self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
+        self,
+        element: str,
+        attributes: Mapping[str, str],
+        ruled: Mapping[str, str],
+        level: Group | None,
+        ordinal: int,
     ) -> None:
-        """Report clips, masks, filters, markers and the like of a shape or group."""
-        if EFFECT_ATTRIBUTES.isdisjoint(attributes):
+        """Report clips, masks, filters, markers and the like; `ruled` are values of rules."""
+        if not ruled and EFFECT_ATTRIBUTES.isdisjoint(attributes):
             return
-        for cause, name, value in find_attribute_effects(attributes):
+        for cause, name, value in find_effects(attributes, ruled):
             place = attributes.get("id", ""), _level_id(level)
             if cause == "clip" and "url(" in value:
                 # Whether it cuts anything off is known once the clip path itself is.
@@ -224,13 +225,23 @@ class DrawingReport:
                 detail = f"{name}: {quote(value)}" if "url(" not in value else ""
                 self._warnings.add(cause, ordinal, element, *place, detail)
 
-    def check_shape(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
-        """Check a shape: its place, its paint as it is specified, and in a layer its identity."""
+    def check_shape(
+        self,
+        shape: Shape,
+        ordinal: int,
+        specified: Mapping[str, str],
+        ruled: Mapping[str, str],
+    ) -> None:
+        """Check a shape: its place, its paint as it is specified, and in a layer its identity.
+
+        `ruled` are values that rules of style have for it, if any is reported.
+        """
         if shape.is_visible and (
             self.has_references or not REPORTED_ATTRIBUTES.isdisjoint(shape.source)
         ):
             self._check_paint(shape, ordinal, specified)
-            self.check_references(shape.kind.lower(), shape.source, shape.container.level, ordinal)
+            level = shape.container.level
+            self.check_references(shape.kind.lower(), shape.source, ruled, level, ordinal)
         if layer := shape.container.layer:
             self._check_in_layer(shape, layer, ordinal)
         elif shape.is_visible and self.drawn.shapes >= self.drawn.next_look:

@@ -71,9 +71,9 @@ UNREAD_RULES = [
         ('<path style="mask:url(#m)"/>', "mask", "a mask is not applied: <path>"),
         ('<path filter="url(#f)"/>', "filter", "a filter is not applied: <path>"),
         (
-            "<style>.a{filter:url(#f)}</style>",
+            '<style>.a{filter:url(#f)}</style><g id="b" class="a"/>',
             "filter",
-            "a filter is not applied: filter: url(#f) of a rule in <style>",
+            "a filter is not applied: <g> 'b'",
         ),
         ('<path filter="blur(2px)"/>', "filter", "a filter is not applied: filter: blur(2px)"),
         (

@@ -60,6 +60,10 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
         "<style>@keyframes a{to{}} text:not(.a){fill:red}</style>",
         "<style>a:not(.b){cursor:pointer}</style>",
         '<rect style="fill: rgb(1, 2, 3); filter: none; mix-blend-mode: normal"/>',
+        "<style>.a{clip-path:url(#c);filter:blur(2px)}</style><path/>",  # no element has it
+        "<style>.a{mask:url(#m)} #b{mask:none}</style><path class='a' id='b'/>",
+        "<style>.a{filter:blur(2px)}</style><path class='a' style='Filter:none'/>",
+        "<style>.a{width:calc(1px + 2px)} rect{width:5px!important}</style><rect class='a'/>",
         '<g display="none"><use href="#gone"/></g><use display="none" href="#gone"/>',
     ],
 )
@@ -104,6 +108,29 @@ def test_a_parse_that_takes_too_long_ends_wherever_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("clip-path:url(#SVGID_2_)", "clip"),
+        ("mask:url(#m) !important", "mask"),
+        ("filter:blur(2px)", "filter"),
+        ("marker-end:url(#m)", "marker"),
+        ("width:calc(1px + 2em)", "style"),
+    ],
+)
+@pytest.mark.parametrize("element", ["path", "g", "svg", "use"])
+def test_effects_of_a_class_are_told_of_each_element_that_has_it(
+    rule: str, code: str, element: str
+) -> None:
+    """Illustrator writes classes."""
+    shapes = f'<path id="r" d="M0 0"/>\n<{element} href="#r" id="a" class="st2"/>'
+    warning = warnings_of(f"<style>.st2{{{rule}}}</style>{shapes}")[code]
+    assert [(place.line, place.element, place.name) for place in warning.places] == [
+        (2, element, "a")
+    ]
+
+
+@pytest.mark.parametrize("attribute", ['clip-path="%s"', 'style="clip-path:%s"', 'class="c"'])
+@pytest.mark.parametrize(
     ("clip", "is_reported"),
     [
         ('<rect width="200" height="100" fill="white"/>', False),  # as Figma writes it
@@ -114,9 +141,10 @@ def test_a_parse_that_takes_too_long_ends_wherever_it_is() -> None:
         ("<rect width='200' height='100'/>", False),
     ],
 )
-def test_a_clip_of_the_whole_canvas_is_none(clip: str, is_reported: bool) -> None:
-    content = f'<g clip-path="url(#c)"><path/></g><defs><clipPath id="c">{clip}</clipPath></defs>'
-    assert ("clip" in warnings_of(content)) == is_reported
+def test_a_clip_of_the_whole_canvas_is_none(clip: str, is_reported: bool, attribute: str) -> None:
+    group = f"<g {attribute.replace('%s', 'url(#c)')}><path/></g>"
+    clips = f'<clipPath id="c">{clip}</clipPath><style>.c{{clip-path:url(#c)}}</style>'
+    assert ("clip" in warnings_of(f"{group}<defs>{clips}</defs>")) == is_reported
 
 
 @pytest.mark.parametrize(
