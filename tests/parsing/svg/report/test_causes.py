@@ -257,6 +257,12 @@ UNREAD_RULES = [
             "reaches from 250,0 to 259,9",
         ),
         (
+            '<g data-type="UnitLayer"><circle id="101" cx="500%" cy="50%" r="5"/></g>',
+            "outside-canvas",
+            "a unit or hit area is outside of the canvas, or reaches over its edge: <circle> "
+            "'101': reaches from 995,45 to 1005,55",
+        ),
+        (
             CLEAN.replace("<rect", '<rect transform="translate(0 -40)"', 1),
             "outside-canvas",
             "a unit or hit area is outside of the canvas, or reaches over its edge: <rect> '101': "
