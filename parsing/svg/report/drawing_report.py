@@ -28,6 +28,7 @@ from parsing.svg.report.effects import (
     has_effects,
 )
 from parsing.svg.report.pictures import PicturePatterns
+from parsing.svg.report.texts import find_blank_texts
 from parsing.svg.report.warnings import (
     MAX_PLACES,
     ParseWarning,
@@ -80,6 +81,7 @@ class DrawingReport:
         self._hit_area_ordinals: dict[str, int] = {}
         self._target_ordinals: dict[str, int] = {}
         self._clips: list[tuple[int, str, str, str, str]] = []
+        self._texts: list[tuple[int, str, str]] = []
         self._georeferences = 0
         self._misspelt_types = 0
         self._levels = self._units = self._hit_areas = 0
@@ -192,7 +194,10 @@ class DrawingReport:
     ) -> None:
         """Report an element that a unit map cannot have."""
         code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
-        self._warnings.add(code, ordinal, element, name, _level_id(level))
+        if code == "text" and len(self._texts) < MAX_CHECKED_IDS:
+            self._texts.append((ordinal, name, _level_id(level)))  # it may have nothing in it
+        else:
+            self._warnings.add(code, ordinal, element, name, _level_id(level))
 
     def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
         """Report a `use` that draws nothing."""
@@ -272,6 +277,10 @@ class DrawingReport:
             for ordinal in self._outside_ordinals:
                 self._warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
+        blank = find_blank_texts(document, [each[0] for each in self._texts])
+        for ordinal, name, level in self._texts:
+            if ordinal not in blank:
+                self._warnings.add("text", ordinal, "text", name, level)
         if self._clips:
             harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
             for ordinal, value, *place in self._clips:
@@ -358,7 +367,8 @@ class DrawingReport:
         written, hint = shape.source.get("id", ""), ""
         if layer == "HitAreaLayer" and written.lower().startswith(HIT_PREFIX):
             meant = HIT_PREFIX + written[len(HIT_PREFIX) :].lstrip(" -_")
-            hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
+            if meant not in (written, HIT_PREFIX):
+                hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
         code = "generated-id" if is_generated_id(written) else "no-id"
         level = _level_id(shape.container.level)
         self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)

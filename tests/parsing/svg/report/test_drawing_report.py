@@ -5,7 +5,7 @@ import pytest
 from parsing.errors import DocumentRejectedError
 from parsing.svg.report.warnings import MAX_PLACES, ignore_faults
 from parsing.svg.unit_map import parse_unit_map
-from tests.parsing.svg.report.drawings import CLEAN, LABEL, parse, warnings_of
+from tests.parsing.svg.report.drawings import CLEAN, LABEL, messages_of, parse, warnings_of
 
 
 def test_a_drawing_without_mistakes_has_no_warnings() -> None:
@@ -15,7 +15,9 @@ def test_a_drawing_without_mistakes_has_no_warnings() -> None:
 
 
 def test_a_place_has_line_and_column_element_id_and_level() -> None:
-    [warning] = parse(CLEAN.replace("</g>\n</g>", '</g>\n  <text id="lobby"/>\n</g>')).warnings
+    [warning] = parse(
+        CLEAN.replace("</g>\n</g>", '</g>\n  <text id="lobby">A</text>\n</g>')
+    ).warnings
     assert (warning.code, warning.count, warning.is_note) == ("text", 1, False)
     assert warning.places == [(4, 3, "text", "lobby", "one", "")]
     assert warning.describe(warning.places[0]) == (
@@ -25,7 +27,7 @@ def test_a_place_has_line_and_column_element_id_and_level() -> None:
 
 
 def test_all_places_are_counted_and_the_first_are_kept() -> None:
-    text = warnings_of("<text/>\n" * 500)["text"]
+    text = warnings_of("<text>1</text>\n" * 500)["text"]
     assert text.count == 500
     assert [place.line for place in text.places] == [*range(1, MAX_PLACES + 1)]
 
@@ -33,10 +35,11 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        '<g display="none"><text/><image/></g>',
-        "<defs><text/><image/></defs>",
-        "<switch><path/><text/></switch>",
+        '<g display="none"><text>1</text><image/></g>',
+        "<defs><text>1</text><image/></defs>",
+        "<switch><path/><text>1</text></switch>",
         '<path marker-end="none" mask="none"/>',
+        '<text x="1"/><text> </text><text id="a"><tspan x="0" y="0"/><tspan> </tspan></text>',
         '<g display="none" clip-path="url(#c)" filter="blur(2px)"/>',
         '<defs><path id="r" d="M0 0h9v9"/></defs><use href="#r" mask="url(#m)" display="none"/>',
         '<g data-type="UnitLayer"><path id="101" d="M0 0h9v9"/></g>',  # no hit areas
@@ -84,6 +87,11 @@ def test_a_group_with_a_level_in_it_ends_once() -> None:
     level = '<g data-type="&#76;evel" id="L"><g id="3"/></g>'
     empty = warnings_of(f'<g id="UnitLayer"><g id="1">{level}</g><g id="2"/></g>')["empty-unit"]
     assert [place.name for place in empty.places] == ["2"]
+
+
+def test_a_hit_area_called_hit_has_no_suggestion() -> None:
+    [message] = messages_of(CLEAN.replace("hit101", "hit"), "no-id")
+    assert "did you mean" not in message
 
 
 @pytest.mark.parametrize(
