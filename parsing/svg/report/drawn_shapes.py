@@ -143,7 +143,7 @@ class DrawnShapes:
             raise DocumentRejectedError(
                 f"images cover {share:.0%} of the canvas, and images are left out: the map would "
                 f"have {drawn}{small} {'shape' if drawn == 1 else 'shapes'}; trace the plan as "
-                "shapes, or force it"
+                "shapes, or force it (--force on the command line, force: true in GraphQL)"
             )
 
     def _is_on_canvas(self, shape: Shape, ordinal: int) -> bool:

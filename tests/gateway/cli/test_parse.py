@@ -231,5 +231,9 @@ def test_a_check_as_json(drawing: Path) -> None:
 
 def test_a_plan_that_is_a_picture_has_to_be_forced(drawing: Path) -> None:
     drawing.write_text(PICTURE)
-    assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "force it")
+    assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "--force")
     assert output_of(floorgate("parse", "--force", drawing))["elements"] == []
+
+
+def test_standard_input_is_read_once() -> None:
+    assert_explains(floorgate("parse", "-", "-", stdin="<svg/>"), 2, "- is given twice")
