@@ -22,8 +22,10 @@ from parsing.svg.report.drawn_shapes import DrawnShapes
 from parsing.svg.report.effects import (
     EFFECT_ATTRIBUTES,
     REPORTED_ATTRIBUTES,
+    URLS,
     changes_shapes,
     find_effects,
+    find_reference,
     find_unread_sheets,
     has_effects,
 )
@@ -91,7 +93,7 @@ class DrawingReport:
 
     def begin(self, text: bytes, definitions: Definitions) -> None:
         """Receive the text of the drawing, and the rules and patterns in it."""
-        self.has_references = b"url(" in text
+        self.has_references = any(url in text for url in URLS)
         self._is_from_inkscape = INKSCAPE_NAMESPACE in text[:PROLOG_BYTES]
         self._definitions = definitions
         self._patterns = PicturePatterns(definitions)
@@ -222,12 +224,13 @@ class DrawingReport:
             return
         for cause, name, value in find_effects(attributes, ruled):
             place = attributes.get("id", ""), _level_id(level)
-            if cause == "clip" and "url(" in value:
+            reference = find_reference(value)
+            if cause == "clip" and reference is not None:
                 # Whether it cuts anything off is known once the clip path itself is.
                 if len(self._clips) < MAX_CHECKED_IDS:
-                    self._clips.append((ordinal, value, element, *place))
+                    self._clips.append((ordinal, reference, element, *place))
             elif not self._warnings.is_full(cause):
-                detail = f"{name}: {quote(value)}" if "url(" not in value else ""
+                detail = f"{name}: {quote(value)}" if reference is None else ""
                 self._warnings.add(cause, ordinal, element, *place, detail)
 
     def check_shape(
@@ -283,8 +286,8 @@ class DrawingReport:
                 self._warnings.add("text", ordinal, "text", name, level)
         if self._clips:
             harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
-            for ordinal, value, *place in self._clips:
-                if _referenced_id(value) not in harmless:
+            for ordinal, reference, *place in self._clips:
+                if reference not in harmless:
                     self._warnings.add("clip", ordinal, *place)
         self.drawn.finish(self._levels > 0)
         return self._warnings.locate(document)
@@ -296,10 +299,11 @@ class DrawingReport:
     def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
             value = specified.get(name) or ""
-            if "url(" not in value:
+            server = find_reference(value) if "(" in value else None
+            if server is None:
                 continue
             element, source_id = shape.kind.lower(), shape.source.get("id", "")
-            server, drawn = _referenced_id(value), shape.attributes.get(name, "none")
+            drawn = shape.attributes.get(name, "none")
             subject = f"<{element}> {quote(source_id)!r}" if source_id else f"<{element}>"
             detail = f"{name} {quote(value)} of {subject} is drawn as {drawn}"
             code = "paint" if server in self._definitions.paint_servers else "missing-paint"
@@ -388,7 +392,3 @@ class DrawingReport:
 
 def _level_id(level: Group | None) -> str:
     return level.id if level else ""
-
-
-def _referenced_id(value: str) -> str:
-    return value.partition("url(")[2].partition(")")[0].strip("'\" #")

@@ -39,6 +39,9 @@ OTHER_SELECTORS: Final = re.compile(
 )
 
 
+URLS: Final = (b"url(", b"URL(")
+
+
 class Effect(NamedTuple):
     """An effect that is not applied: its cause of a warning, property and value."""
 
@@ -50,6 +53,16 @@ class Effect(NamedTuple):
 def has_effects(style: str) -> bool:
     """Return whether a `style` attribute may have effects; this is cheap."""
     return "(" in style or "mix-blend" in style or len(style) > MAX_STYLE_CHARS
+
+
+def find_reference(value: str) -> str | None:
+    """Return the id in `url()` of a value, or None if it has none.
+
+    >>> find_reference("URL('#g') red"), find_reference("red")
+    ('g', None)
+    """
+    _, url, rest = value.replace("URL(", "url(").partition("url(")
+    return rest.partition(")")[0].strip("'\" #") if url else None
 
 
 def find_effects(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> Iterator[Effect]:
@@ -102,5 +115,6 @@ def _to_effect(name: str, value: str) -> Effect | None:
     if cause is None:
         return Effect("style", name, value) if is_calculated(value) else None
     value = value.strip()
-    has_effect = "url(" in value if cause == "marker" else value.lower() not in NO_EFFECTS
+    is_marker = cause == "marker"
+    has_effect = find_reference(value) is not None if is_marker else value.lower() not in NO_EFFECTS
     return Effect(cause, name, value) if has_effect else None

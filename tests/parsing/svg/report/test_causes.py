@@ -43,6 +43,12 @@ UNREAD_RULES = [
             "drawn as #ff0000",
         ),
         (
+            f'{GRADIENT}<path fill="URL(#g)"/>',
+            "paint",
+            "a gradient or pattern is drawn as its average colour: fill URL(#g) of <path> is drawn "
+            "as #ff0000",
+        ),
+        (
             '<path fill="url(#gone) red"/>',
             "missing-paint",
             "a gradient or pattern is not in the drawing: fill url(#gone) red of <path> is drawn "
