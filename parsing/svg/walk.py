@@ -172,6 +172,8 @@ class DrawingWalker(ParserTarget):
             kind = named and named.kind
         elif "data-type" in attributes:
             self._report.misplace_type(name, attributes, self.elements)
+        if attributes:
+            self._report.check_attribute_names(name, attributes, self.elements)
         if kind == "Georeference":
             self._add_georeference(attributes, named)
             self._skip_depth = 1

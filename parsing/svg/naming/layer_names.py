@@ -16,6 +16,7 @@ from parsing.svg.georeferences import parse_georeference
 LAYER_KINDS: Final = {"unitlayer": "UnitLayer", "hitarealayer": "HitAreaLayer"}
 GROUP_TYPES: Final = ("Level", "UnitLayer", "HitAreaLayer", "Georeference", "Layer")
 """Values of `data-type`. A Layer is what every other group is too."""
+TYPES: Final = frozenset({"level", "unitlayer", "hitarealayer", "georeference"})
 
 NUMBERS: Final = "one|two|three|four|five|six|seven|eight|nine|ten"
 ORDINALS: Final = (
@@ -133,6 +134,15 @@ def suggest_type(value: str) -> str:
     types = {_fold(name): name for name in GROUP_TYPES} | HINTS
     near = get_close_matches(_fold(value[:40]), types, 1, 0.8)
     return types[near[0]] if near else ""
+
+
+def is_type(value: str) -> bool:
+    """Return whether a value is a type but Layer, in any capitals.
+
+    >>> is_type("unitlayer"), is_type("room")
+    (True, False)
+    """
+    return _fold(value[:40]) in TYPES
 
 
 def _fold(name: str) -> str:

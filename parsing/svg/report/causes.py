@@ -19,6 +19,10 @@ CAUSES: Final[dict[str, Cause]] = {
         "data-type has a value that is no type, so the group is a Layer",
         "write Level, UnitLayer, HitAreaLayer or Georeference, with these capitals",
     ),
+    "misspelt-attribute": Cause(
+        "an attribute is called almost data-type, so it is not read",
+        "write data-type, in small letters and with a hyphen",
+    ),
     "misplaced-type": Cause(
         "data-type is on an element that is no group, so it is not read",
         "put the element into a <g> with this data-type",

@@ -16,7 +16,8 @@ from parsing.svg.identities import (
     is_made_up,
 )
 from parsing.svg.names import HREF_ATTRIBUTES
-from parsing.svg.naming.layer_names import GROUP_TYPES, suggest_type
+from parsing.svg.naming.layer_names import GROUP_TYPES, is_type, suggest_type
+from parsing.svg.report.attribute_names import find_misspelt_types, may_misspell_type
 from parsing.svg.report.clips import find_canvas_clips
 from parsing.svg.report.drawn_shapes import DrawnShapes
 from parsing.svg.report.effects import (
@@ -29,6 +30,7 @@ from parsing.svg.report.effects import (
     find_unread_sheets,
     has_effects,
 )
+from parsing.svg.report.georeference_ranges import find_out_of_range
 from parsing.svg.report.pictures import PicturePatterns
 from parsing.svg.report.texts import find_blank_texts
 from parsing.svg.report.warnings import (
@@ -48,13 +50,6 @@ LEFT_OUT_CAUSES: Final = {"text": "text", "image": "image", "foreignObject": "fo
 PROLOG_BYTES: Final = 100_000
 """The root and its namespaces are in the first bytes."""
 INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
-GEOREFERENCE_RANGES: Final = {
-    "latitude": (-90, 90),
-    "longitude": (-180, 180),
-    "zoom": (0, 24),
-    "bearing": (-360, 360),
-    "pitch": (0, 90),
-}
 
 
 class MapSummary(NamedTuple):
@@ -76,7 +71,7 @@ class DrawingReport:
         """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
         self._definitions = Definitions()
         self._patterns = PicturePatterns(self._definitions)
-        self._is_from_inkscape = self._has_names = False
+        self._is_from_inkscape = self._has_names = self._misspells_type = False
         self._level_ids: set[str] = set()
         # The start tag of the first of each id.
         self._unit_ordinals: dict[str, int] = {}
@@ -94,6 +89,7 @@ class DrawingReport:
     def begin(self, text: bytes, definitions: Definitions) -> None:
         """Receive the text of the drawing, and the rules and patterns in it."""
         self.has_references = any(url in text for url in URLS)
+        self._misspells_type = may_misspell_type(text)
         self._is_from_inkscape = INKSCAPE_NAMESPACE in text[:PROLOG_BYTES]
         self._definitions = definitions
         self._patterns = PicturePatterns(definitions)
@@ -148,10 +144,19 @@ class DrawingReport:
         detail = f"{quote(kind)!r}{hint}"
         self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
 
+    def check_attribute_names(
+        self, element: str, attributes: Mapping[str, str], ordinal: int
+    ) -> None:
+        """Report attributes of a group that are called almost `data-type`."""
+        if self._misspells_type and not self._warnings.is_full("misspelt-attribute"):
+            for name, value in find_misspelt_types(attributes):
+                id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
+                self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
+
     def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
         """Report a type of a group on an element that is none."""
         kind, name = attributes["data-type"], attributes.get("id", "")
-        if kind in GROUP_TYPES and kind != "Layer":
+        if is_type(kind):
             detail = f"{kind!r} on <{element}>"
             self._warnings.add("misplaced-type", ordinal, element, name, detail=detail)
 
@@ -185,11 +190,8 @@ class DrawingReport:
         self._georeferences += 1
         if self._georeferences > 1:
             self._warnings.add("georeferences", ordinal, "g")
-        for name, value in georeference._asdict().items():
-            low, high = GEOREFERENCE_RANGES[name]
-            if not low <= value <= high:
-                detail = f"{name} is {value}"
-                self._warnings.add("georeference-range", ordinal, "g", detail=detail)
+        for detail in find_out_of_range(georeference):
+            self._warnings.add("georeference-range", ordinal, "g", detail=detail)
 
     def leave_out(
         self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int

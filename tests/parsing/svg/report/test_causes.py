@@ -119,6 +119,19 @@ UNREAD_RULES = [
             "misspelt-type",
             "data-type has a value that is no type, so the group is a Layer: 'wall'",
         ),
+        *(
+            (
+                f'<g {name}="Level"/>',
+                "misspelt-attribute",
+                f'an attribute is called almost data-type, so it is not read: {name}="Level"',
+            )
+            for name in ("Data-type", "datatype", "dataType", "data_type", "DATA-TYPE")
+        ),
+        (
+            '<rect data-type="unitlayer"/>',
+            "misplaced-type",
+            "data-type is on an element that is no group, so it is not read: 'unitlayer' on <rect>",
+        ),
         (
             '<g id="Hit Layer"/>',
             "misspelt-name",

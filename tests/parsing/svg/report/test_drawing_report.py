@@ -53,6 +53,7 @@ def test_all_places_are_counted_and_the_first_are_kept() -> None:
         CLEAN.replace('<rect id="101"', '<circle id="101" cx="50%" cy="50%" r="5%"'),
         CLEAN.replace("</g>", '<g id="102"/></g>', 1),
         '<rect data-type="room"/>',
+        '<g datatype="12" data_type="wall"/>',
         '<g data-type="Level"><circle cx="50%" cy="50%" r="10%"/></g>',
         '<g data-type="Level" transform="translate(1deg)"><path d="M0 0h9v9"/></g>',
         '<path/><path d=""/><path d=" m 1 1 2 2zl5-5"/><polygon points=""/>',
