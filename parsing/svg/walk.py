@@ -23,7 +23,7 @@ from parsing.svg.names import (
     USE_TAGS,
     referenced_id,
 )
-from parsing.svg.naming.group_types import read_name, to_group
+from parsing.svg.naming.group_types import check_name, read_name, to_group
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.paint.colors import Color
@@ -139,7 +139,7 @@ class DrawingWalker(ParserTarget):
             inside, self._context = self._context, self._ancestors.pop()
             unit = inside.position.group if inside else None
             if unit is not None and unit is not self._context.position.group:
-                self._report.leave_unit()
+                self._report.leave_unit(unit.is_drawn)
             self._open_ids.pop()
             self._handler.end_group()
 
@@ -157,6 +157,7 @@ class DrawingWalker(ParserTarget):
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
         root = self._styles.inherit("svg", {**drawn, "class": names}, outside)
+        check_name(self._names, "svg", attributes, self._report, self.elements)
         self._check_effects("svg", {**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
         self._context = root._replace(font=root.font.as_root())
@@ -173,6 +174,8 @@ class DrawingWalker(ParserTarget):
         elif "data-type" in attributes:
             self._report.misplace_type(name, attributes, self.elements)
         if attributes:
+            if name != "g":
+                check_name(self._names, name, attributes, self._report, self.elements)
             self._report.check_attribute_names(name, attributes, self.elements)
         if kind == "Georeference":
             self._add_georeference(attributes, named)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from parsing.svg.naming.layer_names import GROUP_TYPES, suggest_type
+from parsing.svg.naming.layer_names import is_type
 
 TYPE_ATTRIBUTE: Final = "data-type"
 NEAR_TYPE_ATTRIBUTE: Final = re.compile(r"(?!(?-i:data-type)\Z)data[-_]?type", re.IGNORECASE)
@@ -23,7 +23,5 @@ def find_misspelt_types(attributes: Mapping[str, str]) -> Iterator[tuple[str, st
     [('dataType', 'Level')]
     """
     for name, value in attributes.items():
-        if NEAR_TYPE_ATTRIBUTE.fullmatch(name) and (
-            value in GROUP_TYPES or suggest_type(value[:40])
-        ):
+        if NEAR_TYPE_ATTRIBUTE.fullmatch(name) and is_type(value):
             yield name, value

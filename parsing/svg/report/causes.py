@@ -55,6 +55,10 @@ CAUSES: Final[dict[str, Cause]] = {
         "a group with the name of a unit has no shape, so the unit is not in the map",
         "draw the unit in the group; ignore this if the group is none",
     ),
+    "named-parts": Cause(
+        "a group is named as a unit, but its shapes have names of their own, so these are units",
+        "remove the name of the shape that is the unit; ignore this if the shapes are units",
+    ),
     # Structure
     "no-level": Cause(
         "the drawing has no Level",

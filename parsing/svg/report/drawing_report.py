@@ -33,6 +33,7 @@ from parsing.svg.report.effects import (
 from parsing.svg.report.georeference_ranges import find_out_of_range
 from parsing.svg.report.pictures import PicturePatterns
 from parsing.svg.report.texts import find_blank_texts
+from parsing.svg.report.unit_groups import UnitGroups
 from parsing.svg.report.warnings import (
     MAX_PLACES,
     ParseWarning,
@@ -84,7 +85,7 @@ class DrawingReport:
         self._levels = self._units = self._hit_areas = 0
         self._outside_ordinals: list[int] = []
         self._readable_tags: set[str] = set()  # many shapes have the same
-        self._unit_groups: list[tuple[str, int, int]] = []  # open: name, start tag, shapes before
+        self._unit_groups = UnitGroups(self._warnings)
 
     def begin(self, text: bytes, definitions: Definitions) -> None:
         """Receive the text of the drawing, and the rules and patterns in it."""
@@ -124,6 +125,11 @@ class DrawingReport:
         detail = f"{quote(name)!r}; did you mean {suggestion!r}?"
         self._warnings.add("misspelt-name", ordinal, "g", name, detail=detail)
 
+    def misplace_name(self, name: str, element: str, ordinal: int) -> None:
+        """Report a name that would be markup on a group, on an element that is none."""
+        detail = f"{quote(name)!r} on <{element}>; put it on a <g>"
+        self._warnings.add("misspelt-name", ordinal, element, name, detail=detail)
+
     def ignore_name(self, name: str, kind: str, ordinal: int) -> None:
         """Report a name that would be markup if the drawing had no attributes for it."""
         detail = f"{quote(name)!r} would be a {kind}"
@@ -148,10 +154,9 @@ class DrawingReport:
         self, element: str, attributes: Mapping[str, str], ordinal: int
     ) -> None:
         """Report attributes of a group that are called almost `data-type`."""
-        if self._misspells_type and not self._warnings.is_full("misspelt-attribute"):
-            for name, value in find_misspelt_types(attributes):
-                id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
-                self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
+        for name, value in find_misspelt_types(attributes) if self._misspells_type else ():
+            id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
+            self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
 
     def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
         """Report a type of a group on an element that is none."""
@@ -175,15 +180,11 @@ class DrawingReport:
 
     def enter_unit(self, name: str, ordinal: int) -> None:
         """Receive the start of a group that has the name of a unit."""
-        self._unit_groups.append((name, ordinal, sum(self.summary)))
+        self._unit_groups.enter(name, ordinal, sum(self.summary))
 
-    def leave_unit(self) -> None:
-        """Report the group that ends if it has no shape."""
-        name, ordinal, shapes = self._unit_groups.pop()
-        if sum(self.summary) == shapes and not self._warnings.is_full("empty-unit"):
-            self._warnings.add(
-                "empty-unit", ordinal, "g", name, detail=f"group named {quote(name)!r}"
-            )
+    def leave_unit(self, has_unit: bool) -> None:
+        """Receive the end of such a group, and whether a shape in it is the unit."""
+        self._unit_groups.leave(has_unit, sum(self.summary))
 
     def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
@@ -282,6 +283,7 @@ class DrawingReport:
             for ordinal in self._outside_ordinals:
                 self._warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
+        self._unit_groups.finish(self._target_ordinals.keys() - self._unit_ordinals.keys())
         blank = find_blank_texts(document, [each[0] for each in self._texts])
         for ordinal, name, level in self._texts:
             if ordinal not in blank:
@@ -323,6 +325,7 @@ class DrawingReport:
                 self.drawn.look_at(shape, ordinal)
             return
         id = identity.id
+        self._unit_groups.add_unit(id)
         if layer == "UnitLayer":
             self._units += 1
             ordinals = self._unit_ordinals

@@ -80,7 +80,8 @@ def test_what_is_not_lost_and_no_mistake_has_no_warning(content: str) -> None:
 
 def test_a_group_of_units_is_not_without_shapes() -> None:
     units = '<g id="Rooms"><g id="1"><path d="M0 0h9v9"/></g><path id="2"/></g>'
-    assert "empty-unit" not in warnings_of(f'<g id="UnitLayer">{units}</g>')
+    warnings = warnings_of(f'<g id="UnitLayer">{units}</g>')
+    assert warnings.keys().isdisjoint({"empty-unit", "named-parts"})
 
 
 def test_a_group_with_a_level_in_it_ends_once() -> None:
@@ -88,6 +89,32 @@ def test_a_group_with_a_level_in_it_ends_once() -> None:
     level = '<g data-type="&#76;evel" id="L"><g id="3"/></g>'
     empty = warnings_of(f'<g id="UnitLayer"><g id="1">{level}</g><g id="2"/></g>')["empty-unit"]
     assert [place.name for place in empty.places] == ["2"]
+
+
+@pytest.mark.parametrize("name", ["Data-type", "datatype", "dataType", "data_type", "DATA-TYPE"])
+def test_misspelt_names_of_data_type(name: str) -> None:
+    assert messages_of(f'<g {name}="Unit Layer"/>', "misspelt-attribute")[0].endswith(
+        f': {name}="Unit Layer"'
+    )
+    assert "misplaced-type" in warnings_of('<rect data-type="unitlayer"/>')
+
+
+@pytest.mark.parametrize("element", ["a", "svg", "switch"])
+def test_names_on_elements_that_are_no_groups_are_not_read(element: str) -> None:
+    [message] = messages_of(f'<{element} id="UnitLayer"/>', "misspelt-name")
+    assert message.endswith(f"'UnitLayer' on <{element}>; put it on a <g>")
+
+
+def test_the_name_of_the_root_is_not_read() -> None:
+    warnings = parse_unit_map(b'<svg id="HitAreaLayer"><path d="M0 0"/></svg>').warnings
+    assert "misspelt-name" in [each.code for each in warnings]
+
+
+def test_a_group_with_named_parts_is_meant_as_a_unit_if_a_hit_area_points_to_it() -> None:
+    parts = '<g id="UnitLayer"><g id="Gym"><path id="Base"/><path id="Icon"/></g></g>'
+    assert "named-parts" not in warnings_of(parts)
+    [place] = warnings_of(f'{parts}<g id="HitAreaLayer"><path id="Gym"/></g>')["named-parts"].places
+    assert place.name == "Gym"
 
 
 def test_a_hit_area_called_hit_has_no_suggestion() -> None:
