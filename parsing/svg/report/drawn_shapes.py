@@ -20,7 +20,7 @@ from parsing.svg.report.pictures import PictureCover, image_lengths
 from parsing.svg.report.warnings import WarningCollector, ignore_faults, is_fault, quote
 
 FIRST_SHAPES: Final = 500
-SHAPE_STRIDE: Final = 32
+SHAPE_STRIDE: Final = 64
 """Of the shapes that are no units, the first are looked at closely, and then one in so many."""
 SUSPECT_SHAPES: Final = 64
 """So many shapes behind one with a fault are all looked at: often they have the same."""
