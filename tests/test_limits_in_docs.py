@@ -502,6 +502,7 @@ INTERNAL = {
     "parsing/svg/report/drawn_shapes:MAX_LOOKS",
     "parsing/svg/report/pictures:MAX_PICTURES",
     "parsing/svg/report/pictures:MAX_REFERENCES",
+    "parsing/svg/report/unit_groups:MAX_GROUPS",
     "parsing/svg/report/pictures:MAX_STEPS",
     "parsing/svg/report/warnings:MAX_QUOTED_CHARACTERS",
     "parsing/svg/style/cascade:MAX_CACHED_STYLES",

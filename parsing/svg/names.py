@@ -72,6 +72,20 @@ RENDERING_PROPERTIES: Final = INHERITED_CONTROLS | {
     "scale",
     "transform",
 }
+# What a map cannot have; they are read to say so.
+EFFECT_PROPERTIES: Final = frozenset(
+    {
+        "clip-path",
+        "filter",
+        "marker",
+        "marker-end",
+        "marker-mid",
+        "marker-start",
+        "mask",
+        "mask-image",
+        "mix-blend-mode",
+    }
+)
 INHERITED_PROPERTIES: Final = PAINT_PROPERTIES | INHERITED_CONTROLS
 # Only style sheets can set these: an attribute of the same name means something else, or nothing.
 CSS_ONLY_PROPERTIES: Final = frozenset(
@@ -79,7 +93,7 @@ CSS_ONLY_PROPERTIES: Final = frozenset(
 )
 CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
 STYLE_PROPERTIES: Final = (
-    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | {"opacity", "d"}
+    PAINT_PROPERTIES | BOX_PROPERTIES | RENDERING_PROPERTIES | EFFECT_PROPERTIES | {"opacity", "d"}
 )
 RENDERING_ATTRIBUTES: Final = RENDERING_PROPERTIES - CSS_ONLY_PROPERTIES
 STYLING_ATTRIBUTES: Final = RENDERING_ATTRIBUTES | CONDITION_ATTRIBUTES | {"class", "style"}

@@ -23,7 +23,7 @@ from parsing.svg.names import (
     USE_TAGS,
     referenced_id,
 )
-from parsing.svg.naming.group_types import read_name, to_group
+from parsing.svg.naming.group_types import check_name, read_name, to_group
 from parsing.svg.naming.layer_names import NamedType
 from parsing.svg.naming.names_as_markup import NameReader
 from parsing.svg.paint.colors import Color
@@ -140,7 +140,7 @@ class DrawingWalker(ParserTarget):
             inside, self._context = self._context, self._ancestors.pop()
             unit = inside.position.group if inside else None
             if unit is not None and unit is not self._context.position.group:
-                self._report.leave_unit()
+                self._report.leave_unit(unit.is_drawn)
             self._open_ids.pop()
             self._handler.end_group()
 
@@ -158,6 +158,8 @@ class DrawingWalker(ParserTarget):
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
         self._context = self._styles.enter_root({**drawn, "class": names}, outside)
+        check_name(self._names, "svg", attributes, self._report, self.elements)
+        self._check_effects("svg", {**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
 
     def _open_group(self, name: str, attributes: dict[str, str], context: InheritedStyle) -> None:
@@ -171,6 +173,10 @@ class DrawingWalker(ParserTarget):
             kind = named and named.kind
         elif "data-type" in attributes:
             self._report.misplace_type(name, attributes, self.elements)
+        if attributes:
+            if name != "g":
+                check_name(self._names, name, attributes, self._report, self.elements)
+            self._report.check_attribute_names(name, attributes, self.elements)
         if kind == "Georeference":
             self._add_georeference(attributes, named)
             self._skip_depth = 1
@@ -184,13 +190,12 @@ class DrawingWalker(ParserTarget):
             self._report.add_level(group, context.position.level, self.elements)
         elif group.kind != "Layer":
             self._report.add_layer(context.position.level, self.elements)
-        if context.is_visible:
-            level = context.position.level
-            self._report.check_references(name, attributes, level, self.elements)
         self._handler.start_group(group)
         self._ancestors.append(context)
         self._open_ids.append(attributes.get("id", ""))
-        self._context = self._enter_group(name, attributes, group, context)
+        self._context = inner = self._enter_group(name, attributes, group, context)
+        if inner.is_visible:
+            self._check_effects(name, attributes, context)
 
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
@@ -243,9 +248,17 @@ class DrawingWalker(ParserTarget):
                 or seen.shapes >= seen.next_look
                 or not REPORTED_ATTRIBUTES.isdisjoint(attributes)
             ):
-                self._report.check_shape(shape, self.elements, specified)
+                ruled = self._styles.match_effects(kind.lower(), attributes, context)
+                self._report.check_shape(shape, self.elements, specified, ruled)
             self._handler.add_shape(shape)
             is_part = True
+
+    def _check_effects(
+        self, name: str, attributes: Mapping[str, str], context: InheritedStyle
+    ) -> None:
+        ruled = self._styles.match_effects(name, attributes, context)
+        level = context.position.level
+        self._report.check_references(name, attributes, ruled, level, self.elements)
 
     def _leave_out(self, element: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         if not self._styles.is_drawn(element, attributes, context):
@@ -279,6 +292,8 @@ class DrawingWalker(ParserTarget):
             for name in ("x", "y")
             for text in [inner.own_values.get(name, attributes.get(name, "0"))]
         )
+        if inner.is_visible:
+            self._check_effects("use", attributes, context)
         inner = inner.with_transform(format_translation(x, y))
         self._context = inner._replace(
             open_uses=context.open_uses | {name},

@@ -97,7 +97,7 @@ def feed_document(document: XmlDocument, target: ParserTarget) -> None:
 
 def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
     """Return line and column of a document's n-th start tag, counted from 1."""
-    offset = next(_iter_tag_offsets(document, (ordinal,)), 0)
+    offset = next(iter_tag_offsets(document, (ordinal,)), 0)
     return line_and_column(document.text, offset)
 
 
@@ -118,7 +118,7 @@ def number_lines(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int
 def locate_start_tags(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Iterate over line and column of start tags, whose ordinals ascend, in one pass."""
     line, column, counted = 1, 1, 0
-    for offset in _iter_tag_offsets(document, ordinals):
+    for offset in iter_tag_offsets(document, ordinals):
         between = document.text[counted:offset]
         if b"\n" in between:
             line, column = line + between.count(b"\n"), 1
@@ -128,7 +128,8 @@ def locate_start_tags(document: XmlDocument, ordinals: Iterable[int]) -> Iterato
         yield line, column
 
 
-def _iter_tag_offsets(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
+def iter_tag_offsets(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
+    """Iterate over the offsets of start tags, whose ordinals ascend, in one pass."""
     offsets = (match.start() for match in MARKUP_PATTERN.finditer(document.text) if match[1])
     count, offset = 0, 0
     for ordinal in ordinals:

@@ -31,7 +31,8 @@ def test_units_have_the_level_that_shows_them_if_it_is_one() -> None:
 
 
 def test_warnings_are_a_sentence_for_each_cause() -> None:
-    svg = b'<svg viewBox="0 0 9 9"><text/><text/>\n<path d="M1 1" marker-end="url(#a)"/></svg>'
+    texts = "<text>1</text><text>1</text>"
+    svg = f'<svg viewBox="0 0 9 9">{texts}\n<path d="M1 1" marker-end="url(#a)"/></svg>'.encode()
     assert parse_with_units(svg)[2] == [
         "the drawing has no Level",
         "line 1: text is left out: <text>, and 1 more",

@@ -63,7 +63,9 @@ async def test_graphql_parses_the_same(client: httpx.AsyncClient) -> None:
         assert data["parsedUnitMap"]["map"] == parse_unit_map(SVG.encode()).to_dict()
 
 
-LOSSY = SVG.replace("</svg>", '<text id="a&quot;b"/>\n<text/><g data-type="level"/></svg>')
+LOSSY = SVG.replace(
+    "</svg>", '<text id="a&quot;b">1</text>\n<text>2</text><g data-type="level"/></svg>'
+)
 PICTURE = '<svg viewBox="0 0 9 9"><image width="9" height="9"/></svg>'
 
 

@@ -49,6 +49,8 @@ def parse(
         raise click.UsageError("--pretty is for JSON; leave out --svg")
     if pretty and len(files) > 1 and (output is None or output == STANDARD_OUTPUT):
         raise click.UsageError("--pretty prints one drawing; for several, give -o a directory")
+    if files.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("- is given twice; standard input is read once")
     if output == STANDARD_OUTPUT:
         output = None
     targets = _find_targets(files, output, ".svg" if svg else ".json") if output else []

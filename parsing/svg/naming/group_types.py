@@ -40,6 +40,19 @@ def read_name(
     return None
 
 
+def check_name(
+    names: NameReader,
+    element: str,
+    attributes: Mapping[str, str],
+    report: DrawingReport,
+    ordinal: int,
+) -> None:
+    """Report a name that would make a group a part of the map, on an element that is none."""
+    found = names.read_group(attributes)
+    if found is not None and isinstance(found[1], NamedType) and names.are_markup:
+        report.misplace_name(found[0], element, ordinal)
+
+
 def to_group(
     names: NameReader, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
 ) -> Group:

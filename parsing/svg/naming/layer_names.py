@@ -16,6 +16,7 @@ from parsing.svg.georeferences import parse_georeference
 LAYER_KINDS: Final = {"unitlayer": "UnitLayer", "hitarealayer": "HitAreaLayer"}
 GROUP_TYPES: Final = ("Level", "UnitLayer", "HitAreaLayer", "Georeference", "Layer")
 """Values of `data-type`. A Layer is what every other group is too."""
+TYPES: Final = frozenset({"level", "unitlayer", "hitarealayer", "georeference"})
 
 NUMBERS: Final = "one|two|three|four|five|six|seven|eight|nine|ten"
 ORDINALS: Final = (
@@ -23,7 +24,11 @@ ORDINALS: Final = (
 )
 NAMED_STOREYS: Final = "(?:(?:lower|upper)[\\s_-]+)?(?:ground|basement|mezzanine|lobby|roof)"
 STOREY_WORDS: Final = "level|lvl|floor|storey|story"
-OTHER_STOREYS: Final = rf"(?:top|main|parking|[0-9]{{1,3}}\.?)[\s_-]*(?:{STOREY_WORDS})"
+OTHER_STOREYS: Final = (
+    rf"(?:(?:top|main|parking|eleventh|twelfth|(?:thir|four|fif|six|seven|eigh|nine)teenth|twentieth)"
+    rf"[\s_-]+(?:{STOREY_WORDS})|(?P<ordinal>[0-9]{{1,3}})\.?[\s_-]*(?:{STOREY_WORDS})"
+    rf"|(?:{STOREY_WORDS})s?[\s_-]+[0-9]{{1,9}}[a-z]{{0,9}})"
+)
 
 # Most groups have another name, so these few characters decide for them.
 NAME_START: Final = re.compile(
@@ -33,6 +38,8 @@ NAME_START: Final = re.compile(
 )
 BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 LAYER_NAME: Final = re.compile(r"(unitlayer|hitarealayer)(?:copy)?[0-9]*")
+LAYER_START: Final = re.compile("unitlayer|hitarealayer")
+OTHER_LEVEL: Final = "Level: floor=<id of the floor>"
 STOREY_NUMBER: Final = r"[\s_-]*-?[0-9]{1,3}(?:\.[0-9])?[a-z]?"
 STOREY_PATTERN: Final = (
     rf"level{STOREY_NUMBER}|level[\s_-]+[a-z]{{1,2}}[0-9]{{0,2}}"
@@ -113,13 +120,15 @@ def suggest_name(name: str) -> str:
         if named := near_level["number"] or near_level["other"]:
             return f"Level {named}"
         if near_level["another"]:
-            return "Level 2"
+            return f"Level {near_level['ordinal']}" if near_level["ordinal"] else OTHER_LEVEL
         if near_level["storey"] and "=" in name:
             return f"{near_level['storey']}: {name[near_level.end() :].strip()[:40]}"
         return near_level["storey"] or "Level: floor=2"
     if folded.startswith("georeference"):
         return "Georeference: latitude=41.88; longitude=-87.62; zoom=18"
-    near = get_close_matches(folded[:40].rstrip("0123456789"), HINTS, 1, 0.8)
+    if layer := LAYER_START.match(folded):
+        return LAYER_KINDS[layer[0]]
+    near = get_close_matches(folded[:40].rstrip("0123456789"), HINTS, 1, 0.85)
     return HINTS[near[0]] if near else ""
 
 
@@ -133,6 +142,15 @@ def suggest_type(value: str) -> str:
     types = {_fold(name): name for name in GROUP_TYPES} | HINTS
     near = get_close_matches(_fold(value[:40]), types, 1, 0.8)
     return types[near[0]] if near else ""
+
+
+def is_type(value: str) -> bool:
+    """Return whether a value is a type but Layer, in any capitals.
+
+    >>> is_type("unitlayer"), is_type("room")
+    (True, False)
+    """
+    return _fold(value[:40]) in TYPES
 
 
 def _fold(name: str) -> str:

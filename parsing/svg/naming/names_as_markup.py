@@ -130,22 +130,31 @@ class NameReader:
         if not name or is_made_up(name):
             return ""
         copy = COPY_NUMBER.fullmatch(name)
-        return copy[1] if copy and self._is_of_another(copy[1], position) else name
+        if copy and self._is_of_another(copy[1], attributes.get("id", ""), position):
+            return copy[1]
+        return name
 
-    def _is_of_another(self, name: str, position: ShapeContainer) -> bool:
-        """Return whether an id is that of a label or a group around it, and of no other unit."""
+    def _is_of_another(self, name: str, numbered: str, position: ShapeContainer) -> bool:
+        """Return whether an id is that of a label or a group around it, and of no other unit.
+
+        Figma numbers what comes later, so only an id before the one with the number counts.
+        """
         if position.group is not None and position.group.name == name:
             return True
-        return name in self._ids and name not in self._taken.get(position.layer, ())
+        if name in self._taken.get(position.layer, ()) or name not in self._ids:
+            return False
+        return numbered not in self._ids or self._ids[name] < self._ids[numbered]
 
     def _take(self, name: str, position: ShapeContainer) -> None:
         self._taken.setdefault(position.layer, set()).add(name)
 
     @cached_property
-    def _ids(self) -> frozenset[str]:
-        """All ids of the drawing. Figma adds a number to an id that is taken: 101_2."""
-        found = ID_ATTRIBUTE.findall(self._text)
-        return frozenset(html.unescape((double or single).decode()) for double, single in found)
+    def _ids(self) -> dict[str, int]:
+        """All ids of the drawing in order. Figma adds a number to an id that is taken: 101_2."""
+        ids: dict[str, int] = {}
+        for double, single in ID_ATTRIBUTE.findall(self._text):
+            ids.setdefault(html.unescape((double or single).decode()), len(ids))
+        return ids
 
 
 def _split_at_comments(text: bytes) -> Iterator[bytes]:

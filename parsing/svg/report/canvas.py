@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from parsing.errors import InvalidMarkupError, ParsingError
-from parsing.svg.geometry.lengths import NUMBER_PATTERN, parse_length
+from parsing.errors import InvalidMarkupError
+from parsing.svg.geometry.lengths import NUMBER_PATTERN, Viewport, parse_length
 from parsing.svg.geometry.matrices import AffineTransform, parse_transform
 from parsing.svg.geometry.outlines import find_start, trace_shape
-from parsing.svg.report.warnings import ignore_faults, is_fault
+from parsing.svg.names import RECT_LENGTHS
+from parsing.svg.report.warnings import ignore_faults
 from parsing.svg.style.values import WIDE_KEYWORDS
 
 MAX_TRACED_CHARS: Final = 200_000
@@ -29,6 +30,7 @@ MAX_GLANCE_CHARS: Final = 200
 PATH_START: Final = re.compile(r"\s*(?:[Mm]|$)")
 NUMBER: Final = rf"[\s,]*+(?>{NUMBER_PATTERN})"
 PLAIN_PATH: Final = re.compile(  # possessive, so that it takes linear time; without arcs
+    rf"\s*+[Mm][\s,]*+((?>{NUMBER_PATTERN}))[\s,]*+((?>{NUMBER_PATTERN}))(?:{NUMBER}{NUMBER})*+"
     rf"(?:\s*+(?:[MmLlTt](?:{NUMBER}{NUMBER})++|[HhVv](?:{NUMBER})++|[Cc](?:(?:{NUMBER}){{6}})++"
     rf"|[SsQq](?:(?:{NUMBER}){{4}})++|[Zz]))*+\s*+"
 )
@@ -97,24 +99,41 @@ class Canvas:
 
     def __init__(self, width: float, height: float) -> None:
         self.box = Box(0, 0, width, height)
+        self._viewport = Viewport(width, height)
         slack = max(1.0, SLACK * max(width, height))
         self.wide_box = Box(-slack, -slack, width + slack, height + slack)
         self._traced = 0
 
+    def has_plain_start(self, kind: str, attributes: Attributes, source: Mapping[str, str]) -> bool:
+        """Return whether a shape of a usual form begins on the canvas and has no fault.
+
+        This is fast. If it does not, or has another form, that is to be found out.
+        """
+        text = str(attributes.get("d", ""))
+        if kind == "Path" and len(text) <= MAX_GLANCE_CHARS:
+            path = PLAIN_PATH.fullmatch(text)
+            return path is not None and bool(self._has(float(path[1]), float(path[2]), attributes))
+        if kind != "Rect" or not RECT_LENGTHS & source.keys() <= attributes.keys():
+            return False
+        x, y, width, height = (float(attributes.get(name, 0)) for name in CORNERS["Rect"])
+        return width >= 0 and height >= 0 and bool(self._has(x, y, attributes))
+
     def has_start(self, kind: str, attributes: Attributes) -> bool | None:
         """Return whether a shape begins on the canvas, or None if that cannot be told."""
-        try:
+        if kind in CORNERS:
+            lengths = self._find_lengths(kind, attributes)
+            start = (lengths[0], lengths[1]) if lengths else None
+        else:
             start = find_start(kind, attributes)
-        except ParsingError as error:
-            if not is_fault(error):
-                raise
-            return None
-        matrix = (
-            parse_matrix(str(attributes["transform"])) if "transform" in attributes else IDENTITY
-        )
-        if start is None or matrix is None:
-            return None
-        x, y = start if matrix is IDENTITY else matrix.apply(start)
+        return self._has(*start, attributes) if start else None
+
+    def _has(self, x: float, y: float, attributes: Attributes) -> bool | None:
+        """Return whether a point of a shape is on the canvas."""
+        if "transform" in attributes:
+            matrix = parse_matrix(str(attributes["transform"]))
+            if matrix is None:
+                return None
+            x, y = matrix.apply((x, y))
         left, top, right, bottom = self.wide_box
         return left <= x <= right and top <= y <= bottom
 
@@ -140,7 +159,7 @@ class Canvas:
     def _find_numbers(self, kind: str, attributes: Attributes) -> list[float] | None:
         """Return x and y of each point of a shape in turn, or None if they are not known."""
         if kind in CORNERS:
-            return _find_corners(kind, attributes)
+            return self._find_corners(kind, attributes)
         name = GEOMETRY_TEXTS[kind]
         text = str(attributes.get(name, ""))
         self._traced += 20 + len(text)
@@ -153,6 +172,33 @@ class Canvas:
         lines = trace_shape(kind, attributes, 1.0, MAX_CHORDS)
         return [number for line in lines for point in line.points for number in point]
 
+    def _find_corners(self, kind: str, attributes: Attributes) -> list[float] | None:
+        """Return the corners of a shape without text of points, or None if they are not known."""
+        lengths = self._find_lengths(kind, attributes)
+        if lengths is None:
+            return None
+        x, y, width, *others = lengths
+        height = others[0] if others else width
+        if kind == "Line":
+            return [x, y, width, height]
+        if width <= 0 or height <= 0:
+            return []
+        left, top = (x, y) if kind == "Rect" else (x - width, y - height)
+        right, bottom = x + width, y + height
+        return [left, top, right, top, right, bottom, left, bottom]
+
+    def _find_lengths(self, kind: str, attributes: Attributes) -> list[float] | None:
+        """Return the lengths of such a shape, or None if one is in error."""
+        lengths = []
+        for name in CORNERS[kind]:
+            value: str | float | None = attributes.get(name, 0)
+            if isinstance(value, str):
+                value = parse_length(value[:100], self._viewport.hundred_percent(name))
+            if value is None:
+                return None
+            lengths.append(float(value))
+        return lengths
+
 
 def _read_corners(text: str) -> list[float]:
     """Return the corners of a polygon, or of a path of straight lines as most programs write it.
@@ -164,23 +210,6 @@ def _read_corners(text: str) -> list[float]:
     except ValueError:  # other commands, or numbers as in 1-2
         return []
     return numbers if len(numbers) % 2 == 0 else []
-
-
-def _find_corners(kind: str, attributes: Attributes) -> list[float] | None:
-    """Return the corners of a shape without text of points, or None if they are not known."""
-    values = (attributes.get(name, 0) for name in CORNERS[kind])
-    lengths = [parse_length(v[:100], math.nan) if isinstance(v, str) else v for v in values]
-    if None in lengths or any(length != length for length in lengths):
-        return None  # a percentage
-    x, y, width, *others = [float(length or 0) for length in lengths]
-    height = others[0] if others else width
-    if kind == "Line":
-        return [x, y, width, height]
-    if width <= 0 or height <= 0:
-        return []
-    left, top = (x, y) if kind == "Rect" else (x - width, y - height)
-    right, bottom = x + width, y + height
-    return [left, top, right, top, right, bottom, left, bottom]
 
 
 def find_fault(kind: str, attributes: Attributes, source: Mapping[str, str]) -> str:
@@ -210,7 +239,9 @@ def find_fault(kind: str, attributes: Attributes, source: Mapping[str, str]) -> 
 
 def find_text_fault(kind: str, attributes: Attributes) -> str:
     """Return what is wrong with a short path or list of points, or ""."""
-    text = str(attributes.get(GEOMETRY_TEXTS.get(kind, ""), ""))
+    if kind not in GEOMETRY_TEXTS:
+        return ""
+    text = str(attributes.get(GEOMETRY_TEXTS[kind], ""))
     if len(text) > MAX_GLANCE_CHARS or _read_corners(text) or PLAIN_PATH.fullmatch(text):
         return ""
     try:

@@ -19,6 +19,10 @@ CAUSES: Final[dict[str, Cause]] = {
         "data-type has a value that is no type, so the group is a Layer",
         "write Level, UnitLayer, HitAreaLayer or Georeference, with these capitals",
     ),
+    "misspelt-attribute": Cause(
+        "an attribute is called almost data-type, so it is not read",
+        "write data-type, in small letters and with a hyphen",
+    ),
     "misplaced-type": Cause(
         "data-type is on an element that is no group, so it is not read",
         "put the element into a <g> with this data-type",
@@ -50,6 +54,10 @@ CAUSES: Final[dict[str, Cause]] = {
     "empty-unit": Cause(
         "a group with the name of a unit has no shape, so the unit is not in the map",
         "draw the unit in the group; ignore this if the group is none",
+    ),
+    "named-parts": Cause(
+        "a group is named as a unit, but its shapes have names of their own, so these are units",
+        "remove the name of the shape that is the unit; ignore this if the shapes are units",
     ),
     # Structure
     "no-level": Cause(

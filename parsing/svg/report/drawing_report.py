@@ -16,19 +16,24 @@ from parsing.svg.identities import (
     is_made_up,
 )
 from parsing.svg.names import HREF_ATTRIBUTES
-from parsing.svg.naming.layer_names import GROUP_TYPES, suggest_type
+from parsing.svg.naming.layer_names import GROUP_TYPES, is_type, suggest_type
+from parsing.svg.report.attribute_names import find_misspelt_types, may_misspell_type
 from parsing.svg.report.clips import find_canvas_clips
 from parsing.svg.report.drawn_shapes import DrawnShapes
 from parsing.svg.report.effects import (
     EFFECT_ATTRIBUTES,
     REPORTED_ATTRIBUTES,
+    URLS,
     changes_shapes,
-    find_attribute_effects,
     find_effects,
+    find_reference,
     find_unread_sheets,
     has_effects,
 )
+from parsing.svg.report.georeference_ranges import find_out_of_range
 from parsing.svg.report.pictures import PicturePatterns
+from parsing.svg.report.texts import find_blank_texts
+from parsing.svg.report.unit_groups import UnitGroups
 from parsing.svg.report.warnings import (
     MAX_PLACES,
     ParseWarning,
@@ -46,13 +51,6 @@ LEFT_OUT_CAUSES: Final = {"text": "text", "image": "image", "foreignObject": "fo
 PROLOG_BYTES: Final = 100_000
 """The root and its namespaces are in the first bytes."""
 INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
-GEOREFERENCE_RANGES: Final = {
-    "latitude": (-90, 90),
-    "longitude": (-180, 180),
-    "zoom": (0, 24),
-    "bearing": (-360, 360),
-    "pitch": (0, 90),
-}
 
 
 class MapSummary(NamedTuple):
@@ -74,23 +72,25 @@ class DrawingReport:
         """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
         self._definitions = Definitions()
         self._patterns = PicturePatterns(self._definitions)
-        self._is_from_inkscape = self._has_names = False
+        self._is_from_inkscape = self._has_names = self._misspells_type = False
         self._level_ids: set[str] = set()
         # The start tag of the first of each id.
         self._unit_ordinals: dict[str, int] = {}
         self._hit_area_ordinals: dict[str, int] = {}
         self._target_ordinals: dict[str, int] = {}
         self._clips: list[tuple[int, str, str, str, str]] = []
+        self._texts: list[tuple[int, str, str]] = []
         self._georeferences = 0
         self._misspelt_types = 0
         self._levels = self._units = self._hit_areas = 0
         self._outside_ordinals: list[int] = []
         self._readable_tags: set[str] = set()  # many shapes have the same
-        self._unit_groups: list[tuple[str, int, int]] = []  # open: name, start tag, shapes before
+        self._unit_groups = UnitGroups(self._warnings)
 
     def begin(self, text: bytes, definitions: Definitions) -> None:
         """Receive the text of the drawing, and the rules and patterns in it."""
-        self.has_references = b"url(" in text
+        self.has_references = any(url in text for url in URLS)
+        self._misspells_type = may_misspell_type(text)
         self._is_from_inkscape = INKSCAPE_NAMESPACE in text[:PROLOG_BYTES]
         self._definitions = definitions
         self._patterns = PicturePatterns(definitions)
@@ -98,9 +98,6 @@ class DrawingReport:
             self._warnings.add("style", 0, detail=sheet)
         for media in definitions.unread_media:
             self.rule_unread(f"@media {media}")
-        for cause, name, value in find_effects(definitions.style_sheet):
-            detail = f"{name}: {quote(value)} of a rule in <style>"
-            self._warnings.add(cause, 0, detail=detail)
 
     def rule_unread(self, prelude: str) -> None:
         """Report a rule of a style sheet that is not read, by its selector or at-rule."""
@@ -113,7 +110,7 @@ class DrawingReport:
         return MapSummary(self._levels, self._units, self._hit_areas, self.drawn.shapes)
 
     def see_style(self, style: str) -> None:
-        """Receive each `style` attribute that the drawing has, once or more often."""
+        """Receive each `style` attribute and rule with effects, once or more often."""
         if not self.has_references and has_effects(style):
             self.has_references = True
 
@@ -127,6 +124,11 @@ class DrawingReport:
         """Report a name of a group that is almost markup."""
         detail = f"{quote(name)!r}; did you mean {suggestion!r}?"
         self._warnings.add("misspelt-name", ordinal, "g", name, detail=detail)
+
+    def misplace_name(self, name: str, element: str, ordinal: int) -> None:
+        """Report a name that would be markup on a group, on an element that is none."""
+        detail = f"{quote(name)!r} on <{element}>; put it on a <g>"
+        self._warnings.add("misspelt-name", ordinal, element, name, detail=detail)
 
     def ignore_name(self, name: str, kind: str, ordinal: int) -> None:
         """Report a name that would be markup if the drawing had no attributes for it."""
@@ -148,10 +150,18 @@ class DrawingReport:
         detail = f"{quote(kind)!r}{hint}"
         self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
 
+    def check_attribute_names(
+        self, element: str, attributes: Mapping[str, str], ordinal: int
+    ) -> None:
+        """Report attributes of a group that are called almost `data-type`."""
+        for name, value in find_misspelt_types(attributes) if self._misspells_type else ():
+            id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
+            self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
+
     def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
         """Report a type of a group on an element that is none."""
         kind, name = attributes["data-type"], attributes.get("id", "")
-        if kind in GROUP_TYPES and kind != "Layer":
+        if is_type(kind):
             detail = f"{kind!r} on <{element}>"
             self._warnings.add("misplaced-type", ordinal, element, name, detail=detail)
 
@@ -170,33 +180,29 @@ class DrawingReport:
 
     def enter_unit(self, name: str, ordinal: int) -> None:
         """Receive the start of a group that has the name of a unit."""
-        self._unit_groups.append((name, ordinal, sum(self.summary)))
+        self._unit_groups.enter(name, ordinal, sum(self.summary))
 
-    def leave_unit(self) -> None:
-        """Report the group that ends if it has no shape."""
-        name, ordinal, shapes = self._unit_groups.pop()
-        if sum(self.summary) == shapes and not self._warnings.is_full("empty-unit"):
-            self._warnings.add(
-                "empty-unit", ordinal, "g", name, detail=f"group named {quote(name)!r}"
-            )
+    def leave_unit(self, has_unit: bool) -> None:
+        """Receive the end of such a group, and whether a shape in it is the unit."""
+        self._unit_groups.leave(has_unit, sum(self.summary))
 
     def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
         self._georeferences += 1
         if self._georeferences > 1:
             self._warnings.add("georeferences", ordinal, "g")
-        for name, value in georeference._asdict().items():
-            low, high = GEOREFERENCE_RANGES[name]
-            if not low <= value <= high:
-                detail = f"{name} is {value}"
-                self._warnings.add("georeference-range", ordinal, "g", detail=detail)
+        for detail in find_out_of_range(georeference):
+            self._warnings.add("georeference-range", ordinal, "g", detail=detail)
 
     def leave_out(
         self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
     ) -> None:
         """Report an element that a unit map cannot have."""
         code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
-        self._warnings.add(code, ordinal, element, name, _level_id(level))
+        if code == "text" and len(self._texts) < MAX_CHECKED_IDS:
+            self._texts.append((ordinal, name, _level_id(level)))  # it may have nothing in it
+        else:
+            self._warnings.add(code, ordinal, element, name, _level_id(level))
 
     def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
         """Report a `use` that draws nothing."""
@@ -209,28 +215,44 @@ class DrawingReport:
         self._warnings.add("use", ordinal, "use", name, _level_id(level), detail)
 
     def check_references(
-        self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
+        self,
+        element: str,
+        attributes: Mapping[str, str],
+        ruled: Mapping[str, str],
+        level: Group | None,
+        ordinal: int,
     ) -> None:
-        """Report clips, masks, filters, markers and the like of a shape or group."""
-        if EFFECT_ATTRIBUTES.isdisjoint(attributes):
+        """Report clips, masks, filters, markers and the like; `ruled` are values of rules."""
+        if not ruled and EFFECT_ATTRIBUTES.isdisjoint(attributes):
             return
-        for cause, name, value in find_attribute_effects(attributes):
+        for cause, name, value in find_effects(attributes, ruled):
             place = attributes.get("id", ""), _level_id(level)
-            if cause == "clip" and "url(" in value:
+            reference = find_reference(value)
+            if cause == "clip" and reference is not None:
                 # Whether it cuts anything off is known once the clip path itself is.
                 if len(self._clips) < MAX_CHECKED_IDS:
-                    self._clips.append((ordinal, value, element, *place))
+                    self._clips.append((ordinal, reference, element, *place))
             elif not self._warnings.is_full(cause):
-                detail = f"{name}: {quote(value)}" if "url(" not in value else ""
+                detail = f"{name}: {quote(value)}" if reference is None else ""
                 self._warnings.add(cause, ordinal, element, *place, detail)
 
-    def check_shape(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
-        """Check a shape: its place, its paint as it is specified, and in a layer its identity."""
+    def check_shape(
+        self,
+        shape: Shape,
+        ordinal: int,
+        specified: Mapping[str, str],
+        ruled: Mapping[str, str],
+    ) -> None:
+        """Check a shape: its place, its paint as it is specified, and in a layer its identity.
+
+        `ruled` are values that rules of style have for it, if any is reported.
+        """
         if shape.is_visible and (
             self.has_references or not REPORTED_ATTRIBUTES.isdisjoint(shape.source)
         ):
             self._check_paint(shape, ordinal, specified)
-            self.check_references(shape.kind.lower(), shape.source, shape.container.level, ordinal)
+            level = shape.container.level
+            self.check_references(shape.kind.lower(), shape.source, ruled, level, ordinal)
         if layer := shape.container.layer:
             self._check_in_layer(shape, layer, ordinal)
         elif shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
@@ -261,10 +283,15 @@ class DrawingReport:
             for ordinal in self._outside_ordinals:
                 self._warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
+        self._unit_groups.finish(self._target_ordinals.keys() - self._unit_ordinals.keys())
+        blank = find_blank_texts(document, [each[0] for each in self._texts])
+        for ordinal, name, level in self._texts:
+            if ordinal not in blank:
+                self._warnings.add("text", ordinal, "text", name, level)
         if self._clips:
             harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
-            for ordinal, value, *place in self._clips:
-                if _referenced_id(value) not in harmless:
+            for ordinal, reference, *place in self._clips:
+                if reference not in harmless:
                     self._warnings.add("clip", ordinal, *place)
         self.drawn.finish(self._levels > 0)
         return self._warnings.locate(document)
@@ -276,10 +303,11 @@ class DrawingReport:
     def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
             value = specified.get(name) or ""
-            if "url(" not in value:
+            server = find_reference(value) if "(" in value else None
+            if server is None:
                 continue
             element, source_id = shape.kind.lower(), shape.source.get("id", "")
-            server, drawn = _referenced_id(value), shape.attributes.get(name, "none")
+            drawn = shape.attributes.get(name, "none")
             subject = f"<{element}> {quote(source_id)!r}" if source_id else f"<{element}>"
             detail = f"{name} {quote(value)} of {subject} is drawn as {drawn}"
             code = "paint" if server in self._definitions.paint_servers else "missing-paint"
@@ -297,6 +325,7 @@ class DrawingReport:
                 self.drawn.look_at(shape, ordinal)
             return
         id = identity.id
+        self._unit_groups.add_unit(id)
         if layer == "UnitLayer":
             self._units += 1
             ordinals = self._unit_ordinals
@@ -347,7 +376,8 @@ class DrawingReport:
         written, hint = shape.source.get("id", ""), ""
         if layer == "HitAreaLayer" and written.lower().startswith(HIT_PREFIX):
             meant = HIT_PREFIX + written[len(HIT_PREFIX) :].lstrip(" -_")
-            hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
+            if meant not in (written, HIT_PREFIX):
+                hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
         code = "generated-id" if is_generated_id(written) else "no-id"
         level = _level_id(shape.container.level)
         self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)
@@ -367,7 +397,3 @@ class DrawingReport:
 
 def _level_id(level: Group | None) -> str:
     return level.id if level else ""
-
-
-def _referenced_id(value: str) -> str:
-    return value.partition("url(")[2].partition(")")[0].strip("'\" #")

@@ -19,11 +19,13 @@ from parsing.svg.report.canvas import (
 from parsing.svg.report.pictures import PictureCover, image_lengths
 from parsing.svg.report.warnings import WarningCollector, ignore_faults, is_fault, quote
 
-FIRST_SHAPES: Final = 8
+FIRST_SHAPES: Final = 500
 SHAPE_STRIDE: Final = 64
 """Of the shapes that are no units, the first are looked at closely, and then one in so many."""
+SUSPECT_SHAPES: Final = 64
+"""So many shapes behind one with a fault are all looked at: often they have the same."""
 MAX_LOOKS: Final = 20_000
-"""After so many, shapes of Levels that may be blank are looked at like others."""
+"""After so many, shapes of Levels that may be blank, and behind faults, are looked at as others."""
 MAX_CHECKED_LEVELS: Final = 100_000
 MAX_IMAGE_SHARE: Final = 0.5
 """Share of the canvas that images may cover in a drawing of few shapes."""
@@ -49,6 +51,7 @@ class DrawnShapes:
         self._cover = PictureCover()
         self._first_shapes: list[Shape] = []
         self._looks = 0
+        self._suspect_until = 0
         self._is_blank = True
         self._blank_levels: dict[int, tuple[Group, int]] = {}  # those with nothing on the canvas
 
@@ -87,23 +90,22 @@ class DrawnShapes:
         is_blank = self._is_blank if level is None else id(level) in self._blank_levels
         if self.shapes <= MANY_SHAPES:
             self._first_shapes.append(shape)
-            self.next_look = self.shapes + 1
-            if self.shapes > FIRST_SHAPES and not is_blank:
-                return
         self._looks += 1
         if self._is_on_canvas(shape, ordinal):
             self._see(level)
             is_blank = False
-        if self.shapes > MANY_SHAPES:
-            is_next = is_blank and self._looks < MAX_LOOKS
-            self.next_look = self.shapes + (1 if is_next else SHAPE_STRIDE)
+        is_suspect = is_blank or self.shapes < self._suspect_until
+        if self.shapes < FIRST_SHAPES or (is_suspect and self._looks < MAX_LOOKS):
+            self.next_look = self.shapes + 1
+        else:
+            self.next_look = self.shapes + SHAPE_STRIDE
 
     def check_unit(self, shape: Shape, is_clickable: bool, ordinal: int) -> None:
         """Check that a unit or hit area has an area, and all of it is on the canvas."""
         fault, box = self._find_box(shape)
         if box is None:
             is_inside = self._canvas.has_start(shape.kind, shape.attributes)
-            is_seen = is_inside
+            is_seen = is_inside is not False
         else:
             is_inside = box.is_within(self._canvas.wide_box)
             is_seen = box.reaches_into(self._canvas.box)
@@ -120,6 +122,8 @@ class DrawnShapes:
 
     def finish(self, has_levels: bool) -> None:
         """Report Levels, or a drawing without any, that have nothing on the canvas."""
+        if self._looks < self.shapes:
+            self._warnings.mark_sampled("shape-outside", "geometry")
         for level, ordinal in self._blank_levels.values():
             which = f"the Level {quote(level.id)!r}" if level.id else "a Level without id"
             self._warnings.add("blank", ordinal, "g", level.id, detail=which)
@@ -139,11 +143,13 @@ class DrawnShapes:
             raise DocumentRejectedError(
                 f"images cover {share:.0%} of the canvas, and images are left out: the map would "
                 f"have {drawn}{small} {'shape' if drawn == 1 else 'shapes'}; trace the plan as "
-                "shapes, or force it"
+                "shapes, or force it (--force on the command line, force: true in GraphQL)"
             )
 
     def _is_on_canvas(self, shape: Shape, ordinal: int) -> bool:
         """Return whether a shape draws anything on the canvas; report it if it does not."""
+        if self._canvas.has_plain_start(shape.kind, shape.attributes, shape.source):
+            return True
         fault = find_fault(shape.kind, shape.attributes, shape.source)
         fault = fault or find_text_fault(shape.kind, shape.attributes)
         is_inside = self._canvas.has_start(shape.kind, shape.attributes)
@@ -154,7 +160,11 @@ class DrawnShapes:
                 self._report("shape-outside", shape, ordinal, box)
         if fault:
             self._report("geometry", shape, ordinal, fault)
-        return is_inside is True
+        if is_inside is not None:
+            return is_inside
+        # What cannot be told is not called blank.
+        name = GEOMETRY_TEXTS.get(shape.kind)
+        return name is None or bool(shape.attributes.get(name))
 
     def _cover_with(self, kind: str, attributes: Mapping[str, str | float]) -> None:
         if self.shapes >= MANY_SHAPES:
@@ -199,6 +209,7 @@ class DrawnShapes:
         return large
 
     def _report(self, code: str, shape: Shape, ordinal: int, what: str | Box) -> None:
+        self._suspect_until = self.shapes + SUSPECT_SHAPES
         if self._warnings.is_full(code):
             return
         if isinstance(what, Box):

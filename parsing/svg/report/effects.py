@@ -5,34 +5,19 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from parsing.svg.names import STYLE_PROPERTIES
+from parsing.svg.names import EFFECT_PROPERTIES
 from parsing.svg.report.warnings import quote
+from parsing.svg.style.cascade import is_calculated
 from parsing.svg.style.media import MAX_MEDIA_CHARS
-from parsing.svg.style.styles import MAX_STYLE_CHARS, squeeze_blanks
+from parsing.svg.style.styles import MAX_STYLE_CHARS, parse_declarations, squeeze_blanks
 
+CAUSES: Final = {"clip-path": "clip", "mix-blend-mode": "style"}
 CAUSE_BY_PROPERTY: Final = {
-    "clip-path": "clip",
-    "mask": "mask",
-    "mask-image": "mask",
-    "filter": "filter",
-    "marker": "marker",
-    "marker-start": "marker",
-    "marker-mid": "marker",
-    "marker-end": "marker",
-    "mix-blend-mode": "style",
+    name: CAUSES.get(name, name.partition("-")[0]) for name in sorted(EFFECT_PROPERTIES)
 }
 EFFECT_ATTRIBUTES: Final = frozenset({*CAUSE_BY_PROPERTY, "style"})
 REPORTED_ATTRIBUTES: Final = frozenset({"clip-path", "filter", "mask", "data-type"})
 """A shape that has one of these is looked at in a drawing without `url()`, too."""
-DECLARATION: Final = re.compile(
-    r"(?:^|[\s;{/])(clip-path|mask(?:-image)?|filter|marker(?:-start|-mid|-end)?|mix-blend-mode)"
-    r"\s*:\s*([^;{}]{1,80})"
-)
-# CSS functions of lengths; those of colours are read by viewers of the map.
-CALCULATION: Final = re.compile(
-    r"(?:^|[\s;{/])([a-z-]{1,40})\s*:\s*([^;{}]{0,80}?\b(?:calc|clamp)\([^;{}]{0,80})"
-)
-NEEDS_SEARCH: Final = ("url(", "clip-path", "filter", "mask", "mix-blend-mode", "calc(", "clamp(")
 NO_EFFECTS: Final = frozenset({"none", "normal", "inherit", "initial", "unset", "revert", "auto"})
 IMPORT: Final = re.compile(r"@import\s[^;{}]{0,200}")
 STYLE_INSTRUCTION: Final = re.compile(rb"<\?xml-stylesheet\s([^<>?]{0,200})")
@@ -54,6 +39,9 @@ OTHER_SELECTORS: Final = re.compile(
 )
 
 
+URLS: Final = (b"url(", b"URL(")
+
+
 class Effect(NamedTuple):
     """An effect that is not applied: its cause of a warning, property and value."""
 
@@ -67,37 +55,31 @@ def has_effects(style: str) -> bool:
     return "(" in style or "mix-blend" in style or len(style) > MAX_STYLE_CHARS
 
 
-@lru_cache(maxsize=1_000)
-def find_effects(style: str) -> tuple[Effect, ...]:
-    """Return the effects in a `style` attribute or a style sheet.
+def find_reference(value: str) -> str | None:
+    """Return the id in `url()` of a value, or None if it has none.
 
-    >>> find_effects("fill:red;filter:blur(2px)")
-    (Effect(cause='filter', property='filter', value='blur(2px)'),)
+    >>> find_reference("URL('#g') red"), find_reference("red")
+    ('g', None)
     """
-    if not (has_effects(style) and any(word in style for word in NEEDS_SEARCH)):
-        return ()
-    found = [_to_effect(name, value) for name, value in DECLARATION.findall(style)]
-    if "calc(" in style or "clamp(" in style:
-        found += [
-            Effect("style", name, value.strip())
-            for name, value in CALCULATION.findall(style)
-            if name in STYLE_PROPERTIES
-        ]
-    return tuple(filter(None, found))
+    _, url, rest = value.replace("URL(", "url(").partition("url(")
+    return rest.partition(")")[0].strip("'\" #") if url else None
 
 
-def find_attribute_effects(attributes: Mapping[str, str]) -> Iterator[Effect]:
-    """Iterate over the effects that the attributes of an element ask for."""
-    for name in CAUSE_BY_PROPERTY:
-        if value := attributes.get(name):
-            effect = _to_effect(name, value)
-            if effect:
-                yield effect
+def find_effects(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> Iterator[Effect]:
+    """Iterate over the effects that an element asks for; `ruled` are values of rules for it.
+
+    >>> list(find_effects({"mask": "url(#m)", "style": "filter:blur(2px)"}, {"mask": "none"}))
+    [Effect(cause='filter', property='filter', value='blur(2px)')]
+    """
+    values = {name: attributes[name] for name in CAUSE_BY_PROPERTY if name in attributes}
+    values.update(ruled)
     if style := attributes.get("style"):
-        yield from find_effects(style)
+        if has_effects(style) or values:
+            values |= _read_style(style)
         if len(squeeze_blanks(style)) > MAX_STYLE_CHARS:
             read = f"{len(style):,} characters, of which {MAX_STYLE_CHARS:,} are read"
             yield Effect("style", "style", read)
+    yield from filter(None, (_to_effect(name, value) for name, value in values.items()))
 
 
 def find_unread_sheets(text: bytes, sheet: str) -> Iterator[str]:
@@ -122,10 +104,17 @@ def changes_shapes(prelude: str) -> bool:
     return OTHER_SELECTORS.search(prelude[:1_000]) is None
 
 
+@lru_cache(maxsize=1_000)
+def _read_style(style: str) -> dict[str, str]:
+    normal, important = parse_declarations(style)
+    return normal | important
+
+
 def _to_effect(name: str, value: str) -> Effect | None:
-    cause, value = CAUSE_BY_PROPERTY[name], value.strip()
-    if cause == "marker":
-        has_effect = "url(" in value
-    else:
-        has_effect = value.partition("!")[0].strip().lower() not in NO_EFFECTS
+    cause = CAUSE_BY_PROPERTY.get(name)
+    if cause is None:
+        return Effect("style", name, value) if is_calculated(value) else None
+    value = value.strip()
+    is_marker = cause == "marker"
+    has_effect = find_reference(value) is not None if is_marker else value.lower() not in NO_EFFECTS
     return Effect(cause, name, value) if has_effect else None

@@ -13,6 +13,7 @@ from parsing.xml.tokens import locate_start_tags
 
 MAX_PLACES: Final = 10
 """Places of one cause that are kept."""
+SAMPLED: Final = " (at least so many: of the shapes that are no units a sample is looked at)"
 MAX_QUOTED_CHARACTERS: Final = 80
 """Characters of an id or a name in a warning."""
 
@@ -64,6 +65,7 @@ class WarningCollector:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._sampled: frozenset[str] = frozenset()
         self._places: list[tuple[int, str, WarningPlace]] = []  # start tag, cause, place
 
     def is_full(self, code: str) -> bool:
@@ -89,6 +91,10 @@ class WarningCollector:
             place = WarningPlace(0, 0, element, quote(name), quote(level), detail)
             self._places.append((ordinal, code, place))
 
+    def mark_sampled(self, *codes: str) -> None:
+        """Say of these causes that they were looked for in a part of the drawing."""
+        self._sampled = frozenset(codes)
+
     def locate(self, document: XmlDocument) -> list[ParseWarning]:
         """Return the warnings with line and column, ordered by cause as in the table."""
         places: dict[str, list[WarningPlace]] = {code: [] for code in self._counts}
@@ -98,7 +104,14 @@ class WarningCollector:
             located = place._replace(line=line, column=column) if ordinal else place
             places[code].append(located)
         return [
-            ParseWarning(code, cause.is_note, cause.message, cause.remedy, count, places[code])
+            ParseWarning(
+                code,
+                cause.is_note,
+                cause.message + SAMPLED * (code in self._sampled),
+                cause.remedy,
+                count,
+                places[code],
+            )
             for code, cause in CAUSES.items()
             if (count := self._counts.get(code))
         ]

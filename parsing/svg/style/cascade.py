@@ -8,6 +8,7 @@ from parsing.limits import DocumentLimits
 from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.names import (
     BOX_PROPERTIES,
+    EFFECT_PROPERTIES,
     OUTPUT_ATTRIBUTES,
     RENDERING_ATTRIBUTES,
     RENDERING_PROPERTIES,
@@ -55,7 +56,7 @@ class StyleReport(Protocol):
         """Receive the selector or at-rule of a rule that is skipped, or a declaration."""
 
     def see_style(self, style: str) -> None:
-        """Receive a `style` attribute before it is applied to the first element that has it."""
+        """Receive a `style` attribute, or a rule with effects, before an element has it."""
 
 
 class Silent:
@@ -65,7 +66,7 @@ class Silent:
         """Ignore a rule."""
 
     def see_style(self, style: str) -> None:
-        """Ignore a `style` attribute."""
+        """Ignore a style."""
 
 
 SILENT: Final = Silent()
@@ -87,6 +88,7 @@ class Cascade:
         self._matcher = RuleMatcher(limits)
         self._report = report
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
+        self._has_effects = False
         count = 0
         rules = (
             nested
@@ -100,6 +102,9 @@ class Cascade:
                     f"the drawing has more than {limits.style_rules:,} style rules"
                 )
             declarations = parse_declarations(body)
+            if any(_has_effects(each) for each in declarations):
+                self._has_effects = True
+                report.see_style(body)
             if len(squeeze_blanks(body)) > MAX_STYLE_CHARS:
                 report.rule_unread(selectors)
             for text in split_selectors(selectors):
@@ -135,6 +140,15 @@ class Cascade:
                 output.update(ruled.output)
             controls = {**controls, **ruled.controls} if ruled.controls else controls
         return ElementStyle(output, controls)
+
+    def match_effects(
+        self, name: str, attributes: Mapping[str, str], outer: MatchState
+    ) -> Mapping[str, str]:
+        """Return the values that rules have for an element, if any rule has effects."""
+        if not self._has_effects:
+            return NO_CONTROLS
+        normal, important = self.match_rules(name, attributes, outer).declarations
+        return {**normal, **important}
 
     def names_id(self, element_id: str | None) -> bool:
         """Return whether a selector has this id."""
@@ -206,6 +220,15 @@ def _roll_back(values: dict[str, str]) -> dict[str, str]:
     if "revert-layer" not in values.values():
         return values
     return {name: value for name, value in values.items() if value != "revert-layer"}
+
+
+def is_calculated(value: str) -> bool:
+    """Return whether a value has a function that is not read."""
+    return "calc(" in value or "clamp(" in value
+
+
+def _has_effects(values: Mapping[str, str]) -> bool:
+    return not EFFECT_PROPERTIES.isdisjoint(values) or any(map(is_calculated, values.values()))
 
 
 def _replace_class(attributes: Mapping[str, str], ruled: Mapping[str, str]) -> dict[str, str]:

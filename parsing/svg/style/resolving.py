@@ -99,6 +99,12 @@ class StyleResolver:
             match_state=inside, variables=variables, font=font
         )
 
+    def match_effects(
+        self, name: str, attributes: Mapping[str, str], context: InheritedStyle
+    ) -> Mapping[str, str]:
+        """Return what rules set of an element, if any says what a map cannot have, as clips."""
+        return self._cascade.match_effects(name, attributes, context.match_state)
+
     def draw(
         self, kind: str, attributes: dict[str, str], context: InheritedStyle, is_whole: bool
     ) -> DrawnShape:

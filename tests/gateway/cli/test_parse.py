@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_read_is_named(
     assert_explains(floorgate("parse", *arguments), status, explanation)
 
 
-LOSSY = DRAWING.replace("</svg>", '\n<text/><text/>\n<g id="Unit Layer"/></svg>')
+LOSSY = DRAWING.replace("</svg>", '\n<text>1</text><text>1</text>\n<g id="Unit Layer"/></svg>')
 PICTURE = '<svg viewBox="0 0 9 9"><image width="9" height="9"/></svg>'
 
 
@@ -170,12 +170,12 @@ def test_pretty_json_of_several_drawings_needs_a_directory(drawing: Path) -> Non
 
 
 def test_check_prints_places_remedies_and_a_summary_and_no_map(drawing: Path) -> None:
-    drawing.write_text(LOSSY.replace("<text/>", "<text/>" * 10), encoding="utf-8")
+    drawing.write_text(LOSSY.replace("<text>1</text>", "<text>1</text>" * 10), encoding="utf-8")
     checked = floorgate("parse", "--check", drawing)
     assert (checked.exit_code, checked.stderr) == (0, "")
     lines = checked.stdout.splitlines()
     assert lines[0].startswith("plan.svg:3:1: warning: the name of a group is not read")
-    assert "plan.svg:2:8: warning: text is left out: <text> [text]" in lines
+    assert "plan.svg:2:15: warning: text is left out: <text> [text]" in lines
     assert "plan.svg: warning: and 10 more [text]" in lines
     assert lines[-1] == "plan.svg: 0 levels, 1 unit, 0 hit areas, 0 other shapes; 22 warnings"
 
@@ -231,7 +231,7 @@ def test_a_check_as_json(drawing: Path) -> None:
 
 def test_a_plan_that_is_a_picture_has_to_be_forced(drawing: Path) -> None:
     drawing.write_text(PICTURE)
-    assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "force it")
+    assert_explains(floorgate("parse", drawing), 1, "images cover 100% of the canvas", "--force")
     assert output_of(floorgate("parse", "--force", drawing))["elements"] == []
 
 
@@ -249,3 +249,7 @@ def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
     assert result.exit_code == 1
     assert "odd.svg: the parser has a fault; report it: KeyError: 'font'" in result.stderr
     assert '"Unit"' in result.stdout
+
+
+def test_standard_input_is_read_once() -> None:
+    assert_explains(floorgate("parse", "-", "-", stdin="<svg/>"), 2, "- is given twice")

@@ -114,7 +114,14 @@ def test_every_other_group_is_a_layer(name: str) -> None:
         ("Level 4 East", "Level 4"),
         ("Level_4_East", "Level_4"),
         ("Level 2_2", "Level 2"),
-        ("Top Floor", "Level 2"),
+        ("UnitLayer Level 2", "UnitLayer"),
+        ("unit layer (copy)", "UnitLayer"),
+        ("Top Floor", "Level: floor=<id of the floor>"),
+        ("Parking Level", "Level: floor=<id of the floor>"),
+        ("Eleventh Floor", "Level: floor=<id of the floor>"),
+        ("Level 1000", "Level: floor=<id of the floor>"),
+        ("Level 2AB", "Level: floor=<id of the floor>"),
+        ("Levels 2", "Level: floor=<id of the floor>"),
         ("2. Floor", "Level 2"),
         ("Basement", "Level Basement"),
         ("Level 1 floor=ground", "Level 1: floor=ground"),
@@ -129,6 +136,7 @@ def test_every_other_group_is_a_layer(name: str) -> None:
         ("Floor tiles 2", ""),
         ("Furniture", ""),
         ("United Kingdom Pavilion", ""),
+        ("united", ""),
     ],
 )
 def test_a_name_that_is_almost_markup_is_noticed(name: str, suggestion: str) -> None:

@@ -117,6 +117,8 @@ def test_a_georeference_may_be_in_a_name() -> None:
         ('<rect id=" "/>', ["Rect"]),
         # A number at the end belongs to the name, if nothing has the name without it.
         ('<rect id="A_2"/>', ["Unit A_2"]),
+        # Neither if what has the name comes later: Figma numbers the second.
+        ('<rect id="A_2"/><rect id="A"/>', ["Unit A_2", "Unit A"]),
         # Neither if a shape of the layer has the name without it.
         ('<rect id="A"/><rect id="A_2"/>', ["Unit A", "Unit A_2"]),
         (

@@ -43,6 +43,12 @@ UNREAD_RULES = [
             "drawn as #ff0000",
         ),
         (
+            f'{GRADIENT}<path fill="URL(#g)"/>',
+            "paint",
+            "a gradient or pattern is drawn as its average colour: fill URL(#g) of <path> is drawn "
+            "as #ff0000",
+        ),
+        (
             '<path fill="url(#gone) red"/>',
             "missing-paint",
             "a gradient or pattern is not in the drawing: fill url(#gone) red of <path> is drawn "
@@ -71,9 +77,9 @@ UNREAD_RULES = [
         ('<path style="mask:url(#m)"/>', "mask", "a mask is not applied: <path>"),
         ('<path filter="url(#f)"/>', "filter", "a filter is not applied: <path>"),
         (
-            "<style>.a{filter:url(#f)}</style>",
+            '<style>.a{filter:url(#f)}</style><g id="b" class="a"/>',
             "filter",
-            "a filter is not applied: filter: url(#f) of a rule in <style>",
+            "a filter is not applied: <g> 'b'",
         ),
         ('<path filter="blur(2px)"/>', "filter", "a filter is not applied: filter: blur(2px)"),
         (
@@ -112,6 +118,11 @@ UNREAD_RULES = [
             '<g data-type="wall"/>',
             "misspelt-type",
             "data-type has a value that is no type, so the group is a Layer: 'wall'",
+        ),
+        (
+            '<g Data-type="Level"/>',
+            "misspelt-attribute",
+            'an attribute is called almost data-type, so it is not read: Data-type="Level"',
         ),
         (
             '<g id="Hit Layer"/>',
@@ -158,6 +169,12 @@ UNREAD_RULES = [
             "empty-unit",
             "a group with the name of a unit has no shape, so the unit is not in the map: group "
             "named '102'",
+        ),
+        (
+            '<g id="UnitLayer"><g id="9"><rect id="Base"/><path id="Icon"/></g></g>',
+            "named-parts",
+            "a group is named as a unit, but its shapes have names of their own, so these are "
+            "units: group named '9'",
         ),
         (
             f'<g data-type="UnitLayer"><rect id="101" {LABEL}="102"/></g>',
@@ -257,6 +274,12 @@ UNREAD_RULES = [
             "reaches from 250,0 to 259,9",
         ),
         (
+            '<g data-type="UnitLayer"><circle id="101" cx="500%" cy="50%" r="5"/></g>',
+            "outside-canvas",
+            "a unit or hit area is outside of the canvas, or reaches over its edge: <circle> "
+            "'101': reaches from 995,45 to 1005,55",
+        ),
+        (
             CLEAN.replace("<rect", '<rect transform="translate(0 -40)"', 1),
             "outside-canvas",
             "a unit or hit area is outside of the canvas, or reaches over its edge: <rect> '101': "
@@ -332,11 +355,6 @@ UNREAD_RULES = [
             '<g data-type="Georeference" data-latitude="123" data-longitude="0"/>',
             "georeference-range",
             "the Georeference is out of range: latitude is 123",
-        ),
-        (
-            '<g data-type="Georeference" data-latitude="1" data-longitude="0" data-zoom="99"/>',
-            "georeference-range",
-            "the Georeference is out of range: zoom is 99",
         ),
         (
             '<g data-type="Georeference" data-latitude="1" data-longitude="0"/>' * 2,

@@ -116,6 +116,28 @@ def test_what_is_traced_is_bounded() -> None:
     assert [place.name for place in warnings["outside-canvas"].places] == ["c"]
 
 
+@pytest.mark.parametrize(
+    ("faulty", "code"),
+    [
+        ('<rect x="5000" width="9" height="9"/>', "shape-outside"),
+        ('<circle cx="500%" r="9"/>', "shape-outside"),
+        ('<path d="M0 0L9 x 9 9"/>', "geometry"),
+        ('<path d="M0 0L9 8 7"/>', "geometry"),
+    ],
+)
+def test_every_shape_of_a_small_drawing_is_looked_at(faulty: str, code: str) -> None:
+    drawing = ('<path d="M1 1L9 9"/>' * 2 + faulty) * 150
+    assert warnings_of(drawing)[code].count == 150
+    assert warnings_of(drawing)[code].message == CAUSES[code].message
+
+
+def test_of_a_large_drawing_a_sample_is_looked_at_and_all_behind_a_fault() -> None:
+    away = '<rect x="900" width="9" height="9"/>' * 200
+    outside = warnings_of('<path d="M1 1L9 9"/>' * 5_000 + away)["shape-outside"]
+    assert 136 <= outside.count <= 200
+    assert "(at least so many: of the shapes that are no units a sample" in outside.message
+
+
 def test_a_level_far_from_the_canvas_is_looked_at_until_its_end() -> None:
     """So a Level with one shape on the canvas is not taken for a blank one."""
     away = '<rect x="900" width="9" height="9"/>' * 500
