@@ -134,10 +134,10 @@ def test_at_a_terminal_what_overwrites_asks_too(
     run = run_at_terminal(*command, answer="y\n")
     assert run.exit_code == 0, run.stderr
     assert "Change 1 records and add 1?" in run.stderr
-    assert [unit["name"] for unit in units_of(filled)] == ["101", "102A", "103", "201"]
+    assert [unit["name"] for unit in units_of(filled)] == ["101", "102A", "103", "101"]
     undone = run_at_terminal(*undo_command(run), answer="y\n")
     assert undone.exit_code == 0, undone.stderr
-    assert [unit["name"] for unit in units_of(filled)] == ["101", "102", "103", "201"]
+    assert [unit["name"] for unit in units_of(filled)] == ["101", "102", "103", "101"]
     assert len([*tmp_path.glob("floorgate-undo-*")]) == 2
 
 

@@ -35,7 +35,8 @@ def test_maps_are_processed_again_by_default(storage: list[str], bundle: Path) -
     assert planned["stale_networks"][0]["map_id"] == "tower"
     run = floorgate("import", bundle, *storage)
     assert run.exit_code == 0
-    assert run.stderr == f"Note: {REASON}was processed again: routable by foot and wheelchair\n"
+    note, _ = run.stderr.splitlines()  # then how --undo saves what it changes
+    assert note == f"Note: {REASON}was processed again: routable by foot and wheelchair"
     assert maps(storage)["tower"]["tags"] == ["ils", "pathfinding"]
     assert floorgate("import", bundle, *storage).stderr == ""
 
@@ -45,7 +46,7 @@ def test_the_note_of_a_withdrawn_network_has_the_command_that_helps(
 ) -> None:
     run = floorgate("import", bundle, "--networks", "withdraw", *storage)
     assert run.exit_code == 0
-    [note] = run.stderr.splitlines()
+    note, _ = run.stderr.splitlines()
     assert note == f"Note: {REASON}is no longer routable until `floorgate maps process tower`"
     assert maps(storage)["tower"]["tags"] == ["ils"]
     _, *command = note.partition("`")[2].rstrip("`").split()
