@@ -122,6 +122,7 @@ def make_changes(
             keep_plan()
             if removes or planned.total.updated:
                 _print_plan(planned, SHOWN_CHANGES, echo)
+                _print_notes(planned)
                 _ask(planned, request)
             request = request._replace(expected_digest=planned.plan.digest, write_change=None)
         elif is_shown or dry_run:
@@ -266,6 +267,11 @@ def _quote(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
+def _print_notes(summary: ImportSummary) -> None:
+    for note in summary.notes:
+        click.echo(f"Note: {note}", err=True)
+
+
 def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         shown = msgspec.to_builtins(summary)
@@ -279,8 +285,7 @@ def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> No
         numbers = [counts.inserted, counts.updated, counts.unchanged]
         table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
     Console().print(table)
-    for note in summary.notes:
-        click.echo(f"Note: {note}", err=True)
+    _print_notes(summary)
     if dry_run:
         if summary.refusal is not None:
             click.echo(f"Note: this would be refused: {summary.refusal}", err=True)

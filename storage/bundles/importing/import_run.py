@@ -238,6 +238,7 @@ class ImportRun:
             *self._source_notes.list(),
             *await validator.collect_notes(),
             *await self._note_unmentioned(request),
+            *networks.list_losses(),
         )
         summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
