@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from parsing.errors import DocumentRejectedError, ParsingError
@@ -80,10 +81,38 @@ class Feature(NamedTuple):
 
 
 class SourcePlace(NamedTuple):
-    """Where a feature stands in the source; the line counts from 1, and is 0 if unknown."""
+    """Where a feature stands in the source; the line counts from 1, and is 0 if unknown.
+
+    >>> SourcePlace("plan.geojson", 4, "Bar").label("features[2]")
+    "'Bar'"
+    >>> SourcePlace("plan.osm", 4, "Bar").label("way/3")
+    "'Bar' (way/3)"
+    >>> SourcePlace("plan.geojson", 4).example("features[2]")
+    'features[2] (line 4 of plan.geojson)'
+    """
 
     file: str
     line: int = 0
+    name: str = ""
+
+    def label(self, part: str) -> str:
+        """Return the name of a feature, with its id unless that is a number beside a line."""
+        short = part.removeprefix(f"{self.file} ")
+        if not self.name:
+            return short
+        name = f"'{shorten(self.name)}'"
+        return name if self.line and is_number(part) else f"{name} ({short})"
+
+    def example(self, part: str) -> str:
+        """Return how a note names a feature that has no id of its own: by its name and line."""
+        if not is_number(part) or not (self.line or self.name):
+            return part
+        return self.label(part) + (f" (line {self.line} of {self.file})" if self.line else "")
+
+
+def is_number(part: str) -> bool:
+    """Return whether an id is only the number of a feature, as `features[3]` is."""
+    return part.endswith("]") and "features[" in part
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +206,13 @@ def shorten(text: str) -> str:
 class NoteCollector:
     """Counts reading notes by message and keeps the first few examples of each, and the faults."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Mapping[str, SourcePlace] = MappingProxyType({})) -> None:
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
         self.errors: list[ParsingError] = []
         self.faults: list[ReadingFault] = []
         self.fault_count = 0
-        self.places: dict[str, SourcePlace] = {}
+        self.places: dict[str, SourcePlace] = {**places}
         """Where what has been read stands in the source, by id."""
 
     def add(self, message: str, example: str = "", count: int = 1) -> None:
@@ -194,11 +223,13 @@ class NoteCollector:
     def add_fault(self, fault: ReadingFault) -> None:
         """Note a fault under its cause, and keep it if its cause has fewer than `MAX_FAULTS`.
 
-        One without a line gets that of its part, if it is known.
+        One without a line gets that of its part, if it is known; its message begins with the name.
         """
         place = self.places.get(fault.part)
         if place and not fault.line and fault.file in ("", place.file):
-            fault = fault._replace(file=place.file, line=place.line)
+            name = fault.name or place.name
+            fault = fault._replace(file=place.file, line=place.line, name=name)
+        fault = fault._replace(message=_name_part(fault))
         example = f"{fault.file}:{fault.line}" if fault.line else fault.file
         self.add(fault.cause, fault.part or example, fault.elements)
         self.fault_count += 1
@@ -241,9 +272,21 @@ class NoteCollector:
     def notes(self) -> tuple[ReadingNote, ...]:
         """Return the notes in order of first occurrence."""
         return tuple(
-            ReadingNote(message, count, tuple(self._examples[message]))
+            ReadingNote(message, count, tuple(map(self._describe, self._examples[message])))
             for message, count in self._counts.items()
         )
+
+    def _describe(self, example: str) -> str:
+        place = self.places.get(example)
+        return place.example(example) if place else example
+
+
+def _name_part(fault: ReadingFault) -> str:
+    """Return the message of a fault, with the name of its part if it begins with the id."""
+    if not fault.part or not fault.message.startswith(fault.part):
+        return fault.message
+    label = SourcePlace(fault.file, fault.line, fault.name).label(fault.part)
+    return label + fault.message.removeprefix(fault.part)
 
 
 def iter_coordinates(geometry: Geometry) -> Iterable[Coordinate]:

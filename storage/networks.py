@@ -38,8 +38,9 @@ from storage.routing_inputs import (
 )
 
 _CURRENT_PROJECTION = dict.fromkeys(
-    (NETWORK_FIELD, NETWORK_STATE_FIELD, "source", "feet_per_unit"), 1
+    (NETWORK_FIELD, NETWORK_STATE_FIELD, "source", "feet_per_unit", "tags"), 1
 )
+UNPROCESSED = "it has not been processed since it was imported"
 UNROUTABLE = "no two locations reach each other"
 
 
@@ -176,7 +177,9 @@ def _describe_routing(unit_map: Document) -> RoutingState:
         change = describe_change(unit_map)
         return RoutingState(change is None, change is not None, change)
     state = read_state(unit_map) or NetworkState()
-    return RoutingState(False, state.is_stale, state.withdrawn)
+    is_claimed = PATHFINDING_TAG in unit_map.get("tags", ())
+    reason = state.withdrawn or (UNPROCESSED if is_claimed else None)
+    return RoutingState(False, state.is_stale, reason)
 
 
 async def list_imported_locations(database: driver.Database, map_id: str) -> list[Location]:

@@ -179,6 +179,9 @@ DOCUMENTED = {
     "resolvers/shown_units:MAX_LEVELS": [
         ("bundles.md", "## Fields", "one of the first {:,} Levels"),
     ],
+    "storage/bundles/importing/stale_networks:MAX_LOSS_NOTES": [
+        ("bundles.md", "## The plan", "the first {} of these maps"),
+    ],
     "storage/bundles/importing/summary:MAX_SOURCE_NOTES": [
         ("bundles.md", "## Fields", "{} notes of an import"),
     ],

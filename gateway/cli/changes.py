@@ -25,7 +25,7 @@ from storage.bundles.changes.change_plan import RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.changes.pending_file import PendingFile, open_pending_file
 from storage.bundles.importing.import_bundles import ImportSummary
-from storage.bundles.reading.batches import BundleSource
+from storage.bundles.reading.batches import STANDARD_INPUT, BundleSource
 from storage.bundles.removing.limits import RemovalLimit
 from storage.embedded import embedded_mongo
 from storage.errors import RemovalRefusedError
@@ -57,7 +57,7 @@ class LimitType(click.ParamType[RemovalLimit]):
 
 CHANGE_OPTIONS = (
     click.option("--dry-run", is_flag=True, help="Check everything, show all changes, make none."),
-    click.option("--yes", is_flag=True, help="Remove records without asking."),
+    click.option("--yes", is_flag=True, help="Change or remove records without asking."),
     click.option(
         "--max-removals",
         type=LimitType(),
@@ -69,7 +69,7 @@ CHANGE_OPTIONS = (
         "undo_path",
         type=click.Path(path_type=Path, dir_okay=False),
         help="Where to save what is changed or removed, as a bundle that brings it back."
-        "  [default, if records are removed: a new file in the working directory]",
+        "  [default, where the command would ask: a new file in the working directory]",
     ),
     click.option(
         "--plan",
@@ -102,11 +102,12 @@ def make_changes(
 ) -> None:
     """Import bundles or remove records, and print what has changed.
 
-    What `removes` records is shown first; on a terminal it asks, and then makes only what it has
-    shown.
+    What `removes` records is shown first, and at a terminal what changes them; it asks, and then
+    makes only what it has shown.
     """
     note_undo = partial(_note_unwritten_undo, path=request.undo_path, dry_run=dry_run)
-    if removes and not dry_run and request.undo_path is None:
+    is_shown = not dry_run and (removes or _can_ask(paths))
+    if is_shown and request.undo_path is None:
         request = request._replace(undo_path=_choose_undo_path())
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
@@ -114,25 +115,23 @@ def make_changes(
         keep_plan = plan.keep if plan else lambda: None
         if plan is not None:
             request = request._replace(write_change=plan.add)
-        if removes and not dry_run and not yes:
+        if is_shown and not yes:
             if not settings.mongo_url:  # so that asking and writing share one start
                 stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
             planned = _run(settings, paths, request._replace(is_planned=True), networks, True)
             assert planned.plan is not None
             keep_plan()
-            _print_plan(planned, SHOWN_CHANGES, echo)
-            _ask(planned, request)
-            if not planned.total.written:
-                note_undo(planned)
-                _print_result(planned, dry_run=False, as_json=as_json)
-                return
+            if removes or planned.total.updated:
+                _print_plan(planned, SHOWN_CHANGES, echo)
+                _print_notes(planned)
+                _ask(planned, request)
             request = request._replace(expected_digest=planned.plan.digest, write_change=None)
-        elif removes or dry_run:
+        elif is_shown or dry_run:
             request = request._replace(is_planned=True)
 
         def review(summary: ImportSummary) -> None:
             keep_plan()  # a full disk is known before anything is applied
-            if yes and removes and not as_json:
+            if yes and is_shown and not as_json and (removes or summary.total.updated):
                 _print_plan(summary, SHOWN_CHANGES, echo)
 
         try:
@@ -145,6 +144,11 @@ def make_changes(
         _print_plan(summary, None, echo)
     note_undo(summary)
     _print_result(summary, dry_run=dry_run, as_json=as_json)
+
+
+def _can_ask(paths: Sequence[BundleSource]) -> bool:
+    """Return whether standard input is a terminal that gives answers, not a bundle."""
+    return sys.stdin.isatty() and STANDARD_INPUT not in paths
 
 
 class _PlanFile:
@@ -232,9 +236,12 @@ def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
         )
     if not planned.total.written:
         return
-    removed, changed = planned.total.removed, planned.total.inserted + planned.total.updated
+    total = planned.total
+    question = f"Change {total.updated:,} records and add {total.inserted:,}?"
+    if total.removed:
+        question = f"Remove {total.removed:,} records and write {total.written - total.removed:,}?"
     click.echo(f"What is changed or removed is saved first, in {request.undo_path}.", err=True)
-    click.confirm(f"Remove {removed:,} records and write {changed:,}?", abort=True, err=True)
+    click.confirm(question, abort=True, err=True)
 
 
 def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str], None]) -> None:
@@ -272,6 +279,11 @@ def _quote(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
+def _print_notes(summary: ImportSummary) -> None:
+    for note in summary.notes:
+        click.echo(f"Note: {note}", err=True)
+
+
 def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         shown = msgspec.to_builtins(summary)
@@ -285,8 +297,7 @@ def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> No
         numbers = [counts.inserted, counts.updated, counts.unchanged]
         table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
     Console().print(table)
-    for note in summary.notes:
-        click.echo(f"Note: {note}", err=True)
+    _print_notes(summary)
     if dry_run:
         if summary.refusal is not None:
             click.echo(f"Note: this would be refused: {summary.refusal}", err=True)
@@ -294,3 +305,9 @@ def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> No
     if summary.undo is not None:
         command = format_undo_command(summary.undo, summary.undo_options)
         click.echo(f"Undo with: {command}", err=True)
+    elif summary.total.updated and not dry_run:
+        click.echo(
+            f"Stored records changed: {summary.total.updated:,}. With --undo FILE, an import saves"
+            " them first, as a bundle that brings them back.",
+            err=True,
+        )

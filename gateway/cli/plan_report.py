@@ -6,6 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from parsing.drawing import is_number
+
 SHOWN_PROBLEMS = 3
 """Problems of a group that are printed without `--verbose`."""
 SHOWN_LEVELS = 8
@@ -110,12 +112,15 @@ def _describe(problem: dict[str, Any], group: dict[str, Any], names: dict[str, s
         place.append(f"{problem['x']:.1f}, {problem['y']:.1f} ft")
     if "source_x" in problem:
         place.append(f"source {problem['source_x']:.10g}, {problem['source_y']:.10g}")
-    source = f"line {problem['line']} of {problem['file']}" if problem.get("line") else ""
+    line, file = problem.get("line"), problem.get("file")
+    is_told = not line or problem["message"].startswith(f"{file}, line {line}:")
+    source = "" if is_told else f"line {line} of {file}"
+    part = "" if line and is_number(problem["part"]) else problem["part"]
     place += [
         label
-        for label in (problem["name"], source, problem["part"])
+        for label in (problem["name"], source, part)
         if label not in problem["message"] and problem["part"] != level_id
     ]
     if group["statement"].startswith(problem["message"]):
         return "; ".join(place)
-    return f"{problem['message']} ({'; '.join(place)})"
+    return f"{problem['message']} ({'; '.join(place)})" if place else str(problem["message"])

@@ -23,6 +23,7 @@ from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_fe
 from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import (
     ImdfRecord,
+    find_place,
     get_feature_type,
     parse_language,
     parse_records,
@@ -119,6 +120,7 @@ def read_imdf_features(features: Iterable[GeoJsonFeature], collector: NoteCollec
 def _type_as_unit(feature: GeoJsonFeature, collector: NoteCollector) -> GeoJsonFeature:
     message = f"{feature.place} has no feature_type; read as a unit"
     position = find_position(feature.content)
+    collector.places.setdefault(feature.place, find_place(feature))
     collector.add_fault(
         ReadingFault("no feature_type", message, feature.place, feature.file, position=position)
     )

@@ -81,9 +81,9 @@ def parse_records(
     """Return the features of one type by id; those that are not valid are faults."""
     records: dict[str, ImdfRecord] = {}
     for feature in features:
-        if isinstance(written_id := feature.content.get("id"), str):
-            place = SourcePlace(feature.file, feature.line)
-            collector.places.setdefault(written_id, place)
+        written_id = feature.content.get("id")
+        part = written_id if isinstance(written_id, str) else feature.place
+        collector.places.setdefault(part, find_place(feature))
         try:
             record = _parse_record(feature, kind)
             if record.id in records:
@@ -92,8 +92,6 @@ def parse_records(
                 )
             records[record.id] = record
         except FaultyElementError as error:
-            feature_id = feature.content.get("id")
-            part = feature_id if isinstance(feature_id, str) else feature.place
             properties = feature.content.get("properties")
             level_id = properties.get("level_id") if isinstance(properties, dict) else None
             collector.add_fault(
@@ -107,6 +105,13 @@ def parse_records(
                 )
             )
     return records
+
+
+def find_place(feature: GeoJsonFeature) -> SourcePlace:
+    """Return where a feature stands, with its name."""
+    properties = feature.content.get("properties")
+    names = properties.get("name") if isinstance(properties, dict) else None
+    return SourcePlace(feature.file, feature.line, pick_label(names, ""))
 
 
 def _parse_record(feature: GeoJsonFeature, kind: str) -> ImdfRecord:

@@ -65,13 +65,14 @@ class _Reader:
         if properties is None:
             properties = {}
         if not isinstance(properties, dict):
+            self._collector.places.setdefault(place, SourcePlace(file, line))
             message, position = f"{place} has properties that are no object", find_position(content)
             self._leave_out("no properties", message, place, file, position, {})
             return None
         name = f"{file} {place}" if self._has_several_files else place
         feature_id = _feature_id(content, properties) or name
         tags = dict(_iter_tags(properties))
-        self._collector.places.setdefault(feature_id, SourcePlace(file, line))
+        self._collector.places.setdefault(feature_id, SourcePlace(file, line, tags.get("name", "")))
         try:
             geometry = parse_geometry(content, feature_id)
         except InvalidPlanError as error:

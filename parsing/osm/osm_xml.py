@@ -40,7 +40,10 @@ def read_osm_xml(
             target = _OsmTarget(extract, scope, collector, limits)
             if xml[:JSON_START_BYTES].lstrip(BLANKS).startswith(b"{"):
                 feed_json(xml, name, target, collector)
-                collector.places |= dict.fromkeys(target.ordinals, SourcePlace(name))
+                collector.places |= {
+                    part: SourcePlace(name, name=target.names.get(part, ""))
+                    for part in target.ordinals
+                }
             else:
                 _read_file(xml, target, collector)
     collector.raise_errors()
@@ -66,8 +69,8 @@ def _read_file(xml: bytes, target: "_OsmTarget", collector: NoteCollector) -> No
     finally:
         number_faults(collector, document, target.fault_ordinals)
     lines = number_lines(document, target.ordinals.values())
-    for name, line in zip(target.ordinals, lines, strict=True):
-        collector.places[name] = SourcePlace(target.file, line)
+    for part, line in zip(target.ordinals, lines, strict=True):
+        collector.places[part] = SourcePlace(target.file, line, target.names.get(part, ""))
 
 
 class _FaultyAttributeError(InvalidPlanError):
@@ -95,7 +98,9 @@ class _OsmTarget(ParserTarget):
         self.fault_ordinals: dict[int, int] = {}
         """Number of the start tag of each fault, by index in the collector's list."""
         self.ordinals: dict[str, int] = {}
-        """Number of the start tag of each element with tags, by name."""
+        """Number of the start tag of each element with tags, by its kind and id."""
+        self.names: dict[str, str] = {}
+        """The tag `name` of elements that have it."""
         self.file = scope.file
         self._ordinal = 0  # of the open element
         self._extract = extract
@@ -190,6 +195,7 @@ class _OsmTarget(ParserTarget):
         if element.tags and not opened.lacks_tags:
             extract.tagged[element.name] = element
             self.ordinals[element.name] = self._ordinal
+            self.names[element.name] = element.tags.get("name", "")
 
     def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
         index = len(self._collector.faults)

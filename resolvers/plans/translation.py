@@ -82,7 +82,7 @@ def translate_plan(
     name floors; without it, each level becomes a new floor. Raises InvalidInputError for a level
     that names no such floor, and for connected floors of equal `sort`.
     """
-    notes = NoteCollector()
+    notes = NoteCollector(drawing.places)
     drawing = assign_floors(drawing, map_id, floor_sorts, notes)
     drawn = list(_iter_shapes(drawing, notes))
     outlines = _build_outlines(drawn)

@@ -241,6 +241,7 @@ class ImportRun:
         notes = [*self._notes, *self._source_notes.list()]
         self._violations.raise_if_any(notes)
         notes += [*await validator.collect_notes(), *await self._note_unmentioned(request)]
+        notes += networks.list_losses()
         summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
         if is_empty:

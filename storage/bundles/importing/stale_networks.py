@@ -9,9 +9,17 @@ from typing import Any
 
 from storage.administration.audit import AuditChange
 from storage.bundles.importing.planning import PlannedBatch
+from storage.bundles.reading.violations import quote_json
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
-from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, REPORT_FIELD
+from storage.maps import (
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PARSED_FIELD,
+    PATHFINDING_TAG,
+    REPORT_FIELD,
+)
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import (
@@ -30,6 +38,8 @@ _FIELDS = (
 )
 
 
+MAX_LOSS_NOTES = 20
+UNPROCESSED = "it is tagged pathfinding and has no network"
 PLAN_REPLACED = "its plan is being replaced"
 """Until the network of the new plan is published."""
 
@@ -47,6 +57,7 @@ class StaleNetworks:
         """Maps with locations that are moved or removed."""
         self._removed_floors: set[str] = set()
         self._removed_maps: set[str] = set()
+        self._losses: list[str] = []
         self._withdrawn: list[StaleNetwork] = []
         """Maps of the import that an earlier one made stale, and that were not processed since."""
 
@@ -81,6 +92,7 @@ class StaleNetworks:
             self._removed_floors.update(keys)
         elif kind is MAPS:
             self._removed_maps.update(keys)
+            self._losses += filter(None, map(_describe_loss, live))
         elif kind is LOCATIONS:
             self._moved.update(location["unit_map_id"] for location in live)
 
@@ -95,10 +107,17 @@ class StaleNetworks:
         for change in batch.changes:
             unit_map = {**batch.live.get(change.key, {}), **(change.fields or {})}
             state = read_state(unit_map)
-            if state is not None and state.is_stale and state.withdrawn is not None:
+            if change.fields is not None and _claims_network(unit_map):
+                self._withdrawn.append(StaleNetwork(change.key, UNPROCESSED, True, True))
+            elif state is not None and state.is_stale and state.withdrawn is not None:
                 can_rebuild = can_be_rebuilt(unit_map)
                 stale = StaleNetwork(change.key, state.withdrawn, can_rebuild, is_withdrawn=True)
                 self._withdrawn.append(stale)
+
+    def list_losses(self) -> list[str]:
+        """Return notes of what removed maps have that no undo brings back: the first of them."""
+        notes, more = self._losses[:MAX_LOSS_NOTES], len(self._losses) - MAX_LOSS_NOTES
+        return [*notes, f"and {more:,} more routable or drawn maps"] if more > 0 else notes
 
     async def find(self) -> list[StaleNetwork]:
         """Return the networks that are stale once the import is applied, by map, and those that
@@ -135,6 +154,28 @@ class StaleNetworks:
             found = await self._database[MAPS.name].find(where, fields).to_list(None)
             self._maps = {unit_map["_id"]: unit_map for unit_map in found}
         return self._maps
+
+
+def _claims_network(unit_map: Document) -> bool:
+    """Return whether a map with a drawing is tagged as routable, without ever being processed."""
+    is_tagged = PATHFINDING_TAG in unit_map.get("tags", ())
+    is_processed = unit_map.get(NETWORK_FIELD) or unit_map.get(NETWORK_STATE_FIELD)
+    return is_tagged and not is_processed and unit_map.get("source") is not None
+
+
+def _describe_loss(unit_map: Document) -> str | None:
+    """Return as a note what a removed map has that is in no bundle; None if it has nothing."""
+    has_network = unit_map.get(NETWORK_FIELD)
+    has_plan = unit_map.get(PARSED_FIELD) and unit_map.get("source") is None
+    parts = ["routing network and closures"] if has_network else []
+    parts += ["parsed map"] if has_plan else []
+    if not parts:
+        return None
+    source = "the plan" if has_plan else "its drawing"
+    return (
+        f"map {quote_json(unit_map['_id'])} loses its {' and its '.join(parts)}, which no undo"
+        f" brings back: it must be processed from {source} again"
+    )
 
 
 async def withdraw_stale_networks(

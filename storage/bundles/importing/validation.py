@@ -301,7 +301,7 @@ class BundleValidator:
         tagged = {
             document["_id"]: document[ORIGIN_FIELD]
             for document in batch
-            if PATHFINDING_TAG in document.get("tags", ())
+            if PATHFINDING_TAG in document.get("tags", ()) and document.get("source") is None
         }
         if not tagged:
             return []

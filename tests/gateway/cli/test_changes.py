@@ -37,6 +37,11 @@ def exported(storage: list[str]) -> str:
     return floorgate("export", *storage).stdout
 
 
+def units_of(storage: list[str]) -> list[dict[str, Any]]:
+    units: list[dict[str, Any]] = json.loads(exported(storage))["units"]
+    return units
+
+
 PLAN = """\
 units: 1 added, 1 changed, 1 removed
   + u3
@@ -98,8 +103,11 @@ def test_at_a_terminal_the_operator_is_asked(
     assert undo[0].name in run.stderr.splitlines()[-1]
 
 
-def test_nothing_is_asked_if_nothing_changes(filled: list[str], tmp_path: Path) -> None:
-    run = run_at_terminal("import", "--sync", tmp_path / "small.json", *filled, answer="")
+@pytest.mark.parametrize("options", [("--sync",), ()])
+def test_nothing_is_asked_if_nothing_changes(
+    filled: list[str], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    run = run_at_terminal("import", *options, tmp_path / "small.json", *filled, answer="")
     assert run.exit_code == 0, run.stderr
     assert run.stderr == ""
     assert not [*tmp_path.glob("floorgate-undo-*")]
@@ -116,6 +124,58 @@ def test_an_undo_file_with_nothing_in_it_is_not_written(
     run = floorgate("import", added, "--undo", tmp_path / "undo", *options, *filled)
     assert f"Note: {tmp_path / 'undo'} is not written: {reason}" in run.stderr
     assert not (tmp_path / "undo").exists()
+
+
+OVERWRITTEN = """\
+units: 1 added, 1 changed
+  + u3
+  ~ u2: name "102" -> "102A"
+"""
+
+
+@pytest.mark.parametrize("option", ["--merge", "--networks=reprocess"])
+def test_at_a_terminal_what_overwrites_asks_too(
+    filled: list[str], source: Path, tmp_path: Path, option: str
+) -> None:
+    """`n`, `y`, then the undo file, which asks as well."""
+    before = exported(filled)
+    command = ("import", option, source, *filled)
+    refused = run_at_terminal(*command, answer="n\n")
+    assert (refused.exit_code, refused.stdout) == (1, OVERWRITTEN)
+    assert "saved first, in floorgate-undo-" in refused.stderr
+    assert exported(filled) == before
+    run = run_at_terminal(*command, answer="y\n")
+    assert run.exit_code == 0, run.stderr
+    assert "Change 1 records and add 1?" in run.stderr
+    assert [unit["name"] for unit in units_of(filled)] == ["101", "102A", "103", "101"]
+    undone = run_at_terminal(*undo_command(run), answer="y\n")
+    assert undone.exit_code == 0, undone.stderr
+    assert [unit["name"] for unit in units_of(filled)] == ["101", "102", "103", "101"]
+    assert len([*tmp_path.glob("floorgate-undo-*")]) == 2
+
+
+def test_yes_at_a_terminal_skips_the_question_only(filled: list[str], source: Path) -> None:
+    run = run_at_terminal("import", "--yes", source, *filled, answer="")
+    assert run.stdout.startswith(OVERWRITTEN)
+    assert json.loads(Path(undo_command(run)[-1]).read_text())["name"] == "102"
+
+
+def test_what_only_adds_does_not_ask(filled: list[str], tmp_path: Path) -> None:
+    unit = {"id": "u3", "asset_id": "a", "floor_id": "a1", "name": "103"}
+    added = write_arrays(tmp_path / "added.json", {"units": [unit]})
+    run = run_at_terminal("import", added, *filled, answer="")
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert not [*tmp_path.glob("floorgate-undo-*")]
+
+
+def test_a_script_learns_how_to_save_what_it_changes(filled: list[str], source: Path) -> None:
+    run = floorgate("import", source, *filled)
+    assert run.exit_code == 0
+    assert run.stderr == (
+        "Stored records changed: 1. With --undo FILE, an import saves them first, as a bundle that"
+        " brings them back.\n"
+    )
+    assert floorgate("import", source, *filled).stderr == ""
 
 
 def test_what_was_removed_comes_back_from_the_undo_file(filled: list[str], tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def test_maps_are_processed_again_by_default(storage: list[str], bundle: Path) -
     assert planned["stale_networks"][0]["map_id"] == "tower"
     run = floorgate("import", bundle, *storage)
     assert run.exit_code == 0
-    assert run.stderr == f"Note: {REASON}was processed again: routable by foot and wheelchair\n"
+    note, _ = run.stderr.splitlines()  # then how --undo saves what it changes
+    assert note == f"Note: {REASON}was processed again: routable by foot and wheelchair"
     assert maps(storage)["tower"]["tags"] == ["ils", "pathfinding"]
     assert floorgate("import", bundle, *storage).stderr == ""
 
@@ -45,7 +46,7 @@ def test_the_note_of_a_withdrawn_network_has_the_command_that_helps(
 ) -> None:
     run = floorgate("import", bundle, "--networks", "withdraw", *storage)
     assert run.exit_code == 0
-    [note] = run.stderr.splitlines()
+    note, _ = run.stderr.splitlines()
     assert note == f"Note: {REASON}is no longer routable until `floorgate maps process tower`"
     assert maps(storage)["tower"]["tags"] == ["ils"]
     _, *command = note.partition("`")[2].rstrip("`").split()
@@ -73,3 +74,22 @@ def test_a_plan_of_another_map_does_the_same(
     note = 'note: map "tower": the order of its floors has changed, so it is no longer routable'
     assert f"{note} until `floorgate maps process tower`\n" in run.stdout
     assert maps(storage)["tower"]["tags"] == ["ils"]
+
+
+def test_a_removal_names_what_no_undo_brings_back(
+    storage: list[str], bundle: Path, tmp_path: Path
+) -> None:
+    """The undo processes the map from its drawing, as any import of a map that claims a network."""
+    run = floorgate("remove", "map", "tower", "--dry-run", *storage)
+    assert run.stderr.splitlines()[0] == (
+        'Note: map "tower" loses its routing network and closures, which no undo brings back: it'
+        " must be processed from its drawing again"
+    )
+    undo = tmp_path / "undo.ndjson"
+    assert floorgate("remove", "map", "tower", "--yes", "--undo", undo, *storage).exit_code == 0
+    run = floorgate("import", undo, *storage)
+    assert run.stderr == (
+        'Note: map "tower": it is tagged pathfinding and has no network, so it was processed again:'
+        " routable by foot and wheelchair\n"
+    )
+    assert floorgate("import", undo, *storage).stderr == ""

@@ -110,6 +110,19 @@ def test_what_is_no_feature_is_left_out_and_named() -> None:
     ]
 
 
+@pytest.mark.parametrize("head", [b'{"type": "FeatureCollection",\n "features": [', b"\n[", b"["])
+def test_every_item_of_a_list_has_its_line(head: bytes) -> None:
+    """Also beside items that are no features, and properties that look like some."""
+    point = b'{"type": "Feature", "properties": {"a": [{"type": "Feature"}, 1], "b": "],\\""}}'
+    content = head + b"7,\n" + point + b",\n\n[1, 2], 8,\n" + point + b"]"
+    content += b"}" if head.startswith(b"{") else b""
+    collector = NoteCollector()
+    found = geojson.parse_collections(content, "a.json", collector)
+    first = 1 + head.count(b"\n")
+    assert [each.line for each in found] == [first + 1, first + 4]
+    assert [fault.line for fault in collector.faults if fault.part] == [first, first + 3, first + 3]
+
+
 TYPED = b'{"type": "Feature", "properties": {%s}}'
 
 

@@ -64,7 +64,7 @@ def test_files_that_are_not_read_are_named() -> None:
         ("unit", set_member(0, "geometry", None), "geometry is missing; a unit has one"),
         ("unit", set_member(0, "feature_type", "room"), "feature_type 'room'; expected 'unit'"),
         ("unit", set_member(0, "properties", None), "has no properties"),
-        ("unit", set_member(0, "id", None), r"features\[0\] has no id"),
+        ("unit", set_member(0, "id", None), r"features\[0\]\) has no id"),
         ("unit", lambda units: units.append(units[0]), "is there twice"),
         (
             "unit",

@@ -57,6 +57,14 @@ def test_records_are_returned_by_id() -> None:
     [
         ({"feature_type": "level"}, "unit.geojson: u1 has feature_type 'level'; expected 'unit'"),
         ({"id": None}, "unit.geojson: features[0] has no id"),
+        (
+            {"id": None, "properties": {"name": {"en": "Bar"}}},
+            "unit.geojson: 'Bar' (features[0]) has no id",
+        ),
+        (
+            {"feature_type": "level", "properties": {"name": {"en": "Bar"}}},
+            "unit.geojson: 'Bar' (u1) has feature_type 'level'; expected 'unit'",
+        ),
         ({"properties": None}, "unit.geojson: u1 has no properties"),
         (
             {"geometry": {"type": "Polygon", "coordinates": []}},

@@ -235,6 +235,30 @@ def test_a_broken_feature_does_not_end_the_reading() -> None:
     ]
 
 
+def test_what_is_left_out_goes_by_its_name_and_line() -> None:
+    """Its number stands only for what has no name."""
+    ring = room()["geometry"]["coordinates"][0]
+    named = {"indoor": "room", "level": "0", "name": "Bar"}
+    features = [
+        {"type": "Feature", "properties": named, "geometry": shape("Polygon", [ring[:-1]])},
+        {"type": "Feature", "properties": {**named, "name": "Spa"}, "geometry": shape("Blob", 1)},
+        {"type": "Feature", "properties": {}, "geometry": shape("Blob", 1)},
+        {"type": "Feature", "properties": {**named, "name": "Loft"}, "geometry": None},
+        room(),
+        7,
+    ]
+    lines = ",\n".join(json.dumps(feature) for feature in features)
+    text = f'{{"type": "FeatureCollection", "features": [\n{lines}]}}'
+    drawing = read_geojson({"a": text.encode()})
+    assert [str(fault).partition(" is ")[0] for fault in drawing.faults] == [
+        "a, line 7: features[5]",
+        "a, line 2: 'Bar': a ring",
+        "a, line 3: 'Spa': geometry",
+        "a, line 4: features[2]: geometry",
+    ]
+    assert "without geometry: 1 ('Loft' (line 5 of a))" in map(str, drawing.notes)
+
+
 def test_a_broken_geometry_has_the_position_of_its_first_corner() -> None:
     ring = room()["geometry"]["coordinates"][0]
     broken = room(id="way/2", geometry=shape("Polygon", [ring[:-1]]))

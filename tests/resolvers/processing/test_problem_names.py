@@ -119,7 +119,7 @@ def test_what_is_left_out_has_its_line_too() -> None:
     attic = problem_of(problems({"plan.osm": xml}), "Attic")
     line = line_of(xml.decode(), '<way id="99"')
     assert (attic["file"], attic["line"]) == ("plan.osm", line)
-    assert attic["message"].startswith(f"plan.osm, line {line}: way/99 refers to node/77")
+    assert attic["message"].startswith(f"plan.osm, line {line}: 'Attic' (way/99) refers to node/77")
 
 
 def test_a_door_without_a_name_has_its_line() -> None:

@@ -15,6 +15,7 @@ from storage.bundles.shown_parts import ShownLevel, ShownParts
 from storage.errors import BundleError
 from storage.mongo import files
 from storage.publication import Publication
+from storage.records.visibility import ALL_ASSETS
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -203,6 +204,8 @@ async def test_a_map_tagged_routable_that_is_not_is_noted(database: Any, tmp_pat
     ]
     assert (await import_bundles(database, [bundle])).notes == summary.notes
     map_id = said["maps"][0]["id"]
+    states = await networks.load_routing_states(database, ALL_ASSETS, [map_id])
+    assert states[map_id] == (False, False, "it has not been processed since it was imported")
     publication = Publication(map_id, b"network", "foot_routing", {}, [])
     await networks.publish_network(database, publication)
     again = await import_bundles(database, [bundle])
