@@ -203,7 +203,7 @@ def test_what_a_row_refers_to_is_checked_whatever_else_is_wrong_with_it(
     errors = (
         f'{maps}: row 2, column "Feet per unit": expected a number, not "0,5"',
         f'{maps}: row 2, column "Source": "nofile.svg" next to the bundle: No such file',
-        f'{maps}: row 3, column "Feet per unit": Expected',
+        f'{maps}: row 3, column "Feet per unit": expected a number of more than 0',
         f'{maps}: row 3, column "Source": "../x.svg" is outside the directory of the bundle',
         f'{maps}: row 4, column "Asset ID": there is no asset "harbor-vew"',
         f'{maps}: row 4, column "Feet per unit": expected a number, not "0.5 ft"',

@@ -50,6 +50,20 @@ def test_it_finds_what_an_import_into_an_empty_catalog_finds(
     assert any(line.startswith(start) for line in found), found
 
 
+@pytest.mark.parametrize(("kind", "index", "change", "message"), INVALID_MEMBERS)
+def test_it_finds_it_in_members_with_other_faults_too(
+    kind: str, index: int, change: dict[str, Any], message: str
+) -> None:
+    bundle = small()
+    bundle[kind][index] |= change | {"fault": True}
+    found = errors(check(bundle, complete=True))
+    expected = ["bundle: " + message.partition(", neither in")[0], 'there is no field "fault"']
+    if "already has an attribute" in message:  # of which faulty members are not counted
+        expected = expected[1:]
+    for text in expected:
+        assert any(text in line for line in found), found
+
+
 def test_owners_that_are_in_no_file_are_assumed_to_be_in_the_catalog() -> None:
     units = SMALL["units"][:2]
     result = check({"units": units, "floors": [SMALL["floors"][0] | {"id": "a11"}]})
