@@ -78,7 +78,7 @@ DOCUMENTED = {
     "storage/bundles/reading/tables/files/workbook_process:MAX_CELLS": [
         ("spreadsheets.md", "## Limits", "all sheets together {:,} cells"),
     ],
-    "storage/bundles/reading/tables/mapping_files:MAX_MAPPING_BYTES": [
+    "storage/bundles/reading/tables/mapping/files:MAX_MAPPING_BYTES": [
         ("spreadsheets.md", "## Limits", "A mapping file has at most {:,} bytes"),
     ],
     "parsing/archives:MAX_MEMBERS": [
@@ -442,9 +442,9 @@ INTERNAL = {
     "storage/bundles/reading/rejected:MAX_KEPT_MEMBERS",
     "storage/bundles/reading/rejected:MAX_REJECTED_KEYS",
     "storage/bundles/reading/suggestions:MAX_COMPARED_CHARACTERS",
-    "storage/bundles/reading/tables/mapping_use:MAX_COMPARED_NAMES",
-    "storage/bundles/reading/tables/mapping_use:MAX_MAPPING_HINTS",
-    "storage/bundles/reading/tables/mapping_use:MAX_MAPPING_NOTES",
+    "storage/bundles/reading/tables/mapping/use:MAX_COMPARED_NAMES",
+    "storage/bundles/reading/tables/mapping/use:MAX_MAPPING_HINTS",
+    "storage/bundles/reading/tables/mapping/use:MAX_MAPPING_NOTES",
     "storage/bundles/reading/tables/unit_facts:MAX_WRONG_VALUES",
     "storage/bundles/reading/suggestions:MAX_SUGGESTIONS",
     "storage/bundles/reading/parser:MAX_ARRAYS",

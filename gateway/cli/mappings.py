@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from storage.bundles.reading.batches import BundleSource, is_table
-from storage.bundles.reading.tables.mapping_files import read_mapping
+from storage.bundles.reading.tables.mapping.files import read_mapping
 from storage.bundles.reading.tables.reader import Spreadsheet
 
 MAPPING_OPTION = click.option(

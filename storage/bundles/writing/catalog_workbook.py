@@ -11,7 +11,7 @@ from storage.bundles.exporting import iter_members, iter_units_with_attributes
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.reading.tables.fields import column_fields
 from storage.bundles.reading.tables.groups import Groups
-from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES
+from storage.bundles.reading.tables.mapping.structure import ATTRIBUTE, ATTRIBUTES
 from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.record_sheets import DRAWING_FIELD
 from storage.bundles.reading.tables.values.lists import join_items

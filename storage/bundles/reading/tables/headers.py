@@ -5,7 +5,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from storage.bundles.reading.tables.files.sheets import Row, Sheet, TableError, column_letters
-from storage.bundles.reading.tables.mapping import IGNORE, SheetMapping
+from storage.bundles.reading.tables.mapping.structure import IGNORE, SheetMapping
 from storage.bundles.reading.tables.names import fold
 from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
 

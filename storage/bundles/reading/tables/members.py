@@ -10,8 +10,8 @@ from storage.bundles.reading.parser import BundleMember, build_member
 from storage.bundles.reading.partial_records import PARTIAL_STRUCTS
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.headers import Column
-from storage.bundles.reading.tables.mapping import Mapping as SheetsMapping
-from storage.bundles.reading.tables.mapping_use import MappingUse
+from storage.bundles.reading.tables.mapping.structure import Mapping as SheetsMapping
+from storage.bundles.reading.tables.mapping.use import MappingUse
 from storage.bundles.reading.tables.values.cells import Cell, CellError, to_text
 from storage.bundles.reading.tables.values.lists import split_items
 from storage.bundles.reading.violations import Violations

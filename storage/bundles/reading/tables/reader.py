@@ -22,8 +22,8 @@ from storage.bundles.reading.tables.headers import (
     read_header,
     read_start,
 )
-from storage.bundles.reading.tables.mapping import IGNORE, TABLE, Mapping, SheetMapping
-from storage.bundles.reading.tables.mapping_use import MappingUse
+from storage.bundles.reading.tables.mapping.structure import IGNORE, TABLE, Mapping, SheetMapping
+from storage.bundles.reading.tables.mapping.use import MappingUse
 from storage.bundles.reading.tables.members import Rows, is_blank
 from storage.bundles.reading.tables.names import fold, hint_at
 from storage.bundles.reading.tables.record_sheets import (

@@ -15,7 +15,7 @@ from storage.bundles.reading.tables.headers import (
     Table,
     build_recognizer,
 )
-from storage.bundles.reading.tables.mapping import Mapping, SheetMapping
+from storage.bundles.reading.tables.mapping.structure import Mapping, SheetMapping
 from storage.bundles.reading.tables.members import Rows, cell_of, is_blank
 from storage.bundles.reading.tables.names import fold, header_of
 from storage.bundles.reading.tables.values.cells import CellError, to_text

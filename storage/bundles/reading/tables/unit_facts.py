@@ -11,7 +11,7 @@ from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
 from storage.bundles.reading.tables.groups import Group, Groups
 from storage.bundles.reading.tables.headers import Column, Table
-from storage.bundles.reading.tables.mapping import ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE
+from storage.bundles.reading.tables.mapping.structure import ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE
 from storage.bundles.reading.tables.members import CellRejected, Rows
 from storage.bundles.reading.tables.names import slug
 from storage.bundles.reading.tables.values.cells import CellError, to_day

@@ -16,7 +16,7 @@ from storage.bundles.reading.tables.headers import (
     Table,
     build_recognizer,
 )
-from storage.bundles.reading.tables.mapping import (
+from storage.bundles.reading.tables.mapping.structure import (
     Mapping,
     SheetMapping,
     to_table_target,

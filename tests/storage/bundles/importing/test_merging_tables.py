@@ -7,7 +7,7 @@ import pytest
 
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
-from storage.bundles.reading.tables.mapping_files import parse_mapping
+from storage.bundles.reading.tables.mapping.files import parse_mapping
 from storage.bundles.reading.tables.reader import Spreadsheet
 from storage.errors import BundleError
 from tests.storage.bundles.importing.test_merging import find

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import xlsxwriter
 
 from storage.bundles.reading.batches import read_batches
-from storage.bundles.reading.tables.mapping_files import parse_mapping
+from storage.bundles.reading.tables.mapping.files import parse_mapping
 from storage.bundles.reading.tables.reader import Spreadsheet, TableReader
 from storage.bundles.reading.violations import Violations
 

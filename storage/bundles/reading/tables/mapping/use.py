@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from storage.bundles.reading.tables.mapping import IGNORE, FloorMapping, Mapping, SheetMapping
+from storage.bundles.reading.tables.mapping.structure import (
+    IGNORE,
+    FloorMapping,
+    Mapping,
+    SheetMapping,
+)
 from storage.bundles.reading.tables.names import fold, hint_at
 
 MAX_MAPPING_NOTES = 100

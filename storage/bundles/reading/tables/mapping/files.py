@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from storage.bundles.reading.tables.mapping import Mapping
-from storage.bundles.reading.tables.mapping_faults import find_faults
+from storage.bundles.reading.tables.mapping.faults import find_faults
+from storage.bundles.reading.tables.mapping.structure import Mapping
 from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations
 from storage.errors import BundleError
 

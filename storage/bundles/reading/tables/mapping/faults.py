@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 import msgspec
 
 from storage.bundles.reading.tables.files.sheets import MAX_ROWS
-from storage.bundles.reading.tables.mapping import (
+from storage.bundles.reading.tables.mapping.structure import (
     IGNORE,
     PREFIXES,
     REFERENCE,

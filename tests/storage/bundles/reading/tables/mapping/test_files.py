@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.bundles.reading.tables.mapping_files import read_mapping
+from storage.bundles.reading.tables.mapping.files import read_mapping
 from storage.bundles.reading.tables.values.dates import DateOrder
 from storage.errors import BundleError
 from tests.doc_pages import page, section
