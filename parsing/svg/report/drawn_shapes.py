@@ -19,9 +19,10 @@ from parsing.svg.report.canvas import (
 from parsing.svg.report.pictures import PictureCover, image_lengths
 from parsing.svg.report.warnings import WarningCollector, ignore_faults, is_fault, quote
 
-FIRST_SHAPES: Final = 500
-SHAPE_STRIDE: Final = 64
-"""Of the shapes that are no units, the first are looked at closely, and then one in so many."""
+FIRST_SHAPES: Final = 100
+MAX_STRIDE: Final = 64
+"""Of the shapes that are no units, the first are looked at closely, then fewer, and then one in so
+many."""
 SUSPECT_SHAPES: Final = 64
 """So many shapes behind one with a fault are all looked at: often they have the same."""
 MAX_LOOKS: Final = 20_000
@@ -98,7 +99,7 @@ class DrawnShapes:
         if self.shapes < FIRST_SHAPES or (is_suspect and self._looks < MAX_LOOKS):
             self.next_look = self.shapes + 1
         else:
-            self.next_look = self.shapes + SHAPE_STRIDE
+            self.next_look = self.shapes + min(MAX_STRIDE, 1 + 2 * self.shapes // FIRST_SHAPES)
 
     def check_unit(self, shape: Shape, is_clickable: bool, ordinal: int) -> None:
         """Check that a unit or hit area has an area, and all of it is on the canvas."""
