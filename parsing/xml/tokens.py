@@ -129,7 +129,7 @@ def locate_start_tags(document: XmlDocument, ordinals: Iterable[int]) -> Iterato
 
 
 def iter_tag_offsets(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
-    """Iterate over the offsets of start tags, whose ordinals ascend, in one pass."""
+    """Iterate over the offsets of start tags, given by ascending ordinals, in one pass."""
     offsets = (match.start() for match in MARKUP_PATTERN.finditer(document.text) if match[1])
     count, offset = 0, 0
     for ordinal in ordinals:

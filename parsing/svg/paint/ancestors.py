@@ -8,7 +8,7 @@ from parsing.svg.geometry.lengths import Viewport
 from parsing.svg.inheritance import InheritedStyle
 
 MAX_KEPT: Final = 100_000
-"""Ancestors of a document's gradients and patterns whose style is kept, and their variables."""
+"""Ancestors of gradients and patterns of which the style is kept, and their variables."""
 
 Inherit = Callable[[str, dict[str, str], InheritedStyle], InheritedStyle]
 """Returns the style inside an element, from its name, its attributes and the style around it."""

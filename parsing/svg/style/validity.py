@@ -19,7 +19,7 @@ MAX_CHECKED_CHARS: Final = 1_000
 NOT_COMPUTED: Final = re.compile(
     r"\b(?:var|env|attr|calc|min|max|clamp|round|mod|rem|sin|cos|tan|hypot|sqrt|pow|abs|sign)\("
 )
-"""Functions whose result is not known here; browsers may know it."""
+"""Functions with a result that is not known here; browsers may know it."""
 NUMBER: Final = r"[+-]?(?>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 UNITS: Final = "|".join(sorted(filter(None, FontSizes().px_per_unit), key=len, reverse=True))
 LENGTH: Final = rf"(?>{NUMBER})(?:%|{UNITS})?"
