@@ -503,6 +503,7 @@ INTERNAL = {
     "parsing/svg/report/canvas:MAX_CHORDS",
     "parsing/svg/report/drawn_shapes:MAX_CHECKED_LEVELS",
     "parsing/svg/report/drawn_shapes:MAX_LOOKS",
+    "parsing/svg/report/drawn_shapes:MAX_STRIDE",
     "parsing/svg/report/pictures:MAX_PICTURES",
     "parsing/svg/report/pictures:MAX_REFERENCES",
     "parsing/svg/report/unit_groups:MAX_GROUPS",
