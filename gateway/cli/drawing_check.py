@@ -74,7 +74,7 @@ class DrawingCheck(msgspec.Struct, frozen=True):
 def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck:
     """Parse a drawing within the limit of CPU time; `name` is that of its file.
 
-    >>> check = check_drawing("plan.svg", b"<svg><text/></svg>")
+    >>> check = check_drawing("plan.svg", b"<svg><text>Gym</text></svg>")
     >>> [*check.to_lines()][-1]
     'plan.svg: 0 levels, 0 units, 0 hit areas, 0 other shapes; 3 warnings'
     """

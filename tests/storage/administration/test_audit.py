@@ -204,8 +204,10 @@ async def test_an_assignment_reads_whether_a_restore_is_under_way_and_inserts_it
         ("find", LEASE_COLLECTION),
         ("find", "attribute_groups"),
         ("find", "units"),
-        ("find", "attribute_assignments"),
         ("update", "conditional_writes"),
+        ("find", "attribute_assignments"),
+        ("delete", "tombstones"),
+        ("insert", "tombstones"),  # of the attribute that it replaces
         ("update", "attribute_assignments"),
         ("insert", AUDIT_COLLECTION),
         ("commitTransaction", 1),
