@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tools.audit.locks import read_npm_lock
-from tools.audit.programs import ROOT, CannotWorkError, run_npm, run_program
+from tools.audit.programs import ROOT, CannotWorkError, run, run_npm, run_program
 
 PYTHON_LOCKS = tuple(
-    f"requirements{suffix}.lock" for suffix in ("", "-build", "-dev", "-bench", "-audit")
+    f"requirements{suffix}.lock"
+    for suffix in ("", "-build", "-dev", "-bench", "-audit", "-clients")
 )
-NPM_FOLDERS = ("gateway/web", "tests/gateway/tools", "tests/rest/tools")
 VULNERABLE_PYTHON = "pyyaml==5.3"
 VULNERABLE_NPM = ("minimist", "0.0.8")
 
@@ -53,8 +53,19 @@ def read_pip_audit(answer: Any) -> Iterator[str]:
             yield f"{name}: {vulnerability['id']}, fixed in {fixed}"
 
 
-def audit_npm(folders: tuple[str, ...] = NPM_FOLDERS) -> tuple[int, list[str]]:
-    """Return how many packages were looked up, and what was found. Raises CannotWorkError."""
+def find_npm_folders() -> tuple[str, ...]:
+    """Return the folders of the repository that pin packages of npm. Raises CannotWorkError."""
+    listed = run(["git", "ls-files", "-z", "--", "*package-lock.json"], ROOT)
+    return tuple(str(Path(lock).parent) for lock in listed.split("\0") if lock)
+
+
+def audit_npm(folders: tuple[str, ...] | None = None) -> tuple[int, list[str]]:
+    """Return how many packages were looked up, and what was found. Raises CannotWorkError.
+
+    Without `folders`, all that pin packages are audited.
+    """
+    if folders is None:
+        folders = find_npm_folders()
     name, version = VULNERABLE_NPM
     with TemporaryDirectory() as folder:
         root = {"name": "known", "version": "1.0.0", "dependencies": {name: version}}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tools.audit import vulnerabilities
-from tools.audit.programs import CannotWorkError
-from tools.audit.vulnerabilities import audit_npm, audit_python, parse
+from tools.audit.programs import ROOT, CannotWorkError
+from tools.audit.vulnerabilities import audit_npm, audit_python, find_npm_folders, parse
 
 SAFE = {"name": "anyio", "version": "4.16.0", "vulns": []}
 UNSAFE = {
@@ -69,6 +69,21 @@ def test_npm_packages_without_vulnerabilities_pass(monkeypatch: pytest.MonkeyPat
     number, found = audit_npm(("gateway/web",))
     assert number > 0
     assert found == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a clone with the git history")
+def test_every_folder_with_packages_of_npm_is_audited() -> None:
+    folders = find_npm_folders()
+    assert {"gateway/web", "clients/typescript", "tests/rest/tools"} <= {*folders}
+    for folder in folders:
+        assert (ROOT / folder / "package.json").exists()
+        assert "node_modules" not in folder
+
+
+def test_without_folders_all_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vulnerabilities, "find_npm_folders", lambda: ("gateway/web",) * 2)
+    answer(monkeypatch, "run_npm", npm_answer(KNOWN_NPM), npm_answer({}), npm_answer(KNOWN_NPM))
+    assert audit_npm()[1] == ["minimist <0.2.4: critical"]
 
 
 def test_an_unsafe_npm_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

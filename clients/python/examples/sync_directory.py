@@ -1,0 +1,188 @@
+"""Keep a copy of an asset's units, attributes and locations in SQLite.
+
+    export FLOORGATE_KEY=fgk_...
+    python sync_directory.py https://floorgate.example alder-court directory.sqlite
+
+The first run copies everything, each later one what has changed since. Every step is one
+transaction, which also stores where the feed of changes continues. So the script may be stopped at
+any time: the next run goes on where this one was.
+"""
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any, TypeAlias
+
+from floorgate_client import Floorgate, FloorgateError
+from floorgate_client.rest.api.changes import list_changes
+from floorgate_client.rest.api.locations import list_locations
+from floorgate_client.rest.api.maps import list_maps
+from floorgate_client.rest.api.unit_attributes import list_assignments, list_attribute_groups
+from floorgate_client.rest.api.units import list_units
+from floorgate_client.rest.models import (
+    AssignmentPage,
+    AttributeGroupList,
+    Change,
+    ChangeBatch,
+    LocationList,
+    MapPage,
+    UnitPage,
+)
+from floorgate_client.rest.models.list_changes_kinds_item import ListChangesKindsItem
+from floorgate_client.rest.types import UNSET, Unset
+
+Ids: TypeAlias = "list[str] | Unset"
+Records: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
+"""Records, each with what its changes name: its id, or the group of an assignment."""
+
+FLAGS = ["changes", "locations-resource", "unit-attributes-resource"]
+LONGEST_PAGE = 10_000
+IDS_PER_REQUEST = 20
+"""They fit in a URL, however long ids are."""
+TABLES = """
+    CREATE TABLE IF NOT EXISTS records (kind TEXT, id TEXT, record TEXT);
+    CREATE INDEX IF NOT EXISTS by_id ON records (kind, id);
+    CREATE TABLE IF NOT EXISTS cursors (cursor TEXT);
+    CREATE VIEW IF NOT EXISTS units AS
+        SELECT id, record->>'name' AS name, record->>'floor_id' AS floor_id
+        FROM records WHERE kind = 'units';
+    CREATE VIEW IF NOT EXISTS locations AS
+        SELECT id, record->>'name' AS name, record->>'unit_map_id' AS map_id,
+            record->>'x' AS x, record->>'y' AS y
+        FROM records WHERE kind = 'locations';
+    CREATE VIEW IF NOT EXISTS attributes AS
+        SELECT id AS group_id, record->>'unit_id' AS unit_id,
+            record->>'attribute_id' AS attribute_id
+        FROM records WHERE kind = 'attribute_assignments';
+"""
+
+
+def read_units(client: Floorgate, asset: str, ids: Ids) -> Records:
+    """Yield the units with these ids, or all."""
+    fetch = list_units.sync_detailed
+    for unit in client.iterate(UnitPage, fetch, client=client, asset=asset, ids=ids):
+        yield unit.id, unit.to_dict()
+
+
+def read_locations(client: Floorgate, asset: str, ids: Ids) -> Records:
+    """Yield the locations with these ids, or all, on all maps of the asset."""
+    for map in client.iterate(MapPage, list_maps.sync_detailed, client=client, asset=asset):
+        for page in count(1):  # these lists do not say whether another page follows
+            listed = list_locations.sync(
+                map.id, client=client, ids=ids, page=page, per_page=LONGEST_PAGE
+            )
+            assert isinstance(listed, LocationList)
+            yield from ((location.id, location.to_dict()) for location in listed.data)
+            if len(listed.data) < LONGEST_PAGE:
+                break
+
+
+def read_assignments(client: Floorgate, asset: str, groups: Ids) -> Records:
+    """Yield the attributes of units in these groups, or in all."""
+    listed = list_attribute_groups.sync(client=client)
+    assert isinstance(listed, AttributeGroupList)
+    for group in (each.group_id for each in listed.data):
+        if isinstance(groups, Unset) or group in groups:
+            fetch = list_assignments.sync_detailed
+            for each in client.iterate(AssignmentPage, fetch, group, client=client, asset=asset):
+                yield group, each.to_dict()
+
+
+READERS: dict[ListChangesKindsItem, Callable[[Floorgate, str, Ids], Records]] = {
+    "units": read_units,
+    "locations": read_locations,
+    "attribute_assignments": read_assignments,
+}
+
+
+class Copy:
+    """The copy of one asset in a database."""
+
+    def __init__(self, database: sqlite3.Connection, client: Floorgate, asset: str) -> None:
+        self.database = database
+        self.client = client
+        self.asset = asset
+        database.executescript(TABLES)
+
+    def update(self) -> None:
+        """Copy everything, if that has not been done, and apply all changes."""
+        [cursor] = self.database.execute("SELECT max(cursor) FROM cursors").fetchone()
+        has_more = True
+        while has_more:
+            batch = list_changes.sync(
+                client=self.client,
+                after=cursor or UNSET,
+                asset=self.asset,
+                kinds=[*READERS],
+            )
+            assert isinstance(batch, ChangeBatch)
+            with self.database:
+                if cursor is None:  # of the time before the copy, which may list changes twice
+                    self.replace_all(READERS)
+                else:
+                    self.apply(batch.data)
+                self.database.execute("DELETE FROM cursors")
+                self.database.execute("INSERT INTO cursors VALUES (?)", [batch.cursor])
+            sys.stderr.write(f"{len(batch.data)} changes\n")
+            cursor, has_more = batch.cursor, batch.has_more
+
+    def apply(self, changes: list[Change]) -> None:
+        """Read again what changes name; what has been removed is not found then."""
+        reset = {each.kind for each in changes if each.operation == "reset"}
+        self.replace_all(kind for kind in READERS if None in reset or kind in reset)
+        for kind in READERS:
+            ids = sorted({to_id(each) for each in changes if each.kind == kind and each.record_id})
+            for start in range(0, len(ids), IDS_PER_REQUEST):
+                self.replace(kind, ids[start : start + IDS_PER_REQUEST])
+
+    def replace_all(self, kinds: Iterable[ListChangesKindsItem]) -> None:
+        """Copy all records of some kinds again."""
+        for kind in kinds:
+            self.database.execute("DELETE FROM records WHERE kind = ?", [kind])
+            self.insert(kind, READERS[kind](self.client, self.asset, UNSET))
+
+    def replace(self, kind: ListChangesKindsItem, ids: list[str]) -> None:
+        """Copy the records with these ids again."""
+        for id in ids:
+            self.database.execute("DELETE FROM records WHERE kind = ? AND id = ?", [kind, id])
+        self.insert(kind, READERS[kind](self.client, self.asset, ids))
+
+    def insert(self, kind: ListChangesKindsItem, records: Records) -> None:
+        """Insert records of a kind."""
+        rows = ((kind, id, json.dumps(record)) for id, record in records)
+        self.database.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
+
+    def forget(self) -> None:
+        """Let the next update copy everything."""
+        with self.database:
+            self.database.execute("DELETE FROM cursors")
+
+
+def to_id(change: Change) -> str:
+    """Return what to read again: a record by its id, or the assignments of a group."""
+    id = change.record_id or ""
+    if change.kind != "attribute_assignments":
+        return id
+    group: str = json.loads(id)[0] if id.startswith("[") else id.split("/")[0]
+    return group
+
+
+def main() -> None:
+    """Bring the copy up to date."""
+    url, asset, path = sys.argv[1:]
+    with Floorgate(url, os.environ["FLOORGATE_KEY"], flags=FLAGS) as client:
+        copy = Copy(sqlite3.connect(path), client, asset)
+        try:
+            copy.update()
+        except FloorgateError as error:
+            if error.code != "CHANGES_EXPIRED":
+                raise
+            copy.forget()  # the last run was too long ago
+            copy.update()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Typed client of Floorgate; its endpoints are in `rest.api`, their types in `rest.models`."""
+
+from floorgate_client.client import AsyncFloorgate, Floorgate
+from floorgate_client.errors import (
+    FlagRequiredError,
+    FloorgateError,
+    ForbiddenError,
+    InvalidInputError,
+    NotFoundError,
+    PreconditionFailedError,
+    RateLimitedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+
+__all__ = [
+    "AsyncFloorgate",
+    "FlagRequiredError",
+    "Floorgate",
+    "FloorgateError",
+    "ForbiddenError",
+    "InvalidInputError",
+    "NotFoundError",
+    "PreconditionFailedError",
+    "RateLimitedError",
+    "UnauthenticatedError",
+    "UnavailableError",
+]

@@ -1,0 +1,64 @@
+// Errors of the service as exceptions, by their stable code.
+
+interface ErrorBody {
+  message?: string
+  code?: string
+  fields?: Record<string, string[]>
+  request_id?: string
+  docs?: string
+}
+
+/** An error response. `code` is stable; the wording of the message may change. */
+export class FloorgateError extends Error {
+  readonly status: number
+  readonly code: string | undefined
+  /** The errors of each invalid input, by its name. */
+  readonly fields: Record<string, string[]>
+  readonly requestId: string | undefined
+  /** Address of what the service says about the code. */
+  readonly docs: string | undefined
+
+  constructor(response: Response, body: ErrorBody) {
+    super(body.message ?? response.statusText)
+    this.name = new.target.name
+    this.status = response.status
+    this.code = body.code
+    this.fields = body.fields ?? {}
+    this.requestId = body.request_id ?? response.headers.get('x-request-id') ?? undefined
+    this.docs = body.docs
+  }
+}
+
+/** No API key arrived. */
+export class UnauthenticatedError extends FloorgateError {}
+/** The key is unknown, revoked or expired, or lacks a permission. */
+export class ForbiddenError extends FloorgateError {}
+/** There is no such resource, or the key does not see it. */
+export class NotFoundError extends FloorgateError {}
+/** An input is invalid; `fields` says which. */
+export class InvalidInputError extends FloorgateError {}
+/** The endpoint is experimental: name its flag in `flags` of the client. */
+export class FlagRequiredError extends FloorgateError {}
+/** The resource has changed since it was read. */
+export class PreconditionFailedError extends FloorgateError {}
+/** The key has made too many requests, also after the client's retries. */
+export class RateLimitedError extends FloorgateError {}
+/** The service cannot answer now, also after the client's retries. */
+export class UnavailableError extends FloorgateError {}
+
+const BY_STATUS: Record<number, typeof FloorgateError> = {
+  401: UnauthenticatedError,
+  403: ForbiddenError,
+  404: NotFoundError,
+  412: PreconditionFailedError,
+  422: InvalidInputError,
+  429: RateLimitedError,
+  503: UnavailableError,
+}
+
+/** The exception of an error response. */
+export async function errorOf(response: Response): Promise<FloorgateError> {
+  const body = (await response.json().catch(() => ({}))) as ErrorBody
+  const type = body.code === 'FLAG_REQUIRED' ? FlagRequiredError : BY_STATUS[response.status]
+  return new (type ?? FloorgateError)(response, body)
+}

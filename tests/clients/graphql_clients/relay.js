@@ -1,0 +1,71 @@
+// Relay with its default store: objects are known by `nodeId`, as docs/graphql/clients.md says.
+
+import relay from 'relay-runtime'
+import assign from './relay/__generated__/documentsAssignMutation.graphql.js'
+import assetQuery from './relay/__generated__/documentsAssetQuery.graphql.js'
+import attributesQuery from './relay/__generated__/documentsAttributesQuery.graphql.js'
+import matrixQuery from './relay/__generated__/documentsMatrixQuery.graphql.js'
+import moreUnits from './relay/__generated__/documentsMoreUnitsQuery.graphql.js'
+import units from './relay/__generated__/documentsUnits.graphql.js'
+import { ADDRESS, assignments, attributesOf, distances, HEADERS, matrixVariables, report } from './service.js'
+
+const {
+  commitMutation, createOperationDescriptor, Environment, fetchQuery, getSingularSelector, Network, RecordSource, Store,
+} = relay
+const warnings = []
+console.error = (...words) => warnings.push(words.join(' '))
+
+async function send({ text }, variables) {
+  const response = await fetch(ADDRESS, {
+    method: 'POST',
+    headers: { ...HEADERS, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query: text, variables }),
+  })
+  return response.json()
+}
+
+const makeEnvironment = () =>
+  new Environment({
+    network: Network.create(send),
+    store: new Store(new RecordSource()),
+    getDataID: ({ nodeId }) => nodeId,
+  })
+
+async function matrix() {
+  return distances(await fetchQuery(makeEnvironment(), matrixQuery, await matrixVariables()).toPromise())
+}
+
+async function pages() {
+  const environment = makeEnvironment()
+  const operation = createOperationDescriptor(assetQuery, { asset: 'alder-court' })
+  environment.retain(operation)
+  await fetchQuery(environment, assetQuery, { asset: 'alder-court' }).toPromise()
+  const { asset } = environment.lookup(operation.fragment).data
+  const listed = () => environment.lookup(getSingularSelector(units, asset)).data
+  for (let found = listed(); found.units.pageInfo.hasNextPage; found = listed()) {
+    const variables = { nodeId: found.nodeId, count: 30, cursor: found.units.pageInfo.endCursor }
+    await fetchQuery(environment, moreUnits, variables).toPromise()
+  }
+  return listed().units.edges.map(({ node }) => node.id)
+}
+
+async function watcher() {
+  const environment = makeEnvironment()
+  const { unit, inputs } = await assignments()
+  const operation = createOperationDescriptor(attributesQuery, { unit })
+  environment.retain(operation)
+  await fetchQuery(environment, attributesQuery, { unit }).toPromise()
+  const first = environment.lookup(operation.fragment)
+  const seen = [attributesOf(first.data)]
+  const subscription = environment.subscribe(first, ({ data }) => seen.push(attributesOf(data)))
+  for (const input of inputs) {
+    await new Promise((onCompleted, onError) =>
+      commitMutation(environment, { mutation: assign, variables: { input }, onCompleted, onError }),
+    )
+  }
+  subscription.dispose()
+  return { seen, assigned: inputs.map(({ assignments: [{ attributeId }] }) => attributeId) }
+}
+
+const found = { matrix: await matrix(), pages: await pages(), watcher: await watcher() }
+report({ ...found, warnings })

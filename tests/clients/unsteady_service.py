@@ -1,0 +1,101 @@
+"""A server that fails first, and keeps what it was asked."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+ERROR = {
+    "message": "page must be 1 or more",
+    "code": "INVALID_INPUT",
+    "fields": {"page": ["must be 1 or more"]},
+    "request_id": "r1",
+    "docs": "https://floorgate.example/docs/errors#invalid_input",
+}
+TIMERS_ARE_EARLY_SECONDS = 0.1
+
+
+@dataclass
+class UnsteadyService:
+    """What the server was asked, by the name of the map: `/v1/maps/<name>/levels/tags`."""
+
+    url: str = ""
+    requests: dict[str, list[Message]] = field(default_factory=dict)
+    not_before: dict[str, float] = field(default_factory=dict)
+    early: list[str] = field(default_factory=list)
+    """Maps that were asked for again before the time that `Retry-After` had named."""
+
+
+@contextmanager
+def serve() -> Iterator[UnsteadyService]:
+    """Serve until the block ends."""
+    service = UnsteadyService()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            name = self.path.split("/")[3]
+            requests = service.requests.setdefault(name, [])
+            requests.append(self.headers)
+            if time.time() < service.not_before.get(name, 0) - TIMERS_ARE_EARLY_SECONDS:
+                service.early.append(name)
+            kind = name.partition("-")[0]
+            is_first = len(requests) == 1
+            if kind == "seconds" and is_first:
+                service.not_before[name] = time.time() + 1
+                self.answer(429, {}, {"Retry-After": "1"})
+            elif kind == "date" and is_first:
+                moment = int(time.time()) + 2
+                service.not_before[name] = moment
+                self.answer(503, {}, {"Retry-After": formatdate(moment, usegmt=True)})
+            elif kind == "lost" and is_first:
+                self.close_connection = True
+            elif kind == "down":
+                self.answer(503, {"code": "UNAVAILABLE"}, {"Retry-After": "0"})
+            elif kind == "broken":
+                self.answer(500, {"code": "INTERNAL"})
+            elif kind == "invalid":
+                self.answer(422, ERROR)
+            elif self.headers["If-None-Match"] == '"1"':
+                self.answer(304, None, {"ETag": '"1"'})
+            else:
+                self.answer(200, {"data": []}, {"ETag": '"1"'})
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            requests = service.requests.setdefault(self.path.split("/")[4], [])
+            requests.append(self.headers)
+            if len(requests) == 1:
+                self.answer(503, {}, {"Retry-After": "0"})
+            else:
+                self.answer(204, None)
+
+        def answer(self, status: int, body: object, headers: dict[str, str] | None = None) -> None:
+            content = b"" if body is None else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            if body is not None:
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        service.url = f"http://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield service
+        finally:
+            server.shutdown()
+            thread.join()

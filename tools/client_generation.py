@@ -1,0 +1,116 @@
+"""Generate the typed parts of the clients from the OpenAPI description: `make clients`.
+
+What is generated is not in git. openapi-python-client writes the endpoints and types of the Python
+package; openapi-typescript, from npm, those of the TypeScript package.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from rest.openapi.description import build_description
+from schema.root import GRAPHQL_SCHEMA
+
+CLIENTS = Path(__file__).parents[1] / "clients"
+PYTHON = CLIENTS / "python"
+HEADERS_OF_CLIENTS = {"Experimental-Flags", "If-None-Match", "X-Request-Id"}
+"""Parameters that the clients set themselves."""
+PATH_DATA = "path_data"
+"""What the Python package calls the member `d` of paths, a name that the generator uses itself."""
+DESCRIPTION = CLIENTS / "typescript" / "openapi.json"
+
+
+def main() -> None:
+    """Write the description for TypeScript, and the generated part of the Python package."""
+    description = deepcopy(build_description(GRAPHQL_SCHEMA, None))  # others read it as it is
+    _remove_headers_of_clients(description)
+    _remove_deprecated_members(description)
+    DESCRIPTION.write_text(json.dumps(description, indent=1))
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "openapi.json"
+        file.write_text(json.dumps(_for_python(description)))
+        generator = [str(Path(sys.executable).with_name("openapi-python-client")), "generate"]
+        generator += ["--path", str(file), "--config", str(PYTHON / "generator.yml")]
+        generator += ["--meta", "none", "--overwrite", "--fail-on-warning"]
+        generator += ["--output-path", str(PYTHON / "src/floorgate_client/rest")]
+        done = subprocess.run(generator, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"openapi-python-client failed: {done.stdout}{done.stderr}")
+    for module in (PYTHON / "src/floorgate_client/rest/api").glob("*/*.py"):
+        module.write_text(_join_lists(module.read_text()))
+    for module in (PYTHON / "src/floorgate_client/rest/models").glob("*map*.py"):
+        module.write_text(_parse_elements_by_type(module.read_text()))
+
+
+def _join_lists(module: str) -> str:
+    """Let an endpoint send a list as one parameter: the generator repeats parameters instead."""
+    lists = set(re.findall(r"^    (json_\w+): list\[", module, re.MULTILINE))
+    for name in lists:
+        module = module.replace(f"] = {name}\n", f"] = join({name})\n")
+    return f"from floorgate_client.lists import join\n{module}" if lists else module
+
+
+def _parse_elements_by_type(module: str) -> str:
+    """Let an element of a map be parsed as the type that it names: the generator tries them all.
+
+    That takes longer the more types there are: half a millisecond for each element.
+    """
+    by_trying = r"( +)def _parse_elements_item\(.*?\n +elements_item = _parse_elements_item\("
+    by_type = r"\1elements_item = parse_element("
+    module, count = re.subn(by_trying, by_type, module, flags=re.DOTALL)
+    if count:  # here, as the types and what parses them need each other
+        found = '        _elements = d.pop("elements")\n'
+        needed = "        from floorgate_client.elements import parse_element\n"
+        module = module.replace(found, needed + found)
+    return module.replace(f'"{PATH_DATA}"', '"d"')
+
+
+def _iter_operations(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for operations in description["paths"].values():
+        yield from (each for each in operations.values() if "responses" in each)
+
+
+def _remove_headers_of_clients(description: dict[str, Any]) -> None:
+    """Remove the headers that the clients set themselves."""
+    shared = description["components"].get("parameters", {})
+    for operation in _iter_operations(description):
+        operation["parameters"] = [
+            each
+            for each in operation.get("parameters", [])
+            if shared.get(each.get("$ref", "").rpartition("/")[2], each).get("name")
+            not in HEADERS_OF_CLIENTS
+        ]
+
+
+def _remove_deprecated_members(description: dict[str, Any]) -> None:
+    """Remove second names of members: a client needs one."""
+    for schema in description["components"]["schemas"].values():
+        members = schema.get("properties", {})
+        for name in [name for name, member in members.items() if member.get("deprecated")]:
+            del members[name]
+
+
+def _for_python(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description without what the generator for Python cannot express.
+
+    It knows no bodies of text but binary ones, and no member that is named `d`.
+    """
+    copied = deepcopy(description)
+    for operation in _iter_operations(copied):
+        for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+            if media_type.endswith("+xml"):
+                content["schema"] = {"type": "string", "format": "binary"}
+    for schema in copied["components"]["schemas"].values():
+        if "d" in schema.get("properties", {}):
+            schema["properties"][PATH_DATA] = schema["properties"].pop("d")
+    return copied
+
+
+if __name__ == "__main__":
+    main()
