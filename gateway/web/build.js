@@ -64,7 +64,7 @@ async function bundlePages(workers) {
     format: 'esm',
     splitting: true,
     jsx: 'automatic',
-    loader: { '.js': 'jsx', '.svg': 'copy' },
+    loader: { '.js': 'jsx', '.svg': 'copy', '.graphql': 'text' },
     define: { ...SHARED.define, WORKERS: JSON.stringify(workers) },
     plugins: [withoutMonacoStyles],
   })

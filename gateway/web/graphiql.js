@@ -3,78 +3,85 @@
 import './nonce.js'
 import './workers.js'
 import 'graphiql/style.css'
+import '@graphiql/plugin-explorer/style.css'
+import './accessible_tabs.js'
 import './bar.css'
+import './graphiql.css'
+import { explorerPlugin } from '@graphiql/plugin-explorer'
+import { HISTORY_PLUGIN } from '@graphiql/plugin-history'
+import { useGraphiQL, useGraphiQLActions } from '@graphiql/react'
 import { GraphiQL } from 'graphiql'
-import { useMemo, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
-import { judgeKey, session, subscribe } from './session.js'
+import { fetcher } from './call.js'
+import { codeExport } from './code_export.js'
+import { ResponseBar } from './response_bar.js'
+import { session, subscribe } from './session.js'
+import { loadSamples, TASK_TABS } from './tasks.js'
 
-const NO_KEY = { message: 'Type your API key at the top of this page, press Enter, and run again.' }
-const QUERY = `# Units with their floor and asset
-query Units {
-  units(page: 1, perPage: 10) {
-    paging {
-      perPage
-      currentPage
-      hasNext
-    }
-    data {
-      id
-      name
-      floor {
-        name
-        shortLabel
-      }
-      asset {
-        id
-        name
-      }
-    }
-  }
-}
-`
+const PLUGINS = [HISTORY_PLUGIN, explorerPlugin({ showAttribution: false }), codeExport]
 
-function headers({ key, flags }) {
-  return {
-    'Content-Type': 'application/json',
-    Accept: 'application/graphql-response+json, application/json',
-    'API-Key': key,
-    ...(flags && { 'Experimental-Flags': flags }),
-  }
+/** Once the key is known, put records that it sees into the variables of the ready-made tabs. */
+function useSamples(key) {
+  const { tabs, activeTabIndex, variableEditor } = useGraphiQL((state) => state)
+  const { changeTab, updateActiveTabValues } = useGraphiQLActions()
+  useEffect(() => {
+    if (!key || !variableEditor) return
+    loadSamples().then((fill) => {
+      tabs.forEach(({ variables }, index) => {
+        const filled = fill(variables ?? '')
+        if (filled === (variables ?? '')) return
+        changeTab(index)
+        variableEditor.setValue(filled)
+        updateActiveTabValues({ variables: filled })
+      })
+      changeTab(activeTabIndex)
+    })
+    // Only the key decides: later edits of tabs are the user's.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [key, variableEditor])
 }
 
-async function post(request, signal, caller) {
-  const response = await fetch('graphql', {
-    method: 'POST',
-    headers: headers(caller),
-    body: JSON.stringify(request),
-    signal,
-  })
-  const result = await response.json()
-  judgeKey(response, result.message)
-  return result
+/** Follow the system when it turns dark or light; GraphiQL's editors look only once. */
+function useSystemTheme() {
+  const theme = useGraphiQL((state) => state.theme)
+  const { setTheme } = useGraphiQLActions()
+  useEffect(() => {
+    if (theme) return undefined // the user's choice
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    const follow = () => setTheme(null)
+    dark.addEventListener('change', follow)
+    return () => dark.removeEventListener('change', follow)
+  }, [theme, setTheme])
 }
 
-function createFetcher(caller) {
-  return async (request, { signal } = {}) => (caller.key ? post(request, signal, caller) : NO_KEY)
+function Footer({ apiKey }) {
+  useSamples(apiKey)
+  useSystemTheme()
+  return <ResponseBar />
 }
 
 function Page() {
-  const caller = useSyncExternalStore(subscribe, session)
-  const fetcher = useMemo(() => createFetcher(caller), [caller])
+  const { key } = useSyncExternalStore(subscribe, session)
+  // Another function for another key: GraphiQL then asks for the schema again.
+  const fetchForKey = useMemo(() => (...call) => fetcher(...call), [key])
   return (
     <GraphiQL
-      fetcher={fetcher}
+      fetcher={fetchForKey}
       // null: without a key there is no schema to ask for
-      schema={caller.key ? undefined : null}
-      defaultQuery={QUERY}
-      defaultEditorToolsVisibility={false}
+      schema={key ? undefined : null}
+      defaultTabs={TASK_TABS}
+      plugins={PLUGINS}
+      defaultEditorToolsVisibility="variables"
       isHeadersEditorEnabled={false}
       shouldPersistHeaders={false}
       inputValueDeprecation
       schemaDescription
     >
       <GraphiQL.Logo>{' '}</GraphiQL.Logo>
+      <GraphiQL.Footer>
+        <Footer apiKey={key} />
+      </GraphiQL.Footer>
     </GraphiQL>
   )
 }

@@ -18,6 +18,27 @@ function atThisOrigin(description) {
   }
 }
 
+/** The description with XML bodies as text: Swagger UI would offer files only, and no example. */
+function withXmlAsText({ paths, ...description }) {
+  const shown = structuredClone(paths)
+  for (const operations of Object.values(shown)) {
+    for (const { requestBody } of Object.values(operations)) {
+      for (const [mediaType, content] of Object.entries(requestBody?.content ?? {})) {
+        if (mediaType.endsWith('+xml')) content.schema = { type: 'string' }
+      }
+    }
+  }
+  return { ...description, paths: shown }
+}
+
+/** Follow the system's choice of dark or light, as GraphiQL does. */
+function followColorScheme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+  dark.addEventListener('change', apply)
+  apply()
+}
+
 function keySchemes({ components }) {
   const schemes = Object.entries(components?.securitySchemes ?? {})
   return schemes.filter(([, { type, in: place }]) => type === 'apiKey' && place === 'header')
@@ -34,6 +55,18 @@ function authorize(ui, names) {
 /** The key has one place, the field at the top; the style sheet hides Swagger UI's other one. */
 const withoutPadlocks = { wrapComponents: { authorizeOperationBtn: () => () => null } }
 
+/** Links inside buttons cannot be used with a keyboard; addresses with an anchor still work. */
+const withoutNestedLinks = { wrapComponents: { DeepLink: () => ({ text }) => text } }
+
+/** Swagger UI makes XML examples from schemas; ours are given whole. */
+const withXmlExamples = {
+  afterLoad({ fn }) {
+    const make = fn.getSampleSchema
+    fn.getSampleSchema = (schema, mediaType, config, example) =>
+      mediaType?.endsWith('+xml') && typeof example === 'string' ? example : make(schema, mediaType, config, example)
+  },
+}
+
 function judge(response) {
   judgeKey(response, response.body?.message)
   return response
@@ -43,11 +76,11 @@ function draw(description) {
   const names = keySchemes(description).map(([name]) => name)
   const ui = SwaggerUI({
     domNode: document.getElementById('page'),
-    spec: atThisOrigin(description),
+    spec: withXmlAsText(atThisOrigin(description)),
     deepLinking: true,
     displayRequestDuration: true,
     filter: true,
-    plugins: [withoutPadlocks],
+    plugins: [withoutPadlocks, withoutNestedLinks, withXmlExamples],
     responseInterceptor: judge,
     tryItOutEnabled: true,
     validatorUrl: null,
@@ -62,6 +95,7 @@ async function load() {
   return response.json()
 }
 
+followColorScheme()
 load().then(draw, (error) => {
   document.getElementById('page').textContent = `The description could not be read: ${error.message}.`
 })

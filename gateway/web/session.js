@@ -44,6 +44,17 @@ export function judgeKey({ ok, status }, message) {
   else if (status === 401 || status === 403) showKeyState(message ?? 'Key refused', 'bad')
 }
 
+/** All experimental flags, as the header names them. */
+export const ALL_FLAGS = boxes.map((box) => box.value).join(',')
+
+/** Switch on an experimental flag for the calls that follow. */
+export function switchOn(flag) {
+  const box = boxes.find(({ value }) => value === flag)
+  if (!box) return
+  box.checked = true
+  apply()
+}
+
 /** The same object until the caller changes something: `{ key, flags }`. */
 export function session() {
   return current

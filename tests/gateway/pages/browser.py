@@ -1,0 +1,158 @@
+"""A real headless Chromium that opens the pages and records every error it reports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import which
+from urllib.parse import urlsplit
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(which, NAMES)), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TIMEOUT_MS = 30_000
+expect.set_options(timeout=TIMEOUT_MS)
+
+# Chromium reports what the content security policy stopped to the page as an event.
+COLLECT_VIOLATIONS = """
+window.violations = []
+document.addEventListener('securitypolicyviolation', (event) => {
+  window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`)
+})
+"""
+
+
+@dataclass
+class Visit:
+    """One open page, what it asked for, and what went wrong on it."""
+
+    base_url: str
+    page: Page
+    requests: list[Request] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def all_errors(self) -> list[str]:
+        """Console errors, uncaught exceptions, policy violations, failed or foreign requests."""
+        return [*self.errors, *self.page.evaluate("window.violations")]
+
+    def watch(self) -> None:
+        self.page.add_init_script(COLLECT_VIOLATIONS)
+        self.page.on("console", self._read_console)
+        self.page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
+        self.page.on("request", self._read_request)
+
+    def _read_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(f"console {message.type}: {message.text}")
+
+    def _read_request(self, request: Request) -> None:
+        self.requests.append(request)
+        asked, own = urlsplit(request.url), urlsplit(self.base_url)
+        if asked.scheme in ("data", "blob"):
+            return
+        if (asked.scheme, asked.netloc) != (own.scheme, own.netloc):
+            self.errors.append(f"request to another origin: {request.url}")
+
+
+@contextmanager
+def visit(base_url: str) -> Iterator[Visit]:
+    """Start Chromium with an empty profile and one page; self-signed certificates are accepted."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            context = browser.new_context(
+                ignore_https_errors=True, viewport={"width": 1280, "height": 800}
+            )
+            context.set_default_timeout(TIMEOUT_MS)
+            opened = Visit(base_url, context.new_page())
+            opened.watch()
+            yield opened
+        finally:
+            browser.close()
+
+
+def type_key(page: Page, key: str) -> None:
+    field = page.get_by_label("API key")
+    field.fill(key)
+    field.press("Enter")
+
+
+def open_graphiql(seen: Visit) -> None:
+    """Open the page and wait until its editor is ready."""
+    seen.page.goto(f"{seen.base_url}/graphql")
+    expect(seen.page).to_have_title("Floorgate · GraphiQL")
+    expect(seen.page.locator(".graphiql-query-editor")).to_contain_text("query")
+
+
+def execute_query(seen: Visit, awaited: str) -> str:
+    """Press the button and return the response pane's text once `awaited` is in it."""
+    seen.page.get_by_role("button", name="Execute query").click()
+    response = seen.page.locator(".result-window")
+    expect(response).to_contain_text(awaited)
+    # the editor draws spaces as no-break spaces
+    return response.inner_text().replace("\xa0", " ")
+
+
+def expect_key_state(seen: Visit, text: str) -> None:
+    expect(seen.page.locator("#key-state")).to_have_text(text)
+
+
+def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[str, list[str]]:
+    """Open GraphiQL, type the key, run the query it opened with.
+
+    Returns the response pane's text and the errors.
+    """
+    with visit(base_url) as seen:
+        open_graphiql(seen)
+        type_key(seen.page, key)
+        expect_key_state(seen, "Key accepted")
+        response = execute_query(seen, "shortLabel")
+        if picture:
+            seen.page.screenshot(path=picture)
+        return response, seen.all_errors()
+
+
+def open_reference(seen: Visit) -> None:
+    """Open the API reference and wait until its list of units is there."""
+    seen.page.goto(f"{seen.base_url}/v1/openapi")
+    expect(seen.page).to_have_title("Floorgate · API reference")
+    expect(_units_operation(seen)).to_be_visible()
+
+
+def try_units(seen: Visit) -> Locator:
+    """Expand the list of units and execute it."""
+    operation = _units_operation(seen)
+    operation.locator("button.opblock-summary-control").click()
+    operation.get_by_role("button", name="Execute").click()
+    return operation
+
+
+def _units_operation(seen: Visit) -> Locator:
+    in_list = seen.page.locator('[data-path="/v1/units"]')
+    return seen.page.locator(".opblock-get").filter(has=in_list)
+
+
+def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple[int, list[str]]:
+    """Open the API reference, type the key, expand the list of units and execute it.
+
+    Returns the status that the page shows for the call and the errors.
+    """
+    with visit(base_url) as seen:
+        open_reference(seen)
+        type_key(seen.page, key)
+        responses = try_units(seen).locator(".live-responses-table .response")
+        status = responses.locator(".response-col_status").first
+        expect(status).to_be_visible(timeout=TIMEOUT_MS)
+        if picture:
+            seen.page.screenshot(path=picture)
+        return int(status.inner_text().split()[0]), seen.all_errors()
