@@ -78,17 +78,19 @@ def create_key(settings: Settings) -> Iterator[str]:
         settings,
         CREATE_KEY,
         {
-            "name": "demo",
-            "permissions": [name for name in PERMISSIONS if name != ADMIN_PERMISSION],
-            "assetIds": [DEMO_ASSET],
-            "allAssets": False,
-            "expires": expires.isoformat(timespec="seconds"),
+            "input": {
+                "name": "demo",
+                "permissions": [name for name in PERMISSIONS if name != ADMIN_PERMISSION],
+                "assetIds": [DEMO_ASSET],
+                "expires": expires.isoformat(timespec="seconds"),
+            }
         },
     )["createApiKey"]
-    path = folder / f"new-{created['id']}"
+    key_id = created["apiKey"]["id"]
+    path = folder / f"new-{key_id}"
     with locks.open_lock_file(path) as ours:
         locks.try_lock(ours, locks.EXCLUSIVE)
-        path.rename(folder / created["id"])
+        path.rename(folder / key_id)
         os.set_inheritable(ours, True)  # the program that takes over on SIGHUP keeps the key
         yield created["key"]
 

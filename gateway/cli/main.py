@@ -25,6 +25,7 @@ COMMAND_PATHS = {
     "backup": "gateway.cli.commands.backup:backup",
     "restore": "gateway.cli.commands.backup:restore",
     "keys": "gateway.cli.commands.keys:keys",
+    "documents": "gateway.cli.commands.documents:documents",
     "audit": "gateway.cli.commands.audit:audit",
     "doctor": "gateway.cli.commands.doctor:doctor",
     "maps": "gateway.cli.commands.maps:maps",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import click
+from graphql import GraphQLError
 
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
@@ -39,5 +40,12 @@ async def execute(
         cause = result.errors[0].__cause__
         if isinstance(cause, StorageError):  # its message says more to an operator
             raise cause
-        raise click.ClickException(result.errors[0].message)
+        raise click.ClickException(_describe(result.errors[0]))
     return result.data
+
+
+def _describe(error: GraphQLError) -> str:
+    """Return the message, with the names of inputs as the command line has them."""
+    fields: dict[str, list[str]] = (error.extensions or {}).get("fields") or {}
+    named = [f"{name.removeprefix('input.')}: {text}" for name, [text] in fields.items()]
+    return "; ".join(named) or error.message

@@ -8,13 +8,7 @@ import msgspec
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    PageNumber,
-    PageSize,
-    parse_page_request,
-)
+from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS, Caller
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError, NotFoundError
@@ -29,7 +23,8 @@ from resolvers.request.input_rules import (
     argument,
     joint_rules,
 )
-from resolvers.request.times import parse_time
+from resolvers.request.listing import paged
+from resolvers.request.times import DateTime, parse_time
 from storage.administration import api_keys
 from storage.administration.api_keys import ApiKey
 from storage.records.paging import Page
@@ -45,18 +40,22 @@ LIMITED_ADMINISTRATOR = f"must not have {ADMIN_PERMISSION} unless allAssets is t
 class CreatedApiKey(NamedTuple):
     """A newly created API key."""
 
-    id: str
-    key: Annotated[str, "The key. It is shown this once and never stored."]
+    api_key: Annotated[ApiKey, "What is known of the key."]
+    key: Annotated[str, "The text of the key. It is shown this once and never stored."]
 
 
 class RotatedApiKey(NamedTuple):
     """The key that replaces a rotated one."""
 
-    id: str
-    key: Annotated[str, "The new key. It is shown this once and never stored."]
-    expires_at: Annotated[datetime | None, "When the new key expires."]
-    replaced_id: str
-    replaced_expires_at: Annotated[datetime, "When the key that was rotated expires."]
+    api_key: Annotated[ApiKey, "What is known of the new key."]
+    key: Annotated[str, "The text of the new key. It is shown this once and never stored."]
+    replaced: Annotated[ApiKey, "The key that was rotated, with its new end."]
+
+
+class ChangedApiKey(NamedTuple):
+    """An API key after a change."""
+
+    api_key: Annotated[ApiKey, "The key as it is now."]
 
 
 class ExcludeEachOther:
@@ -136,7 +135,7 @@ async def create_api_key(
         bool, argument("Whether the key sees all assets; not together with `assetIds`.")
     ] = False,
     expires: Annotated[
-        str | None,
+        DateTime | None,
         argument(
             "When the key stops working, in ISO 8601; in UTC if it has no offset. Null: never.",
             Syntax(_parse_expiry),
@@ -158,7 +157,7 @@ async def create_api_key(
         expires_at=expires_at,
         origin=info.context.origin,
     )
-    return CreatedApiKey(record.id, key)
+    return CreatedApiKey(record, key)
 
 
 @joint_rules(
@@ -186,14 +185,14 @@ async def update_api_key(
     ] = None,
     all_assets: Annotated[bool, argument("Whether it sees all assets from now on.")] = False,
     expires: Annotated[
-        str | None,
+        DateTime | None,
         argument(
             "When it stops working, in ISO 8601; in UTC if it has no offset.",
             Syntax(_parse_expiry),
         ),
     ] = None,
     never_expires: Annotated[bool, argument("Whether it never expires from now on.")] = False,
-) -> ApiKey:
+) -> ChangedApiKey:
     """Change an API key; every gateway applies the change within a second.
 
     What is not given stays, and a revoked key cannot be changed. A change that extends the key must
@@ -222,8 +221,7 @@ async def update_api_key(
     record = await api_keys.update_api_key(database, id, change, info.context.origin)
     if record is None:
         raise _unknown_key_error(id)
-    last_use = await api_keys.find_last_use(database, id)
-    return msgspec.structs.replace(record, last_used_at=last_use)
+    return ChangedApiKey(await _with_last_use(info, record))
 
 
 async def rotate_api_key(
@@ -237,7 +235,7 @@ async def rotate_api_key(
         ),
     ] = DEFAULT_OVERLAP_SECONDS,
     expires: Annotated[
-        str | None,
+        DateTime | None,
         argument(
             "When the new key stops working, in ISO 8601. By default it lasts as long as the other"
             " was to last when it was created.",
@@ -274,9 +272,12 @@ async def rotate_api_key(
     )
     if rotated is None:
         raise _unknown_key_error(id)
-    new, old = rotated.record, rotated.replaced
-    assert old.expires_at is not None
-    return RotatedApiKey(new.id, rotated.key, new.expires_at, old.id, old.expires_at)
+    return RotatedApiKey(rotated.record, rotated.key, await _with_last_use(info, rotated.replaced))
+
+
+async def _with_last_use(info: Info, record: ApiKey) -> ApiKey:
+    last_use = await api_keys.find_last_use(info.context.bypass_caches().database, record.id)
+    return msgspec.structs.replace(record, last_used_at=last_use)
 
 
 def _renew_expiry(old: ApiKey) -> datetime | None:
@@ -334,26 +335,25 @@ def _unknown_key_error(key_id: str) -> NotFoundError:
 
 async def revoke_api_key(
     info: Info, id: Annotated[strawberry.ID, argument("Id of the key.", ID)]
-) -> str:
+) -> ChangedApiKey:
     """Revoke an API key; every gateway rejects it within a second."""
     database = info.context.bypass_caches().database
-    if not await api_keys.revoke_api_key(database, id, info.context.origin):
+    record = await api_keys.revoke_api_key(database, id, info.context.origin)
+    if record is None:
         raise _unknown_key_error(id)
-    return id
+    return ChangedApiKey(await _with_last_use(info, record))
 
 
+@paged
 async def list_api_keys(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
 ) -> Page[ApiKey]:
     """List all API keys, revoked ones included; never their text."""
-    request = parse_page_request(page, per_page, after)
+    list_id = "api_keys"
+    request = pages.parse_for_list(list_id)
     records = sorted(
         await api_keys.list_api_keys(info.context.bypass_caches().database),
         key=lambda key: key.id,
     )
-    rest = [key for key in records if request.after_key is None or key.id > request.after_key]
-    on_page = rest[request.skip : request.skip + request.limit]
-    return Page(request.build_paging(on_page, lambda key: key.id), on_page[: request.per_page])
+    return request.cut_page(records, lambda key: key.id).of_list(list_id, len(records))

@@ -1,22 +1,20 @@
 """The resolver of the audit log, for operators."""
 
+from functools import partial
 from typing import Annotated
 
 import strawberry
 
-from resolvers.request.arguments import (
-    MAX_INT32,
-    AfterCursor,
-    PageNumber,
-    parse_page_request,
-)
+from resolvers.request.arguments import MAX_INT32, PageArguments
 from resolvers.request.caller import ADMIN_PERMISSION
 from resolvers.request.context import Info
 from resolvers.request.errors import PermissionRequiredError
-from resolvers.request.input_rules import ID, OneOf, Range, Syntax, argument
-from resolvers.request.times import parse_time
+from resolvers.request.input_rules import ID, OneOf, Range, argument
+from resolvers.request.listing import paged
+from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.administration.audit import (
     ACTIONS,
+    LATEST_FIRST,
     MAX_SHOWN_CHANGES,
     MAX_SHOWN_IDS,
     Actor,
@@ -32,24 +30,30 @@ __all__ = ["Actor", "AuditChange", "AuditRecord", "list_audit_log"]
 MAX_AUDIT_PER_PAGE = 100
 
 
-async def list_audit_log(
-    info: Info,
-    page: PageNumber = 1,
-    per_page: Annotated[
+_MAXIMUM = f"More than {MAX_AUDIT_PER_PAGE} is served as {MAX_AUDIT_PER_PAGE}."
+
+
+@partial(
+    paged,
+    per_page=Annotated[
+        int | None, argument(f"How many records a page holds. {_MAXIMUM}", Range(1, MAX_INT32))
+    ],
+    first=Annotated[
         int | None,
         argument(
-            "How many records a page holds."
-            f" More than {MAX_AUDIT_PER_PAGE} is served as {MAX_AUDIT_PER_PAGE}.",
+            f"How many records to return, in place of `page` and `perPage`. {_MAXIMUM}",
             Range(1, MAX_INT32),
         ),
-    ] = MAX_AUDIT_PER_PAGE,
-    after: AfterCursor = None,
+    ],
+)
+async def list_audit_log(
+    info: Info,
+    pages: PageArguments,
     since: Annotated[
-        str | None,
-        argument("Only records from this time on, in ISO 8601.", Syntax(parse_time)),
+        DateTime | None, argument("Only records from this time on, in ISO 8601.", IS_TIME)
     ] = None,
     until: Annotated[
-        str | None, argument("Only records from before this time.", Syntax(parse_time))
+        DateTime | None, argument("Only records from before this time.", IS_TIME)
     ] = None,
     actor: Annotated[
         strawberry.ID | None, argument("Only what this key has changed, or this operator.", ID)
@@ -65,9 +69,8 @@ async def list_audit_log(
     caller = info.context.caller
     if caller.scope.asset_ids is not None:
         raise PermissionRequiredError(ADMIN_PERMISSION, " for all assets")
-    page_request = parse_page_request(
-        page, min(per_page or MAX_AUDIT_PER_PAGE, MAX_AUDIT_PER_PAGE), after
-    )
+    list_id = ("audit_log", pages.filters)
+    page_request = pages.sort_by(LATEST_FIRST).limit_to(MAX_AUDIT_PER_PAGE).parse_for_list(list_id)
     audit_filter = AuditFilter(
         since=None if since is None else parse_time(since),
         until=None if until is None else parse_time(until),
@@ -76,7 +79,7 @@ async def list_audit_log(
         target=target,
     )
     database = info.context.bypass_caches().database
-    records = await list_audit_records(database, audit_filter, page_request)
+    records = await list_audit_records(database, audit_filter, page_request, list_id)
     info.context.budget.count_read(len(records.data))
     return records
 

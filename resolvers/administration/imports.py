@@ -1,6 +1,7 @@
 """The mutations that import a bundle and remove records."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
@@ -10,14 +11,16 @@ from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.other_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
+from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import ID, Each, Items, Length, OneOf, Syntax, argument
+from resolvers.request.kinds import RecordKind
 from resolvers.request.limits.deadlines import without_deadline
-from storage.bundles.changes.change_plan import ChangePlan
+from storage.bundles.changes.change_plan import ChangePlan as ChangePlan
+from storage.bundles.changes.change_plan import RecordChange as RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.reading.batches import BundleSource
 from storage.bundles.removing.limits import RemovalLimit
-from storage.catalog import RECORD_TYPES
 
 MAX_KEY_CHARACTERS = 3_000
 """Of the text of a key, which may have three ids of 255 characters, written as JSON."""
@@ -27,10 +30,27 @@ MAX_UNDO_BYTES = 4_000_000
 DIGEST_CHARACTERS = 64
 
 
+class PlannedOperation(StrEnum):
+    """What becomes of a record."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+graphql_enum(
+    PlannedOperation,
+    "What becomes of a record.",
+    added="It is new.",
+    changed="Some of its fields change.",
+    removed="It is removed.",
+)
+
+
 class ImportedKind(NamedTuple):
     """How many records of one kind were inserted, updated, left unchanged or removed."""
 
-    kind: Annotated[str, "The array of the bundle, such as `units`."]
+    kind: Annotated[RecordKind, "The array of the bundle, such as `units`."]
     inserted: int
     updated: Annotated[int, "Also those that lose a reference to a removed record."]
     unchanged: int
@@ -143,8 +163,8 @@ async def import_catalog_text(
 async def remove_records(
     info: Info,
     kind: Annotated[
-        str,
-        argument("The kind of the records.", OneOf(*(kind.name for kind in RECORD_TYPES))),
+        RecordKind,
+        argument("The kind of the records.", OneOf(*(kind.value for kind in RecordKind))),
     ],
     ids: Annotated[
         list[strawberry.ID],
@@ -166,7 +186,7 @@ async def remove_records(
     The plan of a dry run shows what is removed with them.
     """
     request = ChangeRequest(
-        removed_kind=kind,
+        removed_kind=kind.value,
         removed_keys=tuple(ids),
         limit=RemovalLimit(None) if max_removals is None else RemovalLimit.parse(max_removals),
         expected_digest=plan,
@@ -195,7 +215,9 @@ async def _import(
             changes=request._replace(is_planned=True),
         )
     kinds = [
-        ImportedKind(kind, counts.inserted, counts.updated, counts.unchanged, counts.removed)
+        ImportedKind(
+            RecordKind(kind), counts.inserted, counts.updated, counts.unchanged, counts.removed
+        )
         for kind, counts in summary.kinds.items()
     ]
     assert summary.plan is not None

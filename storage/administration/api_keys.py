@@ -178,7 +178,7 @@ async def rotate_api_key(
         updated = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
         target = AuditTarget(KEYS_COLLECTION, [key_id])
         entry = AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
-        return RotatedApiKey(new, key, ended), entry
+        return RotatedApiKey(new, key, msgspec.structs.replace(ended, replaced_by_id=new.id)), entry
 
     with driver.translate_errors():
         return await audit.run_in_transaction(database, origin, rotate)
@@ -186,21 +186,22 @@ async def rotate_api_key(
 
 async def revoke_api_key(
     database: driver.Database, key_id: str, origin: Origin | None = None
-) -> bool:
-    """Revoke a key; False if there is none. Revoking it again keeps the first `revoked_at`."""
+) -> ApiKey | None:
+    """Revoke a key; None if there is none. Revoking it again keeps the first `revoked_at`."""
 
-    async def revoke(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+    async def revoke(session: driver.Session) -> tuple[ApiKey | None, AuditEntry | None]:
         before = await database[KEYS_COLLECTION].find_one_and_update(
             {"_id": key_id},
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
             session=session,
         )
+        record = await _find_key(database, key_id, session)
         if before is None or before.get("revoked_at") is not None:
-            return before is not None, None
+            return record, None
         had, has = ({"name": before["name"], "revoked": revoked} for revoked in (False, True))
         revoked = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
         target = AuditTarget(KEYS_COLLECTION, [key_id])
-        return True, AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
+        return record, AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
 
     with driver.translate_errors():
         return await audit.run_in_transaction(database, origin, revoke)
@@ -273,6 +274,13 @@ async def find_last_use(database: driver.Database, key_id: str) -> datetime | No
     with driver.translate_errors():
         use = await database[USES_COLLECTION].find_one({"_id": key_id})
     return None if use is None else use["at"].replace(tzinfo=UTC)
+
+
+async def get_api_key(database: driver.Database, key_id: str) -> ApiKey | None:
+    """Return the key with this id, even if revoked or expired, or None."""
+    with driver.translate_errors():
+        found = await driver.find_documents(database, KEYS_COLLECTION, {"_id": key_id}, {}, limit=1)
+    return _to_api_key(found[0]) if found else None
 
 
 async def find_api_key(

@@ -15,6 +15,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Hashable,
     Iterable,
     Iterator,
     Sequence,
@@ -27,10 +28,14 @@ import msgspec
 
 from storage.administration.import_lease import GetKeys, check_writable
 from storage.mongo import driver
-from storage.records.kinds import Document
-from storage.records.paging import Page, PageRequest
+from storage.records.fields import Record
+from storage.records.kinds import Document, RecordType
+from storage.records.paging import ListSource, Order, Page, PageRequest
 
 AUDIT_COLLECTION = "audit_log"
+AUDIT_LOG = RecordType(AUDIT_COLLECTION, "audit record", Record, scope_field="")
+"""To count it; its records are no part of the catalog."""
+LATEST_FIRST = Order(is_descending=True)
 AUDIT_INDEXES = [
     driver.IndexModel([(field, 1), ("_id", 1)])
     for field in ("actor.id", "action", "target.ids", "changes.ids")
@@ -54,6 +59,8 @@ Action: TypeAlias = Literal[
     "attributes.unassigned",
     "catalog.imported",
     "catalog.restored",
+    "documents.registered",
+    "documents.removed",
     "key.created",
     "key.deleted",
     "key.revoked",
@@ -77,7 +84,9 @@ class Actor(msgspec.Struct, frozen=True):
     """Who acted: an API key, or the operator at the command line."""
 
     type: Annotated[Literal["key", "operator"], "`key`, or `operator` for the command line."]
-    id: Annotated[str, "Id of the key, or the operator's name in the operating system."]
+    actor_id: Annotated[str, "Id of the key, or the operator's name in the operating system."] = (
+        msgspec.field(name="id")
+    )
     name: str
 
 
@@ -190,24 +199,29 @@ async def run_in_transaction(
 
 
 async def list_audit_records(
-    database: driver.Database, audit_filter: AuditFilter, page_request: PageRequest
+    database: driver.Database,
+    audit_filter: AuditFilter,
+    page_request: PageRequest,
+    list_id: Hashable = (),
 ) -> Page[AuditRecord]:
-    """Return a page of records, the latest first, with their first changes and ids.
+    """Return a page of records in LATEST_FIRST order, with their first changes and ids.
 
     If the filter has a target, a change of it has only its id. Raises UnavailableError.
     """
     where = _build_condition(audit_filter)
-    if page_request.after_key is not None:
-        where = {"$and": [where, {"_id": {"$lt": page_request.after_key}}]}
-    pipeline: list[Document] = [{"$match": where}, {"$sort": {"_id": -1}}]
+    continued = where
+    if page_request.after is not None:
+        [following] = page_request.order.split_after(page_request.after)
+        continued = {"$and": [where, following]}
+    pipeline: list[Document] = [{"$match": continued}, {"$sort": page_request.order.sort}]
     if page_request.skip:
         pipeline.append({"$skip": page_request.skip})
     pipeline += [{"$limit": page_request.limit}, {"$set": _shorten(audit_filter.target)}]
     with driver.translate_errors():
         documents = await driver.aggregate_documents(database, AUDIT_COLLECTION, pipeline)
     records = [*map(_to_record, documents)]
-    paging = page_request.build_paging(records, lambda record: record.audit_id)
-    return Page(paging, records[: page_request.per_page])
+    page = page_request.build_page(records, page_request.order.list_positions(documents))
+    return page.of_list(list_id, ListSource(AUDIT_LOG, where))
 
 
 async def iter_audit_records(
@@ -345,7 +359,7 @@ def _log_record(record: AuditRecord) -> None:
     fields = {
         "audit_id": record.audit_id,
         "action": record.action,
-        "actor": record.actor.id,
+        "actor": record.actor.actor_id,
         "interface": record.interface,
         "client_address": record.client_address,
         "request_id": record.request_id,

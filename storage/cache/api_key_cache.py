@@ -66,12 +66,16 @@ class ApiKeyCache:
         if not key_format.is_well_formed(key):
             return None
         digest = key_format.hash_key(key)
-        record = self._mark_used(await self._get_or_load(digest))
+        record = await self.load_key(digest)
         return None if record is None else AuthenticatedKey(record, digest)
 
     def get_cached_key(self, digest: KeyDigest) -> ApiKey | None:
         """Return the record if it is cached and valid now; None if only a read can tell."""
         return self._mark_used(self._records.get(digest))
+
+    async def load_key(self, digest: KeyDigest) -> ApiKey | None:
+        """Return the record if it is valid now, else None. Raises UnavailableError."""
+        return self._mark_used(await self._get_or_load(digest))
 
     def is_known(self, key: str) -> bool:
         """Return whether a request has had this key and it was valid then, or the key was among all

@@ -29,6 +29,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from storage.administration import api_keys
+from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.mongo import change_stream, driver
@@ -44,6 +45,7 @@ FOLLOWED_COLLECTIONS = (
     *(kind.name for kind in RECORD_TYPES),
     TOMBSTONES.name,
     api_keys.KEYS_COLLECTION,
+    DOCUMENTS_COLLECTION,
 )
 
 logger = logging.getLogger("floorgate.changes")
@@ -160,8 +162,8 @@ class ChangeFeed:
             for batch in batches:
                 if stopping.is_set():
                     return
-                if batch:
-                    self._bump_versions(_changed_collections(batch))
+                if batch.events:
+                    self._bump_versions(_changed_collections(batch.events))
                 # A batch reports all changes up to its request, not up to its arrival.
                 self._observation = _Observation(self._versions, requested_at)
                 requested_at = time.monotonic()

@@ -93,7 +93,7 @@ def _build_row(record: AuditRecord) -> list[str]:
     actor = record.actor
     return [
         record.at.isoformat(timespec="seconds"),
-        actor.id if actor.name == actor.id else f"{actor.id}\n{actor.name}",
+        actor.actor_id if actor.name == actor.actor_id else f"{actor.actor_id}\n{actor.name}",
         f"{record.interface}\n{record.client_address}",
         record.action,
         "\n".join(record.target.ids),

@@ -22,7 +22,7 @@ from storage.records.visibility import ALL_ASSETS, AssetScope
 NETWORKS_OPTION = click.option(
     "--networks",
     type=click.Choice(NETWORK_POLICIES),
-    default=REPROCESS,
+    default=REPROCESS.value,
     show_default=True,
     help="What happens to routable maps that change: process them again, or withdraw their"
     " networks.",

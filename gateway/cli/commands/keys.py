@@ -28,35 +28,24 @@ KEY_FRAGMENT = """fragment Key on ApiKey {
     id name permissions asset_ids: assetIds created_at: createdAt expires_at: expiresAt
     revoked_at: revokedAt last_used_at: lastUsedAt
 }"""
-CREATE_KEY = """mutation CreateKey(
-    $name: String!, $permissions: [String!], $assetIds: [ID!],
-    $allAssets: Boolean!, $expires: String
-) {
-    createApiKey(
-        name: $name, permissions: $permissions, assetIds: $assetIds, allAssets: $allAssets,
-        expires: $expires
-    ) { id key }
+CREATE_KEY = """mutation CreateKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) { apiKey { id } key }
 }"""
 UPDATE_KEY = (
-    """mutation UpdateKey(
-    $id: ID!, $name: String, $permissions: [String!], $assetIds: [ID!], $addAssetIds: [ID!],
-    $removeAssetIds: [ID!], $allAssets: Boolean!, $expires: String, $neverExpires: Boolean!
-) {
-    updateApiKey(
-        id: $id, name: $name, permissions: $permissions, assetIds: $assetIds,
-        addAssetIds: $addAssetIds, removeAssetIds: $removeAssetIds, allAssets: $allAssets,
-        expires: $expires, neverExpires: $neverExpires
-    ) { ...Key }
+    """mutation UpdateKey($input: UpdateApiKeyInput!) {
+    updateApiKey(input: $input) { apiKey { ...Key } }
 }
 """
     + KEY_FRAGMENT
 )
-ROTATE_KEY = """mutation RotateKey($id: ID!, $overlap: Int!, $expires: String) {
-    rotateApiKey(id: $id, overlapSeconds: $overlap, expires: $expires) {
-        id key expires_at: expiresAt replaced_id: replacedId replaced_expires_at: replacedExpiresAt
+ROTATE_KEY = """mutation RotateKey($input: RotateApiKeyInput!) {
+    rotateApiKey(input: $input) {
+        apiKey { id expires_at: expiresAt } key replaced { id expires_at: expiresAt }
     }
 }"""
-REVOKE_KEY = "mutation RevokeKey($id: ID!) { revokeApiKey(id: $id) }"
+REVOKE_KEY = """mutation RevokeKey($input: RevokeApiKeyInput!) {
+    revokeApiKey(input: $input) { apiKey { id } }
+}"""
 OPERATIONS = "gateway.cli.operations"
 """Imported only by commands that change keys: it takes a second, and `list` does without."""
 
@@ -136,7 +125,8 @@ def create(
     }
 
     async def work(database: driver.Database) -> tuple[dict[str, str], list[str]]:
-        created = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
+        payload = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
+        created = {"id": payload["apiKey"]["id"], "key": payload["key"]}
         return created, await _build_asset_notes(database, assets)
 
     created, notes = run_with_database(
@@ -233,7 +223,8 @@ def update(
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
         id = await find_key_id(database, key_id)
-        changed = (await _execute(database, UPDATE_KEY, {**variables, "id": id}))["updateApiKey"]
+        updated = await _execute(database, UPDATE_KEY, {**variables, "id": id})
+        changed = updated["updateApiKey"]["apiKey"]
         return changed, await _build_asset_notes(database, (*assets, *added))
 
     changed, notes = run_with_database(
@@ -268,10 +259,18 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
         variables = {
             "id": await find_key_id(database, key_id),
-            "overlap": overlap,
+            "overlapSeconds": overlap,
             "expires": expires,
         }
-        rotated = (await _execute(database, ROTATE_KEY, variables))["rotateApiKey"]
+        payload = (await _execute(database, ROTATE_KEY, variables))["rotateApiKey"]
+        new, old = payload["apiKey"], payload["replaced"]
+        rotated = {
+            "id": new["id"],
+            "key": payload["key"],
+            "expires_at": new["expires_at"],
+            "replaced_id": old["id"],
+            "replaced_expires_at": old["expires_at"],
+        }
         [record] = await list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
@@ -361,11 +360,11 @@ def _format(time: datetime | None) -> str | None:
 
 
 async def _execute(
-    database: driver.Database, document: str, variables: dict[str, Any]
+    database: driver.Database, document: str, inputs: dict[str, Any]
 ) -> dict[str, Any]:
     from gateway.cli.operations import execute
 
-    return await execute(database, document, variables)
+    return await execute(database, document, {"input": inputs})
 
 
 async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]) -> list[str]:

@@ -74,7 +74,7 @@ for command in (close, open_, closures, closable):
 @click.option(
     "--networks",
     type=click.Choice(NETWORK_POLICIES),
-    default=REPROCESS,
+    default=REPROCESS.value,
     show_default=True,
     help="What happens to other routable maps if the plan changes their floors: process them again,"
     " or withdraw their networks.",

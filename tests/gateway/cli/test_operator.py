@@ -93,11 +93,13 @@ def test_a_document_is_run_with_every_permission_and_flag(settings: Settings) ->
 def test_variables_reach_the_document(settings: Settings) -> None:
     created = run_document(
         settings,
-        "mutation($name: String!) { createApiKey(name: $name, allAssets: true) { id key } }",
+        """mutation($name: String!) {
+            createApiKey(input: { name: $name, allAssets: true }) { apiKey { id } }
+        }""",
         {"name": "till"},
     )["createApiKey"]
     listed = run_document(settings, "{ apiKeys { data { id name } } }", {})["apiKeys"]["data"]
-    assert listed == [{"id": created["id"], "name": "till"}]
+    assert listed == [{"id": created["apiKey"]["id"], "name": "till"}]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,11 @@ def test_variables_reach_the_document(settings: Settings) -> None:
     [
         ("query($id: ID!) { asset(id: $id) { id } }", {}, "\\$id"),
         ("query($id: ID!) { asset(id: $id) { id } }", {"id": ""}, "1 to 255 characters"),
-        ('mutation { revokeApiKey(id: "x") }', {}, "There is no key with the id 'x'"),
+        (
+            'mutation { revokeApiKey(input: { id: "x" }) { __typename } }',
+            {},
+            "There is no key with the id 'x'",
+        ),
     ],
 )
 def test_the_first_error_of_a_document_is_shown(

@@ -17,9 +17,9 @@ from tests.resolvers.tower import SVG
 pytestmark = pytest.mark.slow
 
 BUNDLE = json.dumps({"assets": [{"id": "tower", "name": "Tower"}]})
-IMPORT = f"mutation {{ importCatalog(bundle: {json.dumps(BUNDLE)}) {{ notes }} }}"
+IMPORT = f"mutation {{ importCatalog(input: {{ bundle: {json.dumps(BUNDLE)} }}) {{ notes }} }}"
 ANNEX = f'id: "annex", plan: {json.dumps(SVG)}, feetPerUnit: 2'
-PROCESS = f"mutation {{ processMap({ANNEX}) {{ isRoutable }} }}"
+PROCESS = f"mutation {{ processMap(input: {{ {ANNEX} }}) {{ isRoutable }} }}"
 
 
 @pytest.mark.timeout(300)

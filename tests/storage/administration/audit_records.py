@@ -5,6 +5,7 @@ from typing import Any
 
 from storage.administration import audit
 from storage.administration.audit import (
+    LATEST_FIRST,
     Actor,
     AuditChange,
     AuditEntry,
@@ -44,5 +45,5 @@ async def write(
 async def list_page(
     database: Any, page: int = 1, per_page: int = 2, after: str | None = None, **given: Any
 ) -> Any:
-    request = PageRequest.from_arguments(page, per_page, after)
+    request = PageRequest.from_arguments(page, per_page, after, order=LATEST_FIRST)
     return await list_audit_records(database, AuditFilter(**given), request)
