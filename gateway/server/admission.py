@@ -9,18 +9,27 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from starlette.types import Message, Scope
+from starlette.types import Scope
 
 from gateway.authentication import find_api_key
 from gateway.client_address import group_address
-from gateway.exchange import UNAVAILABLE_MESSAGES, build_error_messages, get_client_address
+from gateway.exchange import get_client_address
 from gateway.limits.rate_limit import RateLimiter, RateLimitStatus
 from gateway.server.limit_log import LimitLog
+from rest.error_codes import ERRORS_PATH
+from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never rejected: an orchestrator would restart a busy service that fails its probes."""
 KEYLESS_PATHS = frozenset(
-    {"/v1/openapi", "/v1/openapi.json", "/v1/openapi.yaml", "/v1/bundle.schema.json"}
+    {
+        "/v1",
+        "/v1/openapi",
+        "/v1/openapi.json",
+        "/v1/openapi.yaml",
+        "/v1/bundle.schema.json",
+        ERRORS_PATH,
+    }
 )
 KEYLESS_PREFIX = "/pages/"
 MAX_KEYLESS_IN_FLIGHT = 20
@@ -42,21 +51,14 @@ SCOPE_ADMISSION = "floorgate.admission"
 
 
 class Rejection(NamedTuple):
-    """A response instead of work: its start and its body."""
+    """An error instead of work."""
 
     limit: str
     """What is exceeded, for the log."""
-    start: Message
-    body: Message
-
-    @property
-    def status(self) -> int:
-        """The status of the response."""
-        status: int = self.start["status"]
-        return status
+    error: HttpError
 
 
-OVERLOADED = Rejection("requests_in_flight", *UNAVAILABLE_MESSAGES)
+OVERLOADED = Rejection("requests_in_flight", service_unavailable_error())
 
 
 class _Slots:
@@ -145,11 +147,12 @@ class Admission:
         """By API key, as for slots; one may have half of all."""
         self.key_is_busy = Rejection(
             "requests_per_key",
-            *build_error_messages(
+            HttpError(
                 429,
                 f"API key: at most {max_per_key} requests may be in progress at a time; "
                 "wait for responses before sending more",
-                [(b"retry-after", b"1")],
+                "RATE_LIMITED",
+                headers=RETRY_AFTER_HEADERS,
             ),
         )
         self._is_known_key = is_known_key
@@ -233,6 +236,9 @@ class Admission:
 
 
 def _address_is_busy(status: RateLimitStatus) -> Rejection:
-    wait = [(b"retry-after", b"%d" % status.reset_seconds), *status.headers]
-    message = "Too many requests from this address"
-    return Rejection("requests_per_address", *build_error_messages(429, message, wait))
+    headers = {
+        "Retry-After": str(status.reset_seconds),
+        **{name.decode(): value.decode() for name, value in status.headers},
+    }
+    error = HttpError(429, "Too many requests from this address", "RATE_LIMITED", headers=headers)
+    return Rejection("requests_per_address", error)

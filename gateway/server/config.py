@@ -36,6 +36,12 @@ class AppWithFastPath(NamedTuple):
     """Called when the gateway is about to stop, while requests are still served."""
     get_long_tasks: Callable[[], "frozenset[asyncio.Task[Any]]"] = frozenset
     """Returns the tasks of requests that a reload lets end: imports, processing of maps."""
+    base_url: str | None = None
+    """The configured URL of the service, for errors that the protocol sends."""
+    websocket_paths: frozenset[bytes] = frozenset()
+    """Where the application accepts WebSockets."""
+    on_drain: Callable[[], None] = lambda: None
+    """Called when no more connections are accepted, for the application to end its streams."""
 
 
 class SharedMemory(NamedTuple):
@@ -61,6 +67,8 @@ class ConnectionLimits:
     Limits per address count all of an IPv6 /64 as one address.
     """
 
+    handshake_seconds: float = 10.0
+    """For the TLS handshake, from the connection on."""
     header_seconds: float = 10.0
     """From the connection, or from a request's first byte, to the end of its headers."""
     body_idle_seconds: float = 30.0

@@ -11,9 +11,10 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from gateway.cache.cached_response import serialize_headers
-from gateway.exchange import get_client_address, get_request_id
+from gateway.exchange import build_error_messages, get_client_address, get_request_id
 from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejection
 from gateway.server.draining import DrainingProtocol
+from rest.errors import ErrorSource
 
 MAX_DISCARDED_DIGITS = 5
 """Of the `Content-Length` of a body that is read and discarded: below 100,000 bytes."""
@@ -79,16 +80,19 @@ class EarlyRejectionProtocol(DrainingProtocol):
 
     def _reject(self, cycle: RequestResponseCycle, rejection: Rejection) -> None:
         cycle.response_started = cycle.response_complete = True
-        is_head = cycle.scope["method"] == "HEAD"
+        scope = cast(Scope, cycle.scope)
+        request_id = get_request_id(scope["headers"])
+        error = rejection.error
+        start, body = build_error_messages(error, ErrorSource.from_scope(scope, request_id))
         self.transport.write(
             b"%b%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
-                STATUS_LINE[rejection.status],
+                STATUS_LINE[error.status],
                 serialize_headers(cycle.default_headers),
-                serialize_headers(rejection.start["headers"]),
+                serialize_headers(start["headers"]),
                 b"" if cycle.keep_alive else b"connection: close\r\n",
-                get_request_id(cycle.scope["headers"]).encode("latin-1"),
-                b"" if is_head else rejection.body["body"],
+                request_id.encode("latin-1"),
+                b"" if scope["method"] == "HEAD" else body["body"],
             )
         )
         self.server_state.total_requests += 1

@@ -10,7 +10,6 @@ from enum import Enum
 from typing import Any, cast
 
 import httptools
-import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import serialize_headers
@@ -24,14 +23,17 @@ from gateway.exchange import (
 )
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
-from gateway.server.connections.backpressure import BackpressureProtocol
 from gateway.server.request_head import (
     ProtocolError,
     check_head,
-    invalid_url_error,
+    check_sizes,
+    to_headers_error,
     to_origin_form,
+    to_protocol_error,
+    to_url_error,
 )
-from rest.errors import headers_too_large_error, url_too_long_error
+from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
+from rest.errors import SCOPE_BASE_URL, ErrorSource, request_timeout_error
 
 _CHUNK_ALLOWANCE_BYTES = 16
 """Around the data of a chunk, its size and line ends, and as much again as its data: what is more
@@ -51,27 +53,31 @@ def build_http_protocol(
     fast_path: FastPathLookup | None = None,
     admission: Admission | None = None,
     proxy_hops: int = 0,
+    base_url: str | None = None,
+    websocket_paths: frozenset[bytes] = frozenset(),
 ) -> type["HttpProtocol"]:
     """Return a protocol class with these limits, for uvicorn's `http` option.
 
     uvicorn instantiates the class itself and has no way to pass arguments of ours.
     """
 
+    configured: dict[str, Any] = {
+        "limits": limits,
+        "fast_path": fast_path,
+        "admission": admission,
+        "proxy_hops": proxy_hops,
+        "base_url": base_url,
+        "websocket_paths": websocket_paths,
+    }
+
     class ConfiguredHttpProtocol(HttpProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(
-                *args,
-                limits=limits,
-                fast_path=fast_path,
-                admission=admission,
-                proxy_hops=proxy_hops,
-                **options,
-            )
+            super().__init__(*args, **configured, **options)
 
     return ConfiguredHttpProtocol
 
 
-class HttpProtocol(BackpressureProtocol):
+class HttpProtocol(WebSocketUpgradeProtocol):
     """One connection."""
 
     def __init__(
@@ -80,12 +86,14 @@ class HttpProtocol(BackpressureProtocol):
         limits: ConnectionLimits,
         fast_path: FastPathLookup | None,
         proxy_hops: int,
+        base_url: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.limits = limits
         self._fast_path = fast_path
         self._proxy_hops = proxy_hops
+        self._base_url = base_url
         self._client_address = ""
         self._phase = _Phase.REQUEST
         self._rejection: ProtocolError | None = None
@@ -120,22 +128,22 @@ class HttpProtocol(BackpressureProtocol):
         self._buffered_bytes += len(piece)
         self._headers_may_exceed_limit = self._buffered_bytes > self.limits.max_header_bytes
         try:
-            self.parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
-            self.cycle.keep_alive = False  # what follows may be in another protocol
+            self.feed_parser(piece)
         except httptools.HttpParserError as error:
-            self._reject_request(self._rejection or _to_protocol_error(error))
+            self._reject_request(self._rejection or to_protocol_error(error))
             return
-        if self._phase is not _Phase.REQUEST and self._reject_if_too_large():
+        if self._is_upgrading or (
+            self._phase is not _Phase.REQUEST and self._reject_if_too_large()
+        ):
             return
         self._start_phase_timer()
 
     def _reject_if_too_large(self) -> bool:
         """Reject an incomplete request that already exceeds a size limit."""
         if self._phase is _Phase.HEADERS and len(self.url) > self.limits.max_url_bytes:
-            self._reject_request(self._url_too_long_error())
+            self._reject_request(to_url_error(self.limits))
         elif self._buffered_bytes > self.limits.max_header_bytes:
-            self._reject_request(self._headers_too_large_error())
+            self._reject_request(to_headers_error(self.limits))
         return self._discarding_input
 
     def _start_phase_timer(self) -> None:
@@ -178,28 +186,21 @@ class HttpProtocol(BackpressureProtocol):
         self._request_started = self.loop.time()
 
     def on_headers_complete(self) -> None:
-        if len(self.url) > self.limits.max_url_bytes:
-            self._abort_parsing(self._url_too_long_error())
-        if len(self.headers) > self.limits.max_headers:
-            limit = self.limits.max_headers
-            self._abort_parsing(
-                ProtocolError(431, f"A request must not have more than {limit} headers")
-            )
-        if (
-            self._headers_may_exceed_limit
-            and self._total_header_bytes() > self.limits.max_header_bytes
-        ):
-            self._abort_parsing(self._headers_too_large_error())
         try:
+            check_sizes(self.url, self.headers, self.limits, self._headers_may_exceed_limit)
             check_head(self.parser.get_http_version(), self.headers)
             self.url = to_origin_form(self.url, self.headers)
         except ProtocolError as error:
-            self._abort_parsing(error)
+            self._rejection = error  # the parser hides it
+            raise
         if self._proxy_hops:
             self._client_address = get_forwarded_address(
                 self.connection.address, self.headers, self._proxy_hops
             )
-        cast(dict[str, Any], self.scope)[SCOPE_CLIENT_ADDRESS] = self._client_address
+        scope = cast(dict[str, Any], self.scope)
+        scope[SCOPE_CLIENT_ADDRESS] = self._client_address
+        if self._base_url is not None:
+            scope[SCOPE_BASE_URL] = self._base_url
         self.connection.table.mark_busy(self.connection)
         self._answered_by_fast_path = self._try_fast_path()
         if not self._answered_by_fast_path:
@@ -250,9 +251,6 @@ class HttpProtocol(BackpressureProtocol):
         )
         return True
 
-    def _total_header_bytes(self) -> int:
-        return sum(len(name) + len(value) for name, value in self.headers)
-
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
         self._has_body = True
@@ -269,17 +267,6 @@ class HttpProtocol(BackpressureProtocol):
         self._stop_timer()
         self._phase = _Phase.REQUEST
         self._buffered_bytes = 0
-
-    def _abort_parsing(self, error: ProtocolError) -> None:
-        """Stop the parser from within a callback. It hides our exception, so remember it."""
-        self._rejection = error
-        raise error
-
-    def _url_too_long_error(self) -> ProtocolError:
-        return ProtocolError(414, url_too_long_error(self.limits.max_url_bytes).message)
-
-    def _headers_too_large_error(self) -> ProtocolError:
-        return ProtocolError(431, headers_too_large_error(self.limits.max_header_bytes).message)
 
     # Error responses of the protocol
 
@@ -302,8 +289,8 @@ class HttpProtocol(BackpressureProtocol):
 
     def _send_error(self, error: ProtocolError, app_request_id: str | None) -> None:
         """Send an error. A request with an `app_request_id` is logged by the middleware."""
-        body = orjson.dumps({"message": str(error)})
         request_id = app_request_id or new_request_id()
+        body = error.build_body(ErrorSource(request_id, self._base_url or ""))
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),
@@ -377,10 +364,8 @@ class HttpProtocol(BackpressureProtocol):
         if min(pace_left, left) > 0:
             self._start_timer(min(pace_left, left), self._on_body_timeout)
         elif left <= 0:
-            limit = limits.body_seconds
-            self._reject_request(
-                ProtocolError(408, f"A request must arrive within {limit:g} seconds")
-            )
+            message = request_timeout_error(limits.body_seconds).message
+            self._reject_request(ProtocolError(408, message))
         else:
             self._reject_request(
                 ProtocolError(
@@ -389,10 +374,3 @@ class HttpProtocol(BackpressureProtocol):
                     f" and must not pause for {limits.body_idle_seconds:g} seconds",
                 )
             )
-
-
-def _to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
-    """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
-    if isinstance(error, httptools.HttpParserCallbackError):
-        return invalid_url_error()
-    return ProtocolError(400, f"Malformed HTTP request: {error}")

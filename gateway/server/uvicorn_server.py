@@ -24,6 +24,11 @@ from gateway.server.supervision.orders import (
     MAX_LONG_TASK_SECONDS,
     RETIRE_SIGNAL,
 )
+from gateway.server.websocket_protocol import (
+    MAX_MESSAGE_BYTES,
+    PING_SECONDS,
+    WebSocketProtocol,
+)
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, RETIRE_SIGNAL)
 _POLL_SECONDS = 0.05
@@ -48,6 +53,7 @@ class UvicornServer(uvicorn.Server):
         super().__init__(build_uvicorn_config(server_config, application))
         self._server_config = server_config
         self._on_stop = application.on_stop
+        self._on_drain = application.on_drain
         self._get_long_tasks = application.get_long_tasks
         self.on_long_tasks: Callable[[], None] = lambda: None
         """Called if the server has to wait for long tasks when it has drained."""
@@ -80,6 +86,7 @@ class UvicornServer(uvicorn.Server):
             server.close()
         for listener in sockets or ():
             listener.close()
+        self._on_drain()
         await self._drain(self._server_config.drain_seconds)
         if long_tasks := self._get_spared_tasks():
             await self._wait_for_long_tasks(long_tasks)
@@ -170,7 +177,7 @@ class UvicornServer(uvicorn.Server):
 def build_uvicorn_config(
     server_config: ServerConfig, application: AppWithFastPath
 ) -> uvicorn.Config:
-    """Configure uvicorn: our protocol and log, no WebSockets, no headers added by uvicorn."""
+    """Configure uvicorn: our protocol and log, and no headers added by uvicorn."""
     certificate = server_config.certificate
     secure: dict[str, Any] = {}
     if certificate is not None:
@@ -183,8 +190,14 @@ def build_uvicorn_config(
             application.fast_path,
             application.admission,
             server_config.proxy_hops,
+            application.base_url,
+            application.websocket_paths,
         ),
-        ws="none",
+        ws=WebSocketProtocol,
+        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        ws_per_message_deflate=False,  # its state takes more memory than all else of a WebSocket
         lifespan="on",
         interface="asgi3",
         log_config=None,

@@ -49,8 +49,6 @@ class EventLoop(uvloop.Loop):
     `headers` are sent with the 503 to connections beyond the limits.
     """
 
-    handshake_seconds = 10.0
-
     def __init__(
         self,
         table: ConnectionTable | None = None,
@@ -67,7 +65,7 @@ class EventLoop(uvloop.Loop):
         if options.get("ssl") is not None:
             tls_options = {
                 "ssl": options["ssl"],
-                "ssl_handshake_timeout": self.handshake_seconds,
+                "ssl_handshake_timeout": self.connections.limits.handshake_seconds,
                 # A slow reader may need that long for what is left; the table closes slower ones.
                 "ssl_shutdown_timeout": self.connections.limits.body_seconds,
             }

@@ -19,7 +19,7 @@ from gateway.server.early_rejection import EarlyRejectionProtocol
 
 MAX_PIECE_BYTES = 2048
 """Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
-_TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
+TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
 """What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 
 
@@ -95,7 +95,7 @@ class BackpressureProtocol(EarlyRejectionProtocol):
         self.connection.is_write_paused = True
         group, unread_bytes = self.connection.group, self.transport.get_write_buffer_size()
         if self.scheme == "https":
-            unread_bytes += _TLS_BUFFER_BYTES
+            unread_bytes += TLS_BUFFER_BYTES
         if self._started_cycle is not None:
             group = group_address(get_client_address(cast(Scope, self._started_cycle.scope)))
             if not self._started_cycle.response_complete:

@@ -12,8 +12,9 @@ from typing import Any
 
 from gateway.cache.cached_response import serialize_headers
 from gateway.client_address import normalize_address
-from gateway.exchange import UNAVAILABLE_MESSAGES
+from gateway.exchange import build_error_messages, new_request_id
 from gateway.server.connections.connection_table import Connection, ConnectionTable
+from rest.errors import ErrorSource, service_unavailable_error
 
 MAX_ACCEPTED_AT_ONCE = 64
 """Connections, before other events have their turn."""
@@ -173,7 +174,8 @@ def _set_options_of_connections(listener: socket.socket, unread_seconds: float) 
 
 
 def _build_refusal(headers: Iterable[tuple[str, str]]) -> bytes:
-    start, body = UNAVAILABLE_MESSAGES
+    """Build the 503 for connections; what one of them would have asked for is not known."""
+    start, body = build_error_messages(service_unavailable_error(), ErrorSource(new_request_id()))
     encoded = [(name.encode(), value.encode()) for name, value in headers]
     lines = serialize_headers([*encoded, *start["headers"], (b"connection", b"close")])
     refusal: bytes = b"HTTP/1.1 503 Service Unavailable\r\n" + lines + b"\r\n" + body["body"]

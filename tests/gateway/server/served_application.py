@@ -17,6 +17,7 @@ from gateway.server.config import ConnectionLimits, FastPathLookup
 from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.server import open_listeners
+from gateway.server.websocket_protocol import MAX_MESSAGE_BYTES, WebSocketProtocol
 from gateway.server.worker import EventLoop
 
 HOST = b"Host: localhost\r\n"
@@ -56,11 +57,13 @@ async def listen(
     fast_path: FastPathLookup | None = None,
     admission: Admission | None = None,
     proxy_hops: int = 0,
+    websocket_paths: frozenset[bytes] = frozenset(),
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, fast_path, admission, proxy_hops), ws="none",
+        http=build_http_protocol(limits, fast_path, admission, proxy_hops, None, websocket_paths),
+        ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
         log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
     )  # fmt: skip

@@ -33,7 +33,7 @@ def admit_all(admission: Admission, scopes: list[Scope]) -> list[Decision]:
 
 def statuses(decisions: list[Decision]) -> list[int]:
     """The status of each rejection, 200 for each permit."""
-    return [each.status if isinstance(each, Rejection) else 200 for each in decisions]
+    return [each.error.status if isinstance(each, Rejection) else 200 for each in decisions]
 
 
 def test_one_key_cannot_take_all_slots() -> None:
@@ -46,8 +46,8 @@ def test_a_rejection_of_a_busy_key_says_how_many_requests_it_may_have() -> None:
     admission = Admission(4, 1)
     _, rejection = admit_all(admission, [scope("a")] * 2)
     assert isinstance(rejection, Rejection)
-    assert dict(rejection.start["headers"])[b"retry-after"] == b"1"
-    assert b"at most 1 requests may be in progress" in rejection.body["body"]
+    assert rejection.error.headers["Retry-After"] == "1"
+    assert "at most 1 requests may be in progress" in rejection.error.message
 
 
 def test_a_released_slot_is_free_for_any_key() -> None:
@@ -83,6 +83,7 @@ def test_invented_keys_count_as_one_and_leave_room_for_real_ones() -> None:
 def test_routes_without_keys_have_slots_of_their_own() -> None:
     admission = Admission(2, 2)
     paths = [
+        "/v1",
         "/v1/openapi.json",
         "/v1/openapi.yaml",
         "/v1/openapi",

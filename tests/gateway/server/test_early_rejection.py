@@ -29,7 +29,9 @@ from tests.gateway.server.served_application import (
     wait_until,
 )
 
-REJECTED = b'{"message":"Service unavailable"}'
+REJECTED = b'/v1/errors#SERVICE_UNAVAILABLE"}'
+"""The end of the error."""
+
 LAST = b"GET /free HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 
 

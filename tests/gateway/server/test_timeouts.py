@@ -10,7 +10,6 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
-from gateway.server.worker import EventLoop
 from tests.gateway.server.exchanges import SHORT, echo, exchange, message
 from tests.gateway.server.served_application import GET, LAST_GET, listen, run, statuses
 
@@ -144,11 +143,11 @@ def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_a_handshake_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EventLoop, "handshake_seconds", 0.2)
+def test_a_handshake_has_a_deadline(tmp_path: Path) -> None:
+    limits = replace(SHORT, handshake_seconds=0.2)
 
     async def scenario() -> None:
-        async with listen(echo, SHORT, _context(tmp_path)) as connect:
+        async with listen(echo, limits, _context(tmp_path)) as connect:
             _, client = await connect()
             port = client.get_extra_info("peername")[1]
             client.close()

@@ -192,7 +192,8 @@ def test_a_client_that_has_not_begun_its_handshake_is_served_after_a_reload(
 ) -> None:
     certificate, key = tls.ensure_certificate(tmp_path)
     given = {"certificate": (str(certificate), str(key)), "drain_seconds": 300}
-    service = serve(service=given)
+    limits = {"handshake_seconds": 300}  # a reload takes long on a busy machine
+    service = serve(service={**given, "limits": limits})
     trusting = ssl.create_default_context(cafile=str(certificate))
     with socket.create_connection(("127.0.0.1", service.port)) as early:
         early.settimeout(TIMEOUT_SECONDS)

@@ -1,0 +1,182 @@
+"""Changes of records, from the events of MongoDB's change stream.
+
+Removals come from the tombstones: an event of the deletion itself no longer has the asset. Writes
+of fields that no record shows, such as the words that a location is found by, are no changes.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.changes.positions import Position
+from storage.mongo.change_stream import Batch
+from storage.mongo.protocols import Pipeline
+from storage.records.key_text import format_key
+from storage.records.kinds import Document, RecordType
+from storage.tombstones import TOMBSTONES
+
+Operation = Literal["created", "updated", "removed", "reset"]
+
+_WRITES: Final[dict[str, Operation]] = {
+    "insert": "created",
+    "update": "updated",
+    "replace": "updated",
+}
+_REPLACEMENTS = ("drop", "rename", "dropDatabase", "invalidate")
+_FOLLOWED: Document = {"$in": [*(kind.name for kind in RECORD_TYPES), TOMBSTONES.name]}
+_DOCUMENT_FIELDS = sorted(
+    {
+        *(field for kind in RECORD_TYPES for field in (kind.scope_field, *kind.key_fields)),
+        *("kind", "values"),  # of tombstones
+    }
+    - {"", "_id", "id"}
+)
+_CHANGED_FIELDS: Document = {
+    "$concatArrays": [
+        {
+            "$map": {
+                "input": {"$objectToArray": {"$ifNull": ["$updateDescription.updatedFields", {}]}},
+                "in": "$$this.k",
+            }
+        },
+        {"$ifNull": ["$updateDescription.removedFields", []]},
+        {
+            "$map": {
+                "input": {"$ifNull": ["$updateDescription.truncatedArrays", []]},
+                "in": "$$this.field",
+            }
+        },
+    ]
+}
+PIPELINE: Final[Pipeline] = [
+    {
+        "$match": {
+            "$or": [
+                {"ns.coll": _FOLLOWED, "operationType": {"$in": [*_WRITES]}},
+                {"ns.coll": _FOLLOWED, "operationType": {"$in": [*_REPLACEMENTS]}},
+                {"to.coll": _FOLLOWED},
+                {"ns.coll": {"$exists": False}},
+            ]
+        }
+    },
+    {
+        "$project": {
+            "operationType": 1,
+            "ns.coll": 1,
+            "to.coll": 1,
+            "clusterTime": 1,
+            "documentKey._id": 1,
+            **{f"fullDocument.{field}": 1 for field in _DOCUMENT_FIELDS},
+            "fields": _CHANGED_FIELDS,
+        }
+    },
+]
+"""The names of what has changed, and not the content: a report on a floor plan has a megabyte."""
+
+
+class ChangeEvent(NamedTuple):
+    """A change of a record, or of all records of a kind."""
+
+    position: Position
+    """The position after it."""
+    operation: Operation
+    kind: str | None
+    """Name of the collection; None if all were replaced."""
+    record_id: str | None
+    """The record's id as people write it; None for `reset`."""
+    key: str | None
+    """The record's `_id`; None for `removed` and `reset`."""
+    asset_id: str | None
+    """None for kinds that belong to no asset, and for `reset`."""
+    at: datetime
+
+
+class Progress(NamedTuple):
+    """The changes of a batch, and how far they lead."""
+
+    events: list[ChangeEvent]
+    position: Position
+
+
+class EventReader:
+    """Turns the batches of a change stream that was opened at the time of `position` into changes.
+
+    The stream begins with the first event of that time. Those before the position are skipped.
+    """
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        self._counted = position._replace(offset=0)
+        """The position after the last event that the stream has reported."""
+
+    def read(self, batch: Batch) -> Progress:
+        """Return the changes of a batch."""
+        events = list[ChangeEvent]()
+        for document in batch.events:
+            self._counted = self._counted.count_event(document["clusterTime"])
+            if self._counted <= self.position:
+                continue
+            self.position = self._counted
+            if document["operationType"] == "invalidate":  # the stream ends with it each time
+                self.position = Position.after(document["clusterTime"])
+            if event := to_event(document, self.position):
+                events.append(event)
+        # Events of the reached time itself may be still to come.
+        self.position = max(self.position, Position.at(batch.reached))
+        return Progress(events, self.position)
+
+
+def to_event(document: Document, position: Position) -> ChangeEvent | None:
+    """Return the change that an event of the stream reports, or None if clients see no change."""
+    operation, at = document["operationType"], document["clusterTime"].as_datetime()
+    name = _get_collection(document, "ns")
+    if operation in _REPLACEMENTS or name is None:
+        return _to_reset(document, position, at)
+    full: Document | None = document.get("fullDocument")
+    if full is None:
+        return None  # it is gone by now, and its tombstone comes
+    if name == TOMBSTONES.name:
+        kind, asset_id = full["kind"], full["asset_id"] or None
+        removed_id = format_key(full["values"])
+        return (
+            ChangeEvent(position, "removed", kind, removed_id, None, asset_id, at)
+            if operation == "insert"
+            else None
+        )
+    kind = RECORD_TYPES_BY_NAME[name]
+    if operation == "update" and not _is_seen(kind, document["fields"]):
+        return None
+    key = document["documentKey"]["_id"]
+    record_id = _format_id(kind, {**full, "_id": key})
+    asset_id = key if kind.scope_field == "_id" else full.get(kind.scope_field)
+    if record_id is None or (kind.scope_field and asset_id is None):
+        return None
+    return ChangeEvent(position, _WRITES[operation], name, record_id, key, asset_id, at)
+
+
+def _to_reset(document: Document, position: Position, at: datetime) -> ChangeEvent | None:
+    if document["operationType"] == "invalidate":
+        return None  # it follows the event that replaced the database
+    names = {_get_collection(document, member) for member in ("ns", "to")}
+    if document["operationType"] in ("drop", "rename"):
+        kinds = [name for name in RECORD_TYPES_BY_NAME if name in names]
+        # Without one, it was of the tombstones.
+        return ChangeEvent(position, "reset", kinds[0], None, None, None, at) if kinds else None
+    return ChangeEvent(position, "reset", None, None, None, None, at)
+
+
+def _get_collection(document: Document, member: str) -> str | None:
+    name: str | None = document.get(member, {}).get("coll")
+    return name
+
+
+def _is_seen(kind: RecordType[Any], fields: Iterable[str]) -> bool:
+    """Return whether one of the changed fields is the record's own."""
+    return any(field.partition(".")[0] in kind.projection for field in fields)
+
+
+def _format_id(kind: RecordType[Any], document: Document) -> str | None:
+    values = [document.get("_id" if field == "id" else field) for field in kind.key_fields]
+    texts = [value for value in values if isinstance(value, str)]
+    return format_key(texts) if len(texts) == len(values) else None

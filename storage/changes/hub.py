@@ -1,0 +1,203 @@
+"""Following changes: one change stream for any number of followers in this process.
+
+A thread follows the stream while there are followers, and hands what it reports to the event loop,
+which keeps the last changes in memory. A follower has a position, and no queue: it takes what
+comes after its position when it is ready, so a slow one neither delays others nor takes memory. One
+that is further behind than what is kept reads the change stream itself, a stretch at a time; few do
+at the same time. See docs/decisions/server/change-feed.md.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from operator import attrgetter
+from typing import NamedTuple
+
+from storage.changes.events import ChangeEvent, Progress
+from storage.changes.positions import Cursor, Position
+from storage.changes.reading import (
+    Stretch,
+    check_epoch,
+    read_epoch,
+    read_newest_position,
+    read_stretch,
+)
+from storage.changes.tail import Tail
+from storage.errors import UnavailableError
+from storage.mongo import driver
+
+MAX_KEPT_EVENTS = 10_000
+"""Changes that are kept for followers, of some 500 bytes each."""
+MAX_READS_AT_ONCE = 4
+"""Reads of the change stream by followers that are behind, and by requests."""
+MAX_EVENTS_IN_PART = 100
+"""Changes that a follower takes from memory before others have their turn."""
+START_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+LINGER_SECONDS = 30.0
+"""How long the stream is followed after the last follower has gone: it may only reconnect."""
+
+_get_position = attrgetter("position")
+
+
+class Part(NamedTuple):
+    """Changes, in order."""
+
+    events: list[ChangeEvent]
+    cursor: Cursor
+    """The cursor after them."""
+
+
+class ChangeHub:
+    """The changes of one database, and those who follow them."""
+
+    def __init__(self, database: driver.Database) -> None:
+        self._database = database
+        self._reads = asyncio.Semaphore(MAX_READS_AT_ONCE)
+        self._kept = _KeptEvents(Position(0, 0))
+        self._epoch = b""
+        self._tail: Tail | None = None
+        self._stopping: asyncio.TimerHandle | None = None
+        self._began = asyncio.Event()
+        self._news = asyncio.Event()
+        """Set when there are events, and replaced by another."""
+        self.follower_count = 0
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator["ChangeHub"]:
+        """Let changes be followed inside the `async with` block."""
+        try:
+            yield self
+        finally:
+            if (tail := self._stop()) is not None:
+                await asyncio.to_thread(tail.join)
+
+    async def get_cursor(self) -> Cursor:
+        """Return the cursor after all that has been written. Raises UnavailableError."""
+        epoch = await read_epoch(self._database)
+        return Cursor(epoch, await read_newest_position(self._database))
+
+    async def read(self, cursor: Cursor) -> tuple[Stretch, Cursor]:
+        """Return changes that follow a cursor, up to a limit, and the cursor after them.
+
+        They include all that was written before the call. Raises ChangesExpiredError and
+        UnavailableError.
+        """
+        async with self._reads:
+            epoch = await read_epoch(self._database)
+            stretch = await read_stretch(self._database, check_epoch(cursor, epoch))
+        return stretch, Cursor(epoch, stretch.position)
+
+    async def follow(
+        self, cursor: Cursor | None, wake_seconds: float | None = None
+    ) -> AsyncGenerator[Part]:
+        """Yield the changes that follow a cursor, or from about now on.
+
+        A part is empty if there has been no change for `wake_seconds`. Raises ChangesExpiredError,
+        and UnavailableError if it cannot begin; when MongoDB goes away later, it waits.
+        """
+        with self._attend():
+            await self._wait_for_start()
+            position = self._kept.last if cursor is None else check_epoch(cursor, self._epoch)
+            while True:
+                news = self._news
+                if position < self._kept.first:
+                    events, position = await self._catch_up(position)
+                else:
+                    events, position = self._kept.take_after(position)
+                if not events and position < self._kept.last:
+                    continue
+                if not events:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wake_seconds):
+                            await news.wait()
+                            continue
+                    position = max(position, self._kept.last)
+                yield Part(events, Cursor(self._epoch, position))
+
+    @contextmanager
+    def _attend(self) -> Iterator[None]:
+        """Follow the stream for one follower more."""
+        self.follower_count += 1
+        if self._stopping is not None:
+            self._stopping.cancel()
+            self._stopping = None
+        if self._tail is None:
+            self._tail = Tail(self._database, self._begin, self._publish)
+        try:
+            yield
+        finally:
+            self.follower_count -= 1
+            if not self.follower_count:
+                loop = asyncio.get_running_loop()
+                self._stopping = loop.call_later(LINGER_SECONDS, self._stop)
+
+    def _stop(self) -> Tail | None:
+        tail, self._tail = self._tail, None
+        if self._stopping is not None:
+            self._stopping.cancel()
+            self._stopping = None
+        if tail is not None:
+            tail.stop()
+        self._began.clear()
+        return tail
+
+    async def _wait_for_start(self) -> None:
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._began.wait()
+        except TimeoutError as error:
+            raise UnavailableError("The changes cannot be followed now") from error
+
+    async def _catch_up(self, position: Position) -> tuple[list[ChangeEvent], Position]:
+        """Return changes before those that are kept, and the position that they lead to."""
+        while True:
+            first = self._kept.first
+            with suppress(UnavailableError):
+                async with self._reads:
+                    stretch = await read_stretch(self._database, position)
+                # The read saw all before the kept events, whatever the time of the last one.
+                end = stretch.position if stretch.has_more else max(stretch.position, first)
+                return stretch.events, end
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _begin(self, epoch: bytes, position: Position) -> None:
+        if position != self._kept.last:
+            self._kept = _KeptEvents(position)
+        self._epoch = epoch
+        self._began.set()
+
+    def _publish(self, progress: Progress) -> None:
+        self._kept.add(progress)
+        if progress.events:
+            self._news.set()
+            self._news = asyncio.Event()
+
+
+class _KeptEvents:
+    """The last events of a stream, in order."""
+
+    def __init__(self, position: Position) -> None:
+        self.first = position
+        """The position before all of them."""
+        self.last = position
+        """The position up to which there are all."""
+        self._events: list[ChangeEvent] = []
+
+    def add(self, progress: Progress) -> None:
+        """Add what has been reported, and forget the oldest beyond MAX_KEPT_EVENTS."""
+        self._events += progress.events
+        self.last = progress.position
+        if len(self._events) > 2 * MAX_KEPT_EVENTS:  # not each time: it moves all others
+            forgotten = len(self._events) - MAX_KEPT_EVENTS
+            self.first = self._events[forgotten - 1].position
+            del self._events[:forgotten]
+
+    def take_after(self, position: Position) -> tuple[list[ChangeEvent], Position]:
+        """Return the next events after a position, and the position that they lead to."""
+        start = bisect_right(self._events, position, key=_get_position)
+        events = self._events[start : start + MAX_EVENTS_IN_PART]
+        if start + len(events) == len(self._events):
+            return events, max(position, self.last)
+        return events, events[-1].position

@@ -1,0 +1,138 @@
+"""Followers get every change after their cursor, from memory or from the stream."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from storage.changes import hub as hub_module
+from storage.changes.events import ChangeEvent
+from storage.changes.hub import ChangeHub
+from storage.changes.positions import Cursor
+from storage.errors import ChangesExpiredError
+from storage.mongo import driver
+from storage.setup import preparation
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+TIMEOUT_SECONDS = 30
+STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
+
+
+@pytest.fixture
+async def hub(database: Any) -> AsyncIterator[ChangeHub]:
+    await preparation.prepare_database(database)
+    async with ChangeHub(database).run() as hub:
+        yield hub
+
+
+async def insert_unit(database: Any, number: int) -> None:
+    unit = {"_id": f"u{number}", "asset_id": "a", "floor_id": "f", "name": "U", "map_ids": None}
+    await database["units"].insert_one({**unit, **STAMPS})
+
+
+async def read_all(hub: ChangeHub, cursor: Cursor) -> tuple[list[ChangeEvent], Cursor]:
+    events = []
+    while True:
+        stretch, cursor = await hub.read(cursor)
+        events += stretch.events
+        if not stretch.has_more:
+            return events, cursor
+
+
+async def take(hub: ChangeHub, cursor: Cursor | None, count: int) -> list[ChangeEvent]:
+    events: list[ChangeEvent] = []
+    async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(hub.follow(cursor)) as parts:
+        async for part in parts:
+            events += part.events
+            if len(events) >= count:
+                return events
+    raise AssertionError("the changes ended")
+
+
+async def test_a_read_has_what_was_written_before_it(database: Any, hub: ChangeHub) -> None:
+    cursor = await hub.get_cursor()
+    await insert_unit(database, 1)
+    await database["units"].update_one({"_id": "u1"}, {"$set": {"name": "V"}})
+    events, cursor = await read_all(hub, cursor)
+    assert [(each.operation, each.kind, each.record_id, each.asset_id) for each in events] == [
+        ("created", "units", "u1", "a"),
+        ("updated", "units", "u1", "a"),
+    ]
+    assert (await read_all(hub, cursor))[0] == []
+
+
+async def test_a_follower_continues_after_its_cursor(database: Any, hub: ChangeHub) -> None:
+    cursor = await hub.get_cursor()
+    for number in range(5):
+        await insert_unit(database, number)
+    events, _ = await read_all(hub, cursor)
+    after = Cursor(cursor.epoch, events[2].position)
+    assert [each.record_id for each in await take(hub, after, 2)] == ["u3", "u4"]
+
+
+async def test_a_follower_is_told_of_new_changes(database: Any, hub: ChangeHub) -> None:
+    following = asyncio.create_task(take(hub, await hub.get_cursor(), 20))
+    for number in range(20):
+        await insert_unit(database, number)
+    assert [each.record_id for each in await following] == [f"u{n}" for n in range(20)]
+
+
+async def test_a_cursor_continues_within_a_transaction(
+    database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cursor = await hub.get_cursor()
+
+    async def work(session: Any) -> None:
+        for number in range(6):
+            unit = {"_id": f"u{number}", "asset_id": "a", "floor_id": "f", "name": "U"}
+            await database["units"].insert_one({**unit, **STAMPS}, session=session)
+
+    await driver.run_in_transaction(database.client, work)
+    events, _ = await read_all(hub, cursor)
+    assert len({each.position[:2] for each in events}) == 1
+    for count, event in enumerate(events, start=1):
+        rest, _ = await read_all(hub, Cursor(cursor.epoch, event.position))
+        assert rest == events[count:]
+
+
+async def test_a_slow_follower_holds_no_changes_and_misses_none(
+    database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "MAX_KEPT_EVENTS", 3)
+    async with (
+        asyncio.timeout(TIMEOUT_SECONDS),
+        aclosing(hub.follow(await hub.get_cursor())) as parts,
+    ):
+        await insert_unit(database, 0)
+        events = (await anext(parts)).events
+        for number in range(1, 30):
+            await insert_unit(database, number)
+        last = await hub.get_cursor()
+        while hub._kept.last < last.position:
+            await asyncio.sleep(0.01)
+        assert len(hub._kept._events) <= 6
+        while len(events) < 30:
+            events += (await anext(parts)).events
+    assert [each.record_id for each in events] == [f"u{number}" for number in range(30)]
+
+
+async def test_a_dropped_database_is_a_reset_and_followed_on(database: Any, hub: ChangeHub) -> None:
+    start = await hub.get_cursor()
+    await insert_unit(database, 1)
+    async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(hub.follow(start)) as parts:
+        events = (await anext(parts)).events
+        await database.client.drop_database(database.name)
+        await preparation.prepare_database(database)
+        await insert_unit(database, 2)
+        while events[-1].record_id != "u2":
+            part = await anext(parts)
+            events += part.events
+    told = [(each.operation, each.kind) for each in events]
+    assert told[0] == told[-1] == ("created", "units")
+    assert ("reset", None) in told
+    assert (await read_all(hub, part.cursor))[0] == []
+    with pytest.raises(ChangesExpiredError):
+        await hub.read(start)
