@@ -11,6 +11,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Iterable,
     Iterator,
     Mapping,
@@ -86,7 +87,9 @@ async def assign_attributes(
         violations = await _find_violations(database, scope, group, assignments, session)
         await pause_if_due()
         if group.one_attribute_per_unit:
-            violations += islice(_find_second_attributes(group, assignments), MAX_VIOLATIONS)
+            faulty = {violation.position for violation in violations}
+            second = _find_second_attributes(assignments, faulty)
+            violations += islice(second, MAX_VIOLATIONS)
         _raise_if_any(violations)
         await _check_precondition(database, group_id, precondition, session)
         built = await _build_documents(group, assignments)
@@ -300,8 +303,7 @@ def _iter_violations(
             yield AssignmentViolation(
                 position, "group_id", f"must be {group.group_id!r}, the group of the request"
             )
-            continue
-        if assignment.attribute_id not in attribute_ids:
+        elif assignment.attribute_id not in attribute_ids:
             yield AssignmentViolation(position, "attribute_id", "names no attribute of this group")
         if assignment.unit_id not in asset_ids:
             yield AssignmentViolation(position, "unit_id", "names no unit visible to this key")
@@ -312,13 +314,15 @@ def _iter_violations(
 
 
 def _find_second_attributes(
-    group: AttributeGroup, assignments: Sequence[Assignment]
+    assignments: Sequence[Assignment], faulty: Container[int]
 ) -> Iterator[AssignmentViolation]:
-    """Find units that get two attributes in a group that allows one."""
+    """Find units that get two attributes, though the group allows one; faulty ones do not count."""
     first_attributes: dict[str, str] = {}
     for position, assignment in enumerate(assignments):
+        if position in faulty:
+            continue
         first = first_attributes.setdefault(assignment.unit_id, assignment.attribute_id)
-        if first != assignment.attribute_id and assignment.group_id == group.group_id:
+        if first != assignment.attribute_id:
             yield AssignmentViolation(
                 position,
                 "attribute_id",

@@ -57,5 +57,11 @@ ASSIGNMENTS = RecordType(
         ForeignKey("unit_id", "units", equal_fields=SAME_ASSET),
     ),
     single_valued_flag="one_attribute_per_unit",
-    indexes=(("group_id", "_id"), ("group_id", "asset_id", "_id"), ("unit_id", "_id")),
+    indexes=(
+        ("group_id", "_id"),
+        ("group_id", "asset_id", "_id"),
+        ("unit_id", "_id"),
+        ("group_id", "attribute_id", "_id"),
+        ("group_id", "attribute_id", "asset_id", "_id"),
+    ),
 )

@@ -6,6 +6,7 @@ StorageError
 │   ├── MongoUnusableError        ... or is one that cannot be used; the message says why
 │   └── OutcomeUnknownError       ... while something was being changed
 ├── InvalidPageRequestError       invalid page, page size or cursor
+├── ChangesExpiredError           MongoDB no longer has the changes that a follower lacks
 ├── EmbeddedServerError           the embedded mongod does not start
 ├── MigrationRunningError         another gateway's migrations do not end
 ├── LeaseLostError                this process was suspended and lost its lease
@@ -15,6 +16,7 @@ StorageError
 ├── BundleError                   a bundle is invalid; nothing was written
 ├── RemovalRefusedError           more would be removed than is allowed; nothing was written
 ├── PlanChangedError              an import would change something else than was shown
+├── DocumentsError                documents cannot be registered; nothing was written
 └── BackupError                   a backup cannot be made or restored; nothing was written
 
 `storage.attribute_assignments` adds AttributeGroupNotFoundError and InvalidAssignmentsError.
@@ -63,6 +65,10 @@ class InvalidPageRequestError(StorageError):
     def __init__(self, argument: str, message: str) -> None:
         super().__init__(message)
         self.argument = argument
+
+
+class ChangesExpiredError(StorageError):
+    """MongoDB no longer has the changes that a follower lacks, or it is another database."""
 
 
 class EmbeddedServerError(StorageError):
@@ -116,6 +122,10 @@ class RemovalRefusedError(StorageError):
 
 class PlanChangedError(StorageError):
     """An import would change something else than the plan that was shown; nothing was written."""
+
+
+class DocumentsError(StorageError):
+    """Trusted documents cannot be registered; nothing was written."""
 
 
 class BackupError(StorageError):

@@ -27,5 +27,5 @@ FLOORS = RecordType(
     "floor",
     Floor,
     foreign_keys=(ForeignKey("asset_id", "assets"),),
-    indexes=(("asset_id", "_id"),),
+    indexes=(("asset_id", "_id"), ("asset_id", "sort", "_id")),
 )

@@ -8,6 +8,7 @@ from msgspec import Meta
 from storage.records import location_filter
 from storage.records.fields import NO_TIMESTAMP, Id, Record, Text, TimestampedRecord, TimestampText
 from storage.records.kinds import Document, ForeignKey, MadeFor, RecordType
+from storage.records.name_search import NAME_WORDS_FIELD, index_name
 from storage.units import SAME_ASSET
 
 MAX_COORDINATE = 1e9
@@ -62,6 +63,11 @@ def _stand_for_units(unit_ids: Sequence[str]) -> Document:
     }
 
 
+def _derive_words(document: Document) -> Document:
+    words = location_filter.index_words(document["tags"])
+    return {"words": words} | index_name(document)
+
+
 LOCATIONS = RecordType(
     "locations",
     "location",
@@ -73,7 +79,13 @@ LOCATIONS = RecordType(
     ),
     made_for=(MadeFor("units", "tags.value", _stand_for_units),),
     immutable_fields=("asset_id", "unit_map_id"),
-    derived_fields=("words",),
-    derive=lambda document: {"words": location_filter.index_words(document["tags"])},
-    indexes=(("unit_map_id", "_id"), ("unit_map_id", "words", "_id"), ("asset_id", "words", "_id")),
+    derived_fields=("words", NAME_WORDS_FIELD),
+    derive=_derive_words,
+    indexes=(
+        ("unit_map_id", "_id"),
+        ("unit_map_id", "words", "_id"),
+        ("asset_id", "words", "_id"),
+        ("unit_map_id", NAME_WORDS_FIELD, "_id"),
+        ("unit_map_id", "updated_at", "_id"),
+    ),
 )

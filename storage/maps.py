@@ -13,6 +13,7 @@ from storage.records.fields import (
     WebAddress,
 )
 from storage.records.kinds import Document, ForeignKey, RecordType
+from storage.records.name_search import NAME_WORDS_FIELD, index_name
 
 NO_ROUTING = "no_routing"
 """Routing tier of a map without a network."""
@@ -99,8 +100,16 @@ MAPS = RecordType(
             on_removal="clear",
         ),
     ),
-    indexes=(("asset_id", "_id"), ("tags", "_id")),
-    derived_fields=(PARSED_FIELD, NETWORK_FIELD, NETWORK_STATE_FIELD),
+    indexes=(
+        ("asset_id", "_id"),
+        ("tags", "_id"),
+        (NAME_WORDS_FIELD, "_id"),
+        ("asset_id", NAME_WORDS_FIELD, "_id"),
+        ("updated_at", "_id"),
+        ("asset_id", "updated_at", "_id"),
+    ),
+    derived_fields=(PARSED_FIELD, NETWORK_FIELD, NETWORK_STATE_FIELD, NAME_WORDS_FIELD),
+    derive=index_name,
     keep_on_import=_keep_processed,
     reserved_ids=frozenset({"parse"}),
 )

@@ -29,7 +29,14 @@ ASSET_REFERENCES = RecordType(
     "asset_reference",
     AssetReference,
     foreign_keys=(ForeignKey("asset_id", "assets"),),
-    indexes=(("asset_id", "_id"), ("key", "_id")),
+    indexes=(
+        ("asset_id", "_id"),
+        ("key", "_id"),
+        ("value", "_id"),
+        ("asset_id", "value", "_id"),
+        ("updated_at", "_id"),
+        ("asset_id", "updated_at", "_id"),
+    ),
 )
 
 UNIT_REFERENCES = RecordType(
@@ -41,5 +48,13 @@ UNIT_REFERENCES = RecordType(
         ForeignKey("asset_id", "assets"),
         ForeignKey("unit_id", "units", equal_fields=SAME_ASSET),
     ),
-    indexes=(("asset_id", "_id"), ("key", "_id"), ("unit_id", "_id")),
+    indexes=(
+        ("asset_id", "_id"),
+        ("key", "_id"),
+        ("unit_id", "_id"),
+        ("value", "_id"),
+        ("asset_id", "value", "_id"),
+        ("updated_at", "_id"),
+        ("asset_id", "updated_at", "_id"),
+    ),
 )

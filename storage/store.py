@@ -5,17 +5,16 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any, TypeVar
 
-from storage.cache.bookmarks import ListKey, PageBookmarks
+from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart
 from storage.cache.cache import Cache
 from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.pauses import build_in_parts
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
-from storage.records.paging import Page, PageRequest
+from storage.records.paging import BY_KEY, Page, PageRequest
 from storage.records.visibility import AssetScope
 
 R = TypeVar("R", bound=Record)
@@ -85,22 +84,59 @@ class Store:
     async def list_page(
         self, kind: RecordType[R], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> Page[R]:
-        """Return a page of the visible records that match `where`, sorted by key."""
+        """Return a page of the visible records that match `where`, in the order of the request."""
         with driver.translate_errors():
-            key, skip = await self._find_start(kind, scope, where, page_request)
-            visible = scope.restrict(kind, _continue_after(where, key))
-            documents = await self._find_documents(
-                kind, visible, page_request.limit, skip=skip, sort=SORT_BY_KEY
-            )
+            if page_request.after is None:
+                documents = await self._find_numbered(kind, scope, where, page_request)
+            else:
+                ranges = page_request.order.split_after(page_request.after)
+                documents = await self._find_ranges(kind, scope, where, page_request, ranges)
         return await _build_page(kind, documents, page_request)
 
-    async def _find_start(
+    async def _find_numbered(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
-    ) -> tuple[str | None, int]:
+    ) -> list[Document]:
+        """Return the documents of a page by number; a bookmark saves most of the skipping."""
+        skip = page_request.skip
+        if self._bookmarks is not None and page_request.order == BY_KEY:
+            key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
+            where = _continue_after(where, key)
+        return await self._find_documents(
+            kind,
+            scope.restrict(kind, where),
+            page_request.limit,
+            skip=skip,
+            sort=page_request.order.sort,
+        )
+
+    async def _find_ranges(
+        self,
+        kind: RecordType[Any],
+        scope: AssetScope,
+        where: Document,
+        page_request: PageRequest,
+        ranges: Sequence[Document],
+    ) -> list[Document]:
+        """Return the first documents of several ranges of a list, one range after another."""
+        documents: list[Document] = []
+        for condition in ranges:
+            missing = page_request.limit - len(documents)
+            if missing > 0:
+                visible = scope.restrict(kind, _both(where, condition))
+                documents += await self._find_documents(
+                    kind, visible, missing, sort=page_request.order.sort
+                )
+        return documents
+
+    async def _find_start(
+        self,
+        bookmarks: PageBookmarks,
+        kind: RecordType[Any],
+        scope: AssetScope,
+        where: Document,
+        skip: int,
+    ) -> PageStart:
         """Return the key after which to start, and how many records to skip from there."""
-        bookmarks = self._bookmarks
-        if bookmarks is None or page_request.after_key is not None:
-            return page_request.after_key, page_request.skip
 
         async def advance(key: str | None) -> str | None:
             keys = await self._find_keys(
@@ -110,7 +146,7 @@ class Store:
 
         # `repr` depends on the order of fields; a condition written in two orders has two lists.
         list_key = ListKey(kind.name, scope, repr(where))
-        return await bookmarks.find_start(list_key, page_request.skip, advance)
+        return await bookmarks.find_start(list_key, skip, advance)
 
     async def load_pages(
         self,
@@ -121,10 +157,14 @@ class Store:
     ) -> list[Page[R]]:
         """Return the same page for each of many conditions, such as the floors of many assets.
 
+        A page that follows a position is of one list: then there is at most one condition.
+
         Short lists are read whole in one query. Otherwise one command reads the page of up to
         MAX_UNION_BRANCHES conditions; each branch is the query of `list_page`, so that it uses
         its index and stops at its limit.
         """
+        if not wheres:
+            return []
         if len(wheres) == 1:
             return [await self.list_page(kind, scope, wheres[0], page_request)]
         first_pages = await self._load_first_pages(kind, scope, wheres, page_request)
@@ -152,7 +192,7 @@ class Store:
     ) -> list[Page[R]] | None:
         """Return the first pages of lists that are short enough to be read whole, else None."""
         owner_field = _find_owner_field(wheres)
-        if owner_field is None or page_request.skip or page_request.after_key is not None:
+        if owner_field is None or page_request.skip:
             return None
         list_type = (kind.name, owner_field, page_request.limit)
         if self._long_lists.get(list_type):
@@ -165,7 +205,11 @@ class Store:
         if len(documents) == limit:
             self._long_lists.put(list_type, True)
             return None
-        for document in sorted(documents, key=itemgetter("_id")):
+        try:
+            ordered = page_request.order.sort_documents(documents)
+        except (KeyError, TypeError):  # one is damaged; MongoDB sorts values of all types
+            return None
+        for document in ordered:
             by_owner[document[owner_field]].append(document)
         pages = {
             owner: await _build_page(kind, documents, page_request)
@@ -234,13 +278,15 @@ class Store:
     ) -> list[int]:
         """Count the records that match each condition, up to `max_count`.
 
-        For query planning only, never to show: it also counts records that the caller may not see.
+        The conditions are not restricted to what a caller may see.
         """
         counts: list[int] = []
         for part in _split(wheres, MAX_UNION_BRANCHES):
             branches: list[list[Document]] = [
                 [
                     {"$match": where},
+                    # Without a condition MongoDB would read the documents, not an index.
+                    *([] if where else [{"$sort": SORT_BY_KEY}]),
                     {"$limit": max_count},
                     {"$group": {"_id": number, "count": {"$sum": 1}}},
                 ]
@@ -301,8 +347,8 @@ def _build_page_branch(
 ) -> list[Document]:
     """Return the pipeline of one page; its documents say which branch they come from."""
     return [
-        {"$match": scope.restrict(kind, _continue_after(where, page_request.after_key))},
-        {"$sort": SORT_BY_KEY},
+        {"$match": scope.restrict(kind, where)},
+        {"$sort": page_request.order.sort},
         *([{"$skip": page_request.skip}] if page_request.skip else []),
         {"$limit": page_request.limit},
         {"$project": {**kind.projection, BRANCH_FIELD: {"$literal": number}}},
@@ -310,7 +356,11 @@ def _build_page_branch(
 
 
 def _continue_after(where: Document, key: str | None) -> Document:
-    return where if key is None else {"$and": [where, {"_id": {"$gt": key}}]}
+    return where if key is None else _both(where, {"_id": {"$gt": key}})
+
+
+def _both(where: Document, condition: Document) -> Document:
+    return {"$and": [where, condition]} if where else condition
 
 
 def _find_owner_field(wheres: Sequence[Document]) -> str | None:
@@ -331,10 +381,9 @@ def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]
 async def _build_page(
     kind: RecordType[R], documents: list[Document], page_request: PageRequest
 ) -> Page[R]:
-    return Page(
-        page_request.build_paging(documents, itemgetter("_id")),
-        await _decode(kind, documents[: page_request.per_page]),
-    )
+    positions = page_request.order.list_positions(documents)
+    records = await _decode(kind, documents[: page_request.per_page])
+    return page_request.build_page(records, positions)
 
 
 async def _decode(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:

@@ -4,15 +4,25 @@ The event loop does not take part, so a busy one neither delays what the stream 
 healthy stream look silent (docs/decisions/server/response-cache.md).
 """
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymongo
+from bson import Timestamp
 from pymongo.client_session import ClientSession
+from pymongo.errors import OperationFailure
 
+from storage.errors import ChangesExpiredError
 from storage.mongo.consistency.cluster_clock import ClusterClock
-from storage.mongo.driver import BlockingClient, Client, connect_blocking
+from storage.mongo.driver import (
+    BlockingClient,
+    Client,
+    Database,
+    connect_blocking,
+    open_plain_session,
+)
 from storage.mongo.protocols import Pipeline
 from storage.records.kinds import Document
 
@@ -21,6 +31,21 @@ OPEN_SECONDS = 3.0
 REPLY_SLACK_SECONDS = 5.0
 """How much later than announced MongoDB may report before the stream counts as lost."""
 _MAJORITY_READ: dict[str, Any] = {"readConcern": {"level": "majority"}}
+MAX_BATCH_EVENTS = 1_000
+_EXPIRED_CODES = (
+    280,  # ChangeStreamFatalError
+    286,  # ChangeStreamHistoryLost
+)
+_TIMESTAMP_TYPE = 0x82
+"""First byte of a resume token, which is a key string: the type of what comes first."""
+
+
+class Batch(NamedTuple):
+    """Events of a change stream, in the order of their cluster times."""
+
+    events: list[Document]
+    reached: Timestamp
+    """All events before this cluster time have been reported, and perhaps some of it."""
 
 
 @contextmanager
@@ -32,39 +57,58 @@ def open_client(client: Client, wait_ms: int) -> Iterator[BlockingClient]:
 
 @contextmanager
 def tail_changes(
-    client: BlockingClient, clock: ClusterClock, database: str, pipeline: Pipeline, wait_ms: int
-) -> Iterator[Iterator[list[Document]]]:
+    client: BlockingClient,
+    clock: ClusterClock,
+    database: str,
+    pipeline: Pipeline,
+    wait_ms: int,
+    start: Timestamp | None = None,
+    full_document: str = "default",
+) -> Iterator[Iterator[Batch]]:
     """Open a change stream on a database and yield an iterator over its batches of events.
 
     A batch is empty if nothing changed for `wait_ms`; the first one comes at once. Errors end the
     stream and are raised, not resumed from, so that the caller knows that events may have been
-    missed. The `pipeline` must keep the field `clusterTime` of events.
+    missed. The `pipeline` must keep the field `clusterTime` of events. Raises ChangesExpiredError.
 
     Every read that begins after the stream has opened sees all writes before the stream's start
     time, and one that begins after a batch sees what that reports: `clock` is advanced to these
-    times. The stream reports all writes after its start. To guarantee that, its time is chosen
-    here.
+    times. The stream reports all writes from `start` on, or all after a time that is chosen here.
     MongoDB's default is the time of the primary's newest write, which majority reads do not see
     until it has been replicated. After a failover that can take long, and such a write would
     neither be seen by a read nor be reported.
     """
     # Causal consistency would make the driver add the session's cluster time to each command.
     with client.start_session(causal_consistency=False) as session:
-        # The operation time of a majority read is the newest majority-committed time.
-        read = client[database].command("find", "any", limit=1, session=session, **_MAJORITY_READ)
-        start = read.get("operationTime")  # absent on a standalone, which has no change streams
-        opened = client[database].command(
-            "aggregate",
-            1,
-            pipeline=[{"$changeStream": {"startAtOperationTime": start}}, *pipeline],
-            cursor={"batchSize": 0},
-            # Makes the server reply only once its majority reads include `start`, even if that
-            # time came from another member.
-            readConcern={"level": "majority", "afterClusterTime": start},
-            session=session,
-        )
-        clock.advance(start)
+        now = read_committed_time(client, database, session)
+        with explain_expiry():
+            opened = client[database].command(
+                "aggregate",
+                1,
+                pipeline=[
+                    {"$changeStream": _build_options(start or now, full_document)},
+                    *pipeline,
+                ],
+                cursor={"batchSize": 0},
+                # Makes the server reply only once its majority reads include the time, even if that
+                # time came from another member.
+                readConcern={"level": "majority", "afterClusterTime": now},
+                session=session,
+            )
+        clock.advance(now)
         yield _iter_batches(client, clock, database, session, opened["cursor"], wait_ms)
+
+
+def read_committed_time(
+    client: BlockingClient, database: str, session: ClientSession | None = None
+) -> Timestamp | None:
+    """Return the newest majority-committed time: the operation time of a majority read.
+
+    It is None on a standalone, which has no change streams.
+    """
+    read = client[database].command("find", "any", limit=1, session=session, **_MAJORITY_READ)
+    time: Timestamp | None = read.get("operationTime")
+    return time
 
 
 def _iter_batches(
@@ -74,20 +118,106 @@ def _iter_batches(
     session: ClientSession,
     cursor: Document,
     wait_ms: int,
-) -> Iterator[list[Document]]:
+) -> Iterator[Batch]:
     collection = cursor["ns"].partition(".")[2]
     next_wait_ms = 1  # nothing is known to be complete before the first batch
     while cursor["id"]:
         # Turns off the client's timeoutMS, which the driver would send as maxTimeMS.
-        with pymongo.timeout(0):
+        with pymongo.timeout(0), explain_expiry():
             reply = client[database].command(
                 "getMore",
                 cursor["id"],
                 collection=collection,
+                batchSize=MAX_BATCH_EVENTS,
                 maxTimeMS=next_wait_ms,
                 session=session,
             )
         next_wait_ms, cursor = wait_ms, reply["cursor"]
-        if batch := cursor["nextBatch"]:
-            clock.advance(batch[-1]["clusterTime"])
-        yield batch
+        if events := cursor["nextBatch"]:
+            clock.advance(events[-1]["clusterTime"])
+        yield Batch(events, read_time(cursor["postBatchResumeToken"]))
+
+
+async def read_changes(
+    database: Database, clock: ClusterClock, pipeline: Pipeline, start: Timestamp, max_events: int
+) -> Batch:
+    """Return the first events from a time on, all that there are now if they are fewer.
+
+    It sees all writes up to the time of `clock`, which is advanced to that of the last event.
+    Raises ChangesExpiredError.
+    """
+    async with open_plain_session(database.client) as session:
+        with explain_expiry():
+            reply = await database.command(
+                "aggregate",
+                1,
+                pipeline=[{"$changeStream": _build_options(start, "updateLookup")}, *pipeline],
+                cursor={"batchSize": max_events},
+                readConcern=_majority_read_of(clock),
+                session=session,
+            )
+        cursor = reply["cursor"]
+        if cursor["id"]:
+            collection = cursor["ns"].partition(".")[2]
+            await database.command(
+                "killCursors", collection, cursors=[cursor["id"]], session=session
+            )
+        if events := cursor["firstBatch"]:
+            clock.advance(events[-1]["clusterTime"])
+        return Batch(events, read_time(cursor["postBatchResumeToken"]))
+
+
+async def read_newest_time(database: Database, clock: ClusterClock) -> Timestamp:
+    """Return the cluster time up to which everything has a majority, and reads see it."""
+    reply = await database.command("find", "any", limit=1, readConcern=_majority_read_of(clock))
+    time: Timestamp = reply["operationTime"]
+    clock.advance(time)
+    return time
+
+
+async def read_uuid(database: Database, collection: str) -> bytes | None:
+    """Return what names a collection until it is replaced by another, or None without one."""
+    return _find_uuid(await database.command("listCollections", filter={"name": collection}))
+
+
+def read_uuid_blocking(client: BlockingClient, database: str, collection: str) -> bytes | None:
+    """Return what `read_uuid` does."""
+    return _find_uuid(client[database].command("listCollections", filter={"name": collection}))
+
+
+def _find_uuid(listed: Document) -> bytes | None:
+    found = listed["cursor"]["firstBatch"]
+    return bytes(found[0]["info"]["uuid"]) if found else None
+
+
+def _majority_read_of(clock: ClusterClock) -> Document:
+    time = clock.now()
+    return {"level": "majority"} | ({"afterClusterTime": time} if time else {})
+
+
+def _build_options(start: Timestamp | None, full_document: str) -> Document:
+    return {"startAtOperationTime": start, "fullDocument": full_document}
+
+
+def read_time(token: Document) -> Timestamp:
+    """Return the cluster time of a resume token.
+
+    >>> read_time({"_data": "826AB1"  "3B8000000003" "2B0429296E1404"})
+    Timestamp(1790000000, 3)
+    """
+    data = bytes.fromhex(token["_data"])
+    kind, seconds, increment = struct.unpack_from(">BII", data)
+    if kind != _TIMESTAMP_TYPE:
+        raise NotImplementedError(f"a resume token begins with {kind}, not with its cluster time")
+    return Timestamp(seconds, increment)
+
+
+@contextmanager
+def explain_expiry() -> Iterator[None]:
+    """Raise ChangesExpiredError where MongoDB says that its oplog begins later."""
+    try:
+        yield
+    except OperationFailure as error:
+        if error.code in _EXPIRED_CODES:
+            raise ChangesExpiredError("MongoDB no longer has these changes") from error
+        raise

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
+from bson import Timestamp
 from pymongo import (
     AsyncMongoClient,
     DeleteMany,
@@ -72,6 +73,7 @@ __all__ = [
     "Operation",
     "PyMongoError",
     "Session",
+    "Timestamp",
     "UpdateOne",
     "WriteOperation",
     "aggregate_documents",
@@ -86,6 +88,7 @@ __all__ = [
     "insert_absent",
     "limit_time",
     "open_causal_session",
+    "open_plain_session",
     "open_snapshot_session",
     "ping",
     "remaining_seconds",
@@ -100,6 +103,7 @@ __all__ = [
 T = TypeVar("T")
 BlockingClient: TypeAlias = MongoClient[Document]
 
+_INVALID_DOCUMENT_CODE = 121
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
@@ -211,6 +215,18 @@ async def insert_absent(collection: Collection, documents: Sequence[Document]) -
     return []
 
 
+async def write_valid(collection: Collection, writes: Sequence[WriteOperation]) -> int:
+    """Carry out writes, without those that would leave an invalid document; return how many."""
+    try:
+        await collection.bulk_write(writes, ordered=False)
+    except BulkWriteError as error:
+        write_errors = error.details["writeErrors"] if error.details else []
+        if not write_errors or any(e["code"] != _INVALID_DOCUMENT_CODE for e in write_errors):
+            raise
+        return len(writes) - len(write_errors)
+    return len(writes)
+
+
 async def build_index(
     collection: Collection, keys: str | SortOrder, *, unique: bool = False
 ) -> bool:
@@ -309,6 +325,14 @@ async def _replace_connections(client: Client) -> None:
     pools: Any = vars(client).get("delegate", client)  # Motor's is behind it
     for server in list(pools._topology._servers.values()):
         await _await_if_needed(server.pool.reset_without_pause())
+
+
+@asynccontextmanager
+async def open_plain_session(client: Client) -> AsyncIterator[Session]:
+    """Open a session whose commands say themselves how much they have to see."""
+    starting = client.start_session(causal_consistency=False)
+    async with await _await_if_needed(starting) as session:
+        yield session
 
 
 @asynccontextmanager

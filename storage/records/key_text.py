@@ -32,18 +32,8 @@ def format_key(values: Sequence[str]) -> str:
 
 def parse_key(kind: RecordType[Any], text: str) -> list[str]:
     """Return the identifying fields that `format_key` wrote. Raises ValueError."""
-    is_single = len(kind.key_fields) == 1
-    values: Any = [text] if is_single else text.split("/")
-    if text.startswith("[") and not is_single:
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError):
-            values = None
-    if (
-        not isinstance(values, list)
-        or len(values) != len(kind.key_fields)
-        or not all(isinstance(value, str) and value for value in values)
-    ):
+    values = parse_values(kind.key_fields, text)
+    if values is None:
         form = "/".join(kind.key_fields)
         fields = json.dumps([*kind.key_fields])
         raise ValueError(
@@ -53,6 +43,23 @@ def parse_key(kind: RecordType[Any], text: str) -> list[str]:
     if not all(map(is_storable, values)):
         raise ValueError(f"{text!r} has NUL or a lone surrogate, which no id has")
     return values
+
+
+def parse_values(fields: Sequence[str], text: str) -> list[str] | None:
+    """Return the values that `format_key` wrote; None for a text of other fields.
+
+    >>> parse_values(["unit_id", "key"], '["1/2","rentwell"]'), parse_values(["id"], "")
+    (['1/2', 'rentwell'], None)
+    """
+    is_single = len(fields) == 1
+    values: Any = [text] if is_single else text.split("/")
+    if text.startswith("[") and not is_single:
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    is_list = isinstance(values, list) and len(values) == len(fields)
+    return values if is_list and all(isinstance(each, str) and each for each in values) else None
 
 
 def get_stored_keys(kind: RecordType[Any], values: Sequence[str]) -> list[str]:

@@ -2,12 +2,13 @@
 
     filter  = term *( "," term )
     term    = [ "-" ] key [ "==" value ]
-    key     = 1*character      ; its first character is no bare "-"
+    key     = 1*character      ; its first character is no bare "-" and no blank
     value   = 1*character
     character = any but "," "=" "\\" | "\\," | "\\=" | "\\-" | "\\\\"
 
 `key` matches locations with a tag of this key, `key==value` those with a tag of this key and
-value; `-` negates. Keys and values are compared as a whole, ignoring case.
+value; `-` negates. Blanks around a term do not count. Keys and values are compared as a whole,
+ignoring case.
 """
 
 import re
@@ -18,10 +19,13 @@ from storage.records.kinds import KEY_SEPARATOR, Document
 
 MAX_TERMS = 50
 
+_BLANKS = " \t"
 _ESCAPED = r"\\[,=\-\\]"
-_FIRST_CHARACTER = rf"(?:[^,=\\\x00-]|{_ESCAPED})"
+_FIRST_CHARACTER = rf"(?:[^,=\\\x00{_BLANKS}-]|{_ESCAPED})"
+_VISIBLE_CHARACTER = rf"(?:[^,=\\\x00{_BLANKS}]|{_ESCAPED})"
 _CHARACTER = rf"(?:[^,=\\\x00]|{_ESCAPED})"
-_TERM_PATTERN = f"(-?)({_FIRST_CHARACTER}{_CHARACTER}*)(?:==({_CHARACTER}+))?"
+_KEY_PATTERN = f"(-?)({_FIRST_CHARACTER}{_CHARACTER}*)"
+_TERM_PATTERN = f"[{_BLANKS}]*{_KEY_PATTERN}(?:==([{_BLANKS}]*{_VISIBLE_CHARACTER}{_CHARACTER}*))?"
 FILTER_PATTERN = f"^{_TERM_PATTERN}(?:,{_TERM_PATTERN}){{0,{MAX_TERMS - 1}}}$"
 """The grammar as a regular expression that JavaScript reads, too."""
 _TERM = re.compile(rf"{_TERM_PATTERN}\Z", re.S)
@@ -53,6 +57,8 @@ def parse_filter(text: str) -> list[FilterTerm]:
     ...     print(term)
     FilterTerm(key='svc:amenity', value='pool', negated=False)
     FilterTerm(key='closed', value=None, negated=True)
+    >>> parse_filter(" -closed ") == parse_filter("-closed")
+    True
     """
     terms = [_parse_term(part) for part in _split_terms(text)]
     if len(terms) > MAX_TERMS:
@@ -103,7 +109,7 @@ def _split_terms(text: str) -> list[str]:
 
 
 def _parse_term(part: str) -> FilterTerm:
-    match = _TERM.match(part)
+    match = _TERM.match(part.strip(_BLANKS))
     if match is None:
         raise InvalidTermError(
             "must have terms such as key, -key, key==value or -key==value, with "

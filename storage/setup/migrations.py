@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.maps import (
     MAPS,
@@ -24,8 +25,10 @@ from storage.maps import (
     ROUTING_TIERS,
     WHEELCHAIR_ROUTING,
 )
-from storage.mongo.driver import Database
+from storage.mongo.driver import Database, UpdateOne, write_valid
+from storage.mongo.iteration import iter_batches
 from storage.mongo.lease import Lease
+from storage.records.name_search import NAME_WORDS_FIELD, index_name
 from storage.records.timestamps import UPDATED_AT, current_timestamp
 from storage.routing_inputs import (
     NetworkState,
@@ -98,9 +101,26 @@ async def record_network_states(database: Database) -> str:
     return f"{len(found)} maps changed, {withdrawn} of them no longer routable"
 
 
+async def index_names(database: Database) -> str:
+    """Index the words of names, of records written before names could be searched."""
+    count = 0
+    for kind in RECORD_TYPES:
+        if NAME_WORDS_FIELD not in kind.derived_fields:
+            continue
+        collection = database[kind.name]
+        missing = iter_batches(collection, {NAME_WORDS_FIELD: None}, {"name": 1})
+        async for documents in missing:
+            # With its name in the condition: it may be renamed meanwhile.
+            writes = [UpdateOne(each, {"$set": index_name(each)}) for each in documents]
+            # Without those that are damaged otherwise: they must not keep a gateway from starting.
+            count += await write_valid(collection, writes)
+    return f"{count} records changed"
+
+
 MIGRATIONS = (
     Migration(1, "routing tiers of published maps", set_routing_tiers),
     Migration(2, "what networks were built from", record_network_states),
+    Migration(3, "words of names", index_names),
 )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from storage.administration import api_keys, audit
+from storage.administration.trusted_documents import DOCUMENT_INDEXES, DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, files
 from storage.records.kinds import Document, RecordType
@@ -16,6 +17,7 @@ PLAIN_COLLECTIONS = (
     files.COLLECTION,
     api_keys.USES_COLLECTION,
     TOMBSTONES.name,
+    DOCUMENTS_COLLECTION,
 )
 """Those without validator. Created before they are used: transactions that create a
 collection conflict with each other, and no snapshot has a collection that was created later."""
@@ -28,6 +30,7 @@ INDEXES = {
     api_keys.KEYS_COLLECTION: [driver.IndexModel([("digest", 1)], unique=True)],
     audit.AUDIT_COLLECTION: audit.AUDIT_INDEXES,
     TOMBSTONES.name: TOMBSTONE_INDEXES,
+    DOCUMENTS_COLLECTION: DOCUMENT_INDEXES,
 }
 """Those of each collection, besides that of `_id`."""
 

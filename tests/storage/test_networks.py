@@ -181,7 +181,7 @@ async def test_a_publication_that_fails_changes_nothing(imported: Any) -> None:
     await publish(imported, FIRST, names=("Gym",))
     before = await contents(imported)
     good, bad = locations("Roof", "Sauna")
-    bad = msgspec.structs.replace(bad, name=3)  # MongoDB's validator rejects it
+    bad = msgspec.structs.replace(bad, x="west")  # MongoDB's validator rejects it
     with pytest.raises(PyMongoError):
         await publish_network(
             imported, Publication(MAP, SECOND, WHEELCHAIR_ROUTING, {}, [good, bad])

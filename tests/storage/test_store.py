@@ -230,7 +230,7 @@ async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
 
 async def test_a_deep_page_by_cursor_costs_what_the_first_does(store: Store) -> None:
     await fill_in_bulk(store)
-    slice = PageRequest(40, 10, after_key="u0790")
+    slice = PageRequest(40, 10, after=("u0790",))
     for where in ({}, {"asset_id": "a"}, {"floor_id": "a1"}):
         await store.database["system.profile"].drop()
         (note,) = await profile(store, store.list_page(UNITS, ALL_ASSETS, where, slice))

@@ -45,4 +45,5 @@ def merge_member(kind: RecordType[Any], given: Document, live: Document | None) 
         no_times = dict.fromkeys([name for name in TIMESTAMP_FIELDS if name in names], "")
         record = msgspec.structs.replace(kind.decode([live])[0], **{**no_times, **values})
     derived = {name: given[name] for name in kind.derived_fields if name in given}
-    return {**(live or {}), **kind.to_document(record), **derived, "_id": given["_id"]}
+    # What is derived from the record's own fields comes last: they may be those of `live`.
+    return {**(live or {}), **derived, **kind.to_document(record), "_id": given["_id"]}

@@ -6,6 +6,7 @@ So whoever holds the lease next can finish the work of a process that was killed
 
 from storage.administration import api_keys, audit
 from storage.administration.import_lease import ImportLease, get_staging_prefix
+from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.bundles.importing.import_run import ImportProgress, ImportProgressCallback
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, raw_documents
@@ -16,6 +17,7 @@ SWITCHED_COLLECTIONS = (
     *(kind.name for kind in RECORD_TYPES),
     api_keys.KEYS_COLLECTION,
     api_keys.USES_COLLECTION,
+    DOCUMENTS_COLLECTION,
     TOMBSTONES.name,
     MIGRATIONS_COLLECTION,
 )

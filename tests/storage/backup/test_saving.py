@@ -11,6 +11,7 @@ import pytest
 from storage.administration.api_keys import create_api_key
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, ImportLease
+from storage.administration.trusted_documents import TrustedDocument, register_documents
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
 from storage.backup.backup_file import Manifest
@@ -41,6 +42,7 @@ async def filled(database: Any, bundle: Path) -> Any:
     )
     await database["api_key_uses"].insert_one({"_id": record.id})
     await files.write_file(database, b"a drawing")
+    await register_documents(database, [TrustedDocument(ids=["1f"], text="{ __typename }")])
     return database
 
 

@@ -29,7 +29,7 @@ LOCATION_COUNT = 100_000
         (r"\-a", [FilterTerm("-a")]),
         (r"-\-a", [FilterTerm("-a", negated=True)]),
         (r"a\,b\=c==d\\e", [FilterTerm("a,b=c", "d\\e")]),
-        (" a ", [FilterTerm(" a ")]),  # spaces count
+        (" a ,\t-b c == d ", [FilterTerm("a"), FilterTerm("b c ", " d", negated=True)]),
         ("a\n==b", [FilterTerm("a\n", "b")]),
     ],
 )
@@ -54,6 +54,9 @@ def test_a_filter_is_terms_joined_by_commas(text: str, meaning: list[FilterTerm]
         "a==b==c",
         "a\\",
         r"a\b",
+        " ",
+        "a==  ",
+        "- a",
     ],
 )
 def test_anything_else_is_rejected_and_quoted(text: str) -> None:
@@ -68,7 +71,8 @@ def test_a_filter_has_a_bounded_number_of_terms() -> None:
 
 
 CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
-WORDS = st.text(CHARACTERS, min_size=1, max_size=5)
+WORDS = st.text(CHARACTERS, min_size=1, max_size=5).filter(lambda text: text == text.strip(" \t"))
+"""Blanks around a term do not count, so none begins or ends with them."""
 
 
 def escaped(text: str) -> str:

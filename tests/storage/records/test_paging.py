@@ -1,57 +1,152 @@
-"""Page numbers outside, keys inside."""
+"""Page numbers outside, positions inside."""
 
+from typing import Any
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import InvalidPageRequestError
 from storage.records.fields import MAX_INT32
-from storage.records.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE, PageCursor, PageRequest
+from storage.records.paging import (
+    BY_KEY,
+    DEFAULT_PER_PAGE,
+    MAX_PER_PAGE,
+    Order,
+    Page,
+    PageCursor,
+    PageRequest,
+    digest_list,
+)
+
+LIST = ("units", ())
+DIGEST = digest_list(LIST, BY_KEY)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def cursor(page: int = 2, per_page: int = 10, key: str = "k") -> str:
+    return PageCursor(DIGEST, page, per_page, (key,)).encode()
+
+
+def error_of(**arguments: Any) -> tuple[str, str]:
+    with pytest.raises(InvalidPageRequestError) as caught:
+        PageRequest.from_arguments(**arguments)
+    return caught.value.argument, str(caught.value)
 
 
 def test_nothing_asked_is_the_first_page_of_a_hundred() -> None:
-    assert PageRequest.from_arguments(None, None) == PageRequest(1, DEFAULT_PER_PAGE)
+    assert PageRequest.from_arguments() == PageRequest(1, DEFAULT_PER_PAGE)
 
 
 def test_a_page_larger_than_the_largest_is_served_as_the_largest() -> None:
     assert PageRequest.from_arguments(1, MAX_INT32) == PageRequest(1, MAX_PER_PAGE)
+    assert PageRequest.from_arguments(first=MAX_INT32) == PageRequest(1, MAX_PER_PAGE)
 
 
 @pytest.mark.parametrize("number", [0, -1, MAX_INT32 + 1, -(2**70)])
-def test_pages_and_sizes_are_counted_from_one(number: int) -> None:
-    for page, per_page, argument in ((number, 1, "page"), (1, number, "perPage")):
-        with pytest.raises(InvalidPageRequestError, match="must be from 1 to 2147483647") as caught:
-            PageRequest.from_arguments(page, per_page)
-        assert caught.value.argument == argument
-
-
-@given(
-    st.integers(1, MAX_INT32),
-    st.integers(1, MAX_PER_PAGE),
-    st.text(st.characters(exclude_categories=["Cs"])),
+@pytest.mark.parametrize(
+    ("parameter", "argument"), [("page", "page"), ("per_page", "perPage"), ("first", "first")]
 )
-def test_a_cursor_leads_to_behind_its_key(page: int, per_page: int, key: str) -> None:
-    token = PageCursor(page, per_page, key).encode()
+def test_pages_and_sizes_are_counted_from_one(number: int, parameter: str, argument: str) -> None:
+    expected = (argument, f"must be from 1 to 2147483647, not {number}")
+    assert error_of(**{parameter: number}) == expected
+
+
+@given(st.integers(2, MAX_INT32), st.integers(1, MAX_PER_PAGE), texts)
+def test_a_cursor_alone_continues_after_its_key(page: int, per_page: int, key: str) -> None:
+    token = cursor(page, per_page, key)
     assert token.isascii() and not set(token) & set("=&?/+#% ")
-    slice = PageRequest.from_arguments(page, per_page, token)
-    assert (slice.after_key, slice.skip) == (key, 0)
+    request = PageRequest.from_arguments(after=token)
+    assert request == PageRequest.from_arguments(page, per_page, token)
+    assert (request.page, request.per_page, request.after) == (page, per_page, (key,))
+    assert request.skip == 0
 
 
-@pytest.mark.parametrize(("page", "per_page"), [(3, 10), (2, 11)])
-def test_a_cursor_of_another_page_or_size_does_not_count(page: int, per_page: int) -> None:
-    assert PageRequest.from_arguments(
-        page, per_page, PageCursor(2, 10, "k").encode()
-    ) == PageRequest(page, per_page)
+@pytest.mark.parametrize(
+    ("contradiction", "message"),
+    [
+        ({"page": 3}, "continues with page 2, not 3: leave out the page"),
+        ({"per_page": 11}, "continues with pages of 10, not 11: leave out the page size"),
+    ],
+)
+def test_a_cursor_of_another_page_or_size_is_an_error(
+    contradiction: dict[str, int], message: str
+) -> None:
+    assert error_of(after=cursor(), **contradiction) == ("after", message)
 
 
-@given(st.text())
-def test_any_other_token_is_rejected_or_is_a_cursor(token: str) -> None:
-    try:
-        slice = PageRequest.from_arguments(1, 1, token)
-    except InvalidPageRequestError as error:
-        assert error.argument == "after"
-    else:
-        assert slice.page == 1
+def test_pages_by_first_may_differ_in_size() -> None:
+    request = PageRequest.from_arguments(first=3, after=cursor(per_page=10))
+    assert (request.page, request.per_page, request.after) == (2, 3, ("k",))
+
+
+@pytest.mark.parametrize("other", [{"page": 1}, {"per_page": 1}])
+def test_first_stands_alone(other: dict[str, int]) -> None:
+    assert error_of(first=1, **other) == ("first", "must not be given with page or perPage")
+
+
+@pytest.mark.parametrize(
+    ("list_id", "order"),
+    [
+        (("floors", ()), BY_KEY),
+        (("units", (("asset", "'a'"),)), BY_KEY),
+        (LIST, Order(is_descending=True)),
+        (LIST, Order("name")),
+    ],
+)
+def test_a_cursor_of_another_list_filter_or_order_is_an_error(list_id: Any, order: Order) -> None:
+    PageRequest.from_arguments(after=cursor()).check_list(LIST)
+    with pytest.raises(InvalidPageRequestError, match="is of another list"):
+        PageRequest.from_arguments(after=cursor(), order=order).check_list(list_id)
+
+
+@pytest.mark.parametrize("position", [(), ("name", "k"), (7,)])
+def test_a_forged_cursor_with_another_position_is_an_error(position: Any) -> None:
+    token = PageCursor(DIGEST, 2, 10, position).encode()
+    with pytest.raises(InvalidPageRequestError, match="is of another list"):
+        PageRequest.from_arguments(after=token).check_list(LIST)
+
+
+def encode(content: Any) -> str:
+    # An object of another type with the same fields is written in the same way.
+    return PageCursor.encode(content)
+
+
+class ForgedCursor(msgspec.Struct, array_like=True):
+    list_digest: Any
+    page: Any
+    per_page: Any
+    position: Any
+
+
+class OldCursor(msgspec.Struct, array_like=True):
+    page: int
+    per_page: int
+    last_key: str
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        OldCursor(2, 10, "k"),
+        ForgedCursor(DIGEST, 1, 10, ("k",)),
+        ForgedCursor(DIGEST, MAX_INT32 + 1, 10, ("k",)),
+        ForgedCursor(DIGEST, 2, MAX_PER_PAGE + 1, ("k",)),
+        ForgedCursor(DIGEST, 2, 10, ({"$gt": ""},)),
+        ForgedCursor(DIGEST, 2, 10, (2**63, "k")),
+        ForgedCursor(DIGEST[:4], 2, 10, ("k",)),
+    ],
+)
+def test_a_forged_cursor_and_one_of_an_earlier_release_are_errors(forged: Any) -> None:
+    argument, message = error_of(after=encode(forged))
+    assert argument == "after"
+    assert message.startswith("must be a cursor of a page of this service, or absent;")
+
+
+@given(st.text(min_size=1))
+def test_any_other_token_is_rejected(token: str) -> None:
+    assert error_of(after=token)[0] == "after"
 
 
 @pytest.mark.parametrize(
@@ -60,11 +155,45 @@ def test_any_other_token_is_rejected_or_is_a_cursor(token: str) -> None:
 def test_one_more_key_than_the_page_holds_means_that_a_page_follows(
     keys: list[str], has_next: bool
 ) -> None:
-    paging = PageRequest(1, 2).build_paging(keys, str)
-    assert paging.has_next == has_next
+    page = PageRequest(1, 2).cut_page(keys, str).of_list(LIST, len(keys))
+    assert page.paging.has_next == page.page_info.has_next_page == has_next
     if has_next:
-        assert PageRequest.from_arguments(2, 2, paging.next).after_key == "b"
+        request = PageRequest.from_arguments(2, 2, page.paging.next)
+        request.check_list(LIST)
+        assert request.after == ("b",)
 
 
 def test_no_page_follows_the_last_that_can_be_numbered() -> None:
-    assert not PageRequest(MAX_INT32, 1).build_paging(["a", "b"], str).has_next
+    assert not PageRequest(MAX_INT32, 1).cut_page(["a", "b"], str).has_next
+
+
+def test_a_list_in_memory_continues_after_every_edge() -> None:
+    keys = ["a", "b", "c", "d"]
+    page = PageRequest(1, 3).cut_page(keys, str).of_list(LIST, 4)
+    for number, edge in enumerate(page.edges, 1):
+        request = PageRequest.from_arguments(after=edge.cursor)
+        assert request.cut_page(keys, str).data == keys[number:]
+    info = page.page_info
+    assert (info.start_cursor, info.end_cursor) == (page.edges[0].cursor, page.edges[-1].cursor)
+    assert info.end_cursor == page.paging.next
+
+
+def test_an_empty_page_has_no_cursors() -> None:
+    page: Page[str] = PageRequest(1, 2).cut_page([], str)
+    assert page.page_info == (False, False, None, None)
+    assert (page.edges, page.paging.next) == ([], None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), texts), unique=True), st.booleans(), st.data())
+def test_the_ranges_after_a_position_are_what_follows_it(
+    positions: list[tuple[int, str]], is_descending: bool, data: st.DataObject
+) -> None:
+    if not positions:
+        return
+    order = Order("sort", is_descending)
+    ordered = sorted(positions, reverse=is_descending)
+    position = data.draw(st.sampled_from(ordered))
+    same, beyond = order.split_after(position)
+    operator = "$lt" if is_descending else "$gt"
+    assert same == {"sort": {"$eq": position[0]}, "_id": {operator: position[1]}}
+    assert beyond == {"sort": {operator: position[0]}}

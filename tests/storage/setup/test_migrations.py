@@ -13,6 +13,7 @@ from storage.setup.migrations import (
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
     Migration,
+    index_names,
     record_network_states,
     run_pending,
 )
@@ -120,6 +121,21 @@ async def test_maps_published_without_a_tier_get_one(database: Any) -> None:
     }
     changed = {key for key, found in maps.items() if found["updated_at"] != old["updated_at"]}
     assert changed == {"published"}
+
+
+async def test_names_written_without_words_get_them(database: Any) -> None:
+    old = {"asset_id": "a", "name": "Café 2", "updated_at": "2020-01-31T12:00:00+00:00"}
+    old |= {"floor_id": "f"}
+    await database["units"].insert_many([{"_id": str(number), **old} for number in range(1500)])
+    await database["units"].insert_one({"_id": "new", **old, "name_words": ["kept"]})
+    await database["units"].insert_one({"_id": "damaged", "name": "No asset"})
+    await prepare_database(database)
+    assert await index_names(database) == "0 records changed"  # all of them had been
+    units = await database["units"].find({"asset_id": "a", "_id": {"$ne": "new"}}).to_list(None)
+    assert {tuple(unit["name_words"]) for unit in units} == {("2", "c", "ca", "caf", "cafe")}
+    assert {unit["updated_at"] for unit in units} == {old["updated_at"]}
+    new = await database["units"].find_one({"_id": "new"})
+    assert new is not None and new["name_words"] == ["kept"]
 
 
 async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:

@@ -24,8 +24,10 @@ from tests.storage.catalogs import SMALL, contents, small, write_arrays
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LATER_FIELDS = {
-    "units": ("map_ids",),
-    "maps": ("feet_per_unit", "routing_tier"),
+    "assets": ("name_words",),
+    "units": ("map_ids", "name_words"),
+    "locations": ("name_words",),
+    "maps": ("feet_per_unit", "routing_tier", "name_words"),
     "floors": ("short_label", "updated_at"),
     "attribute_groups": ("one_attribute_per_unit",),
 }
@@ -63,9 +65,11 @@ async def test_the_catalog_can_be_updated_after_a_start(
     with caplog.at_level(logging.INFO, "floorgate.migrations"):
         await prepare_database(earlier)
         await prepare_database(earlier)
+    named = sum(len(SMALL[name]) for name, fields in LATER_FIELDS.items() if "name_words" in fields)
     assert caplog.messages == [
         "migration 1, routing tiers of published maps: 1 maps changed",
         "migration 2, what networks were built from: 1 maps changed, 0 of them no longer routable",
+        f"migration 3, words of names: {named} records changed",
     ]
     for kind in RECORD_TYPES:
         result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})

@@ -193,6 +193,7 @@ async def test_nothing_answers_when_there_has_been_no_primary_for_long(
         await driver.ping(on_three.client, 1)
 
 
+@pytest.mark.parametrize("three", [False], indirect=True, ids=["without chaining"])
 async def test_a_member_that_lags_does_not_answer_with_what_it_has(
     three: ReplicaSet, on_three: Any
 ) -> None:

@@ -1,0 +1,198 @@
+"""Lists among 100,000 units: what MongoDB reads for a page with each filter, or a count."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from storage.attributes import ASSIGNMENTS
+from storage.records.kinds import Document, RecordType
+from storage.records.name_search import build_condition, index_name
+from storage.records.paging import Order, PageRequest
+from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.references import UNIT_REFERENCES
+from storage.setup.preparation import prepare_database
+from storage.store import Store
+from storage.units import UNITS
+from tests.storage.catalogs import ONE_DRIVER
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+
+COUNT, PER_ASSET, PER_PAGE, MAX_COUNT = 100_000, 1_000, 20, 500
+TIME, CHANGED_AT = "2026-01-31T12:00:00+00:00", "2026-02-28T12:00:00+00:00"
+CHANGED: Document = {"updated_at": {"$gte": "2026-02"}}
+FEW_CHANGED = 10
+ONLY = AssetScope(frozenset({"a00001"}))
+
+
+def _unit(number: int) -> Document:
+    name = f"Suite {number:05} {'North' if number % 2 else 'South'} {number % 7}"
+    is_changed = number < FEW_CHANGED
+    times = {"created_at": TIME, "updated_at": CHANGED_AT if is_changed else TIME}
+    asset = f"a{number // PER_ASSET:05}"
+    ids = {"_id": f"u{number:06}", "asset_id": asset, "floor_id": f"{asset}-f", "map_ids": None}
+    return {**ids, "name": name, **times, **index_name({"name": name})}
+
+
+async def _fill(store: Store) -> None:
+    for start in range(0, COUNT, 10_000):
+        units = [_unit(number) for number in range(start, start + 10_000)]
+        await store.database[UNITS.name].insert_many(units, ordered=False)
+        parts = [
+            {"unit_id": unit["_id"], "asset_id": unit["asset_id"], "group_id": "g"}
+            for unit in units
+        ]
+        references = [
+            {"_id": f"{part['unit_id']}\0crm", **part, "key": "crm", "value": part["unit_id"]}
+            for part in parts
+        ]
+        await store.database[UNIT_REFERENCES.name].insert_many(references, ordered=False)
+        assigned = [
+            {"_id": f"g\0{part['unit_id']}\0x", **part, "attribute_id": f"x{index % 50}"}
+            for index, part in enumerate(parts)
+        ]
+        await store.database[ASSIGNMENTS.name].insert_many(assigned, ordered=False)
+
+
+async def _read(
+    store: Store, kind: RecordType[Any], scope: AssetScope, where: Document
+) -> list[Document]:
+    """What MongoDB noted of reading a page of the list."""
+    async with _profile(store, kind) as notes:
+        await store.list_ids(kind, scope, where, PER_PAGE)
+        await store.list_page(kind, scope, where, PageRequest(1, PER_PAGE))
+    return notes
+
+
+@asynccontextmanager
+async def _profile(store: Store, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
+    """Yield a list that afterwards has what MongoDB noted of reading a kind."""
+    notes: list[Document] = []
+    await store.database.command("profile", 2)
+    yield notes
+    await store.database.command("profile", 0)
+    found = store.database["system.profile"].find({"ns": {"$regex": rf"\.{kind.name}$"}})
+    notes += [note for note in await found.to_list(None) if note["op"] in ("query", "command")]
+    await store.database.drop_collection("system.profile")
+
+
+async def test_no_filter_order_or_count_scans_or_sorts(client: Any, database_name: str) -> None:
+    store = Store(client, database_name)
+    await prepare_database(store.database)
+    for kind in (UNIT_REFERENCES, ASSIGNMENTS):
+        await store.database.command("collMod", kind.name, validator={})
+    await _fill(store)
+    await _check_filters(store)
+    await _check_orders(store)
+    await _check_orders_of_few(store)
+    await _check_counts(store)
+
+
+async def _check_filters(store: Store) -> None:
+    attribute = {"group_id": "g", "attribute_id": "x1"}
+    lists: list[tuple[RecordType[Any], AssetScope, Document, int]] = [
+        (UNITS, ALL_ASSETS, build_condition(("suite",)), 1),
+        (UNITS, ALL_ASSETS, build_condition(("00077",)), 1),
+        (UNITS, ALL_ASSETS, build_condition(("sui", "north", "3")), 15),
+        (UNITS, ONLY, build_condition(("suite",)), 1),
+        (UNITS, ONLY, build_condition(("00077",)), 1),
+        (UNITS, ONLY, {"updated_at": {"$gte": "2026"}}, 1),
+        (UNITS, ALL_ASSETS, {"updated_at": {"$gte": "2026"}}, 1),
+        (UNITS, ALL_ASSETS, CHANGED, 1),
+        (UNITS, ALL_ASSETS, {"asset_id": "a00001", "map_ids": {"$in": [None, "m"]}}, 2),
+        (UNIT_REFERENCES, ALL_ASSETS, {"value": "u000077", "key": "crm"}, 1),
+        (UNIT_REFERENCES, ONLY, {"value": "u000077", "key": "crm"}, 1),
+        (ASSIGNMENTS, ALL_ASSETS, attribute, 1),
+        (ASSIGNMENTS, ONLY, attribute, 1),
+        (ASSIGNMENTS, ALL_ASSETS, attribute | {"asset_id": "a00001"}, 1),
+    ]
+    for kind, scope, where, factor in lists:
+        notes = await _read(store, kind, scope, where)
+        assert notes
+        for note in notes:
+            shown = (kind.name, scope, where, note["planSummary"], note["keysExamined"])
+            assert "COLLSCAN" not in note["planSummary"], shown
+            # Of a list by id, the few that have changed are sorted; many are met on the way.
+            assert not note.get("hasSortStage") or where == CHANGED, shown
+            assert note["keysExamined"] <= factor * (PER_PAGE + 5), shown
+
+
+async def _check_orders(store: Store) -> None:
+    floor: Document = {"asset_id": "a00001", "floor_id": "a00001-f"}
+    on_map: Document = {"asset_id": "a00001", "map_ids": {"$in": [None, "m"]}}
+    lists: list[tuple[AssetScope, Document]] = [
+        (ALL_ASSETS, {}),
+        (ALL_ASSETS, {"asset_id": "a00001"}),
+        (ALL_ASSETS, {"$and": [floor, {"updated_at": {"$gte": "2026"}}]}),
+        (ALL_ASSETS, floor),
+        (ALL_ASSETS, on_map),
+        (ONLY, {}),
+        (ONLY, {"asset_id": "a00001"}),
+        (ONLY, floor),
+        (ONLY, on_map),
+    ]
+    for scope, where in lists:
+        for field, is_descending in product((None, "name", "updated_at"), (False, True)):
+            order = Order(field, is_descending)
+            async with _profile(store, UNITS) as notes:
+                request = PageRequest(1, PER_PAGE, order=order)
+                page = await store.list_page(UNITS, scope, where, request)
+                request = replace(request, after=page.positions[-1])
+                following = await store.list_page(UNITS, scope, where, request)
+            assert len(page.data) == len(following.data) == PER_PAGE
+            for note in notes:
+                shown = (scope, where, order, note["planSummary"], note["keysExamined"])
+                assert "COLLSCAN" not in note["planSummary"], shown
+                assert not note.get("hasSortStage"), shown
+                assert note["keysExamined"] <= 2 * (PER_PAGE + 5), shown
+
+
+async def _check_orders_of_few(store: Store) -> None:
+    """Filters without an index of the order: MongoDB sorts few matches, or meets many early."""
+    lists: list[tuple[Document, int]] = [
+        (build_condition(("suite",)), PER_PAGE + 5),
+        (build_condition(("00077",)), PER_PAGE + 5),
+        (build_condition(("north", "3")), 20 * PER_PAGE),
+        (build_condition(("09",)), 1_100),
+        (_ids_of(1_000), 3_000),
+        (_ids_of(10_000), 21_000),
+    ]
+    for where, most in lists:
+        for field in ("name", "updated_at"):
+            order = Order(field, is_descending=True)
+            async with _profile(store, UNITS) as notes:
+                page = await store.list_page(
+                    UNITS, ALL_ASSETS, where, PageRequest(1, PER_PAGE, order=order)
+                )
+            assert page.data
+            planned = [note for note in notes if "planSummary" in note]
+            assert planned
+            for note in planned:
+                shown = (order, str(where)[:80], note["planSummary"], note["keysExamined"])
+                assert "COLLSCAN" not in note["planSummary"], shown
+                assert note["keysExamined"] <= most, shown
+
+
+def _ids_of(count: int) -> Document:
+    return {"_id": {"$in": [f"u{number:06}" for number in range(0, COUNT, COUNT // count)]}}
+
+
+async def _check_counts(store: Store) -> None:
+    lists: list[Document] = [
+        {},
+        {"asset_id": "a00001"},
+        {"asset_id": "a00001", "floor_id": "a00001-f"},
+        {"asset_id": {"$in": ["a00001", "a00002"]}},
+        {"updated_at": {"$gte": "2026"}},
+        build_condition(("suite",)),
+    ]
+    for where in lists:
+        async with _profile(store, UNITS) as notes:
+            [count] = await store.count_many(UNITS, [where], MAX_COUNT)
+        assert count == MAX_COUNT, where
+        [note] = notes
+        assert "COLLSCAN" not in note["planSummary"], (where, note["planSummary"])
+        assert note["keysExamined"] <= MAX_COUNT + 1, (where, note["keysExamined"])
