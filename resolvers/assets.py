@@ -5,10 +5,18 @@ from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
+from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.filters import (
+    IdsFilter,
+    NameSearch,
+    UpdatedSince,
+    build_filter,
+    combine,
+)
 from resolvers.request.input_rules import ID, argument
+from resolvers.request.listing import paged
 from storage.assets import ASSETS, Asset
 from storage.records.paging import Page
 
@@ -24,14 +32,18 @@ class HasAssetId(Protocol):
     def asset_id(self) -> str: ...
 
 
+@paged
 async def list_assets(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
+    ids: IdsFilter = None,
+    search: NameSearch = None,
+    updated_since: UpdatedSince = None,
 ) -> Page[Asset]:
-    """List the assets that the API key sees."""
-    return await info.context.list_page(ASSETS, {}, page, per_page, after)
+    """List the assets that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, ASSETS, ids, search, updated_since)
+    where = combine(filter.build_conditions())
+    return await info.context.list_page(ASSETS, where, pages)
 
 
 async def get_asset(info: Info, id: AssetId) -> Asset | None:

@@ -1,22 +1,17 @@
 """Resolvers of unit attributes: their groups, and which unit has which."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, NamedTuple, TypeAlias, cast
 
 import strawberry
+from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    AssetFilter,
-    PageNumber,
-    PageSize,
-)
+from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.errors import InvalidInputError, NotFoundError
 from resolvers.request.input_rules import ID, Items, argument, required_input_field
-from resolvers.request.listing import list_resolver
+from resolvers.request.listing import list_resolver, paged
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.attributes import (
@@ -31,6 +26,7 @@ from storage.pauses import build_in_parts
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.records.visibility import AssetScope
+from storage.units import UNITS, Unit
 
 MAX_ASSIGNMENTS = 10_000
 
@@ -41,6 +37,25 @@ class AssignmentInput:
     attribute_id: strawberry.ID = required_input_field("An attribute of the group.", ID)
     asset_id: strawberry.ID = required_input_field("The asset of the unit.", ID)
     unit_id: strawberry.ID = required_input_field("The unit.", ID)
+
+
+class GroupAttribute(NamedTuple):
+    """An attribute with the group that it belongs to; another group may have its id, too."""
+
+    group_id: str
+    attribute_id: str
+    attribute_name: str
+    attribute_key: str
+
+    @classmethod
+    def of(cls, group: AttributeGroup, attribute: Attribute) -> "GroupAttribute":
+        """Return an attribute of a group."""
+        return cls(
+            group.group_id,
+            attribute.attribute_id,
+            attribute.attribute_name,
+            attribute.attribute_key,
+        )
 
 
 GroupId: TypeAlias = Annotated[
@@ -72,14 +87,13 @@ ASSIGNMENTS_IN_GROUP = Relation(ASSIGNMENTS, _group_condition)
 ASSIGNMENTS_OF_UNIT = Relation(ASSIGNMENTS, lambda unit_id: {"unit_id": unit_id})
 
 
+@paged
 async def list_attribute_groups(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
 ) -> Page[AttributeGroup]:
     """List attribute groups with their attributes."""
-    return await info.context.list_page(ATTRIBUTE_GROUPS, {}, page, per_page, after)
+    return await info.context.list_page(ATTRIBUTE_GROUPS, {}, pages)
 
 
 async def get_attribute_group(info: Info, id: GroupId) -> AttributeGroup | None:
@@ -88,17 +102,16 @@ async def get_attribute_group(info: Info, id: GroupId) -> AttributeGroup | None:
 
 
 @batch_resolver
+@paged
 async def list_assignments_of_group(
     parents: Sequence[AttributeGroup],
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     asset: AssetFilter = None,
 ) -> list[Page[Assignment]]:
     """List which unit has which attribute of a group, ordered by unit, then attribute."""
     keys = [(parent.group_id, asset or "") for parent in parents]
-    return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, page, per_page, after)
+    return await info.context.load_pages(ASSIGNMENTS_IN_GROUP, keys, pages)
 
 
 list_assignments_of_unit = list_resolver(
@@ -109,57 +122,66 @@ list_assignments_of_unit = list_resolver(
 @batch_resolver
 async def load_attribute_of_assignment(
     parents: Sequence[Assignment], info: Info
-) -> list[Attribute | None]:
+) -> list[GroupAttribute | None]:
     """Get the attribute that is assigned."""
     groups = await info.context.load_in_order(
         ATTRIBUTE_GROUPS, [parent.group_id for parent in parents]
     )
     return [
-        _find_attribute(group, parent.attribute_id)
+        find_attribute(group, parent.attribute_id)
         for group, parent in zip(groups, parents, strict=True)
     ]
 
 
-def _find_attribute(group: Any, attribute_id: str) -> Attribute | None:
-    if isinstance(group, Exception):  # a damaged record
-        return cast(Attribute, group)
+def find_attribute(group: Any, attribute_id: str) -> GroupAttribute | None:
+    """Return an attribute of a group; the exception in the place of a damaged group."""
+    if isinstance(group, Exception):
+        return cast(GroupAttribute, group)
     attributes: list[Attribute] = group.attributes if group else []
-    return next((item for item in attributes if item.attribute_id == attribute_id), None)
+    found = next((item for item in attributes if item.attribute_id == attribute_id), None)
+    return None if found is None else GroupAttribute.of(group, found)
 
 
-async def assign_attributes(info: Info, group_id: GroupId, data: Assignments) -> list[Assignment]:
+def list_attributes_of_group(group: strawberry.Parent[AttributeGroup]) -> list[GroupAttribute]:
+    """Its attributes, in the order in which they are shown."""
+    return [GroupAttribute.of(group, attribute) for attribute in group.attributes]
+
+
+class ChangedAssignments(NamedTuple):
+    """The assignments of a request, which were made or removed."""
+
+    assignments: list[Assignment]
+
+
+async def assign_attributes(
+    info: Info, group_id: GroupId, assignments: Assignments
+) -> ChangedAssignments:
     """Assign attributes of a group to units: all of them, or none if any is invalid.
 
-    In a group with one attribute per unit, this replaces the unit's earlier assignment. Returns
-    the assignments of the request.
+    In a group with one attribute per unit, this replaces the unit's earlier assignment.
     """
-    assignments = await build_in_parts(_to_assignments, data)
-    try:
-        await attribute_assignments.assign_attributes(
-            *_database_and_scope(info),
-            group_id,
-            assignments,
-            info.context.origin,
-            info.context.bind_precondition(),
-        )
-    except AttributeGroupNotFoundError as error:
-        raise NotFoundError from error
-    except InvalidAssignmentsError as error:
-        raise _to_invalid_input(error) from error
-    return assignments
+    return await _change(attribute_assignments.assign_attributes, info, group_id, assignments)
 
 
-async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) -> bool:
+async def unassign_attributes(
+    info: Info, group_id: GroupId, assignments: Assignments
+) -> ChangedAssignments:
     """Remove attributes of a group from units: all of them, or none if any is invalid.
 
     Removing an attribute that a unit does not have is not an error.
     """
-    assignments = await build_in_parts(_to_assignments, data)
+    return await _change(attribute_assignments.unassign_attributes, info, group_id, assignments)
+
+
+async def _change(
+    write: Callable[..., Awaitable[None]], info: Info, group_id: str, assignments: Assignments
+) -> ChangedAssignments:
+    changed = await build_in_parts(_to_assignments, assignments)
     try:
-        await attribute_assignments.unassign_attributes(
+        await write(
             *_database_and_scope(info),
             group_id,
-            assignments,
+            changed,
             info.context.origin,
             info.context.bind_precondition(),
         )
@@ -167,7 +189,17 @@ async def unassign_attributes(info: Info, group_id: GroupId, data: Assignments) 
         raise NotFoundError from error
     except InvalidAssignmentsError as error:
         raise _to_invalid_input(error) from error
-    return True
+    return ChangedAssignments(changed)
+
+
+async def load_changed_units(
+    parent: strawberry.Parent[ChangedAssignments], info: Info
+) -> list[Unit]:
+    """List the units of these assignments, each once, by id: what a unit has was read anew."""
+    unit_ids = sorted({each.unit_id for each in parent.assignments})
+    units = await info.context.load_in_order(UNITS, unit_ids)
+    info.context.budget.count_read(len(units))
+    return [unit for unit in units if unit is not None]
 
 
 def _database_and_scope(info: Info) -> tuple[driver.Database, AssetScope]:
@@ -181,7 +213,7 @@ def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[Assignment]:
 def _to_invalid_input(error: InvalidAssignmentsError) -> InvalidInputError:
     return InvalidInputError(
         **{
-            f"data[{violation.position}].{violation.field}": violation.message
+            f"assignments[{violation.position}].{to_camel_case(violation.field)}": violation.message
             for violation in error.violations
         }
     )

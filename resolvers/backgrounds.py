@@ -22,6 +22,11 @@ BACKGROUNDS_OF_MAP = Relation(BACKGROUNDS, lambda map_id: {"unit_map_id": map_id
 list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "List the backgrounds of a map.")
 
 
+async def get_background(info: Info, id: BackgroundId) -> Background | None:
+    """Get a background."""
+    return await info.context.get_record(BACKGROUNDS, id)
+
+
 @batch_resolver
 async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: BackgroundId

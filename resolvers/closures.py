@@ -1,7 +1,8 @@
 """Resolvers of what is closed on a map, and of what can be closed."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, TypeAlias
+from dataclasses import replace
+from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -15,18 +16,13 @@ from resolvers.networks.closable import (
 )
 from resolvers.networks.closable import Closable as Closable
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    PageNumber,
-    PageSize,
-    parse_page_request,
-)
+from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
 from resolvers.request.input_rules import ID, Each, Items, argument
 from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.listing import paged
 from storage import closures
 from storage.closures import Closures as Closures
 from storage.closures import name_some
@@ -68,35 +64,38 @@ async def load_closures_of_map(parents: Sequence[Map], info: Info) -> list[Closu
     return await info.context.load_closures([parent.id for parent in parents])
 
 
+@paged
 async def list_closable_on_map(
     parent: strawberry.Parent[Map],
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
 ) -> Page[Closable]:
     """List the connectors, doors and spaces that can be closed, closed ones included.
 
     A map that is not routable has none.
     """
-    request = parse_page_request(page, per_page, after)
+    list_id = ("closable", parent.id)
+    request = pages.parse_for_list(list_id)
     routable = await info.context.load_whole_map(parent.id)
     found: list[Closable] = []
     if routable is not None:
         scale = parent.feet_per_unit or 1.0
         found = await run_in_thread(list_closable, routable.router, scale)
         info.context.budget.count_cost(len(found))  # whichever page is returned
-    rest = [
-        item for item in found if request.after_key is None or _key_of(item) > request.after_key
-    ]
-    on_page = rest[request.skip : request.skip + request.limit]
-    info.context.budget.count_read(len(on_page))
-    on_page = await name_units(info.context, parent, on_page)
-    return Page(request.build_paging(on_page, _key_of), on_page[: request.per_page])
+    page = request.cut_page(found, _key_of).of_list(list_id, len(found))
+    info.context.budget.count_read(len(page.data))
+    return replace(page, data=await name_units(info.context, parent, page.data))
 
 
 def _key_of(item: Closable) -> str:
     return f"{item.part} {item.part_id}"
+
+
+class ChangedClosures(NamedTuple):
+    """What is closed on a map from now on."""
+
+    map_id: str
+    closures: Closures
 
 
 async def set_closures(
@@ -105,7 +104,7 @@ async def set_closures(
     connectors: ClosedConnectors = None,
     doors: ClosedDoors = None,
     spaces: ClosedSpaces = None,
-) -> Closures:
+) -> ChangedClosures:
     """Close these connectors, doors and spaces of a map, and open all others.
 
     Routes and distances use none of them from now on. What is closed already may be named even if
@@ -114,7 +113,7 @@ async def set_closures(
     wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
     written = await change_closures(info.context, map, lambda _: wanted)
     await info.context.prepare_routes(map)
-    return written
+    return ChangedClosures(map, written)
 
 
 async def change_closures(

@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import strawberry
 from msgspec import Struct
 
-from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, to_restrictions
+from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
 from resolvers.request.context import Info
+from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
     InputViolation,
@@ -24,29 +26,67 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
-from routing.costing import Costing, TravelMode
+from routing.costing import Costing
+from routing.costing import TravelMode as TravelMode
 from routing.search.euclidean import euclidean_distances
 from routing.search.matrix import TravelMatrix
 from routing.search.waypoints import WaypointRef
 from storage.maps import Map
 
 MAX_PAIRS = 50
-PEDESTRIAN_COSTING: Final = "pedestrian"
-DEFAULT_METHOD: Final = "default"
-PATHFINDING_METHOD: Final = "pathfinding"
-EUCLIDEAN_METHOD: Final = "euclidean"
-DISTANCE_METHODS = (DEFAULT_METHOD, PATHFINDING_METHOD, EUCLIDEAN_METHOD)
 ROUNDING_TOLERANCE = 1e-6
 """In thousandths: floating-point noise up to this does not round a number up."""
 
 
+class CostingModel(StrEnum):
+    """The costing models."""
+
+    PEDESTRIAN = "pedestrian"
+
+
+class DistanceMethod(StrEnum):
+    """How a client wants distances measured."""
+
+    DEFAULT = "default"
+    PATHFINDING = "pathfinding"
+    EUCLIDEAN = "euclidean"
+
+
+class UsedDistanceMethod(StrEnum):
+    """How distances were measured."""
+
+    PATHFINDING = "pathfinding"
+    EUCLIDEAN = "euclidean"
+
+
+_ALONG, _STRAIGHT = "Along the walkable space.", "In a straight line."
+graphql_enum(
+    TravelMode,
+    "A mode of travel.",
+    foot="On foot.",
+    wheelchair="In a wheelchair: no stairs, no escalators, no narrow doors.",
+)
+graphql_enum(CostingModel, "A costing model.", pedestrian="People who walk or use a wheelchair.")
+graphql_enum(
+    DistanceMethod,
+    "How to measure distances.",
+    default="`pathfinding` if the map is routable and every waypoint is on it, else `euclidean`.",
+    pathfinding=_ALONG,
+    euclidean=_STRAIGHT,
+)
+graphql_enum(
+    UsedDistanceMethod,
+    "How distances were measured.",
+    pathfinding=_ALONG,
+    euclidean=_STRAIGHT,
+)
 TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
 
 
 @strawberry.input(description="Options of the costing `pedestrian`.")
 class PedestrianOptions:
-    mode: str | None = input_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT.value)
-    avoid: list[str] | None = input_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
+    mode: TravelMode | None = input_field("How to travel.", TRAVEL_MODES, default=TravelMode.FOOT)
+    avoid: list[Avoidable] | None = input_field(AVOID_DESCRIPTION, *AVOID_RULES, default=None)
 
 
 @strawberry.input(description="Options by costing.")
@@ -55,7 +95,7 @@ class CostingOptions:
 
 
 Mode: TypeAlias = Annotated[
-    str | None, argument("How to travel.", TRAVEL_MODES, example=TravelMode.WHEELCHAIR.value)
+    TravelMode | None, argument("How to travel.", TRAVEL_MODES, example=TravelMode.WHEELCHAIR.value)
 ]
 
 
@@ -105,14 +145,18 @@ class MatrixSource(Struct, frozen=True):
     y: float
     floor_id: str
     index: WaypointIndex
-    targets: list[MatrixTarget]
+    targets: Annotated[
+        list[MatrixTarget], "The targets, in the order of the request.", Items(1, MAX_PAIRS)
+    ]
 
 
 class DistanceMatrix(NamedTuple):
     """Distances from every source to every target."""
 
-    distance_method: Annotated[str, "The method that was used: `pathfinding` or `euclidean`."]
-    sources: list[MatrixSource]
+    distance_method: Annotated[UsedDistanceMethod, "The method that was used."]
+    sources: Annotated[
+        list[MatrixSource], "The sources, in the order of the request.", Items(1, MAX_PAIRS)
+    ]
 
 
 class MatrixRequest(NamedTuple):
@@ -137,22 +181,25 @@ async def get_distance_matrix(
     targets: Annotated[
         list[WaypointInput],
         argument(
-            "Where to go.",
+            f"Where to go. There may be {MAX_PAIRS} pairs of a source and a target.",
             Items(1, MAX_PAIRS, "waypoints"),
             example=[{"x": 437.5, "y": 350.0, "floor_id": "alder-court-floor-1"}],
         ),
     ],
     costing: Annotated[
-        str | None,
-        argument("The costing model; there is only `pedestrian`.", OneOf(PEDESTRIAN_COSTING)),
-    ] = PEDESTRIAN_COSTING,
+        CostingModel | None,
+        argument(
+            "The costing model; there is only `pedestrian`.", OneOf(CostingModel.PEDESTRIAN.value)
+        ),
+    ] = CostingModel.PEDESTRIAN,
     costing_options: Annotated[
         CostingOptions | None,
         argument("Options by costing.", example={"pedestrian": {"mode": "wheelchair"}}),
     ] = None,
     distance_method: Annotated[
-        str | None, argument("How to measure.", OneOf(*DISTANCE_METHODS))
-    ] = DEFAULT_METHOD,
+        DistanceMethod | None,
+        argument("How to measure.", OneOf(*(each.value for each in DistanceMethod))),
+    ] = DistanceMethod.DEFAULT,
 ) -> DistanceMatrix:
     """Calculate distances in feet and times in seconds from each source to each target.
 
@@ -160,31 +207,31 @@ async def get_distance_matrix(
     if the map has been processed and every waypoint is on it, else euclidean.
     """
     pedestrian = costing_options.pedestrian if costing_options else None
-    mode = to_travel_mode(pedestrian.mode if pedestrian else None)
-    method = distance_method or DEFAULT_METHOD
+    mode = (pedestrian and pedestrian.mode) or TravelMode.FOOT
+    method = distance_method or DistanceMethod.DEFAULT
     avoided = to_restrictions(pedestrian.avoid if pedestrian else None)
     routable = await info.context.load_routable_map(parent.id, avoided)
     named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
     named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     request = MatrixRequest(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
-    if routable is None and method == PATHFINDING_METHOD:
+    if routable is None and method == DistanceMethod.PATHFINDING:
         raise InvalidInputError(
             distanceMethod="must not be pathfinding, as this map has not been processed for it"
         )
-    if routable is not None and method != EUCLIDEAN_METHOD:
+    if routable is not None and method != DistanceMethod.EUCLIDEAN:
         router = routable.router
         stops = [to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints]
         search = partial(_search, routable, stops, len(sources), mode)
-        is_required = method == PATHFINDING_METHOD
+        is_required = method == DistanceMethod.PATHFINDING
         # What is in a table is only looked up; the rest takes a search.
         if mode in router.tables and all(isinstance(stop, str) for stop in stops):
             matrix = search(is_required)
         else:
             matrix = await run_search(search, is_required)
         if matrix is not None:
-            return _build_matrix(PATHFINDING_METHOD, request, matrix)
-    return _build_matrix(EUCLIDEAN_METHOD, request, _measure_euclidean(request))
+            return _build_matrix(UsedDistanceMethod.PATHFINDING, request, matrix)
+    return _build_matrix(UsedDistanceMethod.EUCLIDEAN, request, _measure_euclidean(request))
 
 
 def _search(
@@ -202,11 +249,6 @@ def _search(
     return routable.router.matrix(stops[:source_count], stops[source_count:], mode)
 
 
-def to_travel_mode(name: str | None) -> TravelMode:
-    """Return the mode of this name; on foot by default."""
-    return TravelMode.FOOT if name is None else TravelMode(name)
-
-
 def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
     scale = request.unit_map.feet_per_unit
     if scale is None:
@@ -221,7 +263,9 @@ def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
     )
 
 
-def _build_matrix(method: str, request: MatrixRequest, matrix: TravelMatrix) -> DistanceMatrix:
+def _build_matrix(
+    method: UsedDistanceMethod, request: MatrixRequest, matrix: TravelMatrix
+) -> DistanceMatrix:
     targets = [target.response_fields for target in request.targets]
     all_feet, all_seconds = _round_cells(matrix)
     rows = zip(request.sources, all_feet, all_seconds, strict=True)

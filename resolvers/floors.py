@@ -9,6 +9,7 @@ from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
+from resolvers.request.orders import FLOOR_ORDERS
 from storage.assets import Asset
 from storage.floors import FLOORS, Floor
 from storage.units import Unit
@@ -20,7 +21,14 @@ FloorId: TypeAlias = Annotated[
 FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 
 
-list_floors_of_asset = list_resolver(FLOORS_OF_ASSET, "List the floors of an asset.")
+list_floors_of_asset = list_resolver(
+    FLOORS_OF_ASSET, "List the floors of an asset, from the lowest up.", orders=FLOOR_ORDERS
+)
+
+
+async def get_floor(info: Info, id: FloorId) -> Floor | None:
+    """Get a floor."""
+    return await info.context.get_record(FLOORS, id)
 
 
 @batch_resolver

@@ -6,10 +6,18 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
+from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
+from resolvers.request.filters import (
+    IdsFilter,
+    NameSearch,
+    UpdatedSince,
+    build_filter,
+    narrow,
+)
 from resolvers.request.input_rules import ID, Length, Syntax, argument
+from resolvers.request.listing import paged
 from storage.floors import FLOORS, Floor
 from storage.locations import LOCATIONS, UNIT_ID_TAG, Location, LocationFloor
 from storage.maps import MAPS, Map
@@ -75,18 +83,30 @@ LOCATIONS_ON_MAP = Relation(LOCATIONS, _on_map_condition)
 LOCATIONS_OF_UNIT = Relation(LOCATIONS, _of_unit_condition)
 
 
+async def get_location(
+    info: Info,
+    id: Annotated[strawberry.ID, argument("Id of the location.", ID, example="l4xusy2pgwt")],
+) -> Location | None:
+    """Get a location."""
+    return await info.context.get_record(LOCATIONS, id)
+
+
 @batch_resolver
+@paged
 async def list_locations_on_map(
     parents: Sequence[Map],
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     tags: LocationTags = None,
+    ids: IdsFilter = None,
+    search: NameSearch = None,
+    updated_since: UpdatedSince = None,
 ) -> list[Page[Location]]:
-    """List the locations on a map; `tags` filters them."""
+    """List the locations on a map, or those of them that meet all filters."""
     keys = await _build_filters(info.context, [parent.id for parent in parents], tags)
-    return await info.context.load_pages(LOCATIONS_ON_MAP, keys, page, per_page, after)
+    filter = await build_filter(info.context, LOCATIONS, ids, search, updated_since)
+    relation = narrow(LOCATIONS_ON_MAP, filter)
+    return await info.context.load_pages(relation, keys, pages)
 
 
 async def find_matching_ids(
@@ -108,7 +128,7 @@ async def load_location_of_unit(
 ) -> list[Location | None]:
     """Get the location that stands for a unit: on one map, or the first on any map."""
     keys = [(parent.id, parent.asset_id, map or "") for parent in parents]
-    pages = await info.context.load_pages(LOCATIONS_OF_UNIT, keys, 1, 1, None)
+    pages = await info.context.load_pages(LOCATIONS_OF_UNIT, keys, PageArguments(1, 1))
     return [page.data[0] if page.data else None for page in pages]
 
 
@@ -122,6 +142,23 @@ async def load_map_of_location(parents: Sequence[Location], info: Info) -> list[
 async def load_unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
     """Get the unit that a location stands for, or null."""
     return await info.context.load_in_order(UNITS, [*map(get_unit_id, parents)])
+
+
+@batch_resolver
+async def get_tag_of_location(
+    parents: Sequence[Location],
+    info: Info,
+    key: Annotated[
+        str,
+        argument("Key of the tag, without regard to case.", Length(1, 255), example="svc:type"),
+    ],
+) -> list[str | None]:
+    """Get the value of the first tag with a key, or null."""
+    wanted = key.casefold()
+    return [
+        next((tag.value for tag in parent.tags if tag.key.casefold() == wanted), None)
+        for parent in parents
+    ]
 
 
 @batch_resolver

@@ -1,22 +1,23 @@
 """Resolvers of unit maps: all of them, those of an asset, those that a unit is on."""
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 from strawberry.scalars import JSON
 
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    AssetFilter,
-    PageNumber,
-    PageSize,
-)
+from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
+from resolvers.request.filters import (
+    IdsFilter,
+    NameSearch,
+    UpdatedSince,
+    build_filter,
+    combine,
+)
 from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import list_resolver
+from resolvers.request.listing import list_resolver, paged
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
 from storage.networks import RoutingState as RoutingState
@@ -28,6 +29,14 @@ MAX_TAGS_CHARACTERS = 255
 # `str.strip` also removes \x1c to \x1f and \x85, which `\s` does not match in the regular
 # expressions of JSON Schema (ECMA-262, CharacterClassEscape).
 _TAG_PATTERN = r"[^,\x00]*[^,\s\x1c-\x1f\x85\x00][^,\x00]*"
+
+
+class ChangedMap(Protocol):
+    """The result of a mutation that changed a map."""
+
+    @property
+    def map_id(self) -> str:
+        """The map's id."""
 
 
 def _parse_tags(text: str) -> list[str]:
@@ -60,24 +69,28 @@ def _of_unit_condition(asset_id: str, map_ids: tuple[str, ...] | None) -> Docume
     return {"asset_id": asset_id} | ({} if map_ids is None else {"_id": {"$in": [*map_ids]}})
 
 
-MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition)
+MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition, identity_length=2)
 
 
+@paged
 async def list_maps(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     asset: AssetFilter = None,
     tags: MapTags = None,
+    ids: IdsFilter = None,
+    search: NameSearch = None,
+    updated_since: UpdatedSince = None,
 ) -> Page[Map]:
-    """List the maps that the API key sees: of one asset, or with all of the tags."""
-    where: Document = {}
+    """List the maps that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, MAPS, ids, search, updated_since)
+    conditions = filter.build_conditions()
     if asset is not None:
-        where["asset_id"] = asset
+        conditions.append({"asset_id": asset})
     if tags is not None:
-        where["tags"] = {"$all": _parse_tags(tags)}
-    return await info.context.list_page(MAPS, where, page, per_page, after)
+        conditions.append({"tags": {"$all": _parse_tags(tags)}})
+    where = combine(conditions)
+    return await info.context.list_page(MAPS, where, pages)
 
 
 async def get_map(info: Info, id: MapId) -> Map | None:
@@ -89,19 +102,18 @@ list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "List the maps of an asset.")
 
 
 @batch_resolver
+@paged
 async def list_maps_of_unit(
     parents: Sequence[Unit],
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
 ) -> list[Page[Map]]:
     """List the maps that a unit is on: those it names, else every map of its asset."""
     keys = [
         (parent.asset_id, None if parent.map_ids is None else tuple(parent.map_ids))
         for parent in parents
     ]
-    return await info.context.load_pages(MAPS_OF_UNIT, keys, page, per_page, after)
+    return await info.context.load_pages(MAPS_OF_UNIT, keys, pages)
 
 
 @batch_resolver
@@ -119,6 +131,12 @@ async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list
     """
     reports = await info.context.load_routing_reports([parent.id for parent in parents])
     return [None if report is None else JSON(report) for report in reports]
+
+
+@batch_resolver
+async def load_changed_map(parents: Sequence[ChangedMap], info: Info) -> list[Map | None]:
+    """Get the map as it is now."""
+    return await info.context.load_in_order(MAPS, [parent.map_id for parent in parents])
 
 
 @batch_resolver

@@ -18,7 +18,8 @@ from resolvers.request.limits.deadlines import without_deadline
 class ProcessedMap(NamedTuple):
     """The result of processing a map."""
 
-    is_routable: bool
+    map_id: str
+    is_routable: Annotated[bool, "Whether there are routes and walking distances on the map now."]
     report: Annotated[
         JSON, "What is reached, and what to put right in the plan: causes, remedies, places."
     ]
@@ -67,4 +68,4 @@ async def process_map(
             pool=info.context.processing_pool,
             owner=info.context.caller.key_id,
         )
-    return ProcessedMap(outcome.published, JSON(outcome.report))
+    return ProcessedMap(id, outcome.published, JSON(outcome.report))

@@ -7,7 +7,7 @@ import numpy as np
 import shapely
 import strawberry
 
-from resolvers.distances import Mode, round_up, to_travel_mode
+from resolvers.distances import Mode, round_up
 from resolvers.locations import LocationTags, get_unit_id
 from resolvers.networks.avoidance import Avoid
 from resolvers.networks.searches import run_search
@@ -47,9 +47,9 @@ class Reachable:
     minutes: float
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> TravelMode:
         """The travel mode."""
-        return self.search.mode.value
+        return self.search.mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ async def find_reachable(
     minutes: Annotated[
         float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
     ],
-    mode: Mode = TravelMode.FOOT.value,
+    mode: Mode = TravelMode.FOOT,
     avoid: Avoid = None,
 ) -> Reachable:
     """Find what is within some minutes of a waypoint: locations, units and areas."""
-    search = await start_search(info.context, parent, source, to_travel_mode(mode), avoid)
+    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
     return Reachable(search, minutes)
 
 

@@ -1,29 +1,38 @@
 """Resolvers of references: ids of assets and units in third-party systems."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    AssetFilter,
-    PageNumber,
-    PageSize,
-)
+from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.context import Info, Relation
-from resolvers.request.input_rules import Length, Pattern, argument
-from resolvers.request.listing import list_resolver
-from storage.records.fields import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
+from resolvers.request.filters import UpdatedSince, build_filter, combine
+from resolvers.request.input_rules import STORABLE, Length, Pattern, argument
+from resolvers.request.listing import list_resolver, paged
+from storage.records.fields import MAX_TEXT_CHARACTERS, REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
+
+REFERENCE_KEY_RULES: Final = (
+    Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
+    Length(2, 255),
+)
+REFERENCE_VALUE_RULES: Final = (Length(1, MAX_TEXT_CHARACTERS), STORABLE)
 
 ReferenceKeyArgument: TypeAlias = Annotated[
     str | None,
     argument(
         "Only references to the third-party system that this key names.",
-        Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
-        Length(2, 255),
+        *REFERENCE_KEY_RULES,
         example="rentwell",
+    ),
+]
+
+ReferenceValueArgument: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only references with this id in the third-party system.",
+        *REFERENCE_VALUE_RULES,
+        example="AL-101",
     ),
 ]
 
@@ -31,32 +40,34 @@ REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": a
 REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
 
 
+@paged
 async def list_asset_references(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     asset: AssetFilter = None,
     key: ReferenceKeyArgument = None,
+    value: ReferenceValueArgument = None,
+    updated_since: UpdatedSince = None,
 ) -> Page[AssetReference]:
-    """List the asset references that the API key sees: of one asset, or to one system."""
-    return await info.context.list_page(
-        ASSET_REFERENCES, _build_condition(asset, key), page, per_page, after
-    )
+    """List the asset references that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, ASSET_REFERENCES, updated_since=updated_since)
+    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
+    return await info.context.list_page(ASSET_REFERENCES, where, pages)
 
 
+@paged
 async def list_unit_references(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     asset: AssetFilter = None,
     key: ReferenceKeyArgument = None,
+    value: ReferenceValueArgument = None,
+    updated_since: UpdatedSince = None,
 ) -> Page[UnitReference]:
-    """List the unit references that the API key sees: of one asset's units, or to one system."""
-    return await info.context.list_page(
-        UNIT_REFERENCES, _build_condition(asset, key), page, per_page, after
-    )
+    """List the unit references that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, UNIT_REFERENCES, updated_since=updated_since)
+    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
+    return await info.context.list_page(UNIT_REFERENCES, where, pages)
 
 
 list_references_of_asset = list_resolver(
@@ -67,10 +78,6 @@ list_references_of_unit = list_resolver(
 )
 
 
-def _build_condition(asset: str | None, key: str | None) -> Document:
-    where: Document = {}
-    if asset is not None:
-        where["asset_id"] = asset
-    if key is not None:
-        where["key"] = key
-    return where
+def _build_conditions(asset: str | None, key: str | None, value: str | None) -> list[Document]:
+    given = {"asset_id": asset, "key": key, "value": value}
+    return [{name: {"$eq": each}} for name, each in given.items() if each is not None]

@@ -1,28 +1,20 @@
 """The resolver of removals: which records are gone, for those who follow the catalog's changes."""
 
 from datetime import UTC
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, NamedTuple
 
-from resolvers.request.arguments import (
-    DEFAULT_PER_PAGE,
-    AfterCursor,
-    AssetFilter,
-    PageNumber,
-    PageSize,
-)
-from resolvers.request.caller import (
-    READ_ASSET_REFERENCES_PERMISSION,
-    READ_UNIT_ATTRIBUTES_PERMISSION,
-    READ_UNIT_REFERENCES_PERMISSION,
-)
+from resolvers.request import requirements
+from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.context import Info
-from resolvers.request.input_rules import Syntax, argument
-from resolvers.request.times import parse_time
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
+from resolvers.request.enums import find_word
+from resolvers.request.input_rules import argument
+from resolvers.request.kinds import RecordKind
+from resolvers.request.listing import paged
+from resolvers.request.requirements import Requirement
+from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.records.key_text import format_key
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
 from storage.tombstones import (
     OVERLAP_MINUTES,
     TOMBSTONE_DAYS,
@@ -31,44 +23,38 @@ from storage.tombstones import (
     first_id_at,
 )
 
-PERMISSIONS_BY_KIND: Final = {
-    ASSET_REFERENCES.name: READ_ASSET_REFERENCES_PERMISSION,
-    UNIT_REFERENCES.name: READ_UNIT_REFERENCES_PERMISSION,
-    ATTRIBUTE_GROUPS.name: READ_UNIT_ATTRIBUTES_PERMISSION,
-    ASSIGNMENTS.name: READ_UNIT_ATTRIBUTES_PERMISSION,
-}
-"""Kinds that only keys with a permission may read."""
-
 
 class Removal(NamedTuple):
     """A record that was removed."""
 
-    kind: Annotated[str, "The collection, such as `units`."]
+    kind: Annotated[
+        RecordKind | None, "The collection, such as `units`; null if this version has no such kind."
+    ]
     record_id: Annotated[
         str,
         "Its id; of kinds with several identifying fields, these with slashes between them, or as a"
         " JSON array.",
     ]
     asset_id: Annotated[str | None, "The asset that it belonged to; null for attribute groups."]
-    removed_at: Annotated[str, "When, in ISO 8601."]
+    removed_at: Annotated[DateTime, "When, to the millisecond."]
 
 
+@paged
 async def list_removals(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
     asset: AssetFilter = None,
     since: Annotated[
-        str | None, argument("Only removals from this time on, in ISO 8601.", Syntax(parse_time))
+        DateTime | None, argument("Only removals from this time on, in ISO 8601.", IS_TIME)
     ] = None,
 ) -> Page[Removal]:
     context = info.context
     where: Document = {}
     hidden = [
         kind
-        for kind, permission in PERMISSIONS_BY_KIND.items()
-        if permission not in context.caller.permissions
+        for kind, requirement in requirements.BY_KIND.items()
+        # The flag of a kind is of no concern: a removal shows nothing but the id.
+        if not Requirement(permission=requirement.permission).is_met(context.caller)
     ]
     if hidden:
         where["kind"] = {"$nin": hidden}
@@ -76,8 +62,15 @@ async def list_removals(
         where["asset_id"] = asset
     if since is not None:
         where["_id"] = {"$gte": first_id_at(parse_time(since))}
-    found = await context.list_page(TOMBSTONES, where, page, per_page, after)
-    return Page(found.paging, [*map(_to_removal, found.data)])
+    found = await context.list_page(TOMBSTONES, where, pages)
+    return Page(
+        [*map(_to_removal, found.data)],
+        found.positions,
+        found.request,
+        found.has_next,
+        found.list_id,
+        found.source,
+    )
 
 
 list_removals.__doc__ = f"""List the records that were removed from what the API key sees.
@@ -92,4 +85,5 @@ attribute groups are listed for keys that see all assets.
 def _to_removal(tombstone: Tombstone) -> Removal:
     removed_at = tombstone.removed_at.replace(tzinfo=UTC).isoformat(timespec="milliseconds")
     key = format_key(tombstone.values)
-    return Removal(tombstone.kind, key, tombstone.asset_id or None, removed_at)
+    kind = find_word(RecordKind, tombstone.kind)
+    return Removal(kind, key, tombstone.asset_id or None, DateTime(removed_at))

@@ -1,13 +1,13 @@
 """Resolvers of the route between two waypoints of a map, and of the nearest locations."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
-from resolvers.distances import Mode, round_up, to_travel_mode
+from resolvers.distances import Mode, round_up
 from resolvers.locations import LocationTags, find_matching_ids
 from resolvers.networks.avoidance import Avoid, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
@@ -23,6 +23,7 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
 from routing.costing import TravelMode
 from routing.network.network import Network
+from routing.plan import ConnectorKind
 from routing.search.route import ComputedRoute as RoutingRoute
 from routing.search.route import Leg, WalkLeg
 from routing.search.router import NearestLocation, Router
@@ -36,6 +37,9 @@ MAX_CANDIDATES = 10_000
 
 Start: TypeAlias = Annotated[
     WaypointInput, argument("Where to start.", name="from", example={"id": "l4xusy2pgwt"})
+]
+NearestLimit: TypeAlias = Annotated[
+    int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
 ]
 
 
@@ -52,7 +56,7 @@ class RouteLeg:
         "The line of a walk: x, y in the map's own coordinates. A passage has none.",
     ]
     connector_id: Annotated[str | None, "The lift, stairs, escalator or ramp of a passage."] = None
-    connector_kind: str | None = None
+    connector_kind: ConnectorKind | None = None
     connector_name: str | None = None
 
 
@@ -70,7 +74,7 @@ class FoundRoute(NamedTuple):
 class Route:
     """The fastest route between two waypoints."""
 
-    mode: str
+    mode: TravelMode
     feet: float
     seconds: float
     legs: list[RouteLeg]
@@ -93,11 +97,11 @@ async def find_route(
     target: Annotated[
         WaypointInput, argument("Where to go.", name="to", example={"id": "l4xusy2pgwt"})
     ],
-    mode: Mode = TravelMode.FOOT.value,
+    mode: Mode = TravelMode.FOOT,
     avoid: Avoid = None,
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
-    travel_mode = to_travel_mode(mode)
+    travel_mode = mode or TravelMode.FOOT
     routable = await info.context.load_routable_map(parent.id, to_restrictions(avoid))
     named_inputs = [("from", source), ("to", target)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
@@ -118,15 +122,13 @@ async def find_nearest_locations(
     info: Info,
     source: Start,
     tags: LocationTags = None,
-    limit: Annotated[
-        int | None, argument("How many locations to return.", Range(1, MAX_NEAREST), example=3)
-    ] = DEFAULT_NEAREST,
-    mode: Mode = TravelMode.FOOT.value,
+    limit: NearestLimit = DEFAULT_NEAREST,
+    mode: Mode = TravelMode.FOOT,
     avoid: Avoid = None,
 ) -> list[NearLocation]:
     """List the nearest locations by walking time, nearest first; `tags` filters them."""
     count = DEFAULT_NEAREST if limit is None else limit
-    search = await start_search(info.context, parent, source, to_travel_mode(mode), avoid)
+    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
     return await list_nearest(info.context, search, tags, count)
 
 
@@ -150,12 +152,28 @@ async def start_search(
     unit_map: Map,
     source: WaypointInput,
     mode: TravelMode,
-    avoid: list[str] | None = None,
+    avoid: Collection[str] | None = None,
 ) -> Search:
     """Complete the waypoint that a search starts from. Raises InvalidInputError."""
+    [search] = await start_searches(context, unit_map, [("from", source)], mode, avoid)
+    return search
+
+
+async def start_searches(
+    context: Context,
+    unit_map: Map,
+    named_inputs: Sequence[tuple[str, WaypointInput]],
+    mode: TravelMode,
+    avoid: Collection[str] | None = None,
+) -> list[Search]:
+    """Complete the waypoints that searches start from; each comes with its name for errors.
+
+    Raises InvalidInputError.
+    """
     routable = await context.load_routable_map(unit_map.id, to_restrictions(avoid))
-    [waypoint] = await resolve_waypoints(context, unit_map, routable, [("from", source)])
-    return Search(unit_map, _require_routable_map(unit_map, routable).router, waypoint, mode)
+    waypoints = await resolve_waypoints(context, unit_map, routable, named_inputs)
+    router = _require_routable_map(unit_map, routable).router
+    return [Search(unit_map, router, waypoint, mode) for waypoint in waypoints]
 
 
 async def list_nearest(
@@ -175,7 +193,7 @@ async def find_nearest(
     search: Search,
     tags: str | None,
     limit: int,
-    max_seconds: float,
+    max_seconds: float = math.inf,
     *,
     of_units: bool = False,
 ) -> list[NearestLocation]:
@@ -183,21 +201,44 @@ async def find_nearest(
 
     With `of_units` only those that stand for units.
     """
+    [found] = await find_nearest_from_each(
+        context, [search], tags, limit, max_seconds, of_units=of_units
+    )
+    return found
+
+
+async def find_nearest_from_each(
+    context: Context,
+    searches: Sequence[Search],
+    tags: str | None,
+    limit: int,
+    max_seconds: float = math.inf,
+    *,
+    of_units: bool = False,
+) -> list[list[NearestLocation]]:
+    """Find the nearest of each search of one map, by one mode, in one computation."""
+    router, unit_map, mode = searches[0].router, searches[0].unit_map, searches[0].mode
     candidates = await find_matching_ids(
-        context, search.unit_map.id, tags, MAX_CANDIDATES, of_units=of_units
+        context, unit_map.id, tags, MAX_CANDIDATES, of_units=of_units
     )
     # The search stops at the maximum, so there may be more, and nearer ones among them.
     if len(candidates) == MAX_CANDIDATES:
         raise InvalidInputError(
             tags=f"must leave fewer than {MAX_CANDIDATES} locations; add a term"
         )
-    router, own_ids = search.router, (search.waypoint.id, search.waypoint.location_id)
-    routable_ids = [key for key in candidates if router.has_location(key) and key not in own_ids]
+    routable_ids = [key for key in candidates if router.has_location(key)]
     if not routable_ids:
-        return []
-    return await run_search(
-        router.nearest, search.start, routable_ids, limit, search.mode, max_seconds
+        return [[] for _ in searches]
+    starts = [search.start for search in searches]
+    # A search leaves out its own location, and the one that it only repeats the id of.
+    own_ids = [(search.waypoint.id, search.waypoint.location_id) for search in searches]
+    found = await run_search(
+        router.nearest_from_each, starts, routable_ids, limit + 2, mode, max_seconds
     )
+    return [
+        [near for near in row if near.location_id not in own][:limit]
+        for row, own in zip(found, own_ids, strict=True)
+    ]
 
 
 async def load_near_locations(
@@ -205,6 +246,13 @@ async def load_near_locations(
 ) -> list[NearLocation]:
     """Return the records of the nearest locations, without those that are gone."""
     locations = await context.load_by_id(LOCATIONS, [near.location_id for near in nearest])
+    return to_near_locations(nearest, locations)
+
+
+def to_near_locations(
+    nearest: Sequence[NearestLocation], locations: Mapping[str, Location]
+) -> list[NearLocation]:
+    """Return those of the nearest that are among `locations`."""
     return [
         NearLocation(locations[near.location_id], round_up(near.feet), round_up(near.seconds))
         for near in nearest
@@ -221,7 +269,7 @@ def _require_routable_map(parent: Map, routable: RoutableMap | None) -> Routable
 def _to_route(found: FoundRoute) -> Route:
     _, network, route, scale, _ = found
     legs = [_to_leg(leg, scale) for leg in route.legs]
-    return Route(network.mode.value, round_up(route.feet), round_up(route.seconds), legs, found)
+    return Route(network.mode, round_up(route.feet), round_up(route.seconds), legs, found)
 
 
 def _to_leg(leg: Leg, scale: float) -> RouteLeg:
@@ -236,6 +284,6 @@ def _to_leg(leg: Leg, scale: float) -> RouteLeg:
         seconds,
         [],
         leg.connector_id,
-        leg.kind.value,
+        leg.kind,
         leg.name or None,
     )

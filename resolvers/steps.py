@@ -13,6 +13,7 @@ from resolvers.request.context import Info
 from resolvers.routes import Route
 from resolvers.units import load_unit_names
 from routing.directions.steps import MAX_STEP_NAMES, Step, build_steps, list_spaces_to_name
+from routing.plan import ConnectorKind
 from storage.floors import FLOORS, Floor
 
 MAX_UNITS_TO_NAME = 1_000
@@ -51,7 +52,7 @@ class RouteStep:
         list[str], f"Names of the rooms whose doors it passes, up to {MAX_STEP_NAMES}."
     ]
     connector_id: Annotated[str | None, "The lift, stairs, escalator or ramp to take."] = None
-    connector_kind: str | None = None
+    connector_kind: ConnectorKind | None = None
     connector_name: str | None = None
     to_floor_id: Annotated[str | None, "Where the connector leads."] = None
     to_floor_name: str | None = None
@@ -110,7 +111,7 @@ def _to_step(
     return replace(
         own,
         connector_id=step.ride.connector_id,
-        connector_kind=step.ride.kind.value,
+        connector_kind=step.ride.kind,
         connector_name=step.ride.name or None,
         to_floor_id=step.ride.to_level_id,
         to_floor_name=floor_names.get(step.ride.to_level_id),

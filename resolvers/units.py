@@ -5,11 +5,27 @@ from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
+from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
+from resolvers.request.filters import (
+    IdsFilter,
+    NameSearch,
+    UpdatedSince,
+    build_filter,
+    combine,
+)
 from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver
+from resolvers.request.listing import list_resolver, ordered, paged
+from resolvers.request.orders import UNIT_ORDERS
+from resolvers.unit_filters import (
+    FloorFilter,
+    MapFilter,
+    UnitAttribute,
+    UnitPlace,
+    UnitReferenceArgument,
+    build_unit_conditions,
+)
 from storage.maps import Map
 from storage.records.kinds import Document
 from storage.records.paging import Page
@@ -37,14 +53,27 @@ def _on_map_condition(map_id: str, asset_id: str) -> Document:
 UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
 
 
+@paged
+@ordered(UNIT_ORDERS)
 async def list_units(
     info: Info,
-    page: PageNumber = 1,
-    per_page: PageSize = DEFAULT_PER_PAGE,
-    after: AfterCursor = None,
+    pages: PageArguments,
+    asset: AssetFilter = None,
+    floor: FloorFilter = None,
+    map: MapFilter = None,
+    attribute: UnitAttribute = None,
+    reference: UnitReferenceArgument = None,
+    ids: IdsFilter = None,
+    search: NameSearch = None,
+    updated_since: UpdatedSince = None,
+    order_by: str | None = None,
 ) -> Page[Unit]:
-    """List the units that the API key sees."""
-    return await info.context.list_page(UNITS, {}, page, per_page, after)
+    """List the units that the API key sees, or those of them that meet all filters."""
+    pages = pages.sort_by(UNIT_ORDERS.parse(order_by))
+    context, place = info.context, UnitPlace(asset, floor, map)
+    filter = await build_filter(context, UNITS, ids, search, updated_since)
+    conditions = await build_unit_conditions(context, filter, place, attribute, reference)
+    return await context.list_page(UNITS, combine(conditions), pages)
 
 
 async def get_unit(info: Info, id: UnitId) -> Unit | None:
@@ -58,9 +87,15 @@ async def load_unit(parents: Sequence[HasUnitId], info: Info) -> list[Unit | Non
     return await info.context.load_in_order(UNITS, [parent.unit_id for parent in parents])
 
 
-list_units_of_asset = list_resolver(UNITS_OF_ASSET, "List the units of an asset.")
-list_units_of_floor = list_resolver(UNITS_OF_FLOOR, "List the units on a floor.")
-list_units_on_map = list_resolver(UNITS_ON_MAP, "List the units on a map.", "id", "asset_id")
+list_units_of_asset = list_resolver(
+    UNITS_OF_ASSET, "List the units of an asset.", orders=UNIT_ORDERS
+)
+list_units_of_floor = list_resolver(
+    UNITS_OF_FLOOR, "List the units on a floor.", orders=UNIT_ORDERS
+)
+list_units_on_map = list_resolver(
+    UNITS_ON_MAP, "List the units on a map.", "id", "asset_id", orders=UNIT_ORDERS
+)
 
 
 @batch_resolver

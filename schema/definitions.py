@@ -20,7 +20,12 @@ from resolvers.request.input_rules import InputDefinition
 AREAS_COST = 20_000
 MATRIX_COST = 5_000
 NEAREST_COST = 2_000
+NEAREST_FROM_SOURCES_COST = 5_000
+"""Of up to 20 sources, which take up to 2.7 times as long as one."""
 ROUTE_COST = 1_000
+DRAWING_COST = 500
+"""Of the drawing of a map, which is read once and then kept for a while."""
+SHAPE_COST = 10
 LOAD_COST = 1_000
 """Of a field that needs the network of a map, as it is or without what is avoided."""
 REPORT_COST = 100
@@ -30,7 +35,20 @@ PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 
 
+COUNT_COST = 100
+"""Of counting a list of up to 100,000 records, which takes MongoDB up to 50 ms."""
+
+
 PAGE_DATA_FIELD = "data"
+MEANING = "meaning"
+"""Key of graphql-core's extensions: a description without limits, requirements and cost."""
+NULL_ON_ERROR = "null_on_error"
+"""Key of strawberry's metadata: whether a field is null only if it has an error."""
+
+PAGE_EDGES_FIELD = "edges"
+EDGE_NODE_FIELD = "node"
+UNCOUNTED_TYPES = frozenset({"Paging", "PageInfo"})
+"""Objects that each page has once, which are no records."""
 
 
 @strawberry.schema_directive(
@@ -39,7 +57,7 @@ PAGE_DATA_FIELD = "data"
 )
 class Cost:
     # A string, as in the GraphQL Cost Directives Specification (IBM), so that tools can read it.
-    weight: str
+    weight: str = strawberry.field(description="How many records; a number.")
 
 
 def is_page(named_type: GraphQLNamedType | None) -> bool:
@@ -47,10 +65,35 @@ def is_page(named_type: GraphQLNamedType | None) -> bool:
     return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Page")
 
 
+def is_edge(named_type: GraphQLNamedType | None) -> bool:
+    """Return whether a type is that of a record of a page with its cursor."""
+    return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Edge")
+
+
 def strawberry_field_of(definition: GraphQLField | None) -> StrawberryField | None:
     """Return the strawberry field that a field of the schema was made from, if it was."""
     field = definition and definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return field if isinstance(field, StrawberryField) else None
+
+
+def is_null_on_error(definition: GraphQLField | None) -> bool:
+    """Return whether a field is null only if it has an error, and never in a success."""
+    field = strawberry_field_of(definition)
+    return bool(field and field.metadata.get(NULL_ON_ERROR))
+
+
+def is_loaded(field: StrawberryField) -> bool:
+    """Return whether a field has a resolver that waits, or depends on arguments.
+
+    Another one only shows parts of its record.
+    """
+    resolver = field.base_resolver
+    return resolver is not None and (resolver.is_async or bool(field.arguments))
+
+
+def meaning_of(definition: GraphQLField | GraphQLArgument | GraphQLInputField) -> str:
+    """Return what a field or an argument is, without what follows from its definition."""
+    return definition.extensions.get(MEANING) or definition.description or ""
 
 
 def cost_of(field: StrawberryField | None) -> int:

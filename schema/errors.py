@@ -1,6 +1,7 @@
 """Errors that operations end with, for the layers above."""
 
 from resolvers.request.errors import (
+    ChangesExpiredError,
     FlagRequiredError,
     PermissionRequiredError,
     PreconditionFailedError,
@@ -9,6 +10,7 @@ from resolvers.request.errors import (
 )
 
 __all__ = [
+    "ChangesExpiredError",
     "FlagRequiredError",
     "PermissionRequiredError",
     "PreconditionFailedError",

@@ -7,7 +7,7 @@ cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-qu
 """
 
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,13 @@ from resolvers.request.errors import LimitExceededError, RequestError, Unavailab
 from resolvers.request.limits.deadlines import limit_read, limit_write
 from resolvers.request.limits.pauses import pause_if_due
 from resolvers.request.limits.threads import run_in_thread
+from schema.compiler.compiled_query import Event
 from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
 from schema.costs.query_limits import QueryLimits
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
+from schema.event_sources import open_source
 from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
 from schema.operations import (
@@ -39,6 +41,7 @@ from schema.operations import (
 __all__ = [
     "Caller",
     "Context",
+    "Event",
     "Executor",
     "InvalidOperationError",
     "Operation",
@@ -154,17 +157,41 @@ class Executor:
             return operation
         return self.get_client_operation(text, name, variables)
 
-    async def run(
+    async def open_events(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
+    ) -> "AsyncGenerator[Any] | OperationResult":
+        """Return the events of a subscription, to be run one by one, or why there are none.
+
+        The context lives as long as the stream. Close what is returned. What it raises while it
+        runs is for `to_result`.
+        """
+        source = await open_source(self.schema, operation, variables, context)
+        if isinstance(source, ExecutionResult):
+            return _to_operation_result(None, source.errors or [])
+        return source
+
+    def to_result(self, error: Exception) -> OperationResult:
+        """Return an error as a client may see it."""
+        return _error_result(error)
+
+    async def run(
+        self,
+        operation: Operation,
+        variables: Mapping[str, Any],
+        context: Context,
+        event: Event | None = None,
     ) -> OperationResult:
-        """Run an operation. Unexpected exceptions are logged and masked."""
+        """Run an operation, or a subscription on one event, with a context for this event alone.
+
+        Unexpected exceptions are logged and masked.
+        """
         is_allowed = operation.is_allowed(context.caller)
         if not is_allowed and _has_many_items(variables):
             # A smaller request is run, for an error with its path; see
             # docs/decisions/graphql/query-limits.md.
             return _denied_result(operation, context.caller)
         try:
-            work = self._execute(operation, variables, context, is_allowed=is_allowed)
+            work = self._execute(operation, variables, context, event, is_allowed=is_allowed)
             result = await self._limit_time(operation, context, work)
         except InvalidVariablesError as error:
             return _to_operation_result(None, error.errors)
@@ -178,27 +205,28 @@ class Executor:
         context: Context,
         work: Coroutine[Any, Any, ExecutionResult],
     ) -> Coroutine[Any, Any, ExecutionResult]:
-        """Return the work of an operation, ended at its deadline if it is a query.
+        """Return the work of an operation, ended at its deadline unless it is a mutation.
 
         Of a mutation, no other field begins after it. A write that has begun is never cancelled, so
         its response tells whether it was made: MongoDB ends its commands in time.
         """
-        if operation.is_query:
-            return limit_read(work, context, self.deadline_seconds)
-        return limit_write(work, context, self.deadline_seconds)
+        if operation.is_mutation:
+            return limit_write(work, context, self.deadline_seconds)
+        return limit_read(work, context, self.deadline_seconds)
 
     async def _execute(
         self,
         operation: Operation,
         variables: Mapping[str, Any],
         context: Context,
+        event: Event | None,
         *,
         is_allowed: bool,
     ) -> ExecutionResult:
         if operation.compiled is not None:
             try:
                 result = await operation.compiled.run(
-                    variables, context, check_requirements=not is_allowed
+                    variables, context, check_requirements=not is_allowed, event=event
                 )
             except UnsupportedQueryError as error:
                 self.counters.count_interpreted(operation.name, str(error))
@@ -206,7 +234,7 @@ class Executor:
                 self.counters.count_compiled()
                 return result
             self._check_interpreted(operation, variables)
-        return await interpret(self.schema, operation, variables, context)
+        return await interpret(self.schema, operation, variables, context, event)
 
     def _check_interpreted(self, operation: Operation, variables: Mapping[str, Any]) -> None:
         """Raise LimitExceededError if graphql-core would take too long with an operation."""

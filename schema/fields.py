@@ -2,13 +2,18 @@
 
 import inspect
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from inspect import isasyncgenfunction
+from types import NoneType
+from typing import Annotated, Any, Optional, get_args, get_origin, get_type_hints
 
 import strawberry
 
 from resolvers.request.input_checks import check_inputs
-from schema.definitions import Cost
+from resolvers.request.input_rules import DEFINITION, InputDefinition, Rule
+from resolvers.request.times import DateTime
+from schema.definitions import NULL_ON_ERROR, Cost
 from schema.permissions import RequirementExtension
 
 
@@ -17,29 +22,50 @@ def resolver_field(
     graphql_type: Any,
     *requirements: RequirementExtension,
     cost: int = 0,
+    nullable: bool = True,
 ) -> Any:
     """Return a field of `graphql_type` that `resolver` answers; its docstring is the description.
 
-    `cost` is in records, in addition to those that the field returns.
+    `cost` is in records, in addition to those that the field returns. The field is nullable, so
+    that its error leaves the fields around it their data; with `nullable=False` it is as
+    `graphql_type` says.
+
+    An async generator makes the field of a subscription: each item is the field's value in one
+    event, and closing the generator ends the stream.
 
     Resolvers are annotated with storage records; only the schema knows the GraphQL types.
     """
-    return strawberry.field(
+    make_field: Any = strawberry.subscription if isasyncgenfunction(resolver) else strawberry.field
+    is_made_nullable = nullable and not _is_nullable(graphql_type)
+    return make_field(
         resolver=check_inputs(resolver),
-        graphql_type=graphql_type,
+        graphql_type=_make_nullable(graphql_type) if is_made_nullable else graphql_type,
+        metadata={NULL_ON_ERROR: is_made_nullable},
         description=inspect.getdoc(resolver),
         extensions=list(requirements),
         directives=[Cost(weight=str(cost))] if cost else [],
     )
 
 
+def _is_nullable(graphql_type: Any) -> bool:
+    if isinstance(graphql_type, str):
+        return graphql_type.endswith("| None")
+    return NoneType in get_args(graphql_type)
+
+
+def _make_nullable(graphql_type: Any) -> Any:
+    if isinstance(graphql_type, str):
+        return f"{graphql_type} | None"
+    return Optional[graphql_type]  # noqa: UP045 - `|` does not take generic types of strings
+
+
 @cache
 def output_type(result_type: type, name: str | None = None, **graphql_types: Any) -> Any:
     """Return the GraphQL type with the fields of `result_type`, which a resolver returns.
 
-    The docstring is the description; a text in `Annotated` describes a field. A `str` named `id`
-    or `…_id` is an ID. `graphql_types` gives the types of fields that hold storage records.
-    Instances of `result_type` are resolved without conversion.
+    The docstring is the description; a text in `Annotated` describes a field, and rules after it
+    bound it. A `str` named `id` or `…_id` is an ID. `graphql_types` gives the types of fields
+    that hold storage records. Instances of `result_type` are resolved without conversion.
 
     >>> from typing import NamedTuple
     >>> class Step(NamedTuple):
@@ -52,11 +78,13 @@ def output_type(result_type: type, name: str | None = None, **graphql_types: Any
     annotations: dict[str, Any] = {}
     members: dict[str, Any] = {"__module__": __name__, "__annotations__": annotations}
     for field_name, hint in get_type_hints(result_type, include_extras=True).items():
-        description = None
+        description: str | None = None
+        rules: list[Rule] = []
         if get_origin(hint) is Annotated:
-            hint, description = get_args(hint)
+            hint, description, *rules = get_args(hint)
         annotations[field_name] = graphql_types.get(field_name) or _output_hint(field_name, hint)
-        members[field_name] = strawberry.field(description=description)
+        metadata = {DEFINITION: InputDefinition(tuple(rules))}
+        members[field_name] = strawberry.field(description=description, metadata=metadata)
     made = type(name or result_type.__name__, (), members)
     return strawberry.type(made, description=inspect.getdoc(result_type))
 
@@ -64,6 +92,8 @@ def output_type(result_type: type, name: str | None = None, **graphql_types: Any
 def _output_hint(name: str, hint: Any) -> Any:
     if name == "id" or name.endswith("_id"):
         return strawberry.ID if hint is str else strawberry.ID | None
+    if hint is datetime:
+        return DateTime
     if get_origin(hint) is list:
         [item] = get_args(hint)
         return list[_output_hint("", item)]  # type: ignore[misc]

@@ -27,9 +27,10 @@ from graphql.pyutils import Path, is_iterable
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
 from resolvers.request.limits.threads import run_in_thread
+from schema.compiler.compiled_query import Event
 from schema.compiler.leaves import InvalidResultError
-from schema.compiler.level_execution import MAX_ERRORS
 from schema.compiler.runtime import settle_all
+from schema.compiler.value_completion import MAX_ERRORS
 from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
 from schema.costs.counting import CountingExecutor
 from schema.operations import Operation
@@ -42,13 +43,18 @@ Position: TypeAlias = tuple[str | int, ...]
 
 
 async def interpret(
-    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], context: Context
+    schema: GraphQLSchema,
+    operation: Operation,
+    variables: Mapping[str, Any],
+    context: Context,
+    event: Event | None = None,
 ) -> ExecutionResult:
-    """Run an operation. Raises errors of the whole operation."""
+    """Run an operation, or a subscription on one event. Raises errors of the whole operation."""
     execute = partial(
         graphql.execute,
         schema,
         operation.document,
+        event.value if event else None,
         context_value=context,
         variable_values=dict(variables),
         operation_name=operation.name,

@@ -1,7 +1,6 @@
 """The inputs of an operation: its variables, with the definitions of the arguments they feed."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,15 +9,19 @@ from graphql import (
     GraphQLArgument,
     GraphQLBoolean,
     GraphQLField,
+    GraphQLInputField,
     GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLNonNull,
     GraphQLSchema,
+    ObjectValueNode,
     TypeInfo,
     TypeInfoVisitor,
     Undefined,
+    ValueNode,
     VariableNode,
     Visitor,
+    get_nullable_type,
     is_input_type,
     type_from_ast,
     visit,
@@ -26,9 +29,9 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import MAX_PAIRS
-from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
+from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32, TEXT_JSON_PATTERN
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
-from resolvers.request.input_checks import Check, FieldChecks
+from resolvers.request.input_checks import MAX_REPORTED_ERRORS, Check, FieldChecks
 from resolvers.request.input_rules import (
     ID,
     InputDefinition,
@@ -38,7 +41,7 @@ from resolvers.request.input_rules import (
     JsonSchema,
     joint_rules_of,
 )
-from schema.definitions import definition_of, strawberry_field_of
+from schema.definitions import definition_of, meaning_of, strawberry_field_of
 from schema.execution import Operation
 
 __all__ = [
@@ -47,7 +50,10 @@ __all__ = [
     "MAX_INT32",
     "MAX_PAIRS",
     "MAX_QUOTED_CHARACTERS",
+    "MAX_REPORTED_ERRORS",
+    "TEXT_JSON_PATTERN",
     "Input",
+    "InputDefinition",
     "InputViolation",
     "Items",
     "JsonSchema",
@@ -55,19 +61,17 @@ __all__ = [
     "definition_of",
     "is_id",
     "joint_rules_of_type",
+    "meaning_of",
 ]
-
-
-_ITEM_PATH = re.compile(r"(?P<name>\w+)\[(?P<index>\d+)\](?:\.(?P<member>\w+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A variable of an operation and the argument that it feeds."""
+    """A variable of an operation and the argument, or the member of one, that it feeds."""
 
     variable: str
     type: GraphQLInputType
-    argument: GraphQLArgument
+    argument: GraphQLArgument | GraphQLInputField
     definition: InputDefinition
     check: Check | None
 
@@ -79,7 +83,7 @@ class Input:
     @property
     def description(self) -> str:
         """The description of the argument."""
-        return self.argument.description or ""
+        return meaning_of(self.argument)
 
     @property
     def default(self) -> Any:
@@ -102,63 +106,69 @@ class OperationInputs:
             self.by_variable[name] = Input(
                 name, type, use.argument, definition_of(use.argument), use.find_check()
             )
-        names_by_resolver: dict[Callable[..., Any], list[tuple[str, str]]] = {}
+        self._nested_uses = [use for use in collector.uses if use.members]
+        uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
         for use in collector.uses:
             if use.resolver is not None:
-                names = names_by_resolver.setdefault(use.resolver, [])
-                names.append((use.parameter, use.variable))
+                uses_by_resolver.setdefault(use.resolver, []).append(use)
         self._fields = [
-            (FieldChecks(resolver), names) for resolver, names in names_by_resolver.items()
+            (FieldChecks(resolver), uses) for resolver, uses in uses_by_resolver.items()
         ]
 
-    def find_error(self, variables: Mapping[str, Any]) -> InputViolation | None:
-        """Return the first error of some variables, as the fields that they feed would."""
-        for checks, names in self._fields:
-            values = {parameter: variables[name] for parameter, name in names if name in variables}
-            if values and (error := checks.find_error(values)):
-                return error
-        return None
+    def to_variable(self, path: str) -> str:
+        """Return a path in an argument as one in the variable that feeds that part of it.
 
-    def find_errors(self, variables: Mapping[str, Any], limit: int) -> list[InputViolation]:
-        """Return the first error; if it is in an item of a list, all errors of the list's items.
-
-        The rules of the single items are checked again one by one, up to `limit` errors.
+        `input.assignments[0].groupId` becomes `data[0].groupId` if `$data` is the member
+        `assignments`. Other paths are returned as they are.
         """
-        first = self.find_error(variables)
-        located = _ITEM_PATH.match(first.path) if first else None
-        if first is None or located is None:
-            return [first] if first else []
-        name, start = located["name"], int(located["index"])
+        for use in self._nested_uses:
+            rest = path.removeprefix(".".join((use.name, *use.members)))
+            if rest != path and rest[:1] in ("", ".", "["):
+                return use.variable + rest
+        return path
+
+    def find_errors(self, variables: Mapping[str, Any]) -> list[InputViolation]:
+        """Return the errors of some variables, as the fields that they feed would."""
         errors: list[InputViolation] = []
-        for index, value in enumerate(variables[name][start:], start):
-            item = dict(value)
-            while len(errors) < limit and (error := self.find_error({**variables, name: [item]})):
-                path = _ITEM_PATH.match(error.path)
-                if path is None:  # a rule of several variables
-                    break
-                errors.append(
-                    error._replace(path=f"{name}[{index}]{error.path[path.end(2) + 1 :]}")
-                )
-                if path["member"] is None:  # a rule of the whole item
-                    break
-                item[path["member"]] = None  # no rule applies to null: find the next error
-        return errors or [first]
+        for checks, uses in self._fields:
+            values: dict[str, Any] = {}
+            for use in uses:
+                if use.variable in variables:
+                    use.put(variables[use.variable], values)
+            if values:
+                errors += checks.find_errors(values)
+        return [
+            error._replace(path=self.to_variable(error.path))
+            for error in errors[:MAX_REPORTED_ERRORS]
+        ]
 
 
 class _VariableUse(NamedTuple):
     """A variable, and the argument of a field or of its `@include` that it feeds."""
 
     variable: str
-    argument: GraphQLArgument
+    argument: GraphQLArgument | GraphQLInputField
+    name: str
+    """The argument's name in the schema."""
     parameter: str
     """The argument's name in the resolver."""
     resolver: Callable[..., Any] | None
+    members: tuple[str, ...] = ()
+    """Where in the argument: the names of the members that lead to the variable."""
 
     def find_check(self) -> Check | None:
-        if self.resolver is None:
+        if self.resolver is None or self.members:
             return None
         _, check = FieldChecks(self.resolver).arguments.get(self.parameter, (None, None))
         return check
+
+    def put(self, value: Any, arguments: dict[str, Any]) -> None:
+        """Put the variable's value where it belongs in a resolver's arguments."""
+        place = arguments
+        *parents, last = (self.parameter, *self.members)
+        for name in parents:
+            place = place.setdefault(name, {})
+        place[last] = value
 
 
 class _VariableUses(Visitor):
@@ -169,21 +179,37 @@ class _VariableUses(Visitor):
 
     def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
-        if isinstance(node.value, VariableNode) and field is not None and argument is not None:
-            if self.types.get_directive() is not None:
-                self.uses.append(_build_condition(node.value.name.value, field))
-                return
+        if field is None or argument is None:
+            return
+        if self.types.get_directive() is None:
             definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-            parameter = definition.python_name if definition else node.name.value
-            variable = node.value.name.value
-            self.uses.append(_VariableUse(variable, argument, parameter, _resolver_of(field)))
+            name = node.name.value
+            parameter = definition.python_name if definition else name
+            use = _VariableUse("", argument, name, parameter, _resolver_of(field))
+            self.uses += _iter_uses(node.value, use)
+        elif isinstance(node.value, VariableNode):
+            self.uses.append(_build_condition(node.value.name.value, field))
+
+
+def _iter_uses(node: ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
+    """Yield the variables in a value at some place, and in the members of its objects."""
+    if isinstance(node, VariableNode):
+        yield place._replace(variable=node.name.value)
+    object_type = get_nullable_type(place.argument.type)
+    if isinstance(node, ObjectValueNode) and isinstance(object_type, GraphQLInputObjectType):
+        for member in node.fields:
+            name = member.name.value
+            inner = place._replace(
+                argument=object_type.fields[name], members=(*place.members, name)
+            )
+            yield from _iter_uses(member.value, inner)
 
 
 def _build_condition(variable: str, field: GraphQLField) -> _VariableUse:
     """Return the use of a variable that says whether a field is included; it is not by default."""
-    description = f"Whether to include `{variable}`. {field.description or ''}".strip()
+    description = f"Whether to include `{variable}`. {meaning_of(field)}".strip()
     argument = GraphQLArgument(GraphQLBoolean, default_value=False, description=description)
-    return _VariableUse(variable, argument, variable, None)
+    return _VariableUse(variable, argument, variable, variable, None)
 
 
 def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:

@@ -88,8 +88,18 @@ class Operation:
 
     @property
     def is_query(self) -> bool:
-        """Whether the operation only reads."""
+        """Whether the operation only reads, once."""
         return self.node.operation is OperationType.QUERY
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether the operation writes."""
+        return self.node.operation is OperationType.MUTATION
+
+    @property
+    def is_subscription(self) -> bool:
+        """Whether the operation has a result for each event of a stream."""
+        return self.node.operation is OperationType.SUBSCRIPTION
 
     @property
     def size_bytes(self) -> int:

@@ -4,7 +4,7 @@ A requirement is declared once, on the field. It is checked before the field is 
 the SDL as directives, and collected from an operation's fields, so that REST need not repeat it.
 """
 
-from dataclasses import dataclass
+from inspect import isawaitable
 from typing import Any
 
 import strawberry
@@ -19,24 +19,11 @@ from strawberry.extensions import FieldExtension
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
-from resolvers.request.caller import (
-    ADMIN_PERMISSION,
-    CALCULATE_DISTANCES_PERMISSION,
-    DISTANCES_FLAG,
-    LOCATIONS_FLAG,
-    PARSE_UNIT_MAPS_PERMISSION,
-    READ_ASSET_REFERENCES_PERMISSION,
-    READ_UNIT_ATTRIBUTES_PERMISSION,
-    READ_UNIT_REFERENCES_PERMISSION,
-    REFERENCES_FLAG,
-    UNIT_ATTRIBUTES_FLAG,
-    WRITE_UNIT_ATTRIBUTES_PERMISSION,
-    Caller,
-)
+from resolvers.request import requirements
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
-from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
 from resolvers.request.limits.deadlines import check_deadline
+from resolvers.request.requirements import Requirement as Requirement
 from schema.definitions import cost_of, strawberry_field_of
 
 
@@ -45,53 +32,27 @@ from schema.definitions import cost_of, strawberry_field_of
     description="May change without notice; the Experimental-Flags header must include the flag.",
 )
 class Experimental:
-    flag: str
+    flag: str = strawberry.field(description="The flag.")
 
 
 @strawberry.schema_directive(
     locations=[Location.FIELD_DEFINITION], description="The API key needs this permission."
 )
 class Requires:
-    permission: str
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """The requirement of one field; None requires nothing.
-
-    >>> guest = Caller("guest", scope=None, flags=frozenset({"beta"}))
-    >>> Requirement(flag="beta").is_met(guest)
-    True
-    >>> Requirement(flag="beta", permission="units.write").check(guest)
-    Traceback (most recent call last):
-    resolvers.request.errors.PermissionRequiredError: ...
-    """
-
-    flag: str | None = None
-    permission: str | None = None
-
-    def check(self, caller: Caller) -> None:
-        """Raise FlagRequiredError, or else PermissionRequiredError, if it is not met."""
-        if error := self._error_for(caller):
-            raise error
-
-    def is_met(self, caller: Caller) -> bool:
-        """Return whether `check` passes."""
-        return self._error_for(caller) is None
-
-    def _error_for(self, caller: Caller) -> RequestError | None:
-        if self.flag is not None and self.flag not in caller.flags:
-            return FlagRequiredError(self.flag)
-        if self.permission is not None and self.permission not in caller.permissions:
-            return PermissionRequiredError(self.permission)
-        return None
+    permission: str = strawberry.field(description="The permission.")
 
 
 class RequirementExtension(FieldExtension):
     """Declares a field's requirement. `guard_fields` enforces it."""
 
-    def __init__(self, *, flag: str | None = None, permission: str | None = None) -> None:
-        self.requirement = Requirement(flag, permission)
+    def __init__(
+        self,
+        requirement: Requirement | None = None,
+        *,
+        flag: str | None = None,
+        permission: str | None = None,
+    ) -> None:
+        self.requirement = requirement or Requirement(flag, permission)
 
     def apply(self, field: StrawberryField) -> None:
         """Add the directives that show the requirement in the SDL."""
@@ -100,11 +61,17 @@ class RequirementExtension(FieldExtension):
             directives.append(Experimental(flag=self.requirement.flag))
         if self.requirement.permission is not None:
             directives.append(Requires(permission=self.requirement.permission))
-        field.directives = [*field.directives, *directives]
+        # A field may be in several schemas, and its extensions are applied for each.
+        field.directives = [
+            *field.directives,
+            *(d for d in directives if d not in field.directives),
+        ]
 
 
 def guard_fields(schema: GraphQLSchema) -> None:
     """Wrap the resolvers of a schema so that each checks its field's requirement and cost first.
+
+    Of subscriptions, also those that return the events: a stream that may not be read never begins.
 
     Those of mutations also check that their deadline has not passed.
 
@@ -116,14 +83,18 @@ def guard_fields(schema: GraphQLSchema) -> None:
         for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
             requirement = requirement_of(definition)
             cost = cost_of(strawberry_field_of(definition))
-            if (cost or requirement != Requirement()) and definition.resolve is not None:
+            if not cost and requirement == Requirement():
+                continue
+            if definition.resolve is not None:
                 definition.resolve = _guarded(
                     requirement, cost, definition.resolve, is_write=type is schema.mutation_type
                 )
+            if definition.subscribe is not None:
+                definition.subscribe = _guarded(requirement, cost, definition.subscribe)
 
 
 def _guarded(
-    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver, *, is_write: bool
+    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver, *, is_write: bool = False
 ) -> GraphQLFieldResolver:
     async def check_then_resolve(
         source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
@@ -132,30 +103,22 @@ def _guarded(
         if is_write:
             check_deadline()
         info.context.budget.count_cost(cost)
-        return await resolve(source, info, **arguments)
+        result = resolve(source, info, **arguments)
+        return await result if isawaitable(result) else result
 
     return check_then_resolve
 
 
-CAN_READ_ASSET_REFERENCES = RequirementExtension(
-    flag=REFERENCES_FLAG, permission=READ_ASSET_REFERENCES_PERMISSION
-)
-CAN_READ_UNIT_REFERENCES = RequirementExtension(
-    flag=REFERENCES_FLAG, permission=READ_UNIT_REFERENCES_PERMISSION
-)
-CAN_READ_ATTRIBUTES = RequirementExtension(
-    flag=UNIT_ATTRIBUTES_FLAG, permission=READ_UNIT_ATTRIBUTES_PERMISSION
-)
-CAN_WRITE_ATTRIBUTES = RequirementExtension(
-    flag=UNIT_ATTRIBUTES_FLAG, permission=WRITE_UNIT_ATTRIBUTES_PERMISSION
-)
-CAN_READ_LOCATIONS = RequirementExtension(flag=LOCATIONS_FLAG)
-CAN_CALCULATE_DISTANCES = RequirementExtension(
-    flag=DISTANCES_FLAG, permission=CALCULATE_DISTANCES_PERMISSION
-)
-CAN_CLOSE = RequirementExtension(flag=DISTANCES_FLAG, permission=ADMIN_PERMISSION)
-CAN_PARSE_MAPS = RequirementExtension(permission=PARSE_UNIT_MAPS_PERMISSION)
-IS_ADMIN = RequirementExtension(permission=ADMIN_PERMISSION)
+CAN_READ_ASSET_REFERENCES = RequirementExtension(requirements.READ_ASSET_REFERENCES)
+CAN_READ_UNIT_REFERENCES = RequirementExtension(requirements.READ_UNIT_REFERENCES)
+CAN_READ_ATTRIBUTES = RequirementExtension(requirements.READ_ATTRIBUTES)
+CAN_WRITE_ATTRIBUTES = RequirementExtension(requirements.WRITE_ATTRIBUTES)
+CAN_READ_LOCATIONS = RequirementExtension(requirements.READ_LOCATIONS)
+CAN_CALCULATE_DISTANCES = RequirementExtension(requirements.CALCULATE_DISTANCES)
+CAN_CLOSE = RequirementExtension(requirements.CLOSE)
+CAN_PARSE_MAPS = RequirementExtension(requirements.PARSE_MAPS)
+CAN_FOLLOW_CHANGES = RequirementExtension(requirements.FOLLOW_CHANGES)
+IS_ADMIN = RequirementExtension(requirements.ADMINISTER)
 
 
 def requirement_of(definition: GraphQLField | None) -> Requirement:

@@ -9,21 +9,45 @@ import resolvers.administration.audit
 import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
+import resolvers.backgrounds
+import resolvers.changes
 import resolvers.closures
+import resolvers.floors
+import resolvers.locations
 import resolvers.maps
+import resolvers.nodes
 import resolvers.processed_maps
 import resolvers.references
 import resolvers.removals
 import resolvers.unit_maps
 import resolvers.units
 from schema.definitions import PROCESS_COST
+from schema.enums import explain_enums
 from schema.fields import output_type, resolver_field
+from schema.introspection.descriptions import complete_descriptions
+from schema.introspection.directives import complete_directives
+from schema.mutations import mutation_field
+from schema.nodes import resolve_types_by_record
 from schema.paging import Page
+from schema.payloads import (
+    AssignUnitAttributesPayload,
+    CreateApiKeyPayload,
+    ImportCatalogPayload,
+    ProcessMapPayload,
+    RemoveRecordsPayload,
+    RevokeApiKeyPayload,
+    RotateApiKeyPayload,
+    SetClosuresPayload,
+    UnassignUnitAttributesPayload,
+    UpdateApiKeyPayload,
+)
 from schema.permissions import (
     CAN_CLOSE,
+    CAN_FOLLOW_CHANGES,
     CAN_PARSE_MAPS,
     CAN_READ_ASSET_REFERENCES,
     CAN_READ_ATTRIBUTES,
+    CAN_READ_LOCATIONS,
     CAN_READ_UNIT_REFERENCES,
     CAN_WRITE_ATTRIBUTES,
     IS_ADMIN,
@@ -34,11 +58,15 @@ from schema.types import (
     ApiKey,
     Asset,
     AssetReference,
-    Assignment,
     AttributeGroup,
     AuditRecord,
-    Closures,
+    Background,
+    Change,
+    ChangeBatch,
+    Floor,
+    Location,
     Map,
+    Node,
     Removal,
     Unit,
     UnitReference,
@@ -47,12 +75,17 @@ from schema.types import (
 
 @strawberry.type(description="The directory as the API key sees it.")
 class Query:
+    node = resolver_field(resolvers.nodes.get_node, Node | None)
+    nodes = resolver_field(resolvers.nodes.get_nodes, list[Node | None], nullable=False)
     assets = resolver_field(resolvers.assets.list_assets, Page[Asset])
     asset = resolver_field(resolvers.assets.get_asset, Asset | None)
+    floor = resolver_field(resolvers.floors.get_floor, Floor | None)
     units = resolver_field(resolvers.units.list_units, Page[Unit])
     unit = resolver_field(resolvers.units.get_unit, Unit | None)
     maps = resolver_field(resolvers.maps.list_maps, Page[Map])
     map = resolver_field(resolvers.maps.get_map, Map | None)
+    background = resolver_field(resolvers.backgrounds.get_background, Background | None)
+    location = resolver_field(resolvers.locations.get_location, Location | None, CAN_READ_LOCATIONS)
     parsed_unit_map = resolver_field(
         resolvers.unit_maps.parse_unit_map,
         output_type(resolvers.unit_maps.UnitMapParse, map=ParsedMap),
@@ -72,6 +105,7 @@ class Query:
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
     removals = resolver_field(resolvers.removals.list_removals, Page[Removal])
+    changes = resolver_field(resolvers.changes.list_changes, ChangeBatch | None, CAN_FOLLOW_CHANGES)
     api_keys = resolver_field(
         resolvers.administration.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN
     )
@@ -82,55 +116,86 @@ class Query:
 
 @strawberry.type(description="Operations that change the directory.")
 class Mutation:
-    assign_unit_attributes = resolver_field(
-        resolvers.attributes.assign_attributes, list[Assignment], CAN_WRITE_ATTRIBUTES
+    assign_unit_attributes = mutation_field(
+        "AssignUnitAttributes",
+        resolvers.attributes.assign_attributes,
+        AssignUnitAttributesPayload,
+        CAN_WRITE_ATTRIBUTES,
     )
-    unassign_unit_attributes = resolver_field(
-        resolvers.attributes.unassign_attributes, bool, CAN_WRITE_ATTRIBUTES
+    unassign_unit_attributes = mutation_field(
+        "UnassignUnitAttributes",
+        resolvers.attributes.unassign_attributes,
+        UnassignUnitAttributesPayload,
+        CAN_WRITE_ATTRIBUTES,
     )
-    import_catalog = resolver_field(
+    import_catalog = mutation_field(
+        "ImportCatalog",
         resolvers.administration.imports.import_catalog_text,
-        output_type(resolvers.administration.imports.ImportResult, "ImportSummary"),
+        ImportCatalogPayload,
         IS_ADMIN,
         cost=PROCESS_COST,
     )
-    remove_records = resolver_field(
+    remove_records = mutation_field(
+        "RemoveRecords",
         resolvers.administration.imports.remove_records,
-        output_type(resolvers.administration.imports.ImportResult, "ImportSummary"),
+        RemoveRecordsPayload,
         IS_ADMIN,
         cost=PROCESS_COST,
     )
-    create_api_key = resolver_field(
+    create_api_key = mutation_field(
+        "CreateApiKey",
         resolvers.administration.api_keys.create_api_key,
-        output_type(resolvers.administration.api_keys.CreatedApiKey),
+        CreateApiKeyPayload,
         IS_ADMIN,
     )
-    update_api_key = resolver_field(
-        resolvers.administration.api_keys.update_api_key, ApiKey, IS_ADMIN
+    update_api_key = mutation_field(
+        "UpdateApiKey",
+        resolvers.administration.api_keys.update_api_key,
+        UpdateApiKeyPayload,
+        IS_ADMIN,
     )
-    rotate_api_key = resolver_field(
+    rotate_api_key = mutation_field(
+        "RotateApiKey",
         resolvers.administration.api_keys.rotate_api_key,
-        output_type(resolvers.administration.api_keys.RotatedApiKey),
+        RotateApiKeyPayload,
         IS_ADMIN,
     )
-    revoke_api_key = resolver_field(
-        resolvers.administration.api_keys.revoke_api_key, strawberry.ID, IS_ADMIN
+    revoke_api_key = mutation_field(
+        "RevokeApiKey",
+        resolvers.administration.api_keys.revoke_api_key,
+        RevokeApiKeyPayload,
+        IS_ADMIN,
     )
-    process_map = resolver_field(
+    process_map = mutation_field(
+        "ProcessMap",
         resolvers.processed_maps.process_map,
-        output_type(resolvers.processed_maps.ProcessedMap),
+        ProcessMapPayload,
         IS_ADMIN,
         cost=PROCESS_COST,
     )
-    set_closures = resolver_field(resolvers.closures.set_closures, Closures, CAN_CLOSE)
+    set_closures = mutation_field(
+        "SetClosures", resolvers.closures.set_closures, SetClosuresPayload, CAN_CLOSE
+    )
+
+
+@strawberry.type(description="What the directory tells of as it happens.")
+class Subscription:
+    changes = resolver_field(resolvers.changes.follow_changes, Change, CAN_FOLLOW_CHANGES)
 
 
 STRAWBERRY_SCHEMA = strawberry.Schema(
-    query=Query, mutation=Mutation, config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS)
+    query=Query,
+    mutation=Mutation,
+    subscription=Subscription,
+    config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS),
 )
 GRAPHQL_SCHEMA: GraphQLSchema = STRAWBERRY_SCHEMA._schema
 """The graphql-core schema inside, on which `schema.execution` runs operations."""
 guard_fields(GRAPHQL_SCHEMA)
+explain_enums(GRAPHQL_SCHEMA)
+complete_descriptions(GRAPHQL_SCHEMA)
+complete_directives(GRAPHQL_SCHEMA)
+resolve_types_by_record(GRAPHQL_SCHEMA)
 
 
 def build_sdl() -> str:

@@ -1,15 +1,15 @@
 """The schema's custom scalars."""
 
 import re
+from datetime import datetime
 from typing import Any, NewType
 
 import orjson
 import strawberry
 from strawberry.types.scalar import ScalarDefinition
 
+from resolvers.request.times import DateTime
 from resolvers.unit_maps import SvgDocument
-
-Timestamp = NewType("Timestamp", str)
 
 ParsedMap = NewType("ParsedMap", bytes)
 
@@ -32,13 +32,26 @@ def _parse_svg_document(value: Any) -> bytes:
     return _DECLARED_ENCODING.sub(r"\1", value).encode()
 
 
+def _serialize_time(value: Any) -> str:
+    """Return a time as text; that of records is text already."""
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _parse_time_text(value: Any) -> str:
+    """Return the text of a time, which the rules of its argument check and resolvers parse."""
+    if not isinstance(value, str):
+        raise ValueError("must be the text of a time in ISO 8601")
+    return value
+
+
 SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
-    Timestamp: strawberry.scalar(
-        name="Timestamp",
-        description="ISO 8601 with an offset, such as `2026-01-31T12:00:00+00:00`.",
+    DateTime: strawberry.scalar(
+        name="DateTime",
+        description="A time in ISO 8601, such as `2026-01-31T12:00:00+00:00`. Results have an "
+        "offset; an argument without one is in UTC, and one without a time is its first moment.",
         specified_by_url="https://datatracker.ietf.org/doc/html/rfc3339",
-        serialize=str,
-        parse_value=str,
+        serialize=_serialize_time,
+        parse_value=_parse_time_text,
     ),
     SvgDocument: strawberry.scalar(
         name="SvgDocument",

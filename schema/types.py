@@ -4,7 +4,7 @@ They are in one module because they refer to one another: a unit has a floor, a 
 Quoted names are resolved in this module's namespace once the schema is built.
 """
 
-from datetime import datetime
+import inspect
 
 import strawberry
 from strawberry.scalars import JSON
@@ -13,12 +13,16 @@ import resolvers.administration.audit
 import resolvers.assets
 import resolvers.attributes
 import resolvers.backgrounds
+import resolvers.changes
 import resolvers.closures
 import resolvers.distances
+import resolvers.drawings.fields
 import resolvers.floors
 import resolvers.level_tags
 import resolvers.locations
 import resolvers.maps
+import resolvers.nearest
+import resolvers.nodes
 import resolvers.reachable
 import resolvers.references
 import resolvers.removals
@@ -26,13 +30,21 @@ import resolvers.routes
 import resolvers.steps
 import resolvers.unit_maps
 import resolvers.units
+from resolvers.changes import ChangeOperation
+from resolvers.distances import TravelMode
+from resolvers.drawings.fields import ShapePart, ShapeType
+from resolvers.request.kinds import RecordKind
+from resolvers.request.times import DateTime
 from schema.definitions import (
     AREAS_COST,
+    DRAWING_COST,
     LOAD_COST,
     MATRIX_COST,
     NEAREST_COST,
+    NEAREST_FROM_SOURCES_COST,
     REPORT_COST,
     ROUTE_COST,
+    SHAPE_COST,
     STEPS_COST,
 )
 from schema.fields import output_type, resolver_field
@@ -44,16 +56,21 @@ from schema.permissions import (
     CAN_READ_LOCATIONS,
     CAN_READ_UNIT_REFERENCES,
 )
-from schema.scalars import ParsedMap, Timestamp
+from schema.scalars import ParsedMap
+
+
+@strawberry.interface(description="A record that `node` finds by its `nodeId`.")
+class Node:
+    node_id = resolver_field(resolvers.nodes.get_node_id, strawberry.ID, nullable=False)
 
 
 @strawberry.type(description="A property.")
-class Asset:
+class Asset(Node):
     id: strawberry.ID
     market: str
     name: str
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     floors = resolver_field(resolvers.floors.list_floors_of_asset, Page["Floor"])
     floor = resolver_field(resolvers.floors.get_floor_of_asset, "Floor | None")
     units = resolver_field(resolvers.units.list_units_of_asset, Page["Unit"])
@@ -66,27 +83,27 @@ class Asset:
 
 
 @strawberry.type(description="A storey of an asset.")
-class Floor:
+class Floor(Node):
     id: strawberry.ID
     asset_id: strawberry.ID
     name: str
     label: str
     short_label: str
     sort: int
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     units = resolver_field(resolvers.units.list_units_of_floor, Page["Unit"])
 
 
 @strawberry.type(description="An apartment, a shop, an office.")
-class Unit:
+class Unit(Node):
     id: strawberry.ID
     asset_id: strawberry.ID
     floor_id: strawberry.ID
     name: str
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     floor = resolver_field(resolvers.floors.load_floor_of_unit, Floor | None)
     maps = resolver_field(resolvers.maps.list_maps_of_unit, Page["Map"])
@@ -101,15 +118,24 @@ class Unit:
     location = resolver_field(
         resolvers.locations.load_location_of_unit, "Location | None", CAN_READ_LOCATIONS
     )
+    shape = resolver_field(
+        resolvers.drawings.fields.load_shape_of_unit, "Shape | None", cost=SHAPE_COST
+    )
+    nearest = resolver_field(
+        resolvers.nearest.find_nearest_to_unit,
+        "list[NearLocation] | None",
+        CAN_CALCULATE_DISTANCES,
+        cost=NEAREST_COST,
+    )
 
 
 @strawberry.type(description="A picture that can be shown beneath a unit map.")
-class Background:
+class Background(Node):
     id: strawberry.ID
     unit_map_id: strawberry.ID
     name: str
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     map = resolver_field(resolvers.maps.load_map_of_background, "Map | None")
 
 
@@ -117,16 +143,17 @@ class Background:
 class LevelTagValue:
     name: str
     value: strawberry.ID = strawberry.field(description="An id, such as that of a floor.")
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
 
 
 @strawberry.type(description="A tag key that distinguishes the levels of a map, with its values.")
-class LevelTag:
+class LevelTag(Node):
+    id = resolver_field(resolvers.nodes.get_entity_id, strawberry.ID, nullable=False)
     name: str
     key: str
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     values: list[LevelTagValue]
 
 
@@ -140,12 +167,12 @@ class LocationFloor:
 class LocationTag:
     key: str
     value: str
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
 
 
 @strawberry.type(description="A point of interest on a map.")
-class Location:
+class Location(Node):
     id: strawberry.ID
     asset_id: strawberry.ID
     unit_map_id: strawberry.ID
@@ -154,8 +181,9 @@ class Location:
     y: float = strawberry.field(description="In the map's own coordinates.")
     floors: list[LocationFloor]
     tags: list[LocationTag]
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
+    tag = resolver_field(resolvers.locations.get_tag_of_location, str | None)
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     map = resolver_field(resolvers.locations.load_map_of_location, "Map | None")
     unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
@@ -169,13 +197,25 @@ Closures = output_type(
 )
 Closable = output_type(resolvers.closures.Closable)
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
+
+
+@strawberry.type(description=inspect.getdoc(resolvers.nearest.NearestFromSource))
+class NearestFromSource:
+    waypoint_id: strawberry.ID | None = strawberry.field(
+        description="The `id` or `unitId` in the request's waypoint."
+    )
+    name: str | None
+    index: int = strawberry.field(description="Position in the request's list, from 0.")
+    locations = resolver_field(resolvers.nearest.load_locations_near_source, "list[NearLocation]")
+
+
 RouteLeg = output_type(resolvers.routes.RouteLeg)
 RouteStep = output_type(resolvers.steps.RouteStep)
 
 
 @strawberry.type(description="The fastest route between two waypoints.")
 class Route:
-    mode: str
+    mode: TravelMode
     feet: float
     seconds: float
     legs: list[RouteLeg]  # type: ignore[valid-type]
@@ -188,7 +228,7 @@ ReachableArea = output_type(resolvers.reachable.ReachableArea)
 
 @strawberry.type(description="What is within some minutes of a waypoint.")
 class Reachable:
-    mode: str
+    mode: TravelMode
     minutes: float
     locations = resolver_field(
         resolvers.reachable.list_reachable_locations, "list[NearLocation]", cost=NEAREST_COST
@@ -203,8 +243,26 @@ class Reachable:
     )
 
 
+ShapeBox = output_type(resolvers.drawings.fields.ShapeBox)
+Shape = output_type(
+    resolvers.drawings.fields.Shape, part=ShapePart, type=ShapeType | None, box=ShapeBox | None
+)
+DrawingLevel = output_type(resolvers.drawings.fields.DrawingLevel)
+
+
+@strawberry.type(description="The drawing of a map, in the map's own coordinates.")
+class Drawing:
+    width: int
+    height: int
+    levels: list[DrawingLevel]  # type: ignore[valid-type]
+    shapes = resolver_field(
+        resolvers.drawings.fields.list_shapes_of_drawing,
+        Page[Shape] | None,  # type: ignore[valid-type]
+    )
+
+
 @strawberry.type(description="An interactive floor plan.")
-class Map:
+class Map(Node):
     id: strawberry.ID
     asset_id: strawberry.ID
     background_id: strawberry.ID | None
@@ -220,8 +278,8 @@ class Map:
     feet_per_unit: float | None = strawberry.field(
         description="How many feet one unit of the map's coordinates is; null when unknown."
     )
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     background = resolver_field(resolvers.backgrounds.get_background_of_map, Background | None)
     chosen_background = resolver_field(
@@ -238,6 +296,9 @@ class Map:
         resolvers.maps.load_routing_report_of_map, JSON | None, cost=REPORT_COST
     )
     parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
+    drawing = resolver_field(
+        resolvers.drawings.fields.load_drawing_of_map, Drawing | None, cost=DRAWING_COST
+    )
     locations = resolver_field(
         resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS
     )
@@ -259,6 +320,12 @@ class Map:
         CAN_CALCULATE_DISTANCES,
         cost=NEAREST_COST,
     )
+    nearest_from_sources = resolver_field(
+        resolvers.nearest.find_nearest_from_sources,
+        list[NearestFromSource],
+        CAN_CALCULATE_DISTANCES,
+        cost=NEAREST_FROM_SOURCES_COST,
+    )
     reachable = resolver_field(
         resolvers.reachable.find_reachable, Reachable, CAN_CALCULATE_DISTANCES, cost=LOAD_COST
     )
@@ -274,18 +341,19 @@ class Map:
 
 
 @strawberry.type(description="An asset's id in a third-party system.")
-class AssetReference:
+class AssetReference(Node):
     id: strawberry.ID
     asset_id: strawberry.ID
     key: str = strawberry.field(description="Names the third-party system.")
     value: str = strawberry.field(description="The asset's id in that system.")
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
 
 
 @strawberry.type(description="A unit's id in a third-party system.")
-class UnitReference:
+class UnitReference(Node):
+    id = resolver_field(resolvers.nodes.get_entity_id, strawberry.ID, nullable=False)
     group_id: strawberry.ID
     asset_id: strawberry.ID
     unit_id: strawberry.ID
@@ -293,21 +361,23 @@ class UnitReference:
     value: str = strawberry.field(
         description="The unit's id in that system; some systems join two ids by an underscore."
     )
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: DateTime
+    updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
     unit = resolver_field(resolvers.units.load_unit, Unit | None)
 
 
 @strawberry.type(description="An attribute that a unit can have.")
-class Attribute:
+class Attribute(Node):
+    id = resolver_field(resolvers.nodes.get_entity_id, strawberry.ID, nullable=False)
     attribute_id: strawberry.ID
     attribute_name: str
     attribute_key: str
 
 
 @strawberry.type(description="The assignment of an attribute to a unit.")
-class Assignment:
+class Assignment(Node):
+    id = resolver_field(resolvers.nodes.get_entity_id, strawberry.ID, nullable=False)
     group_id: strawberry.ID
     attribute_id: strawberry.ID
     asset_id: strawberry.ID
@@ -318,33 +388,52 @@ class Assignment:
 
 
 @strawberry.type(description="Attributes that belong together.")
-class AttributeGroup:
+class AttributeGroup(Node):
+    id = resolver_field(resolvers.nodes.get_entity_id, strawberry.ID, nullable=False)
     group_id: strawberry.ID
     group_name: str
     one_attribute_per_unit: bool = strawberry.field(
         description="Whether a unit has at most one attribute of the group."
     )
-    attributes: list[Attribute]
+    attributes = resolver_field(
+        resolvers.attributes.list_attributes_of_group, list[Attribute], nullable=False
+    )
     assignments = resolver_field(resolvers.attributes.list_assignments_of_group, Page[Assignment])
 
 
 @strawberry.type(description="What is known of a key; never the key itself.")
-class ApiKey:
+class ApiKey(Node):
     id: strawberry.ID
     name: str
     permissions: list[str]
     asset_ids: list[strawberry.ID] | None = strawberry.field(
         description="The assets that the key sees; null means all of them."
     )
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
+    created_at: DateTime
+    expires_at: DateTime | None
+    revoked_at: DateTime | None
+    last_used_at: DateTime | None
     replaced_by_id: strawberry.ID | None = strawberry.field(
         description="The key that has replaced it by `rotateApiKey`."
     )
 
 
+@strawberry.type(description=inspect.getdoc(resolvers.changes.Change))
+class Change(
+    output_type(  # type: ignore[misc]
+        resolvers.changes.Change, operation=ChangeOperation, kind=RecordKind | None
+    )
+):
+    asset = resolver_field(resolvers.changes.load_changed_asset, Asset | None)
+    floor = resolver_field(resolvers.changes.load_changed_floor, Floor | None)
+    unit = resolver_field(resolvers.changes.load_changed_unit, Unit | None)
+    map = resolver_field(resolvers.changes.load_changed_map, Map | None)
+    location = resolver_field(
+        resolvers.changes.load_changed_location, Location | None, CAN_READ_LOCATIONS
+    )
+
+
+ChangeBatch = output_type(resolvers.changes.ChangeBatch, data=list[Change])
 Removal = output_type(resolvers.removals.Removal)
 AuditChange = output_type(
     resolvers.administration.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from resolvers.locations import LOCATIONS_OF_UNIT
 from resolvers.networks.routable_maps import Placement, RoutableMap, to_placement
+from resolvers.request.arguments import PageArguments
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
     ID,
+    NO_NUL,
     InputViolation,
     JsonSchema,
     Length,
@@ -48,19 +50,24 @@ class LocationOrPosition:
         return None
 
     def json_schema(self) -> JsonSchema:
-        """Return the forms as `anyOf`; a member that is null counts as absent."""
-        text, number, null = {"type": "string"}, {"type": "number"}, {"type": "null"}
-        forms = [{"x": number, "y": number, "floor_id": text}]
-        forms += [{key: text, "x": number, "y": number} for key in ("id", "unit_id")]
+        """Return the forms as conditions; a member that is null counts as absent.
+
+        In REST, `floorId` is a second name of `floor_id`.
+
+        Generators of clients make types of `anyOf`, which would lose those of the members.
+        """
+        number, null = {"type": "number"}, {"type": "null"}
+        text = {"not": null}
+
+        def has(**members: JsonSchema) -> JsonSchema:
+            return {"required": [*members], "properties": members}
+
+        is_named = [has(id=text), has(unit_id=text)]
         return {
-            "anyOf": [
-                *({"required": [*form], "properties": form} for form in forms),
-                *(
-                    {"required": [key], "properties": {key: text, "x": null, "y": null}}
-                    for key in ("id", "unit_id")
-                ),
-            ],
-            "not": {"required": ["id", "unit_id"], "properties": {"id": text, "unit_id": text}},
+            "if": has(x=number, y=number),
+            "then": {"anyOf": [has(floor_id=text), has(floorId=text), *is_named]},
+            "else": {"anyOf": is_named, "properties": {"x": null, "y": null}},
+            "not": has(id=text, unit_id=text),
         }
 
 
@@ -81,6 +88,7 @@ class WaypointInput:
     name: str | None = input_field(
         "Repeated in the response; the location's name by default.",
         Length(0, MAX_TEXT_CHARACTERS),
+        NO_NUL,
         default=None,
     )
     x: float | None = input_field(
@@ -202,7 +210,7 @@ async def _load_placements_of_units(
     if not named:
         return {}
     keys = [(unit_id, parent.asset_id, parent.id) for unit_id in named]
-    pages = await context.load_pages(LOCATIONS_OF_UNIT, keys, 1, 1, None)
+    pages = await context.load_pages(LOCATIONS_OF_UNIT, keys, PageArguments(1, 1))
     return {
         unit_id: placements.get(location.id) or to_placement(location)
         for unit_id, page in zip(named, pages, strict=True)

@@ -11,15 +11,23 @@ from resolvers.processing.pipeline import (
 from resolvers.processing.stale_networks import (
     NETWORK_POLICIES,
     REPROCESS,
+    NetworkPolicy,
     settle_stale_networks,
 )
+from resolvers.request.enums import graphql_enum
 from resolvers.request.input_rules import OneOf, argument
 from routing.processing import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
 from storage.store import Store
 
+graphql_enum(
+    NetworkPolicy,
+    "What happens to routable maps whose drawing, scale, floors or locations change.",
+    reprocess="They are processed again, if their drawing is stored; otherwise as `withdraw`.",
+    withdraw="They are not routable until they are processed.",
+)
 NetworkPolicyArgument: TypeAlias = Annotated[
-    str,
+    NetworkPolicy,
     argument(
         "What happens to routable maps whose drawing, scale, floors or locations change:"
         " `reprocess` processes them again, if their drawing is stored; otherwise, and with"

@@ -4,6 +4,7 @@ Imports the packages for routing only if a map is processed: they take most of a
 """
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Final
 
 from resolvers.processes.process_pool import ProcessPool
@@ -14,8 +15,16 @@ from storage.errors import StorageError
 from storage.routing_inputs import StaleNetwork
 from storage.store import Store
 
-REPROCESS: Final = "reprocess"
-NETWORK_POLICIES = (REPROCESS, "withdraw")
+
+class NetworkPolicy(StrEnum):
+    """What happens to maps whose networks are stale."""
+
+    REPROCESS = "reprocess"
+    WITHDRAW = "withdraw"
+
+
+REPROCESS: Final = NetworkPolicy.REPROCESS
+NETWORK_POLICIES = tuple(policy.value for policy in NetworkPolicy)
 
 
 async def settle_stale_networks(

@@ -22,7 +22,7 @@ def batch_resolver(resolve_many: BatchResolver) -> Resolver:
     """
 
     async def resolve(parent: strawberry.Parent[Any], info: Info, **arguments: Any) -> Any:
-        [value] = await resolve_many([parent], info, **arguments)
+        [value] = await resolve_many([parent], info=info, **arguments)
         return value
 
     # strawberry reads a field's arguments from the signature. `**arguments` says nothing, so the

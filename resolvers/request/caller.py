@@ -10,7 +10,14 @@ REFERENCES_FLAG: Final = "references"
 UNIT_ATTRIBUTES_FLAG: Final = "unit-attributes-resource"
 DISTANCES_FLAG: Final = "distances"
 LOCATIONS_FLAG: Final = "locations-resource"
-FLAGS = (REFERENCES_FLAG, UNIT_ATTRIBUTES_FLAG, DISTANCES_FLAG, LOCATIONS_FLAG)
+CHANGES_FLAG: Final = "changes"
+FLAGS = (
+    REFERENCES_FLAG,
+    UNIT_ATTRIBUTES_FLAG,
+    DISTANCES_FLAG,
+    LOCATIONS_FLAG,
+    CHANGES_FLAG,
+)
 
 READ_ASSET_REFERENCES_PERMISSION: Final = "service.asset-references.read"
 READ_UNIT_REFERENCES_PERMISSION: Final = "service.unit-references.read"

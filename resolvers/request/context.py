@@ -4,8 +4,9 @@ Resolvers of sibling records request one record each. Loaders collect the reques
 of the event loop and read the records with one MongoDB command.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as field_of_dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.request.arguments import parse_page_request
+from resolvers.request.arguments import PageArguments, check_list
 from resolvers.request.caller import Caller
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
@@ -26,6 +27,7 @@ from resolvers.request.read_log import ReadLog
 from routing.network.restrictions import Restrictions
 from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
+from storage.changes.hub import ChangeHub
 from storage.closures import Closures, load_closures
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
@@ -37,7 +39,7 @@ from storage.networks import (
 )
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
-from storage.records.paging import Page
+from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
 from storage.store import Store
 
 R = TypeVar("R", bound=Record)
@@ -63,6 +65,26 @@ class Relation(Generic[R]):
     kind: RecordType[R]
     where: Callable[..., Document]
     """Return the condition of a parent's list, from the parent's key fields."""
+    identity_length: int = 1
+    """How many of the key fields tell lists apart; further ones may change with the data."""
+
+    base: "Relation[R] | None" = None
+    """The list without filters, if this is a filtered one."""
+
+    def identify(
+        self, parent: ParentKey, where: Document, filters: tuple[tuple[str, str], ...]
+    ) -> Hashable:
+        """Return what tells a parent's list from all others, for cursors."""
+        names = where if self.base is None else self.base.where(*parent)
+        return self.kind.name, tuple(sorted(names)), parent[: self.identity_length], filters
+
+
+@dataclass(frozen=True, slots=True)
+class _ListKey:
+    """A condition as the key of a loader."""
+
+    text: str
+    where: Document = field_of_dataclass(compare=False)
 
 
 # A Struct: every request creates a context, and a frozen dataclass takes four times as long.
@@ -83,6 +105,8 @@ class Context(Struct, frozen=True, eq=False):
     """Processes that process maps, shared by all requests."""
     origin: Origin | None = None
     """Who sends the request, and from where, for the audit log; None for this process itself."""
+    change_hub: ChangeHub | None = None
+    """The changes, shared by all requests; None outside of a gateway."""
     waited_seconds: float = 0.0
     """How long the request had waited for MongoDB before its operation; counts for its deadline."""
     has_checked_inputs: bool = False
@@ -96,7 +120,7 @@ class Context(Struct, frozen=True, eq=False):
     """What the operation has cost so far, and what it may cost."""
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
 
-    def for_mutation(self) -> "Context":
+    def without_record_cache(self) -> "Context":
         """Return this context without the record cache; read log and budget are shared."""
         return replace(self, record_cache=None)
 
@@ -163,47 +187,82 @@ class Context(Struct, frozen=True, eq=False):
         return await store.load_records(kind, self.caller.scope, distinct)
 
     async def load_pages(
-        self,
-        relation: Relation[R],
-        parents: Sequence[ParentKey],
-        page: int | None,
-        per_page: int | None,
-        after: str | None,
+        self, relation: Relation[R], parents: Sequence[ParentKey], pages: PageArguments
     ) -> list[Page[R]]:
         """Return a page of each parent's list; batched with those of the parents' siblings.
 
-        Raises InvalidInputError and LimitExceededError.
+        A cursor is of one of the lists; in the place of the others is an InvalidInputError. Raises
+        InvalidInputError and LimitExceededError.
         """
-        page_request = parse_page_request(page, per_page, after)
+        page_request = pages.parse()
 
-        async def load(parents: list[ParentKey]) -> Sequence[Page[R]]:
+        async def load(parents: list[ParentKey]) -> Sequence[Any]:
             wheres = [relation.where(*parent) for parent in parents]
+            lists = [
+                relation.identify(parent, where, pages.filters)
+                for parent, where in zip(parents, wheres, strict=True)
+            ]
+            errors = [_find_list_error(page_request, list_id) for list_id in lists]
             store = self._log_read(relation.kind)
-            pages = await store.load_pages(relation.kind, self.caller.scope, wheres, page_request)
-            self.budget.count_read(sum(len(page.data) for page in pages))
-            return pages
+            found = await store.load_pages(
+                relation.kind,
+                self.caller.scope,
+                [where for where, error in zip(wheres, errors, strict=True) if error is None],
+                page_request,
+            )
+            self.budget.count_read(sum(len(page.data) for page in found))
+            read = iter(found)
+            return [
+                error or next(read).of_list(list_id, ListSource(relation.kind, where))
+                for list_id, where, error in zip(lists, wheres, errors, strict=True)
+            ]
 
         # No command reads more than an operation may, so that counting ends in time.
         max_parents = MAX_RECORDS_PER_REQUEST // page_request.per_page
-        return await self._get_loader((relation, page_request), load, max_parents).load(parents)
+        loader = self._get_loader((relation, page_request, pages.filters), load, max_parents)
+        return await loader.load(parents)
 
     async def list_page(
-        self,
-        kind: RecordType[R],
-        where: Document,
-        page: int | None,
-        per_page: int | None,
-        after: str | None,
+        self, kind: RecordType[R], where: Document, pages: PageArguments
     ) -> Page[R]:
         """Return a page of all visible records that meet a condition.
 
         Raises InvalidInputError and LimitExceededError.
         """
-        page_request = parse_page_request(page, per_page, after)
+        list_id = (kind.name, pages.filters)
+        page_request = pages.parse_for_list(list_id)
         store = self._log_read(kind)
-        records = await store.list_page(kind, self.caller.scope, where, page_request)
-        self.budget.count_read(len(records.data))
-        return records
+        page = await store.list_page(kind, self.caller.scope, where, page_request)
+        self.budget.count_read(len(page.data))
+        return page.of_list(list_id, ListSource(kind, where))
+
+    async def count_pages(self, pages: Sequence[Page[Any]]) -> list[int | None]:
+        """Return the number of visible records in each page's list, up to MAX_TOTAL_COUNT.
+
+        Lists of one kind are counted in one command, however many fields ask for it.
+        """
+        counts: dict[int, int] = {}
+        by_kind: dict[str, dict[int, ListSource]] = {}
+        for page in pages:
+            if isinstance(page.source, int):
+                counts[id(page)] = min(page.source, MAX_TOTAL_COUNT)
+            elif page.source is not None:
+                by_kind.setdefault(page.source.kind.name, {})[id(page)] = page.source
+        for sources in by_kind.values():
+            found = await self._count_lists([*sources.values()])
+            counts |= zip(sources, found, strict=True)
+        return [counts.get(id(page)) for page in pages]
+
+    async def _count_lists(self, sources: Sequence[ListSource]) -> list[int]:
+        kind = sources[0].kind
+        scope = self.caller.scope
+
+        async def load(keys: list[_ListKey]) -> Sequence[int]:
+            wheres = [scope.restrict(kind, key.where) for key in keys]
+            return await self._log_read(kind).count_many(kind, wheres, MAX_TOTAL_COUNT)
+
+        loader = self._get_loader(("total", kind.name), load)
+        return await loader.load([_ListKey(repr(source.where), source.where) for source in sources])
 
     async def list_ids(self, kind: RecordType[Any], where: Document, limit: int) -> list[str]:
         """Return the keys of the first `limit` visible records that meet a condition."""
@@ -372,6 +431,16 @@ def to_restrictions(closures: Closures) -> Restrictions:
     return Restrictions(
         frozenset(closures.connectors), frozenset(closures.doors), frozenset(closures.spaces)
     )
+
+
+def _find_list_error(page_request: PageRequest, list_id: Hashable) -> InvalidInputError | None:
+    if page_request.after is None:
+        return None
+    try:
+        check_list(page_request, list_id)
+    except InvalidInputError as error:
+        return error
+    return None
 
 
 def _align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:

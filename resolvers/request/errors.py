@@ -10,6 +10,7 @@ RequestError                code, message and perhaps fields; graphql-core passe
 ├── RefusedDocumentError    REFUSED_DOCUMENT
 ├── TooManyRemovalsError    TOO_MANY_REMOVALS
 ├── ChangedPlanError        PLAN_CHANGED
+├── ChangesExpiredError     CHANGES_EXPIRED
 ├── ServiceBusyError        SERVICE_UNAVAILABLE
 ├── ImportLostError         SERVICE_UNAVAILABLE
 ├── LateFieldError          DEADLINE_EXCEEDED
@@ -28,6 +29,7 @@ MAX_QUOTED_CHARACTERS = 50
 __all__ = [
     "WHOLE_OPERATION_ERRORS",
     "ChangedPlanError",
+    "ChangesExpiredError",
     "DeadlineExceededError",
     "FlagRequiredError",
     "ImportLostError",
@@ -74,6 +76,13 @@ class InvalidInputError(RequestError):
         message = "; ".join(f"{name}: {error}" for name, error in fields.items())
         super().__init__(message, fields={name: [error] for name, error in fields.items()})
 
+    def within(self, name: str) -> "InvalidInputError":
+        """Return the error of an argument that has these arguments as members."""
+        fields: dict[str, list[str]] = self.extensions["fields"]
+        return InvalidInputError(
+            **{f"{name}.{member}": error for member, [error] in fields.items()}
+        )
+
 
 class FlagRequiredError(RequestError):
     """The request selects an experimental field without sending its flag."""
@@ -109,6 +118,18 @@ class PreconditionFailedError(RequestError):
     """What a conditional write depends on does not hold; nothing was written."""
 
     code = "PRECONDITION_FAILED"
+
+
+class ChangesExpiredError(RequestError):
+    """The changes after a cursor are no longer known."""
+
+    code = "CHANGES_EXPIRED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The changes after this cursor are no longer known: get a new cursor without `after`, "
+            "copy the directory again, and follow from that cursor"
+        )
 
 
 class OperationError(RequestError):

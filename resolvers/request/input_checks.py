@@ -1,8 +1,13 @@
-"""Checks of inputs, built from their definitions in `resolvers.request.input_rules`."""
+"""Checks of inputs, built from their definitions in `resolvers.request.input_rules`.
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+A check finds all errors of a value, so that a client can correct them at once. What breaks a rule
+of its own is not looked into: a list that is too long costs nothing.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
 from functools import wraps
-from inspect import signature
+from inspect import isasyncgenfunction, signature
 from types import NoneType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -11,12 +16,17 @@ from strawberry.types.base import has_object_definition
 from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.request.batching import batch_resolver, batch_resolver_of
+from resolvers.request.caller import Caller
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import InputDefinition, InputViolation, Rule, joint_rules_of
+from resolvers.request.requirements import Requirement
 
-Check: TypeAlias = Callable[[Any], InputViolation | None]
-"""Returns the first error of a value that is not null. Input objects may be Python's or dicts."""
-_Finder: TypeAlias = Callable[[Any], InputViolation | str | None]
+MAX_REPORTED_ERRORS = 100
+"""Errors that one response lists of a field's inputs, or of a body."""
+
+Check: TypeAlias = Callable[[Any], list[InputViolation]]
+"""Returns the errors of a value that is not null. Input objects may be Python's or dicts."""
+_Finder: TypeAlias = Callable[[Any], list[InputViolation] | str | None]
 """A check, or the method of a rule: a text is an error of the value itself."""
 
 
@@ -27,25 +37,41 @@ class FieldChecks:
         self.joint_rules = joint_rules_of(resolver)
         self.arguments: dict[str, tuple[str, Check]] = {}
         """From a parameter to its GraphQL name and its check."""
+        self.requirements: dict[str, Requirement] = {}
+        """From a parameter to what callers need that give it."""
         self._finders: list[tuple[str, str, _Finder]] = []
         for parameter in signature(resolver).parameters.values():
-            name, rules = read_annotation(parameter.annotation)
+            name, definition = read_annotation(parameter.annotation)
+            rules = definition.rules
+            if definition.requirement is not None:
+                self.requirements[parameter.name] = definition.requirement
             if check := build_check(parameter.annotation, rules):
                 graphql_name = name or to_camel_case(parameter.name)
                 self.arguments[parameter.name] = graphql_name, check
                 for find in _iter_checks(parameter.annotation, rules):
                     self._finders.append((parameter.name, graphql_name, find))
 
-    def find_error(self, values: Mapping[str, Any]) -> InputViolation | None:
-        """Return the first error among arguments by Python's names; its path starts with a name."""
-        for rule in self.joint_rules:
-            if error := rule.check(values):
-                return error
+    def check_requirements(self, caller: Caller, values: Mapping[str, Any]) -> None:
+        """Raise FlagRequiredError or PermissionRequiredError for an argument that is given."""
+        for parameter, requirement in self.requirements.items():
+            if values.get(parameter) is not None:
+                requirement.check(caller)
+
+    def find_errors(self, values: Mapping[str, Any]) -> list[InputViolation]:
+        """Return the errors of arguments by Python's names; their paths start with a name."""
+        errors = [error for rule in self.joint_rules if (error := rule.check(values))]
+        failed = None
         for parameter, name, find in self._finders:
             value = values.get(parameter)
-            if value is not None and (found := find(value)):
-                return _locate(name, found)
-        return None
+            if value is not None and parameter != failed and (found := find(value)):
+                errors += _locate(name, found)
+                failed = parameter
+        return _first_of_each_path(errors) if errors else errors
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raise InvalidInputError with the errors of arguments by Python's names."""
+        if errors := self.find_errors(values):
+            raise InvalidInputError(**{error.path: error.message for error in errors})
 
 
 def check_inputs(resolver: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,8 +81,10 @@ def check_inputs(resolver: Callable[..., Any]) -> Callable[..., Any]:
     if the context says that the inputs of its operation have been.
     """
     checks = FieldChecks(resolver)
-    if not checks.arguments and not checks.joint_rules:
+    if not checks.arguments and not checks.joint_rules and not checks.requirements:
         return resolver
+    if isasyncgenfunction(resolver):
+        return _check_before_events(resolver, checks)
     if resolve_many := batch_resolver_of(resolver):
         return batch_resolver(_check_before(resolve_many, checks))
     return _check_before(resolver, checks)
@@ -65,25 +93,42 @@ def check_inputs(resolver: Callable[..., Any]) -> Callable[..., Any]:
 def _check_before(
     resolver: Callable[..., Awaitable[Any]], checks: FieldChecks
 ) -> Callable[..., Awaitable[Any]]:
-    find_error = checks.find_error
+    check = checks.check
 
     @wraps(resolver)
     async def resolve(*positional: Any, **arguments: Any) -> Any:
         info = arguments.get("info")
+        if checks.requirements and info is not None:
+            checks.check_requirements(info.context.caller, arguments)
         are_checked = info is not None and info.context.has_checked_inputs
-        if not are_checked and (error := find_error(arguments)):
-            raise InvalidInputError(**{error.path: error.message})
+        if not are_checked:
+            check(arguments)
         return await resolver(*positional, **arguments)
 
     return resolve
 
 
-def read_annotation(annotation: Any) -> tuple[str | None, tuple[Rule, ...]]:
-    """Return the GraphQL name, if it is not Python's, and the rules of a parameter."""
+def _check_before_events(
+    resolver: Callable[..., AsyncGenerator[Any]], checks: FieldChecks
+) -> Callable[..., AsyncGenerator[Any]]:
+    """Return the resolver of a subscription, which checks its arguments before the first event."""
+
+    @wraps(resolver)
+    async def resolve(*positional: Any, **arguments: Any) -> AsyncGenerator[Any]:
+        checks.check(arguments)
+        async with aclosing(resolver(*positional, **arguments)) as events:
+            async for event in events:
+                yield event
+
+    return resolve
+
+
+def read_annotation(annotation: Any) -> tuple[str | None, InputDefinition]:
+    """Return the GraphQL name, if it is not Python's, and the definition of a parameter."""
     for item in getattr(annotation, "__metadata__", ()):
         if isinstance(item, StrawberryArgumentAnnotation):
-            return item.name, InputDefinition.from_metadata(item.metadata).rules
-    return None, ()
+            return item.name, InputDefinition.from_metadata(item.metadata)
+    return None, InputDefinition()
 
 
 def build_check(annotation: Any, rules: tuple[Rule, ...]) -> Check | None:
@@ -92,11 +137,11 @@ def build_check(annotation: Any, rules: tuple[Rule, ...]) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any) -> InputViolation | None:
+    def check(value: Any) -> list[InputViolation]:
         for find in checks:
             if found := find(value):
                 return _locate("", found)
-        return None
+        return []
 
     return check
 
@@ -109,10 +154,18 @@ def _iter_checks(annotation: Any, rules: tuple[Rule, ...]) -> Iterator[_Finder]:
         yield nested
 
 
-def _locate(prefix: str, found: InputViolation | str) -> InputViolation:
-    """Return the error of a value as that of what holds it, which reaches it by `prefix`."""
-    path, message = ("", found) if isinstance(found, str) else found
-    return InputViolation(prefix + path, message)
+def _locate(prefix: str, found: list[InputViolation] | str) -> list[InputViolation]:
+    """Return the errors of a value as those of what holds it, which reaches it by `prefix`."""
+    if isinstance(found, str):
+        return [InputViolation(prefix, found)]
+    return [InputViolation(prefix + path, message) for path, message in found]
+
+
+def _first_of_each_path(errors: list[InputViolation]) -> list[InputViolation]:
+    first: dict[str, InputViolation] = {}
+    for error in errors:
+        first.setdefault(error.path, error)
+    return [*first.values()][:MAX_REPORTED_ERRORS]
 
 
 def _strip_annotation(annotation: Any) -> Any:
@@ -135,11 +188,14 @@ def _build_nested_check(annotation: Any) -> Check | None:
 
 
 def _build_list_check(item_check: Check) -> Check:
-    def check(values: Any) -> InputViolation | None:
+    def check(values: Any) -> list[InputViolation]:
+        errors: list[InputViolation] = []
         for index, value in enumerate(values):
-            if error := item_check(value):
-                return _locate(f"[{index}]", error)
-        return None
+            if found := item_check(value):
+                errors += _locate(f"[{index}]", found)
+                if len(errors) >= MAX_REPORTED_ERRORS:
+                    break
+        return errors
 
     return check
 
@@ -152,25 +208,25 @@ def _build_object_check(input_class: Any) -> Check:
     nulls = {name: None for name, _ in names}
     renamed = [(name, graphql_name) for name, graphql_name in names if name != graphql_name]
 
-    def check(value: Any) -> InputViolation | None:
+    def check(value: Any) -> list[InputViolation]:
         # A request may hold thousands of objects, so this makes no call that it can do without.
         is_dict = isinstance(value, dict)
         values = value if is_dict else vars(value)
+        errors: list[InputViolation] = []
         if joint_rules:
             by_name = values
             if is_dict:
                 by_name = nulls | value
                 for name, graphql_name in renamed:
                     by_name[name] = value.get(graphql_name)
-            for rule in joint_rules:
-                if error := rule.check(by_name):
-                    return error
-        get = values.get
+            errors += [error for rule in joint_rules if (error := rule.check(by_name))]
+        get, failed = values.get, None
         for name, path, find in by_graphql_name if is_dict else by_python_name:
             member = get(name)
-            if member is not None and (found := find(member)):
-                return _locate(path, found)
-        return None
+            if member is not None and name != failed and (found := find(member)):
+                errors += _locate(path, found)
+                failed = name
+        return errors
 
     return check
 

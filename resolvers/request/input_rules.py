@@ -17,6 +17,7 @@ import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
+from resolvers.request.requirements import Requirement
 from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, is_storable
 
 JsonSchema: TypeAlias = dict[str, Any]
@@ -195,12 +196,44 @@ class _Id:
 ID = _Id()
 
 
+class _Storable:
+    """A text that MongoDB stores: no NUL, no lone surrogate."""
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        return None if is_storable(value) else "must not contain NUL or a lone surrogate"
+
+    def json_schema(self) -> JsonSchema:
+        """Return the pattern."""
+        return {"pattern": TEXT_JSON_PATTERN}
+
+
+STORABLE = _Storable()
+
+
+class _NoNul:
+    """A text, empty or not, without NUL, which is in no text of a response."""
+
+    def check(self, value: str) -> str | None:
+        """Return the error, or None."""
+        return "must not contain NUL" if "\0" in value else None
+
+    def json_schema(self) -> JsonSchema:
+        """Return the pattern."""
+        return {"pattern": r"^[^\x00]*$"}
+
+
+NO_NUL = _NoNul()
+
+
 @dataclass(frozen=True, slots=True)
 class InputDefinition:
     """The rules and the example of an argument or input field."""
 
     rules: tuple[Rule, ...] = ()
     example: Any = None
+    requirement: Requirement | None = None
+    """Of callers that give the argument."""
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[Any, Any]) -> "InputDefinition":
@@ -213,15 +246,23 @@ _NO_DEFINITION = InputDefinition()
 
 
 def argument(
-    description: str, *rules: Rule, example: Any = None, name: str | None = None
+    description: str,
+    *rules: Rule,
+    example: Any = None,
+    name: str | None = None,
+    requirement: Requirement | None = None,
 ) -> StrawberryArgumentAnnotation:
     """Annotate a resolver's parameter. `example` is written with Python's names (snake_case).
 
+    A `requirement` is checked if the argument is given and not null.
+
     >>> limit = argument("How many to return.", Range(1, 100), example=3)
     >>> InputDefinition.from_metadata(limit.metadata)
-    InputDefinition(rules=(Range(minimum=1, maximum=100),), example=3)
+    InputDefinition(rules=(Range(minimum=1, maximum=100),), example=3, requirement=None)
     """
-    metadata = {DEFINITION: InputDefinition(rules, example)}
+    metadata = {DEFINITION: InputDefinition(rules, example, requirement)}
+    if requirement is not None:
+        description = f"{description} {requirement.describe()}"
     return strawberry.argument(description=description, name=name, metadata=metadata)
 
 

@@ -1,37 +1,164 @@
-"""Build resolvers for child lists, such as the floors of an asset."""
+"""Build resolvers of lists: their arguments, and child lists, such as the floors of an asset."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from inspect import Parameter
 from operator import attrgetter
 from typing import Any
 
-from resolvers.request.arguments import DEFAULT_PER_PAGE, AfterCursor, PageNumber, PageSize
+from resolvers.request.arguments import (
+    AfterCursor,
+    FirstCount,
+    PageArguments,
+    PageNumber,
+    PageSize,
+)
 from resolvers.request.batching import Resolver, batch_resolver
 from resolvers.request.context import Info, ParentKey, Relation
-from storage.records.paging import Page
+from resolvers.request.filters import (
+    IdsFilter,
+    NameSearch,
+    UpdatedSince,
+    build_filter,
+    narrow,
+)
+from resolvers.request.orders import Orders
+from storage.records.kinds import RecordType
+from storage.records.name_search import NAME_WORDS_FIELD
+from storage.records.paging import MAX_TOTAL_COUNT, Page
+from storage.records.timestamps import UPDATED_AT
+
+PAGING_PARAMETERS = {
+    "page": PageNumber,
+    "per_page": PageSize,
+    "after": AfterCursor,
+    "first": FirstCount,
+}
+NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
 
 
-def list_resolver(relation: Relation[Any], description: str, *fields: str) -> Resolver:
-    """Return the resolver of a page of the parent's list.
+def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolver:
+    """Return a resolver with the arguments of pages in place of its parameter `pages`.
+
+    All other arguments are filters: a cursor is valid only for the same ones. `annotations`
+    replace those of single arguments.
+    """
+    signature = inspect.signature(resolve)
+
+    @wraps(resolve)
+    async def list_page(
+        *positional: Any,
+        page: int | None = None,
+        per_page: int | None = None,
+        after: str | None = None,
+        first: int | None = None,
+        **arguments: Any,
+    ) -> Any:
+        filters = tuple(
+            sorted(
+                (name, repr(value))
+                for name, value in arguments.items()
+                if value is not None and name not in NOT_FILTERS
+            )
+        )
+        pages = PageArguments(page, per_page, after, first, filters)
+        return await resolve(*positional, pages=pages, **arguments)
+
+    parameters: list[Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.name != "pages":
+            parameters.append(parameter)
+            continue
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for name, annotation in {**PAGING_PARAMETERS, **annotations}.items()
+        ]
+    # strawberry and the checks of inputs read the arguments from here (PEP 362).
+    list_page.__dict__["__signature__"] = inspect.Signature(
+        [
+            each if each.default is Parameter.empty else each.replace(kind=Parameter.KEYWORD_ONLY)
+            for each in parameters
+        ],
+        return_annotation=signature.return_annotation,
+    )
+    return list_page
+
+
+def list_resolver(
+    relation: Relation[Any], description: str, *fields: str, orders: Orders | None = None
+) -> Resolver:
+    """Return the resolver of a page of the parent's list, with the filters that its kind allows.
 
     The values of the parent's `fields` (by default `id`) become the arguments of
-    `relation.where`.
+    `relation.where`. With `orders`, clients may choose one; other lists are ordered by key.
     """
     key_of = _build_key_getter(*(fields or ("id",)))
 
     async def list_records(
         parents: Sequence[Any],
         info: Info,
-        page: PageNumber = 1,
-        per_page: PageSize = DEFAULT_PER_PAGE,
-        after: AfterCursor = None,
+        pages: PageArguments,
+        ids: IdsFilter = None,
+        search: NameSearch = None,
+        updated_since: UpdatedSince = None,
+        order_by: str | None = None,
     ) -> list[Page[Any]]:
         keys = [*map(key_of, parents)]
-        return await info.context.load_pages(relation, keys, page, per_page, after)
+        if orders is not None:
+            pages = pages.sort_by(orders.parse(order_by))
+        filter = await build_filter(info.context, relation.kind, ids, search, updated_since)
+        return await info.context.load_pages(narrow(relation, filter), keys, pages)
 
     list_records.__doc__ = description
-    return batch_resolver(list_records)
+    unfit = _find_unfit_filters(relation.kind)
+    _drop_parameters(list_records, unfit if orders else unfit | {"order_by"})
+    return batch_resolver(paged(ordered(orders)(list_records) if orders else list_records))
+
+
+def ordered(orders: Orders) -> Callable[[Resolver], Resolver]:
+    """Give the parameter `order_by` of a resolver its words, their description and the default."""
+
+    def declare(resolve: Resolver) -> Resolver:
+        signature = inspect.signature(resolve)
+        parameters = dict(signature.parameters)
+        parameters["order_by"] = parameters["order_by"].replace(
+            annotation=orders.annotation, default=orders.default
+        )
+        resolve.__dict__["__signature__"] = signature.replace(parameters=[*parameters.values()])
+        return resolve
+
+    return declare
+
+
+def _find_unfit_filters(kind: RecordType[Any]) -> set[str]:
+    """Return the filters that records of a kind cannot have."""
+    unfit = set()
+    if NAME_WORDS_FIELD not in kind.derived_fields:
+        unfit |= {"ids", "search"}
+    if UPDATED_AT not in kind.stored_fields:
+        unfit.add("updated_since")
+    return unfit
+
+
+def _drop_parameters(resolver: Resolver, names: set[str]) -> None:
+    """Hide optional parameters from strawberry, which reads a field's arguments from them."""
+    signature = inspect.signature(resolver)
+    kept = [each for name, each in signature.parameters.items() if name not in names]
+    resolver.__dict__["__signature__"] = signature.replace(parameters=kept)
 
 
 def _build_key_getter(*fields: str) -> Callable[[Any], ParentKey]:
     getter = attrgetter(*fields)
     return getter if len(fields) > 1 else lambda parent: (getter(parent),)
+
+
+@batch_resolver
+async def count_total(parents: Sequence[Page[Any]], info: Info) -> list[int | None]:
+    return await info.context.count_pages(parents)
+
+
+count_total.__doc__ = f"""Get the number of records in the whole list, at most {MAX_TOTAL_COUNT}.
+
+Longer lists count as {MAX_TOTAL_COUNT}. Records are counted only if this field is selected.
+"""

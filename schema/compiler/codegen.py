@@ -32,7 +32,12 @@ from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
-from schema.compiler.selection import SelectedField, Selection, TypenameField
+from schema.compiler.selection import (
+    SelectedField,
+    Selection,
+    TypenameField,
+    UnsupportedQueryError,
+)
 from schema.costs.counting import build_counter, charge_cost
 from schema.definitions import cost_of, is_page
 
@@ -77,6 +82,7 @@ class CodeWriter:
             "reject_failed": runtime.reject_failed,
             "build_in_parts": build_in_parts,
             "resolve_concurrently": runtime.resolve_concurrently,
+            "split_by_type": runtime.split_by_type,
         }
         self.lines: list[str] = []
         self._resolvers = resolvers
@@ -119,6 +125,23 @@ class CodeWriter:
                 self._write_completion(function, selected, values, rows, weights)
         return rows
 
+    def _write_rows_of_types(
+        self, function: FunctionWriter, selected: SelectedField, objects: str, weights: str
+    ) -> str:
+        """Add the lines that make the rows of objects of several types; return the rows' name."""
+        assert selected.children_by_type is not None
+        split, rows = self._new_name("split"), self._new_name("rows")
+        type_name_of = self._bind("type_name_of", selected.type_name_of)
+        function.add_line(f"{split} = split_by_type({objects}, {weights}, {type_name_of})")
+        rows_by_type = []
+        for name, children in selected.children_by_type.items():
+            of_type, weights_of_type = self._new_name("objects"), self._new_name("weights")
+            function.add_line(f"{of_type}, {weights_of_type} = {split}.get({name!r})")
+            rows_of_type = self._write_rows(function, children, of_type, weights_of_type)
+            rows_by_type.append(f"{name!r}: {rows_of_type}")
+        function.add_line(f"{rows} = {split}.merge({{{', '.join(rows_by_type)}}})")
+        return rows
+
     def _write_level(self, selected_field: SelectedField) -> str:
         """Generate the function of a field with a resolver, and return its name."""
         name = self._new_name("field")
@@ -147,9 +170,8 @@ class CodeWriter:
         weights: str,
     ) -> None:
         """Add the lines that complete a level's values and put them into the rows."""
-        if selected.has_nested_resolvers or (
-            selected.is_object and not _is_list(selected.output_type)
-        ):
+        is_single = selected.is_object and not _is_list(selected.output_type)
+        if selected.has_nested_resolvers or selected.children_by_type is not None or is_single:
             nesting = self._bind("nesting", runtime.build_nesting(selected.output_type))
             objects = self._new_name("objects")
             function.add_line(f"{objects} = {nesting}.flatten({values})")
@@ -157,7 +179,11 @@ class CodeWriter:
             if selected.has_nested_resolvers:
                 inner_weights = self._new_name("weights")
                 function.add_line(f"{inner_weights} = {nesting}.spread({values}, {weights})")
-            inner_rows = self._write_rows(function, selected.children, objects, inner_weights)
+            inner_rows = (
+                self._write_rows(function, selected.children, objects, inner_weights)
+                if selected.children_by_type is None
+                else self._write_rows_of_types(function, selected, objects, inner_weights)
+            )
             completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
             completed = self._new_name("completed")
@@ -225,6 +251,8 @@ class CodeWriter:
                 return f"(await build_in_parts({build}, require_list({value}), {size}))"
 
             return self._null_check_expression(output_type, source, complete_list)
+        if selected_field.children_by_type is not None:
+            raise UnsupportedQueryError("objects of several types without a resolver")
         if selected_field.is_object:
             children = selected_field.children
             return self._null_check_expression(

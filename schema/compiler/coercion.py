@@ -21,14 +21,16 @@ from math import inf
 from typing import Any, NoReturn
 
 from graphql import (
+    GraphQLEnumType,
     GraphQLInputField,
     GraphQLInputObjectType,
     GraphQLInputType,
+    GraphQLLeafType,
     GraphQLList,
     GraphQLNonNull,
-    GraphQLScalarType,
     Undefined,
     get_nullable_type,
+    is_leaf_type,
 )
 from graphql.utilities.coerce_input_value import coerce_default_value
 from strawberry.schema.schema_converter import GraphQLCoreConverter
@@ -108,7 +110,7 @@ class _FunctionGenerator:
     def _function_body(self, input_type: GraphQLInputType) -> list[str]:
         nullable = get_nullable_type(input_type)
         null = [] if nullable is not input_type else ["if value is None: return None"]
-        if isinstance(nullable, GraphQLScalarType):
+        if is_leaf_type(nullable):
             return [f"return {self._value_expression(input_type, 'value')}"]
         if isinstance(nullable, GraphQLList):
             return [*null, *self._list_body(nullable.of_type)]
@@ -123,8 +125,8 @@ class _FunctionGenerator:
     def _value_expression(self, input_type: GraphQLInputType, source: str) -> str:
         """Return the expression that coerces or converts the value of `source`."""
         nullable = get_nullable_type(input_type)
-        if isinstance(nullable, GraphQLScalarType):
-            return self._scalar_expression(nullable, nullable is input_type, source)
+        if is_leaf_type(nullable):
+            return self._leaf_expression(nullable, nullable is input_type, source)
         return f"{self._write_function(input_type)}({source})"
 
     def _bind(self, value: Any) -> str:
@@ -138,9 +140,7 @@ class _FunctionGenerator:
     def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
         raise NotImplementedError
 
-    def _scalar_expression(
-        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
-    ) -> str:
+    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
         raise NotImplementedError
 
 
@@ -174,16 +174,25 @@ class _CoercionGenerator(_FunctionGenerator):
         # A list or object would be shared by all requests, and one of them might change it.
         if not isinstance(default, IMMUTABLE_TYPES):
             raise UnsupportedQueryError(f"the default of {name}")
+        enum_type = get_nullable_type(field.type)
+        if isinstance(enum_type, GraphQLEnumType) and default is not None:
+            default = enum_type.coerce_output_value(default)  # it is coerced as a sent one is
         return f"value.get({name!r}, {self._bind(default)})"
 
-    def _scalar_expression(
-        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
-    ) -> str:
-        if scalar_type.name not in FAST_TESTS:
-            raise UnsupportedQueryError(f"values of {scalar_type}")
-        test = FAST_TESTS[scalar_type.name].format(source)
+    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
         otherwise = "fallback()"
-        if scalar_type.name == "Float":
+        if isinstance(leaf_type, GraphQLEnumType):
+            if is_nullable:
+                otherwise = f"None if v is None else {otherwise}"
+            members = self._bind(
+                {name: leaf_type.coerce_input_value(name) for name in leaf_type.values}
+            )
+            test = f"type(v := {source}) is str and v in {members}"
+            return f"({members}[v] if {test} else {otherwise})"
+        if leaf_type.name not in FAST_TESTS:
+            raise UnsupportedQueryError(f"values of {leaf_type}")
+        test = FAST_TESTS[leaf_type.name].format(source)
+        if leaf_type.name == "Float":
             otherwise = "float(v) if type(v) is int and -EXACT <= v <= EXACT else fallback()"
         if is_nullable:
             otherwise = f"None if v is None else {otherwise}"
@@ -202,7 +211,5 @@ class _ConversionGenerator(_FunctionGenerator):
         ]
         return [f"return {self._bind(definition.origin)}({', '.join(keywords)})"]
 
-    def _scalar_expression(
-        self, scalar_type: GraphQLScalarType, is_nullable: bool, source: str
-    ) -> str:
+    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
         return source

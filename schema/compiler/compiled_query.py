@@ -8,7 +8,7 @@ supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from graphql import (
     DirectiveNode,
@@ -32,6 +32,7 @@ from schema.compiler.level_execution import LevelExecutor
 from schema.compiler.runtime import Row, RunInfo
 from schema.compiler.selection import (
     FieldCollector,
+    SelectedField,
     Selection,
     UnsupportedQueryError,
     fragments_by_name,
@@ -49,6 +50,12 @@ MAX_PLANS = 4
 LIMIT_ERRORS = (RecursionError, MemoryError, SyntaxError)
 """What Python raises for code that is too large."""
 _logger = logging.getLogger("floorgate.graphql")
+
+
+class Event(NamedTuple):
+    """One event of a subscription: the value of its root field."""
+
+    value: Any
 
 
 class Plan:
@@ -80,7 +87,8 @@ class CompiledQuery:
     """One operation, planned once for each combination of its `@skip` and `@include` variables.
 
     Combinations are planned when a request first has them. Code is generated for queries, and only
-    after `generate_code`; until then, and for mutations, the plan is executed level by level.
+    after `generate_code`; until then, and for mutations and events, the plan is executed level by
+    level.
     """
 
     def __init__(
@@ -90,6 +98,7 @@ class CompiledQuery:
         self._fragments = fragments_by_name(document)
         self._node = node
         self._is_query = node.operation is OperationType.QUERY
+        self._is_mutation = node.operation is OperationType.MUTATION
         self._variables = VariableCoercer(schema, node)
         self._condition_names = _condition_variables(document, node)
         self._plans: dict[ConditionValues, Plan | UnsupportedQueryError] = {}
@@ -112,9 +121,16 @@ class CompiledQuery:
         return sum(plan.field_count for plan in self._plans.values() if isinstance(plan, Plan))
 
     async def run(
-        self, inputs: Mapping[str, Any], context: Context, *, check_requirements: bool = False
+        self,
+        inputs: Mapping[str, Any],
+        context: Context,
+        *,
+        check_requirements: bool = False,
+        event: Event | None = None,
     ) -> ExecutionResult:
         """Run a request, with `check_requirements` unless the caller meets those of all fields.
+
+        Of a subscription, complete what it selects of one event.
 
         Raises UnsupportedQueryError if only graphql-core can run it, before any resolver is called;
         InvalidVariablesError; and errors of the whole operation.
@@ -123,6 +139,8 @@ class CompiledQuery:
         variables = await self._variables.coerce(inputs, in_thread=has_large_variables)
         plan = await self._load_plan(self._condition_values(variables))
         run = RunInfo(context, variables, has_large_variables=has_large_variables)
+        if event is not None:
+            _resolve_to_event(plan, run, event)
         if plan.function is not None and not check_requirements:
             try:
                 return ExecutionResult(await plan.function(run), None)
@@ -134,7 +152,7 @@ class CompiledQuery:
         else:
             failure = None
         executor = LevelExecutor(run, plan.resolvers, check_requirements=check_requirements)
-        data, errors = await executor.execute(plan.selection, serially=not self._is_query)
+        data, errors = await executor.execute(plan.selection, serially=self._is_mutation)
         if failure is not None and not errors:
             # The data is right, but generated code should have returned it.
             _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
@@ -192,6 +210,16 @@ class CompiledQuery:
         except LIMIT_ERRORS as error:
             return UnsupportedQueryError(type(error).__name__)
         return Plan(selection, resolvers, collector.field_count)
+
+
+def _resolve_to_event(plan: Plan, run: RunInfo, event: Event) -> None:
+    """Let the root field of a subscription, its only one, have the event as its value.
+
+    Executing a plan calls no resolver again that has returned a value.
+    """
+    [root] = plan.selection
+    assert isinstance(root, SelectedField)
+    run.outcomes[root.number] = (None,), (event.value,)
 
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:

@@ -96,4 +96,5 @@ class FieldResolvers:
                 self.get(selected)
             elif selected.field.base_resolver is not None:
                 build_call(selected)
-            self.build_all(selected.children)
+            for children in selected.selections:
+                self.build_all(children)

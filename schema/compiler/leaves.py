@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphql import (
+    GraphQLEnumType,
     GraphQLError,
     GraphQLLeafType,
     GraphQLNonNull,
@@ -21,6 +22,7 @@ FAST_TESTS = {
     "Int": "type(v := {}) is int and -2147483648 <= v <= 2147483647",
     "Float": "type(v := {}) is float and -INFINITY < v < INFINITY",
     "Boolean": "type(v := {}) is bool",
+    "DateTime": "type(v := {}) is str",
 }
 """Test by scalar, with `{}` for an expression; the test names its value `v`.
 
@@ -41,11 +43,22 @@ def build_type_test(output_type: GraphQLOutputType) -> str | None:
     'type(v := {}) is str or v is None'
     """
     leaf = _leaf_type(output_type)
-    serializes_as_text = leaf.coerce_output_value is str
-    test = FAST_TESTS["String"] if serializes_as_text else FAST_TESTS.get(leaf.name)
+    test = (
+        _build_word_test(leaf) if isinstance(leaf, GraphQLEnumType) else FAST_TESTS.get(leaf.name)
+    )
     if test is None or isinstance(output_type, GraphQLNonNull):
         return test
     return f"{test} or v is None" if " and " not in test else f"({test}) or v is None"
+
+
+def _build_word_test(enum_type: GraphQLEnumType) -> str | None:
+    """Return the test of a text that is a name of the enum and means the value of this name.
+
+    The names are those of our own schema: no part of a request is in the code.
+    """
+    if any(name != value.value for name, value in enum_type.values.items()):
+        return None
+    return f"type(v := {{}}) is str and v in {{{{{', '.join(map(repr, enum_type.values))}}}}}"
 
 
 def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:

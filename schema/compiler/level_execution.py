@@ -7,12 +7,11 @@ Every field runs to its end. Each null that an error causes has one error: if se
 object fail that must not be null, the first in document order (GraphQL, section 6.4.4).
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from graphql import (
-    FieldNode,
     GraphQLError,
     GraphQLList,
     GraphQLNonNull,
@@ -25,37 +24,17 @@ from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
 from resolvers.request.limits.deadlines import check_deadline
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts, pause_if_due
 from schema.compiler.field_resolvers import FieldResolvers, build_call
-from schema.compiler.leaves import InvalidResultError, build_completion
 from schema.compiler.runtime import Row, RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, TypenameField
+from schema.compiler.value_completion import (
+    MAX_ERRORS,
+    Complete,
+    FailedPartError,
+    FieldError,
+    build_value_completion,
+)
 from schema.costs.counting import Weights, build_counter, charge_cost
 from schema.definitions import cost_of
-
-MAX_ERRORS = 100
-"""Errors in one response: the first in document order."""
-
-Complete: TypeAlias = Callable[[Any, "list[FieldError]"], Any]
-"""Complete a value, and append the errors of nullable parts; raises whatever makes it null."""
-
-
-class FieldError(NamedTuple):
-    """An error, and where it happened: the path is relative to the object or value at hand."""
-
-    path: tuple[str | int, ...]
-    nodes: tuple[FieldNode, ...]
-    error: Exception
-
-    def within(self, key: str | int) -> "FieldError":
-        """Return the error as seen from outside."""
-        return self._replace(path=(key, *self.path))
-
-
-class FailedPartError(Exception):
-    """A part of a value failed that must not be null, so the value is also null."""
-
-    def __init__(self, field_error: FieldError) -> None:
-        super().__init__()
-        self.field_error = field_error
 
 
 class Level(NamedTuple):
@@ -226,7 +205,7 @@ class LevelExecutor:
     ) -> Complete:
         """Return the function that completes a field's values, after those of the fields inside."""
         if not selected.is_object:
-            return _build_value_completion(selected, selected.output_type, None)
+            return build_value_completion(selected, selected.output_type, None)
         # Siblings may share an object, which has one row then; its identity finds it.
         objects, object_weights = _flatten(selected.output_type, values, weights)
         if len(objects) > OBJECTS_IN_PART:
@@ -235,19 +214,47 @@ class LevelExecutor:
         totals = dict.fromkeys(distinct, 0)
         for item, weight in zip(objects, object_weights, strict=True):
             totals[id(item)] += weight
-        level = await self._complete_level(
-            selected.children, [*distinct.values()], [*totals.values()]
-        )
-        position_of = {key: position for position, key in enumerate(distinct)}
+        if selected.children_by_type is None:
+            level = await self._complete_level(
+                selected.children, [*distinct.values()], [*totals.values()]
+            )
+            places = {key: (level, position) for position, key in enumerate(distinct)}
+        else:
+            places = await self._complete_types(selected, distinct, totals)
 
         def complete_object(value: Any, errors: list[FieldError]) -> Row:
-            position = position_of[id(value)]
+            level, position = places[id(value)]
             if position in level.failures:
                 raise FailedPartError(level.failures[position])
             errors += level.errors.get(position, ())
             return level.rows[position]
 
-        return _build_value_completion(selected, selected.output_type, complete_object)
+        return build_value_completion(selected, selected.output_type, complete_object)
+
+    async def _complete_types(
+        self, selected: SelectedField, objects: Mapping[int, Any], weights: Mapping[int, int]
+    ) -> dict[int, tuple[Level, int]]:
+        """Complete objects of several types; return the place of each, by its identity."""
+        assert selected.children_by_type is not None
+        keys_by_type: dict[str, list[int]] = {}
+        for key, item in objects.items():
+            keys_by_type.setdefault(selected.type_name_of(item), []).append(key)
+        levels = await settle_all(
+            [
+                self._complete_level(
+                    selected.children_by_type[name],
+                    [objects[key] for key in keys],
+                    [weights[key] for key in keys],
+                )
+                for name, keys in keys_by_type.items()
+            ]
+        )
+        places: dict[int, tuple[Level, int]] = {}
+        for level, keys in zip(levels, keys_by_type.values(), strict=True):
+            if isinstance(level, Exception):
+                raise level
+            places |= {key: (level, position) for position, key in enumerate(keys)}
+        return places
 
 
 class Column(NamedTuple):
@@ -327,63 +334,3 @@ def _flatten(
         if not (value is None or isinstance(value, Exception))
     ]
     return [value for value, _ in objects], [weight for _, weight in objects]
-
-
-def _build_value_completion(
-    selected: SelectedField,
-    output_type: GraphQLOutputType,
-    complete_object: Complete | None,
-) -> Complete:
-    """Return the function that completes values of a type; see `Complete`."""
-    nullable = get_nullable_type(output_type)
-    is_required = isinstance(output_type, GraphQLNonNull)
-    if isinstance(nullable, GraphQLList):
-        complete = _build_list_completion(selected, nullable.of_type, complete_object)
-    elif complete_object is not None:
-        complete = complete_object
-    else:
-        leaf = build_completion(output_type)
-        return lambda value, _: leaf(value)
-
-    def complete_nullable(value: Any, errors: list[FieldError]) -> Any:
-        if isinstance(value, Exception):
-            raise value
-        if value is None:
-            if is_required:
-                raise InvalidResultError(f"{selected.parent.name}.{selected.node.name.value}: null")
-            return None
-        return complete(value, errors)
-
-    return complete_nullable
-
-
-def _build_list_completion(
-    selected: SelectedField, item_type: GraphQLOutputType, complete_object: Complete | None
-) -> Complete:
-    complete_item = _build_value_completion(selected, item_type, complete_object)
-    is_required = isinstance(item_type, GraphQLNonNull)
-
-    def complete(values: Any, errors: list[FieldError]) -> list[Any]:
-        if not isinstance(values, (list, tuple)):
-            raise InvalidResultError(f"{selected.parent.name}.{selected.node.name.value}: no list")
-        completed = []
-        for index, value in enumerate(values):
-            item_errors: list[FieldError] = []
-            item = None
-            try:
-                item = complete_item(value, item_errors)
-            except Exception as error:
-                failed = (
-                    error.field_error
-                    if isinstance(error, FailedPartError)
-                    else FieldError((), selected.nodes, error)
-                ).within(index)
-                if is_required:
-                    raise FailedPartError(failed) from None
-                errors.append(failed)
-            if item_errors and len(errors) < MAX_ERRORS:
-                errors += [each.within(index) for each in item_errors]
-            completed.append(item)
-        return completed
-
-    return complete

@@ -183,6 +183,47 @@ def _build_list_nesting(output_type: GraphQLOutputType) -> Nesting:
     return ObjectNesting(is_required)
 
 
+@dataclass(frozen=True, slots=True)
+class TypeSplit:
+    """Objects of a level by their types."""
+
+    names: Sequence[str]
+    """The type of each object."""
+    objects: dict[str, list[Any]]
+    weights: dict[str, list[int]] | None
+
+    def get(self, name: str) -> tuple[Sequence[Any], Weights]:
+        """Return the objects of a type, and their weights."""
+        weights = None if self.weights is None else self.weights.get(name, [])
+        return self.objects.get(name, []), weights
+
+    def merge(self, rows: dict[str, Sequence[Row]]) -> list[Row]:
+        """Return the rows of all types in the order of the objects."""
+        iterators = {name: iter(of_type) for name, of_type in rows.items()}
+        return [next(iterators[name]) for name in self.names]
+
+
+def split_by_type(
+    objects: Sequence[Any], weights: Weights, type_name_of: Callable[[Any], str]
+) -> TypeSplit:
+    """Split objects by their types.
+
+    >>> split = split_by_type(["a", 1, "b"], None, lambda value: type(value).__name__)
+    >>> split.get("str"), split.merge({"str": [{"n": "a"}, {"n": "b"}], "int": [{"n": 1}]})
+    ((['a', 'b'], None), [{'n': 'a'}, {'n': 1}, {'n': 'b'}])
+    """
+    names = [*map(type_name_of, objects)]
+    by_type: dict[str, list[Any]] = {}
+    for name, item in zip(names, objects, strict=True):
+        by_type.setdefault(name, []).append(item)
+    if weights is None:
+        return TypeSplit(names, by_type, None)
+    weights_by_type: dict[str, list[int]] = {}
+    for name, weight in zip(names, weights, strict=True):
+        weights_by_type.setdefault(name, []).append(weight)
+    return TypeSplit(names, by_type, weights_by_type)
+
+
 def require_list(value: Any) -> Sequence[Any]:
     """Return `value` if it is a list. Raises InvalidResultError."""
     if isinstance(value, (list, tuple)):

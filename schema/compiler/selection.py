@@ -4,9 +4,9 @@ Fragments are flattened, and `@skip` and `@include` applied, as in CollectFields
 the GraphQL specification, October 2021), but once per operation and not once per object.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from graphql import (
     BooleanValueNode,
@@ -15,6 +15,7 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLField,
+    GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLOutputType,
     GraphQLSchema,
@@ -23,10 +24,17 @@ from graphql import (
     SelectionSetNode,
     VariableNode,
     get_named_type,
+    is_abstract_type,
 )
 from strawberry.types.field import StrawberryField
 
-from schema.definitions import PAGE_DATA_FIELD, strawberry_field_of
+from schema.definitions import (
+    EDGE_NODE_FIELD,
+    PAGE_DATA_FIELD,
+    PAGE_EDGES_FIELD,
+    is_loaded,
+    strawberry_field_of,
+)
 from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
@@ -54,6 +62,9 @@ class SelectedField:
     definition: GraphQLField
     field: StrawberryField
     children: "Selection"
+    """Of objects of one type."""
+    children_by_type: "Mapping[str, Selection] | None" = None
+    """Of objects of several types, instead of `children`: by the name of an object's type."""
 
     @property
     def node(self) -> FieldNode:
@@ -76,8 +87,7 @@ class SelectedField:
 
         Resolvers that are neither async nor have arguments are called where the row is made.
         """
-        resolver = self.field.base_resolver
-        return resolver is not None and (resolver.is_async or bool(self.field.arguments))
+        return is_loaded(self.field)
 
     @property
     def has_nested_resolvers(self) -> bool:
@@ -89,13 +99,47 @@ class SelectedField:
 
     @property
     def data_selections(self) -> int:
-        """How often the `data` of a page is selected: aliases may do so several times."""
-        return sum(child.node.name.value == PAGE_DATA_FIELD for child in self.nested_fields)
+        """How often the records of a page are selected, as `data`, as `edges` and as their `node`.
+
+        Aliases may select each several times.
+        """
+        count = 0
+        for child in self.nested_fields:
+            if child.node.name.value == PAGE_DATA_FIELD:
+                count += 1
+            elif child.node.name.value == PAGE_EDGES_FIELD:
+                nodes = (each.node.name.value == EDGE_NODE_FIELD for each in child.nested_fields)
+                count += 1 + sum(nodes)
+        return count
 
     @property
     def nested_fields(self) -> "Iterator[SelectedField]":
-        """The fields inside it, without `__typename`."""
-        return (child for child in self.children if isinstance(child, SelectedField))
+        """The fields inside it, of all types, without `__typename`."""
+        return (
+            child
+            for selection in self.selections
+            for child in selection
+            if isinstance(child, SelectedField)
+        )
+
+    @property
+    def selections(self) -> "Iterable[Selection]":
+        """The selections of all types of objects that it may have."""
+        return (self.children,) if self.children_by_type is None else self.children_by_type.values()
+
+    def type_name_of(self, value: Any) -> str:
+        """Return the type of an object, where it may have several; raise it if it is an exception.
+
+        It has none if reading it has failed.
+        """
+        if isinstance(value, Exception):
+            raise value
+        named = get_named_type(self.definition.type)
+        assert isinstance(named, GraphQLInterfaceType) and named.resolve_type is not None
+        # The functions of `schema.nodes` look at the value alone.
+        name = named.resolve_type(value, cast(Any, None), named)
+        assert isinstance(name, str)
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +192,23 @@ class FieldCollector:
             raise UnsupportedQueryError(f"introspection by {node.name.value}")
         # MergeSelectionSets (section 6.4.3): the fields inside are those of all the merged nodes.
         sets = [node.selection_set for node in nodes if node.selection_set]
-        children = self.collect_fields(sets, _object_type(definition)) if sets else ()
+        named = get_named_type(definition.type)
+        children: Selection = ()
+        by_type: dict[str, Selection] | None = None
+        if isinstance(named, GraphQLInterfaceType):
+            types = self.schema.get_possible_types(named)
+            by_type = {type.name: self.collect_fields(sets, type) for type in types}
+        elif sets:
+            children = self.collect_fields(sets, _object_type(definition))
         return SelectedField(
-            number, key, tuple(nodes), parent, definition, _strawberry_field(definition), children
+            number,
+            key,
+            tuple(nodes),
+            parent,
+            definition,
+            _strawberry_field(definition),
+            children,
+            by_type,
         )
 
     def _group_fields(
@@ -184,9 +242,8 @@ class FieldCollector:
         if condition is None or condition.name.value == parent.name:
             return True
         # An object has one type, so a condition on another object type never holds.
-        if isinstance(self.schema.get_type(condition.name.value), GraphQLObjectType):
-            return False
-        raise UnsupportedQueryError(f"the abstract type {condition.name.value}")
+        type = self.schema.get_type(condition.name.value)
+        return is_abstract_type(type) and self.schema.is_sub_type(type, parent)
 
     def _is_included(self, node: SelectionNode) -> bool:
         # Neither directive has precedence over the other (section 3.13.2): both must allow the

@@ -11,20 +11,19 @@ from graphql import (
     GraphQLError,
     GraphQLField,
     GraphQLNonNull,
-    GraphQLScalarType,
     GraphQLSchema,
+    ObjectValueNode,
     OperationDefinitionNode,
     Undefined,
     VariableDefinitionNode,
     VariableNode,
-    Visitor,
     get_argument_values,
     get_nullable_type,
     get_variable_values,
     is_input_type,
+    is_leaf_type,
     is_required_argument,
     type_from_ast,
-    visit,
 )
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
@@ -36,6 +35,7 @@ from schema.compiler.coercion import (
     build_coercion,
     build_conversion,
 )
+from schema.compiler.object_literals import build_object, mentions_variables
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 from schema.costs.argument_size import measure_value
 
@@ -130,8 +130,9 @@ def _build_fast_coercer(
 def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> ArgumentBuilder | None:
     """Return a builder of the arguments of a field's resolver, or None if it takes none.
 
-    Two strategies: for scalars and whole variables, a dictionary of constants that is completed
-    from the variables; for anything else, graphql-core's and strawberry's own functions.
+    Two strategies: for scalars, whole variables and objects of these, a dictionary of constants
+    that is completed from the variables; for anything else, graphql-core's and strawberry's own
+    functions.
     """
     if not selected_field.definition.args:
         return None
@@ -144,11 +145,11 @@ def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> Arg
 
 
 def _is_simple_argument(node: ArgumentNode | None, argument: GraphQLArgument) -> bool:
-    if node is not None and isinstance(node.value, VariableNode):
+    if node is not None and isinstance(node.value, (VariableNode, ObjectValueNode)):
         return True
-    if not isinstance(get_nullable_type(argument.type), GraphQLScalarType):
+    if not is_leaf_type(get_nullable_type(argument.type)):
         return False
-    return node is None or not _mentions_variables(node)
+    return node is None or not mentions_variables(node.value)
 
 
 def _build_simple_arguments(
@@ -161,7 +162,13 @@ def _build_simple_arguments(
         for name, node in nodes.items()
         if isinstance(node.value, VariableNode)
     }
-    constant = _constant_values(selected_field, arguments.keys() - by_variable.keys())
+    objects = {
+        name: build_object(node.value, arguments[name].type)
+        for name, node in nodes.items()
+        if isinstance(node.value, ObjectValueNode)
+    }
+    others = arguments.keys() - by_variable.keys() - objects.keys()
+    constant = _constant_values(selected_field, others)
     optional = {name for name in by_variable if not is_required_argument(arguments[name])}
     # Where an optional variable is absent, its argument has the schema's default.
     defaults = constant | _constant_values(selected_field, optional, ())
@@ -196,14 +203,19 @@ def _build_simple_arguments(
         # there only at run time (section 5.8.5).
         if any(built.get(name) is None for name in non_null):
             reject(variables)
+        for name, build_value in objects.items():
+            try:
+                built[python_names[name]] = build_value(coerced)
+            except FallbackNeededError:
+                reject(variables)
         return built
 
     return build
 
 
 def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
-    """Return the conversion of a variable's value for the resolver, or None for scalars."""
-    if isinstance(get_nullable_type(argument.type), GraphQLScalarType):
+    """Return the conversion of a variable's value for the resolver, or None for leaves."""
+    if is_leaf_type(get_nullable_type(argument.type)):
         return None
     if argument.default_value not in (None, Undefined) or argument.default is not None:
         raise UnsupportedQueryError("a default that is not a scalar")
@@ -253,18 +265,3 @@ def _python_names(selected_field: SelectedField) -> dict[str, str]:
     # Both are in the order of the resolver's parameters.
     names = [argument.python_name for argument in selected_field.field.arguments]
     return dict(zip(selected_field.definition.args, names, strict=True))
-
-
-class _VariableFinder(Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = False
-
-    def enter_variable(self, *_: Any) -> None:
-        self.found = True
-
-
-def _mentions_variables(node: ArgumentNode) -> bool:
-    finder = _VariableFinder()
-    visit(node, finder)
-    return finder.found

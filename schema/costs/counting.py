@@ -17,7 +17,15 @@ from graphql import (
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 
 from resolvers.request.limits.budget import Budget
-from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
+from schema.definitions import (
+    EDGE_NODE_FIELD,
+    PAGE_DATA_FIELD,
+    PAGE_EDGES_FIELD,
+    is_edge,
+    is_loaded,
+    is_page,
+    strawberry_field_of,
+)
 
 Weights: TypeAlias = Sequence[int] | None
 """How often each object of a level is in the response; None if each is there once.
@@ -55,12 +63,13 @@ class Counter:
 def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> Counter | None:
     """Return the counter of a field, or None if its values do not count.
 
-    Records and the drawings in a response count. They all come from resolvers: lists and objects
-    inside a record are parts of it. The records of a page count for each selection of its `data`,
-    as aliases may select it several times.
+    Records and the drawings in a response count. They all come from resolvers that load them:
+    lists and objects inside a record are parts of it. The records of a page count for each
+    selection of its `data`, of its `edges` and of their `node`, as aliases may select each several
+    times.
     """
     field = strawberry_field_of(definition)
-    if definition is None or field is None or field.base_resolver is None:
+    if definition is None or field is None or not is_loaded(field):
         return None
     named, nullable = get_named_type(definition.type), get_nullable_type(definition.type)
     if is_leaf_type(named):
@@ -80,11 +89,14 @@ def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weig
 
 
 _PAGE_DATA_COUNTER = Counter(Budget.count_cost, len)
+_EDGE_NODE_COUNTER = Counter(Budget.count_cost, None)
 
 
 def _build_value_counter(parent_type: GraphQLObjectType, field_name: str) -> Counter | None:
-    if field_name == PAGE_DATA_FIELD and is_page(parent_type):
+    if field_name in (PAGE_DATA_FIELD, PAGE_EDGES_FIELD) and is_page(parent_type):
         return _PAGE_DATA_COUNTER
+    if field_name == EDGE_NODE_FIELD and is_edge(parent_type):
+        return _EDGE_NODE_COUNTER
     return build_counter(parent_type.fields.get(field_name))
 
 

@@ -5,41 +5,61 @@ rule that expands fragments would take exponential time on nested ones. The walk
 for page sizes that the operation has not had before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphql import (
-    ArgumentNode,
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLArgument,
     GraphQLField,
+    GraphQLInputField,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
     GraphQLNamedType,
     GraphQLObjectType,
     GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
     ListValueNode,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    StringValueNode,
     Undefined,
+    ValueNode,
     VariableNode,
     get_named_type,
+    get_nullable_type,
+    is_composite_type,
     value_from_ast_untyped,
 )
 
-from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE
+from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_PER_PAGE, find_cursor_page_size
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.input_rules import Items
 from schema.costs.argument_size import ArgumentSize, measure_value
 from schema.costs.query_limits import QueryLimits
-from schema.definitions import cost_of, definition_of, is_page, strawberry_field_of
+from schema.definitions import (
+    UNCOUNTED_TYPES,
+    cost_of,
+    definition_of,
+    is_page,
+    strawberry_field_of,
+)
 
-PAGE_SIZE_ARGUMENT = "perPage"
+PAGE_SIZE_ARGUMENTS = ("perPage", "first")
+CURSOR_ARGUMENT = "after"
+"""Argument with a cursor, which holds the page size if no argument does."""
 LENGTH_ARGUMENT = "limit"
 """Argument of lists without pages, which says how long they may be."""
+SOURCES_ARGUMENT = "sources"
+"""Argument of lists that have as many items, and in each a list of the length of `limit`."""
+KEYS_ARGUMENT = "ids"
+"""Argument of lists without pages that have an object for each of its items."""
 ASSUMED_PAGE_SIZE = 10
 """Assumed length of a nested list for which the operation gives no page size."""
 MAX_REMEMBERED_WALKS = 10
@@ -143,8 +163,8 @@ class OperationMeasure:
         values = {**self._defaults, **variables} if self._defaults else variables
         walk = self._walk(values)
         size, arguments = walk.size, walk.arguments
-        for name, rule in walk.list_rules.items():
-            value = values.get(name)
+        for path, rule in walk.list_rules.items():
+            value = _find_member(values, path)
             if isinstance(value, list):
                 rule.check(len(value))
         items, text = arguments.items, arguments.characters
@@ -175,13 +195,17 @@ class OperationMeasure:
 
 
 def _to_page_size(value: Any) -> int | None:
-    """Return the page size that a value is coerced to, None for the default.
+    """Return the page size that a value is coerced to, None for the default; a list's length.
 
     A size below 1 or a value of another type is an error, but only when the operation runs. Larger
-    pages are served as MAX_PER_PAGE.
+    pages are served as MAX_PER_PAGE. A text is a cursor, which has a page size too.
     """
+    if isinstance(value, str):
+        return find_cursor_page_size(value) if value else None
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # as graphql-core coerces it to Int
+    if isinstance(value, list):
+        value = len(value)
     return min(max(value, 1), MAX_PER_PAGE) if isinstance(value, int) else None
 
 
@@ -218,8 +242,8 @@ class _Walk:
         self._measured: dict[str, _Selection] = {}
         self.page_size_variables: dict[str, None] = {}
         """The variables that are page sizes, in the order of their first use."""
-        self.list_rules: dict[str, ListRule] = {}
-        """The strictest rule for each variable that is a list."""
+        self.list_rules: dict[tuple[str, ...], ListRule] = {}
+        """The strictest rule for each variable that is a list, or for such a member of one."""
         selection = self.measure_selection(operation.selection_set, self._root_type)
         self.size, self.arguments = selection.size, selection.arguments
 
@@ -231,7 +255,11 @@ class _Walk:
             if isinstance(selection, FieldNode):
                 measured.add(self.measure_field(selection, parent_type))
             elif isinstance(selection, InlineFragmentNode):
-                measured.add(self.measure_selection(selection.selection_set, parent_type))
+                condition = selection.type_condition
+                inner_type = self._schema.get_type(condition.name.value) if condition else None
+                measured.add(
+                    self.measure_selection(selection.selection_set, inner_type or parent_type)
+                )
             elif isinstance(selection, FragmentSpreadNode):
                 measured.add(self.measure_fragment(selection.name.value))
         return measured
@@ -250,7 +278,7 @@ class _Walk:
     def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> _Selection:
         definition = (
             parent_type.fields.get(node.name.value)
-            if isinstance(parent_type, GraphQLObjectType)
+            if isinstance(parent_type, (GraphQLObjectType, GraphQLInterfaceType))
             else None
         )
         field_type = get_named_type(definition.type) if definition else None
@@ -263,12 +291,15 @@ class _Walk:
         if is_page(field_type):
             cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
         else:
-            is_record = isinstance(field_type, GraphQLObjectType) and field_type.name != "Paging"
+            is_record = is_composite_type(field_type) and field_type.name not in UNCOUNTED_TYPES
             cost = rows * (inner.size.cost + is_record)
         arguments = ArgumentSize()
         for argument in node.arguments or ():
             arguments.add_argument(argument.value)
-            self.check_list(argument, definition)
+            declared = definition.args.get(argument.name.value) if definition else None
+            self.check_list(argument.value, declared)
+        if parent_type is self._schema.mutation_type:
+            arguments.items -= 1  # the object of its `input`
         arguments.add(inner.arguments, rows)
         size = QuerySize(
             depth=inner.size.depth + 1,
@@ -282,13 +313,18 @@ class _Walk:
     def count_rows(self, node: FieldNode, definition: GraphQLField | None, is_root: bool) -> int:
         """Return how often the selection inside a field may be resolved."""
         declared = definition.args if definition else {}
-        if PAGE_SIZE_ARGUMENT in declared:
-            size = self.get_size(node, PAGE_SIZE_ARGUMENT)
+        if PAGE_SIZE_ARGUMENTS[0] in declared:
+            sizes = [self.get_size(node, name) for name in PAGE_SIZE_ARGUMENTS]
+            size = max(filter(None, sizes), default=self.get_size(node, CURSOR_ARGUMENT))
             return size or (DEFAULT_PER_PAGE if is_root else ASSUMED_PAGE_SIZE)
         if LENGTH_ARGUMENT in declared:
             default = declared[LENGTH_ARGUMENT].default_value
             size = self.get_size(node, LENGTH_ARGUMENT)
-            return size or (1 if default is Undefined else int(default))
+            rows = size or (1 if default is Undefined else int(default))
+            is_each = SOURCES_ARGUMENT in declared
+            return rows * (self.get_size(node, SOURCES_ARGUMENT) or 1 if is_each else 1)
+        if KEYS_ARGUMENT in declared:
+            return self.get_size(node, KEYS_ARGUMENT) or 1
         return 1
 
     def get_size(self, node: FieldNode, name: str) -> int | None:
@@ -299,23 +335,47 @@ class _Walk:
                 continue
             if isinstance(value, IntValueNode):
                 return _to_page_size(int(value.value[:9]))  # nine digits are above any page size
+            if isinstance(value, ListValueNode):
+                return len(value.values)
+            if isinstance(value, StringValueNode):
+                return _to_page_size(value.value)
             if isinstance(value, VariableNode):
                 self.page_size_variables[value.name.value] = None
                 return _to_page_size(self._values.get(value.name.value))
         return None
 
-    def check_list(self, argument: ArgumentNode, definition: GraphQLField | None) -> None:
-        """Check the length of a list, or note its rule if a variable holds it."""
-        declared = definition and definition.args.get(argument.name.value)
-        rules = definition_of(declared).rules if declared else ()
-        for rule in rules:
-            if not isinstance(rule, Items):
-                continue
-            if isinstance(argument.value, ListValueNode):
-                ListRule(rule.maximum, rule.noun).check(len(argument.value.values))
-            elif isinstance(argument.value, VariableNode):
-                name = argument.value.name.value
-                self.list_rules[name] = min(
-                    self.list_rules.get(name, ListRule(rule.maximum, rule.noun)),
-                    ListRule(rule.maximum, rule.noun),
-                )
+    def check_list(
+        self, node: ValueNode, definition: GraphQLArgument | GraphQLInputField | None
+    ) -> None:
+        """Check the lengths of the lists in a value, or note the rules if a variable holds it."""
+        if definition is None:
+            return
+        object_type = get_nullable_type(definition.type)
+        if isinstance(node, VariableNode):
+            for path, rule in _iter_list_rules((node.name.value,), definition):
+                self.list_rules[path] = min(self.list_rules.get(path, rule), rule)
+        elif isinstance(node, ListValueNode):
+            for _, rule in _iter_list_rules((), definition):
+                rule.check(len(node.values))
+        elif isinstance(node, ObjectValueNode) and isinstance(object_type, GraphQLInputObjectType):
+            for member in node.fields:
+                self.check_list(member.value, object_type.fields.get(member.name.value))
+
+
+def _iter_list_rules(
+    path: tuple[str, ...], definition: GraphQLArgument | GraphQLInputField
+) -> Iterator[tuple[tuple[str, ...], ListRule]]:
+    """Yield the rules of a list, or of the lists in an object, with their paths."""
+    for rule in definition_of(definition).rules:
+        if isinstance(rule, Items):
+            yield path, ListRule(rule.maximum, rule.noun)
+    object_type = get_nullable_type(definition.type)
+    if isinstance(object_type, GraphQLInputObjectType):
+        for name, member in object_type.fields.items():
+            yield from _iter_list_rules((*path, name), member)
+
+
+def _find_member(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -12,7 +12,9 @@ from tests.resolvers.yard import PLACES, measure, yard_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-ROUTE = """query ($from: WaypointInput!, $to: WaypointInput!, $mode: String, $avoid: [String!]) {
+ROUTE = """query (
+    $from: WaypointInput!, $to: WaypointInput!, $mode: TravelMode, $avoid: [Avoidable!]
+) {
     map(id: "yard") { route(from: $from, to: $to, mode: $mode, avoid: $avoid) {
         legs { connectorKind }
     } }

@@ -18,8 +18,11 @@ from tests.resolvers.tower import (
     tower,
     unit_locations,
 )
+from tests.rest.openapi.described import errors_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+MATRIX = "/v1/unitmaps/{unitMapId}/distance-matrix"
 
 
 async def test_distances_follow_the_walkable_space(own_world: World, tmp_path: Path) -> None:
@@ -46,12 +49,15 @@ async def test_wheelchairs_take_no_narrow_door(own_world: World, tmp_path: Path)
         closet = {"x": 65, "y": 10, "floor_id": "upper"}
         asked: dict[str, Any] = {"sources": [{"id": "gym"}], "targets": [closet]}
         wheelchair: dict[str, Any] = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
-        on_foot = (await ask_matrix(client, **asked)).json()["data"]["sources"][0]["targets"][0]
-        rolling = (await ask_matrix(client, **asked, **wheelchair)).json()["data"]
+        walking = await ask_matrix(client, **asked)
+        wheeling = await ask_matrix(client, **asked, **wheelchair)
+        on_foot = walking.json()["data"]["sources"][0]["targets"][0]
+        rolling = wheeling.json()["data"]
         assert on_foot["distance"] > 0
         assert rolling["distance_method"] == "pathfinding"
         target = rolling["sources"][0]["targets"][0]
         assert (target["distance"], target["time"]) == (None, None)
+        assert errors_of(walking, MATRIX) == errors_of(wheeling, MATRIX) == []
 
 
 async def test_coordinates_win_over_the_id_which_is_echoed(

@@ -1,4 +1,4 @@
-"""Floors: those of an asset by id, one of them, and the floor of a unit."""
+"""Floors: those of an asset from the lowest up, one of them, and the floor of a unit."""
 
 from typing import Any
 
@@ -9,9 +9,11 @@ from tests.resolvers.directory import Directory
 
 pytestmark = pytest.mark.anyio
 
-FLOORS_OF_ASSET = """query ($asset: ID!, $page: Int, $perPage: Int, $after: String) {
+FLOORS_OF_ASSET = """query (
+    $asset: ID!, $page: Int, $perPage: Int, $after: String, $orderBy: FloorOrder
+) {
     asset(id: $asset) {
-        floors(page: $page, perPage: $perPage, after: $after) {
+        floors(page: $page, perPage: $perPage, after: $after, orderBy: $orderBy) {
             data { id } paging { currentPage next }
         }
     }
@@ -25,19 +27,31 @@ def ids(page: dict[str, Any]) -> list[str]:
     return [record["id"] for record in page["data"]]
 
 
-async def test_the_floors_of_an_asset_are_ordered_by_id(directory: Directory) -> None:
-    found = await directory.read(FLOORS_OF_ASSET, asset=SEEN)
-    assert ids(found["asset"]["floors"]) == ["n-2", FLOOR]  # and not by `sort`
+@pytest.mark.parametrize(
+    ("order", "floors"),
+    [
+        ({}, [FLOOR, "n-2"]),
+        ({"orderBy": None}, [FLOOR, "n-2"]),
+        ({"orderBy": "sort_desc"}, ["n-2", FLOOR]),
+        ({"orderBy": "id"}, ["n-2", FLOOR]),
+        ({"orderBy": "id_desc"}, [FLOOR, "n-2"]),
+    ],
+)
+async def test_the_floors_of_an_asset_come_from_the_lowest_up_or_in_another_order(
+    directory: Directory, order: dict[str, Any], floors: list[str]
+) -> None:
+    found = await directory.read(FLOORS_OF_ASSET, asset=SEEN, **order)
+    assert ids(found["asset"]["floors"]) == floors
     assert directory.collections_read == ["assets", "floors"]
 
 
 async def test_the_cursor_of_a_page_leads_to_the_next(directory: Directory) -> None:
     first = (await directory.read(FLOORS_OF_ASSET, asset=SEEN, perPage=1))["asset"]["floors"]
-    assert ids(first) == ["n-2"]
+    assert ids(first) == [FLOOR]
     after = first["paging"]["next"]
     second = await directory.read(FLOORS_OF_ASSET, asset=SEEN, page=2, perPage=1, after=after)
     assert second["asset"]["floors"] == {
-        "data": [{"id": FLOOR}],
+        "data": [{"id": "n-2"}],
         "paging": {"currentPage": 2, "next": None},
     }
 

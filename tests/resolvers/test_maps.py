@@ -62,7 +62,7 @@ async def test_tags_that_are_no_list_are_rejected(directory: Directory, tags: st
     assert [*await directory.invalid_fields(LIST, tags=tags)] == ["tags"]
 
 
-_, TAG_RULES = read_annotation(MapTags)
+TAG_RULES = read_annotation(MapTags)[1].rules
 PATTERN = next(filter(None, (rule.json_schema().get("pattern") for rule in TAG_RULES)))
 
 

@@ -48,7 +48,7 @@ async def operator(own_world: World, tmp_path: Path) -> AsyncIterator[httpx.Asyn
 
 def mutation(**arguments: Any) -> str:
     given = ", ".join(f"{name}: {json.dumps(value)}" for name, value in arguments.items())
-    return f"mutation {{ processMap({given}) {{ isRoutable report }} }}"
+    return f"mutation {{ processMap(input: {{ {given} }}) {{ isRoutable report }} }}"
 
 
 async def process(client: httpx.AsyncClient, **arguments: Any) -> dict[str, Any]:
@@ -145,10 +145,10 @@ async def test_a_new_map_does_not_rename_its_asset(operator: httpx.AsyncClient) 
 async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient) -> None:
     for arguments, code, fields in (
         ({"id": "missing"}, "NOT_FOUND", []),
-        ({"id": "plain"}, "INVALID_INPUT", ["source"]),
-        ({"id": "tower", "asset": "other"}, "INVALID_INPUT", ["asset"]),
-        ({"id": "tower", "require": 101}, "INVALID_INPUT", ["require"]),
-        ({"id": ""}, "INVALID_INPUT", ["id"]),
+        ({"id": "plain"}, "INVALID_INPUT", ["input.source"]),
+        ({"id": "tower", "asset": "other"}, "INVALID_INPUT", ["input.asset"]),
+        ({"id": "tower", "require": 101}, "INVALID_INPUT", ["input.require"]),
+        ({"id": ""}, "INVALID_INPUT", ["input.id"]),
         ({"id": "tower", "plan": "<svg><"}, "REFUSED_DOCUMENT", []),
     ):
         (error,) = (await post_graphql(operator, mutation(**arguments)))["errors"]
@@ -156,7 +156,7 @@ async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient)
         assert [*error["extensions"].get("fields", ())] == fields
 
 
-IMPORT = 'mutation { importCatalog(bundle: "{}") { notes } }'
+IMPORT = 'mutation { importCatalog(input: { bundle: "{}" }) { notes } }'
 
 
 def write_mutations() -> list[str]:

@@ -30,7 +30,7 @@ async def client(
 
 
 REACHABLE = """query (
-    $map: ID! = "tower", $from: WaypointInput!, $minutes: Float!, $mode: String,
+    $map: ID! = "tower", $from: WaypointInput!, $minutes: Float!, $mode: TravelMode,
     $tags: String, $limit: Int, $floor: ID
 ) { map(id: $map) { reachable(from: $from, minutes: $minutes, mode: $mode) {
     mode minutes
@@ -38,7 +38,7 @@ REACHABLE = """query (
     units(tags: $tags, limit: $limit) { distance time unit { id } }
     areas(floorId: $floor) { floorId squareFeet polygons }
 } } }"""
-NEAREST = """query ($from: WaypointInput!, $mode: String) {
+NEAREST = """query ($from: WaypointInput!, $mode: TravelMode) {
     map(id: "tower") { nearest(from: $from, mode: $mode, limit: 100) {
         distance time location { id }
     } }
@@ -57,9 +57,11 @@ async def find_reachable(client: httpx.AsyncClient, minutes: float, **given: Any
 async def invalid_fields(client: httpx.AsyncClient, **given: Any) -> list[str]:
     variables = {"from": MIDDLE, "minutes": 1, **given}
     response = await client.post("/graphql", json={"query": REACHABLE, "variables": variables})
-    [error] = response.json()["errors"]
-    assert error["extensions"]["code"] == "INVALID_INPUT"
-    return [*error["extensions"]["fields"]]
+    fields: set[str] = set()
+    for error in response.json()["errors"]:  # one for each of the lists with the argument
+        assert error["extensions"]["code"] == "INVALID_INPUT"
+        fields |= error["extensions"]["fields"].keys()
+    return [*fields]
 
 
 def to_shapes(area: dict[str, Any]) -> list[Polygon]:
@@ -206,7 +208,6 @@ async def test_minutes_are_bounded(client: httpx.AsyncClient, minutes: float) ->
     ("given", "field"),
     [
         ({"from": {"id": "none"}}, "from.id"),
-        ({"mode": "car"}, "mode"),
         ({"tags": "sport,"}, "tags"),
         ({"map": "plain", "from": {"id": "p1"}}, "map"),  # not processed
     ],

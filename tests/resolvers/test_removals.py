@@ -12,6 +12,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     READ_UNIT_REFERENCES_PERMISSION,
 )
+from storage.tombstones import TOMBSTONES
 from tests.fixtures import (
     CATALOG,
     HIDDEN,
@@ -27,8 +28,8 @@ from tests.fixtures import (
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-REMOVE = """mutation($kind: String!, $ids: [ID!]!, $dry: Boolean! = false, $plan: String) {
-  removeRecords(kind: $kind, ids: $ids, dryRun: $dry, plan: $plan) {
+REMOVE = """mutation($kind: RecordKind!, $ids: [ID!]!, $dry: Boolean! = false, $plan: String) {
+  removeRecords(input: { kind: $kind, ids: $ids, dryRun: $dry, plan: $plan }) {
     kinds { kind updated removed }
     refusal
     plan {
@@ -37,7 +38,7 @@ REMOVE = """mutation($kind: String!, $ids: [ID!]!, $dry: Boolean! = false, $plan
     }
   }
 }"""
-REMOVALS = """query($asset: ID, $since: String, $perPage: Int = 100, $page: Int, $after: String) {
+REMOVALS = """query($asset: ID, $since: DateTime, $perPage: Int = 100, $page: Int, $after: String) {
   removals(asset: $asset, since: $since, perPage: $perPage, page: $page, after: $after) {
     paging { next } data { kind recordId assetId removedAt }
   }
@@ -101,6 +102,19 @@ async def test_what_is_removed_is_served_no_longer(own_world: World) -> None:
         assert (await client.get(paths[2])).status_code == 404
 
 
+async def test_a_removal_of_a_kind_of_another_version_is_listed_without_it(
+    own_world: World,
+) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        await remove(client, "backgrounds", "bg-2", "bg-s")
+        async with open_database(own_world) as database:
+            renamed = await database[TOMBSTONES.name].update_one(
+                {"values": ["bg-2"]}, {"$set": {"kind": "planets"}}
+            )
+        assert renamed.modified_count == 1
+        assert sorted(await removals(client), key=str) == [("backgrounds", "bg-s"), (None, "bg-2")]
+
+
 async def test_a_key_sees_the_removals_of_its_assets_and_permissions(own_world: World) -> None:
     async with open_database(own_world) as database:
         texts = {}
@@ -159,7 +173,7 @@ async def test_removals_are_read_on_from_where_the_last_reading_ended(own_world:
 
 async def test_a_bundle_is_mirrored_within_the_limit(own_world: World) -> None:
     query = """mutation($bundle: String!, $limit: String, $assets: [ID!], $sync: Boolean! = true) {
-      importCatalog(bundle: $bundle, sync: $sync, assets: $assets, maxRemovals: $limit) {
+      importCatalog(input: { bundle: $bundle, sync: $sync, assets: $assets, maxRemovals: $limit }) {
         kinds { kind removed }
       }
     }"""
@@ -172,7 +186,7 @@ async def test_a_bundle_is_mirrored_within_the_limit(own_world: World) -> None:
         [error] = (await post_graphql(client, query, wrong))["errors"]
         assert error["extensions"]["code"] == "INVALID_INPUT"
         [error] = (await post_graphql(client, query, {"bundle": bundle, "assets": []}))["errors"]
-        assert error["extensions"]["fields"] == {"assets": ["must hold 1 to 1000 ids, not 0"]}
+        assert error["extensions"]["fields"] == {"input.assets": ["must hold 1 to 1000 ids, not 0"]}
         wrong = {"bundle": bundle, "assets": [f"{SEEN}x", SEEN]}
         [error] = (await post_graphql(client, query, wrong))["errors"]
         assert error["message"] == (
@@ -190,9 +204,9 @@ async def test_a_bundle_is_mirrored_within_the_limit(own_world: World) -> None:
 async def test_ids_to_remove_have_limits_each_and_together(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         for ids, message in (
-            ([], "ids: must hold 1 to 5000 ids, not 0"),
+            ([], "input.ids: must hold 1 to 5000 ids, not 0"),
             (["u"] * 5_001, "The operation passes 5001 ids in one list, over the limit of 5000"),
-            (["u" * 3_001], "ids: must have 1 to 3000 characters, not 3001"),
+            (["u" * 3_001], "input.ids: must have 1 to 3000 characters, not 3001"),
         ):
             body = await post_graphql(client, REMOVE, {"kind": "units", "ids": ids})
             assert body["errors"][0]["message"] == message
@@ -205,7 +219,7 @@ async def test_ids_are_text_that_can_be_stored(own_world: World) -> None:
     """JSON can escape half a character, UTF-8 cannot encode it."""
     escaped = r'["\ud800","crm"]'
     bundle = r'{"assets":[{"id":"\ud800","name":"A"}]}'
-    query = "mutation($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+    query = "mutation($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         variables = {"kind": "unit_references", "ids": [escaped]}
         for document, given, message in (
@@ -219,10 +233,10 @@ async def test_ids_are_text_that_can_be_stored(own_world: World) -> None:
 
 async def test_a_bundle_undoes_a_removal(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     remove_and_undo = """mutation($ids: [ID!]!, $dry: Boolean!) {
-      removeRecords(kind: "units", ids: $ids, dryRun: $dry, undo: true) { undo }
+      removeRecords(input: { kind: units, ids: $ids, dryRun: $dry, undo: true }) { undo }
     }"""
     restore = """mutation($bundle: String!) {
-      importCatalog(bundle: $bundle) { kinds { kind inserted } undo }
+      importCatalog(input: { bundle: $bundle }) { kinds { kind inserted } undo }
     }"""
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         before = (await client.get("/v1/units")).json()["data"]

@@ -50,14 +50,14 @@ async def client(
     drop_world(world)
 
 
-ROUTE = """query ($map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String) {
+ROUTE = """query ($map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: TravelMode) {
     map(id: $map) { route(from: $from, to: $to, mode: $mode) {
         mode feet seconds
         legs { floorId toFloorId feet seconds points connectorId connectorKind connectorName }
     } }
 }"""
 NEAREST = """query (
-    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String
+    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: TravelMode
 ) { map(id: $map) { nearest(from: $from, tags: $tags, limit: $limit, mode: $mode) {
     distance time location { id }
 } } }"""
@@ -317,7 +317,6 @@ async def test_a_location_precedes_a_unit_of_the_same_id(client: httpx.AsyncClie
         ({"to": {"id": "none"}}, "to.id"),
         ({"to": {**BY_THE_GYM, "floorId": "n-2"}}, "to.floorId"),  # of another asset
         ({"from": {}}, "from"),
-        ({"mode": "car"}, "mode"),
     ],
 )
 async def test_what_is_wrong_with_a_route_is_named(

@@ -4,6 +4,7 @@ They have all that a query may have: aliases, repeated fields, fragments, inline
 `@skip` and `@include`, `__typename`, variables with and without defaults, arguments of every type.
 """
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple
 
 from graphql import (
     GraphQLArgument,
+    GraphQLEnumType,
     GraphQLField,
     GraphQLInputObjectType,
+    GraphQLInterfaceType,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
@@ -41,32 +44,77 @@ LEFT_OUT = {"parsedUnitMap"}
 MAX_DEPTH = 7
 
 ODD_TEXTS = ["", "none", "x" * 256, "\x00", "%"]
+
+
+def _node_id(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+NODE_IDS = [
+    *map(
+        _node_id,
+        (
+            f"Asset:{SEEN}",
+            f"Asset:{HIDDEN}",
+            f"Unit:{UNIT}",
+            "Unit:unit-s",
+            f"Map:{MAP}",
+            f"Floor:{FLOOR}",
+            "Location:loc-s",
+            f'LevelTag:["{MAP}","floor"]',
+            f"UnitReference:{UNIT}/crm",
+            "AttributeGroup:view",
+            "Attribute:view/sea",
+        ),
+    )
+]
 IDS = {
+    "ids": [*NODE_IDS, SEEN, MAP, HIDDEN_MAP, *UNIT_IDS[:3], "unit-s"],
     "asset": [SEEN, HIDDEN],
     "map": [MAP, OTHER_MAP, HIDDEN_MAP],
-    "id": [SEEN, HIDDEN, MAP, OTHER_MAP, FLOOR, "n-2", BACKGROUND, UNIT, *UNIT_IDS[:3], "view"],
+    "id": [
+        SEEN,
+        HIDDEN,
+        MAP,
+        OTHER_MAP,
+        FLOOR,
+        "n-2",
+        BACKGROUND,
+        UNIT,
+        *UNIT_IDS[:3],
+        "view",
+        *NODE_IDS,
+    ],
+    "floor": [FLOOR, "n-2", "s-1"],
     "floorId": [FLOOR, "n-2", "s-1"],
 }
 TEXTS = {
     "after": [""],
     "key": ["crm", "erp"],
+    "search": ["unit", "on map", "se", "zzz"],
+    "value": ["1_2", "S"],
+    "updatedSince": ["2000-01-01", "2100-01-01T00:00:00+00:00"],
+    "groupId": ["view", "fit/out %"],
+    "attributeId": ["sea", "oven"],
     "tags": ["ils", "ils,mls", "svc:amenity", "-svc:amenity", "svc:type==unit,svc:id"],
-    "mode": ["foot", "wheelchair"],
-    "costing": ["pedestrian"],
-    "distanceMethod": ["euclidean", "default"],
 }
 ODD_TEXTS_OF = {
     "after": ["!", "AAAA"],
     "key": ["Not a key"],
+    "search": ["--"],
+    "updatedSince": ["yesterday"],
     "tags": [",,"],
-    "mode": ["horse"],
-    "costing": ["car"],
-    "distanceMethod": ["pathfinding", "magic"],
 }
 NUMBERS = [1, 2, 3, 5, 100]
 ODD_NUMBERS = [0, -1, 2**31 - 1]
 WRONG = [True, "text", 1.5, [], {}, 2**31, None, [None], {"id": 1}]
 """Values of variables that seldom fit."""
+
+
+class EnumWord(str):
+    """A value of an enum, which has no quotation marks where an operation writes it."""
+
+    __slots__ = ()
 
 
 class DrawnOperation(NamedTuple):
@@ -164,7 +212,19 @@ class _Writer:
         beneath = ""
         if isinstance(named, GraphQLObjectType):
             beneath = self.selection(named, depth - 1)
+        elif isinstance(named, GraphQLInterfaceType):
+            beneath = self.abstract_selection(named, depth - 1)
         return f"{alias}{name}{given} {self.directives()} {beneath}"
+
+    def abstract_selection(self, type: GraphQLInterfaceType, depth: int) -> str:
+        """A selection set on an interface, with a fragment on one of its types."""
+        others = self.draw(st.lists(st.sampled_from([*type.fields, TYPENAME]), max_size=2))
+        chosen = self.draw(st.sampled_from(GRAPHQL_SCHEMA.get_possible_types(type)))
+        beneath = self.selection(chosen, depth - 1)
+        fragment = f"... on {chosen.name} {self.directives()} {beneath}"
+        if self.is_one_in(4):
+            fragment = f"... on {type.name} {{ {fragment} }}"
+        return "{ " + " ".join([fragment, *others]) + " }"
 
     def merging(self, type: GraphQLObjectType, name: str, definition: GraphQLField) -> str:
         """The arguments that the field has wherever it has no alias."""
@@ -243,6 +303,9 @@ class _Writer:
                 for key, each in nullable.fields.items()
                 if self.draw(st.integers(0, 3))
             }
+        if isinstance(nullable, GraphQLEnumType):
+            words = [*map(EnumWord, nullable.values), *self.odd([EnumWord("magic"), "text", 7])]
+            return self.draw(st.sampled_from(words))
         return self.scalar(name, nullable.name)
 
     def scalar(self, name: str, type: str) -> Any:
@@ -272,7 +335,7 @@ class _Writer:
             return "{" + ", ".join(members) + "}"
         if isinstance(value, list):
             return "[" + ", ".join(map(self.literal, value)) + "]"
-        return json.dumps(value)
+        return str(value) if isinstance(value, EnumWord) else json.dumps(value)
 
     def nested(self, key: str, value: Any) -> str:
         """A member of an input object."""

@@ -28,7 +28,15 @@ from tests.schema.executor_comparison import (
 from tests.schema.operations import DrawnOperation, operations
 
 PARTS = {
-    *("Paging", "LocationFloor", "LocationTag", "LevelTagValue", "MatrixSource", "MatrixTarget"),
+    *(
+        "Paging",
+        "PageInfo",
+        "LocationFloor",
+        "LocationTag",
+        "LevelTagValue",
+        "MatrixSource",
+        "MatrixTarget",
+    ),
     *("AuditActor", "AuditChange", "AuditTarget"),
 }
 """Types of objects that are parts of a record or of a page."""

@@ -11,7 +11,7 @@ from tests.fixtures import SEEN, World, data_of, gateway_client, post_graphql
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 IMPORT = """mutation ($bundle: String!, $dryRun: Boolean!) {
-    importCatalog(bundle: $bundle, dryRun: $dryRun) {
+    importCatalog(input: { bundle: $bundle, dryRun: $dryRun }) {
         kinds { kind inserted updated unchanged } notes
     }
 }"""
@@ -43,7 +43,9 @@ async def test_a_bundle_is_imported_with_its_drawings(own_world: World) -> None:
 
 
 async def test_a_merge_keeps_what_is_not_given(own_world: World) -> None:
-    merge = "mutation ($bundle: String!) { importCatalog(bundle: $bundle, merge: true) { notes } }"
+    merge = """mutation ($bundle: String!) {
+        importCatalog(input: { bundle: $bundle, merge: true }) { notes }
+    }"""
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         await data_of(client, IMPORT, {"bundle": bundle(m=inlined(SVG)), "dryRun": False})
         renamed = json.dumps({"maps": [{"id": "m", "name": "Renamed"}]})

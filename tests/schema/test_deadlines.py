@@ -15,14 +15,14 @@ from resolvers.request.limits.deadlines import extend_read, without_deadline
 from resolvers.request.loading import DataLoader
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
-from schema.permissions import IS_ADMIN, RequirementExtension, guard_fields
+from schema.permissions import IS_ADMIN, Requirement, RequirementExtension, guard_fields
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
 pytestmark = pytest.mark.anyio
 
-CAN_WRITE = RequirementExtension(permission="write")
+CAN_WRITE = RequirementExtension(Requirement(permission="write"))
 DEADLINE_SECONDS = 0.2
 WRITTEN: list[str] = []
 ENDED: list[str] = []

@@ -71,20 +71,27 @@ async def refuse_all(parents: Sequence[int], info: Info) -> list[int]:
     raise InvalidInputError(sensor="refused")
 
 
+async def read_damaged(info: Info) -> list[str | None]:
+    """A reading that is no number."""
+    return ["secret", None]
+
+
 @strawberry.type
 class Sensor:
     value = resolver_field(read_each, int | None)
-    required_value = resolver_field(read_each, int)
+    required_value = resolver_field(read_each, int, nullable=False)
     refused = resolver_field(refuse_all, int | None)
+    damaged = resolver_field(read_damaged, str | None)
+    damaged_number = resolver_field(read_damaged, int | None)
 
 
 @strawberry.type
 class Query:
     reading = resolver_field(read_sensor, int)
     rejected = resolver_field(reject, int | None)
-    required = resolver_field(reject, int)
-    sensors = resolver_field(list_sensors, list[Sensor])
-    optional_sensors = resolver_field(list_sensors, list[Sensor | None])
+    required = resolver_field(reject, int, nullable=False)
+    sensors = resolver_field(list_sensors, list[Sensor], nullable=False)
+    optional_sensors = resolver_field(list_sensors, list[Sensor | None], nullable=False)
     exceeding = resolver_field(exceed, int | None)
 
 
@@ -131,6 +138,21 @@ async def test_a_resolver_that_fails_is_called_once_logged_and_masked(
     assert record.exc_info[0] is ZeroDivisionError
     assert record.exc_info[2] is not None
     assert CALLS == {"reading": 1}
+
+
+async def test_a_value_that_does_not_fit_its_type_is_masked_and_leaves_its_siblings(
+    executor: Executor,
+) -> None:
+    result = await run(executor, "{ sensors { damaged damagedNumber value } }")
+    assert result.data == {
+        "sensors": [
+            {"damaged": None, "damagedNumber": None, "value": value} for value in (1, None, 3)
+        ]
+    }
+    damaged = [error for error in result.errors if error.path and error.path[-1] != "value"]
+    assert len(damaged) == 6
+    for error in damaged:
+        assert (error.message, error.extensions) == ("Server error", {"code": "SERVER_ERROR"})
 
 
 async def test_variables_that_do_not_fit_are_not_logged(

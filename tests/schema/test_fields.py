@@ -30,7 +30,7 @@ def find_walk(name: str) -> Walk:
 
 SDL = '''type Query {
   """A walk by its name."""
-  walk(name: String!): Walk!
+  walk(name: String!): Walk
 }
 
 """One step of a walk."""

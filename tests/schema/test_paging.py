@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from graphql import GraphQLField, GraphQLObjectType
 
+from rest.names import to_snake_case
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.fields import MAX_INT32
 from storage.records.paging import MAX_PER_PAGE, Page, Paging
@@ -33,11 +34,15 @@ def test_a_page_is_named_for_its_records_and_never_holds_null(name: str) -> None
     page = fields_of(name)
     assert str(page["data"].type) == f"[{name.removesuffix('Page')}!]!"
     assert str(page["paging"].type) == "Paging!"
-    assert GRAPHQL_SCHEMA.type_map[name].description == "One page of a list, ordered by id."
+    assert str(page["edges"].type) == f"[{name.removesuffix('Page')}Edge!]!"
+    assert str(page["pageInfo"].type) == "PageInfo!"
+    assert str(page["totalCount"].type) == "Int"
 
 
 def test_pages_and_paging_have_the_fields_of_those_of_storage() -> None:
-    assert {*fields_of(PAGES[0])} == {*Page.__slots__}
+    assert all(
+        hasattr(Page, to_snake_case(name)) or name == "totalCount" for name in fields_of(PAGES[0])
+    )
     assert [*fields_of("Paging")] == ["perPage", "currentPage", "hasNext", "next"]
     page = Paging(per_page=2, current_page=1, next="x")
     assert (page.has_next, Paging(2, 1, None).has_next) == (True, False)
@@ -81,3 +86,37 @@ async def test_a_cursor_continues_after_the_last_record(directory: Directory) ->
     after = first["paging"]["next"]
     second = (await directory.read(QUERY, [SEEN], page=2, perPage=4, after=after))["units"]
     assert [unit["id"] for unit in first["data"] + second["data"]] == UNIT_IDS[:8]
+
+
+CONNECTION = """query ($first: Int, $after: String) {
+    units(first: $first, after: $after) {
+        totalCount
+        edges { cursor node { id } }
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    }
+}"""
+
+
+@pytest.mark.anyio
+async def test_a_loop_that_passes_only_the_end_cursor_ends(directory: Directory) -> None:
+    found: list[str] = []
+    after, first = None, 1
+    while True:
+        page = (await directory.read(CONNECTION, [SEEN], first=first, after=after))["units"]
+        info = page["pageInfo"]
+        assert info["hasPreviousPage"] is (after is not None)
+        assert info["endCursor"] == page["edges"][-1]["cursor"]
+        assert page["totalCount"] == len(UNIT_IDS)
+        found += [edge["node"]["id"] for edge in page["edges"]]
+        if not info["hasNextPage"]:
+            break
+        after, first = info["endCursor"], first + 1  # sizes may differ
+    assert found == UNIT_IDS
+
+
+@pytest.mark.anyio
+async def test_a_list_continues_after_every_edge(directory: Directory) -> None:
+    edges = (await directory.read(CONNECTION, [SEEN], first=4))["units"]["edges"]
+    for number, edge in enumerate(edges, 1):
+        page = (await directory.read(CONNECTION, [SEEN], first=2, after=edge["cursor"]))["units"]
+        assert [each["node"]["id"] for each in page["edges"]] == UNIT_IDS[number : number + 2]

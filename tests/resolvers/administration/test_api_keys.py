@@ -14,14 +14,17 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
 )
 from tests.fixtures import SEEN, World, gateway_client, make_key, open_database, post_graphql
+from tests.resolvers.administration.test_key_changes import read_error
 
 pytestmark = pytest.mark.anyio
 
-CREATE = """mutation ($permissions: [String!], $assetIds: [ID!], $all: Boolean!, $expires: String) {
-    createApiKey(
+CREATE = """mutation (
+    $permissions: [String!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime
+) {
+    createApiKey(input: {
         name: "new", permissions: $permissions, assetIds: $assetIds, allAssets: $all,
         expires: $expires
-    ) { id key }
+    }) { apiKey { id } key }
 }"""
 END = datetime.now(UTC).replace(microsecond=0) + timedelta(days=7)
 
@@ -45,10 +48,9 @@ async def create(client: httpx.AsyncClient, **given: Any) -> dict[str, Any]:
     """Return the created key, or the extensions of the error."""
     body = await post_graphql(client, CREATE, {"all": False, **given})
     if "errors" in body:
-        error: dict[str, Any] = body["errors"][0]["extensions"]
-        return error
-    created: dict[str, Any] = body["data"]["createApiKey"]
-    return created
+        return read_error(body)
+    payload: dict[str, Any] = body["data"]["createApiKey"]
+    return {**payload.pop("apiKey"), **payload}
 
 
 @pytest.mark.parametrize("asset_ids", [[SEEN], []])
@@ -59,7 +61,10 @@ async def test_a_key_limited_to_assets_is_no_administrator(
     for all_assets in (True, False):
         error = await create(gateway, all=all_assets)
         assert error == {"code": "PERMISSION_REQUIRED", "permission": ADMIN_PERMISSION}
-    for query in ("{ apiKeys { data { id } } }", 'mutation { revokeApiKey(id: "any") }'):
+    for query in (
+        "{ apiKeys { data { id } } }",
+        'mutation { revokeApiKey(input: { id: "any" }) { __typename } }',
+    ):
         [error] = (await post_graphql(gateway, query))["errors"]
         assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
 

@@ -337,8 +337,8 @@ async def test_a_network_that_is_outdated_does_not_withdraw_a_newer_one(
 async def test_a_client_of_graphql_chooses_too(service: Service, networks: str) -> None:
     unit_map = {**CATALOG["maps"][0], "feet_per_unit": 2}
     del unit_map["source"]
-    query = """mutation ($bundle: String!, $networks: String!) {
-        importCatalog(bundle: $bundle, networks: $networks) { notes }
+    query = """mutation ($bundle: String!, $networks: NetworkPolicy!) {
+        importCatalog(input: { bundle: $bundle, networks: $networks }) { notes }
     }"""
     await service.load()
     stored = await text_of(export_bundle(service.store.database))

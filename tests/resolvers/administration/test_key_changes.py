@@ -24,20 +24,32 @@ pytestmark = pytest.mark.anyio
 
 UPDATE = """mutation (
     $id: ID!, $name: String, $permissions: [String!], $assetIds: [ID!], $addAssetIds: [ID!],
-    $removeAssetIds: [ID!], $allAssets: Boolean! = false, $expires: String,
+    $removeAssetIds: [ID!], $allAssets: Boolean! = false, $expires: DateTime,
     $neverExpires: Boolean! = false
 ) {
-    updateApiKey(
+    updateApiKey(input: {
         id: $id, name: $name, permissions: $permissions, assetIds: $assetIds,
         addAssetIds: $addAssetIds, removeAssetIds: $removeAssetIds, allAssets: $allAssets,
         expires: $expires, neverExpires: $neverExpires
-    ) { id name permissions assetIds expiresAt revokedAt lastUsedAt }
+    }) { apiKey { id name permissions assetIds expiresAt revokedAt lastUsedAt } }
 }"""
-ROTATE = """mutation ($id: ID!, $overlap: Int! = 3600, $expires: String) {
-    rotateApiKey(id: $id, overlapSeconds: $overlap, expires: $expires) {
-        id key expiresAt replacedId replacedExpiresAt
+ROTATE = """mutation ($id: ID!, $overlap: Int! = 3600, $expires: DateTime) {
+    rotateApiKey(input: { id: $id, overlapSeconds: $overlap, expires: $expires }) {
+        apiKey { id expiresAt } key replaced { id expiresAt replacedById }
     }
 }"""
+
+
+def read_error(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the extensions of an error, with the names of the input's fields."""
+    error: dict[str, Any] = body["errors"][0]["extensions"]
+    if "fields" in error:
+        error["fields"] = {
+            name.removeprefix("input."): found for name, found in error["fields"].items()
+        }
+    return error
+
+
 NOW = datetime.now(UTC).replace(microsecond=0)
 END = NOW + timedelta(days=7)
 LATER = END + timedelta(seconds=1)
@@ -61,14 +73,13 @@ class Administration(NamedTuple):
         return (await make_key(self.database, "till", permissions=permissions, **given))[0]
 
     async def run(self, document: str, **variables: Any) -> dict[str, Any]:
-        """Return the result of a mutation, or the extensions of its error."""
+        """Return the key of a payload with its other fields, or the extensions of the error."""
         body = await post(self.client, document, variables)
         if "errors" in body:
-            error: dict[str, Any] = body["errors"][0]["extensions"]
-            return error
-        [result] = body["data"].values()
-        assert isinstance(result, dict)
-        return result
+            return read_error(body)
+        [payload] = body["data"].values()
+        assert isinstance(payload, dict)
+        return {**payload.pop("apiKey"), **payload}
 
     async def find(self, key_id: str) -> api_keys.ApiKey:
         """Return the stored record of a key."""
@@ -301,8 +312,8 @@ async def test_a_rotated_key_gives_way_to_one_with_the_same_rights(
     assert new.expires_at - new.created_at == old.expires_at - old.created_at
     assert rotated["expiresAt"] == new.expires_at.isoformat()
     ended = await administration.find(key_id)
-    assert rotated["replacedId"] == key_id
-    assert ended.expires_at == datetime.fromisoformat(rotated["replacedExpiresAt"])
+    assert rotated["replaced"]["id"] == key_id
+    assert ended.expires_at == datetime.fromisoformat(rotated["replaced"]["expiresAt"])
     assert then + timedelta(seconds=60) <= ended.expires_at
     assert ended.expires_at <= datetime.now(UTC) + timedelta(seconds=60)
     found = await api_keys.find_api_key(
@@ -320,7 +331,7 @@ async def test_a_key_is_rotated_once_unless_its_end_is_changed(
     again = await administration.run(ROTATE, id=key_id)
     assert is_refused(again, "id", f"{rotated['id']!r} has replaced it")
     await administration.run(UPDATE, id=key_id, expires=LATER.isoformat())
-    assert (await administration.run(ROTATE, id=key_id))["replacedId"] == key_id
+    assert (await administration.run(ROTATE, id=key_id))["replaced"]["id"] == key_id
 
 
 async def test_a_key_without_end_is_rotated_to_one_without_end(
@@ -344,7 +355,7 @@ async def test_an_overlap_never_makes_the_old_key_last_longer(
     soon = NOW + timedelta(hours=1)
     key_id = await administration.make(asset_ids=[SEEN], expires_at=soon)
     rotated = await administration.run(ROTATE, id=key_id, overlap=86_400)
-    assert rotated["replacedExpiresAt"] == soon.isoformat()
+    assert rotated["replaced"]["expiresAt"] == soon.isoformat()
 
 
 async def test_a_lifetime_beyond_the_calendar_ends_with_it(

@@ -93,10 +93,12 @@ async def test_nothing_is_said_of_the_map_itself(store: Store) -> None:
 async def test_the_mutation_has_the_choice_and_the_notes(own_world: World, store: Store) -> None:
     arguments = (
         f'id: "annex", plan: {json.dumps(ANNEX)}, asset: "tower", feetPerUnit: 2,'
-        ' networks: "withdraw"'
+        " networks: withdraw"
     )
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        body = await data_of(client, f"mutation {{ processMap({arguments}) {{ report }} }}")
+        body = await data_of(
+            client, f"mutation {{ processMap(input: {{ {arguments} }}) {{ report }} }}"
+        )
         assert body["processMap"]["report"]["notes"][-1] == UNTIL
         body = await data_of(client, '{ map(id: "tower") { routing { isRoutable reason } } }')
     assert body["map"]["routing"] == {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from resolvers.networks.routable_map_cache import RoutableMapCache
+from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from storage.assets import ASSETS
@@ -57,7 +58,7 @@ async def test_records_are_aligned_with_their_keys(context: Context) -> None:
 async def test_reads_are_logged(context: Context) -> None:
     assert not context.reads.collections
     await context.get_record(ASSETS, "oak")
-    await context.list_page(FLOORS, {}, 1, 10, None)
+    await context.list_page(FLOORS, {}, PageArguments(1, 10))
     assert context.reads.collections == {"assets", "floors"}
     assert context.reads.is_complete
 
@@ -95,7 +96,7 @@ async def test_a_context_cannot_be_changed(context: Context) -> None:
 async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(database: Any) -> None:
     caller, store = Caller("key", ALL_ASSETS), Store(database.client, database.name)
     cached = Context(caller, store, record_cache=RecordCache(ChangeFeed(database)))
-    mutation = cached.for_mutation()
+    mutation = cached.without_record_cache()
     assert mutation.record_cache is None
     assert cached.record_cache is not None
     mutation.bypass_caches()

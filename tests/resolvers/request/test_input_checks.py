@@ -122,8 +122,22 @@ def test_values_may_be_dicts_with_graphql_names(
     rooms: list[Any], name: str | None, path: str, message: str
 ) -> None:
     with_defaults = [{"lengthFeet": 10.0, **room} for room in rooms]
-    error = FieldChecks(measure).find_error({"rooms": with_defaults, "title": name})
-    assert error == InputViolation(path, message)
+    errors = FieldChecks(measure).find_errors({"rooms": with_defaults, "title": name})
+    assert errors == [InputViolation(path, message)]
+
+
+def test_all_errors_are_found_one_at_each_place() -> None:
+    rooms = [{"widthFeet": 0.0}, {"widthFeet": 300.0, "lengthFeet": 201.0}]
+    errors = FieldChecks(measure).find_errors({"rooms": rooms, "title": "abcdef"})
+    assert errors == [
+        ("rooms[0].widthFeet", "must be from 1 to 100, not 0.0"),
+        ("rooms[1].widthFeet", "must not exceed lengthFeet"),
+        ("rooms[1].lengthFeet", "must be from 1 to 200, not 201.0"),
+        ("name", "must have at most 5 characters, not 6"),
+    ]
+    assert FieldChecks(measure).find_errors({"rooms": rooms * 2, "title": None}) == [
+        ("rooms", "must hold 1 to 2 rooms, not 4")
+    ]
 
 
 async def test_valid_arguments_reach_the_resolver() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import graphql
 import pytest
 import strawberry
+from strawberry.schema.config import StrawberryConfig
 
 from resolvers.request.batching import batch_resolver_of
 from resolvers.request.context import Relation
@@ -12,6 +13,7 @@ from resolvers.request.listing import list_resolver
 from schema.execution import Executor
 from schema.fields import resolver_field
 from schema.paging import Page
+from schema.scalars import SCALAR_DEFINITIONS
 from storage.units import UNITS
 from tests.fixtures import FLOOR, HIDDEN, SEEN, UNIT_IDS
 from tests.resolvers.directory import Directory
@@ -57,7 +59,7 @@ class Query:
         return STOREYS
 
 
-SCHEMA = strawberry.Schema(Query)._schema
+SCHEMA = strawberry.Schema(Query, config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS))._schema
 SOUTHERN = ["!unit-s", "unit-s"]
 
 
@@ -95,24 +97,32 @@ async def test_a_list_holds_what_the_caller_sees(storeys: Directory) -> None:
 
 @pytest.mark.parametrize("field", ["units", "ownUnits", "units(page: 2, perPage: 1)"])
 async def test_the_lists_of_a_level_take_one_read(storeys: Directory, field: str) -> None:
+    await listed(storeys, field)  # just after an import, MongoDB may have a read repeated
     await listed(storeys, field)
     assert storeys.collections_read == ["units"]
 
 
 @pytest.mark.parametrize("argument", ["page: 0", "perPage: 0", 'after: "!"'])
 async def test_a_page_that_cannot_be_is_invalid(storeys: Directory, argument: str) -> None:
-    query = f"{{ storeys {{ units({argument}) {{ data {{ id }} }} }} }}"
-    assert [*await storeys.invalid_fields(query)] == [argument.partition(":")[0]]
+    query = f"{{ storeys {{ id units({argument}) {{ data {{ id }} }} }} }}"
+    result = await storeys.run(query)
+    assert result.data == {"storeys": [{"id": each.id, "units": None} for each in STOREYS]}
+    fields = [(error.extensions or {})["fields"] for error in result.errors]
+    assert [[*each] for each in fields] == [[argument.partition(":")[0]]] * len(STOREYS)
 
 
-def test_the_field_is_described_and_takes_the_arguments_of_pages() -> None:
+def test_the_field_is_described_and_takes_the_arguments_of_pages_and_filters() -> None:
     storey = SCHEMA.type_map["Storey"]
     assert isinstance(storey, graphql.GraphQLObjectType)
     assert storey.fields["units"].description == "List the units on a storey."
     arguments = storey.fields["units"].args
     assert {name: argument.default_value for name, argument in arguments.items()} == {
-        "page": 1,
-        "perPage": 100,
+        "page": None,
+        "perPage": None,
         "after": None,
+        "ids": None,
+        "search": None,
+        "updatedSince": None,
+        "first": None,
     }
     assert batch_resolver_of(BY_ID) is not None

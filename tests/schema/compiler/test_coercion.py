@@ -16,7 +16,7 @@ from graphql.utilities import coerce_input_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.distances import CostingOptions, PedestrianOptions
+from resolvers.distances import CostingOptions, PedestrianOptions, TravelMode
 from resolvers.networks.waypoints import WaypointInput
 from schema.compiler.coercion import (
     MAX_EXACT_INTEGER,
@@ -127,9 +127,9 @@ def test_resolvers_get_their_inputs() -> None:
     assert made == [gym, WaypointInput()]
     options = declared("CostingOptions")
     given = {"pedestrian": {"mode": "wheelchair"}}
-    on_foot = CostingOptions(pedestrian=PedestrianOptions(mode="foot"))
+    on_foot = CostingOptions(pedestrian=PedestrianOptions(mode=TravelMode.FOOT))
     assert build_conversion(options)(build_coercion(options)({"pedestrian": {}})) == on_foot
-    rolling = CostingOptions(pedestrian=PedestrianOptions(mode="wheelchair"))
+    rolling = CostingOptions(pedestrian=PedestrianOptions(mode=TravelMode.WHEELCHAIR))
     assert build_conversion(options)(build_coercion(options)(given)) == rolling
     assert build_conversion(options)(None) is None
 

@@ -80,7 +80,7 @@ def test_a_field_knows_whether_resolvers_are_called_inside() -> None:
     assert isinstance(units, SelectedField) and isinstance(names, SelectedField)
     assert units.is_resolved_per_level and units.has_nested_resolvers
     assert names.is_resolved_per_level and not names.has_nested_resolvers
-    assert units.is_object and str(units.output_type) == "UnitPage!"
+    assert units.is_object and str(units.output_type) == "UnitPage"
 
 
 @pytest.mark.parametrize(

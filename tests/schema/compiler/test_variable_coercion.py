@@ -14,7 +14,6 @@ from schema.compiler.variable_coercion import (
     build_arguments,
 )
 from schema.root import GRAPHQL_SCHEMA
-from storage.records.paging import DEFAULT_PER_PAGE
 
 
 def operation_of(text: str) -> OperationDefinitionNode:
@@ -66,7 +65,8 @@ def test_errors_of_variables_are_those_of_graphql_core(inputs: dict[str, Any]) -
     assert "$n" in error.message
 
 
-DEFAULTS = {"page": 1, "per_page": DEFAULT_PER_PAGE, "after": None}
+FILTERS = {"ids": None, "search": None, "updated_since": None}
+DEFAULTS = {"page": None, "per_page": None, "after": None, "first": None} | FILTERS
 """Of a list without filters."""
 
 

@@ -123,6 +123,12 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         ("{ units(perPage: 7) { a: data { id } b: data { id floor { id } } } }", 7 * 3),
         ('{ map(id: 1) { nearest(from: {id: "a"}, limit: 7) { location { id } } } }', 2_015),
         ('{ map(id: 1) { nearest(from: {id: "a"}) { distance } } }', 2_011),
+        ("{ unit(id: 1) { nearest(limit: 7) { location { id } } } }", 2_015),
+        (
+            '{ map(id: 1) { nearestFromSources(sources: [{id: "a"}, {id: "b"}], limit: 7) { '
+            "locations { time } } } }",
+            5_000 + 1 + 2 * 7 * 2,
+        ),
         (
             '{ map(id: 1) { reachable(from: {id: "a"}, minutes: 5) { '
             "locations { time } units(limit: 7) { time } areas { floorId } } } }",
@@ -145,6 +151,15 @@ def test_page_sizes_in_variables_count() -> None:
     assert measured(document, n=30).cost == 30
     assert measured(document, n="x").cost == 100
     assert measured(document).cost == 100
+
+
+def test_a_list_of_sources_in_a_variable_counts_for_each() -> None:
+    document = """query ($from: [WaypointInput!]!, $n: Int) { map(id: 1) {
+        nearestFromSources(sources: $from, limit: $n) { locations { time } }
+    } }"""
+    near = {"id": "a"}
+    sizes = [measured(document, **{"from": [near] * count}, n=5).cost for count in (1, 3)]
+    assert sizes == [5_001 + 5 * 2, 5_001 + 3 * 5 * 2]
 
 
 REFUSED = {
@@ -249,3 +264,19 @@ def test_only_the_first_of_many_errors_are_reported() -> None:
             "{" + " ".join(f"x{n}" for n in range(100)) + "}", None, {}
         )
     assert len(raised.value.errors) <= 6
+
+
+async def test_a_node_counts_what_fragments_select_of_each_type() -> None:
+    of_unit = "... on Unit { maps(perPage: 3) { data { id } } }"
+    one = measured(f'{{ node(id: "x") {{ nodeId {of_unit} }} }}').cost
+    assert one == measured('{ unit(id: "x") { maps(perPage: 3) { data { id } } } }').cost == 4
+    spread = (
+        'query { node(id: "x") { ...U } } fragment U on Unit { maps(perPage: 3) { data { id } } }'
+    )
+    assert measured(spread).cost == one
+    document = f"query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {of_unit} }} }}"
+    assert measured(document, ids=["x"] * 50).cost == 50 * one
+    assert measured(f'{{ nodes(ids: ["x", "y"]) {{ {of_unit} }} }}').cost == 2 * one
+    assert (
+        measured('{ node(id: "x") { ... on Map { nearest(from: {}) { distance } } } }').cost > 2_000
+    )

@@ -1,0 +1,264 @@
+"""Resolvers of changes: what was created, updated and removed, for those who mirror the catalog."""
+
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from enum import StrEnum
+from typing import Annotated, NamedTuple, TypeAlias, TypeVar
+
+from resolvers.request.arguments import AssetFilter
+from resolvers.request.batching import Resolver, batch_resolver
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context, Info
+from resolvers.request.enums import graphql_enum
+from resolvers.request.errors import ChangesExpiredError
+from resolvers.request.input_rules import Each, Items, Length, OneOf, Range, Syntax, argument
+from resolvers.request.kinds import RecordKind
+from resolvers.request.requirements import requirement_of_kind
+from resolvers.request.times import DateTime
+from storage import errors
+from storage.assets import ASSETS
+from storage.changes.events import ChangeEvent
+from storage.changes.hub import ChangeHub
+from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor
+from storage.errors import UnavailableError
+from storage.floors import FLOORS
+from storage.locations import LOCATIONS
+from storage.maps import MAPS
+from storage.records.fields import Record
+from storage.records.kinds import RecordType
+from storage.units import UNITS
+
+R = TypeVar("R", bound=Record)
+
+MAX_CHANGES = 1_000
+LONGEST_RECORD_ID_CHARACTERS = 5_000
+"""Three ids of 255 characters in a JSON array, where one takes up to six."""
+DEFAULT_CHANGES = 100
+MAX_READS_PER_REQUEST = 5
+"""Stretches of the stream that one request looks through for changes that the key sees."""
+PROGRESS_SECONDS = 60.0
+"""Between two cursors for a follower without a change."""
+
+
+class ChangeOperation(StrEnum):
+    """What has happened to a record, or to all of a kind."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    REMOVED = "removed"
+    RESET = "reset"
+    PROGRESS = "progress"
+
+
+graphql_enum(
+    ChangeOperation,
+    "What has happened to a record, or to all of a kind.",
+    created="The record is new.",
+    updated="The record has changed.",
+    removed="The record is gone.",
+    reset="All records of the kind, or of all kinds if it is null, may be others: copy them again.",
+    progress="Nothing has changed but the cursor.",
+)
+_KINDS = tuple(kind.value for kind in RecordKind)
+
+After: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only what comes after the change with this `cursor`.",
+        Syntax(Cursor.parse, CURSOR_PATTERN),
+        Length(CURSOR_CHARACTERS, CURSOR_CHARACTERS),
+    ),
+]
+Kinds: TypeAlias = Annotated[
+    list[RecordKind] | None,
+    argument(
+        "Only changes of these kinds of records. By default, of all kinds that the key may read "
+        "with the request's flags.",
+        Items(1, len(_KINDS), "kinds"),
+        Each(OneOf(*_KINDS)),
+        example=["units"],
+    ),
+]
+
+
+class Change(NamedTuple):
+    """A change of a record."""
+
+    cursor: Annotated[str, "Where to continue: pass it as `after`."]
+    operation: Annotated[
+        str,
+        "`created`, `updated` or `removed`. After `reset`, all records of the kind, or of all kinds"
+        " if it is null, may be others: copy them again. After `progress`, nothing has changed but"
+        " the cursor.",
+    ]
+    kind: Annotated[str | None, "The kind of record, such as `units`."]
+    record_id: Annotated[
+        str | None,
+        "The record's id; of kinds with several identifying fields, these with slashes between "
+        "them, or as a JSON array. Null after a `reset` or `progress`.",
+        Length(1, LONGEST_RECORD_ID_CHARACTERS),
+    ]
+    asset_id: Annotated[
+        str | None,
+        "The asset that it belongs to; null for attribute groups and after `reset` or `progress`.",
+    ]
+    at: Annotated[DateTime, "When, to the second."]
+
+
+class ChangeBatch(NamedTuple):
+    """Changes in the order in which they were made."""
+
+    data: Annotated[list[Change], "The changes, the first one first.", Items(0, MAX_CHANGES)]
+    cursor: Annotated[str, "Where to continue: pass it as `after`."]
+    has_more: Annotated[bool, "Whether there may be more at once. Else ask again later."]
+
+
+async def list_changes(
+    info: Info,
+    after: After = None,
+    limit: Annotated[
+        int | None,
+        argument("How many changes to return at most.", Range(1, MAX_CHANGES), example=100),
+    ] = DEFAULT_CHANGES,
+    asset: AssetFilter = None,
+    kinds: Kinds = None,
+) -> ChangeBatch:
+    """List what has changed since a cursor, of what the API key sees.
+
+    Without `after` there are no changes, only the cursor from which to follow: get it first, and
+    then copy the directory. Changes are listed as long as MongoDB keeps them, a day or more on most
+    servers; an older cursor is answered with CHANGES_EXPIRED. A change may be listed twice.
+    """
+    view = _View.of(info.context, asset, kinds)
+    hub = _get_hub(info.context)
+    if after is None:
+        return ChangeBatch([], str(await hub.get_cursor()), has_more=False)
+    limit = DEFAULT_CHANGES if limit is None else limit
+    cursor, found, has_more = Cursor.parse(after), list[ChangeEvent](), True
+    for _ in range(MAX_READS_PER_REQUEST):
+        try:
+            stretch, cursor = await hub.read(cursor)
+        except errors.ChangesExpiredError as error:
+            raise ChangesExpiredError from error
+        found += [event for event in stretch.events if view.shows(event)]
+        has_more = stretch.has_more
+        if len(found) > limit or not has_more:
+            break
+    if len(found) > limit:
+        del found[limit:]
+        cursor, has_more = cursor._replace(position=found[-1].position), True
+    info.context.budget.count_read(len(found))
+    return ChangeBatch([_to_change(event, cursor.epoch) for event in found], str(cursor), has_more)
+
+
+async def follow_changes(
+    info: Info,
+    after: After = None,
+    asset: AssetFilter = None,
+    kinds: Kinds = None,
+    progress: Annotated[
+        bool | None,
+        argument(
+            "Also tell, about once a minute while there is no such change, how far the follower is:"
+            " `operation` is `progress`, and `cursor` a new one. The cursor of a change that was"
+            " long ago may be too old to continue."
+        ),
+    ] = False,
+) -> AsyncGenerator[Change]:
+    """Follow what changes from now on, or since a cursor, of what the API key sees.
+
+    The stream ends when the key is revoked, expires, or may see or do something else: follow from
+    the last `cursor` with another key. A cursor from before MongoDB's oldest changes is answered
+    with CHANGES_EXPIRED. A change may be reported twice.
+    """
+    view = _View.of(info.context, asset, kinds)
+    hub = _get_hub(info.context)
+    cursor = None if after is None else Cursor.parse(after)
+    told_at = time.monotonic()
+    try:
+        async with aclosing(hub.follow(cursor, PROGRESS_SECONDS if progress else None)) as parts:
+            async for part in parts:
+                for event in part.events:
+                    if view.shows(event):
+                        yield _to_change(event, part.cursor.epoch)
+                        told_at = time.monotonic()
+                if progress and time.monotonic() - told_at >= PROGRESS_SECONDS:
+                    yield _to_progress(part.cursor)
+                    told_at = time.monotonic()
+    except errors.ChangesExpiredError as error:
+        raise ChangesExpiredError from error
+
+
+def _get_hub(context: Context) -> ChangeHub:
+    if context.change_hub is None:
+        raise UnavailableError("Changes are followed through a running gateway only")
+    context.reads.mark_incomplete()
+    return context.change_hub
+
+
+class _View(NamedTuple):
+    """The changes that a follower asks for and may see."""
+
+    caller: Caller
+    kinds: frozenset[str]
+    asset: str | None
+
+    @classmethod
+    def of(cls, context: Context, asset: str | None, kinds: Sequence[str] | None) -> "_View":
+        """Raises FlagRequiredError and PermissionRequiredError for a kind that is asked for."""
+        caller = context.caller
+        for kind in kinds or ():
+            requirement_of_kind(kind).check(caller)
+        asked = _KINDS if kinds is None else kinds
+        return cls(
+            caller,
+            frozenset(kind for kind in asked if requirement_of_kind(kind).is_met(caller)),
+            asset,
+        )
+
+    def shows(self, event: ChangeEvent) -> bool:
+        """Return whether the follower gets an event."""
+        if event.operation == "reset":
+            return event.kind is None or event.kind in self.kinds
+        if event.kind not in self.kinds:
+            return False
+        if event.asset_id is None:
+            return self.asset is None
+        return self.asset in (None, event.asset_id) and self.caller.scope.allows(event.asset_id)
+
+
+def _to_change(event: ChangeEvent, epoch: bytes) -> Change:
+    cursor = str(Cursor(epoch, event.position))
+    at = DateTime(event.at.isoformat())
+    return Change(cursor, event.operation, event.kind, event.record_id, event.asset_id, at)
+
+
+def _to_progress(cursor: Cursor) -> Change:
+    at = DateTime(cursor.position.time.as_datetime().isoformat())
+    return Change(str(cursor), "progress", None, None, None, at)
+
+
+def _record_loader(kind: RecordType[R], doc: str) -> Resolver:
+    async def load(parents: Sequence[Change], info: Info) -> list[R | None]:
+        # Not from the record cache, which may hear of the change later.
+        return await info.context.load_in_order(
+            kind, [_get_key(parent, kind.name) for parent in parents]
+        )
+
+    load.__doc__ = doc
+    load.__annotations__["return"] = list[kind.struct | None]  # type: ignore[name-defined]
+    return batch_resolver(load)
+
+
+def _get_key(change: Change, kind: str) -> str | None:
+    return change.record_id if change.kind == kind and change.operation != "removed" else None
+
+
+load_changed_asset = _record_loader(ASSETS, "Get the asset, if one was created or updated.")
+load_changed_floor = _record_loader(FLOORS, "Get the floor, if one was created or updated.")
+load_changed_unit = _record_loader(UNITS, "Get the unit, if one was created or updated.")
+load_changed_map = _record_loader(MAPS, "Get the unit map, if one was created or updated.")
+load_changed_location = _record_loader(
+    LOCATIONS, "Get the location, if one was created or updated."
+)

@@ -1,0 +1,256 @@
+"""Shapes of parsed drawings as one SVG path each, with their bounding box."""
+
+import math
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, NamedTuple
+
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.svg.geometry.lengths import format_number, parse_length
+from parsing.svg.geometry.matrices import parse_transform
+from parsing.svg.geometry.outlines import trace_shape
+from resolvers.request.enums import graphql_enum
+
+TOLERANCE: Final = 0.05
+"""How far a box may be from a curve, in units of the drawing."""
+MAX_CHORDS_OF_CURVE: Final = 50
+COST_OF_SHAPE: Final = 10
+CHARACTERS_PER_COST: Final = 10
+"""A shape takes some 50 microseconds, and 0.5 more for each character of its geometry."""
+_GEOMETRY_TEXTS: Final = ("points", "d", "transform")
+
+Attributes = Mapping[str, Any]
+
+
+class ShapeBox(NamedTuple):
+    """The bounding box of a shape in the map's own coordinates, where y grows downwards."""
+
+    x: Annotated[float, "The left side."]
+    y: Annotated[float, "The upper side."]
+    width: float
+    height: float
+    center_x: Annotated[float, "The middle of the box, where a label can stand."]
+    center_y: Annotated[float, "The middle of the box, where a label can stand."]
+
+
+class ShapePart(StrEnum):
+    """What shapes are for."""
+
+    UNIT = "unit"
+    HIT_AREA = "hit_area"
+    BACKGROUND = "background"
+
+
+class ShapeType(StrEnum):
+    """The elements that drawings have."""
+
+    POLYGON = "Polygon"
+    POLYLINE = "Polyline"
+    LINE = "Line"
+    PATH = "Path"
+    CIRCLE = "Circle"
+    ELLIPSE = "Ellipse"
+    RECT = "Rect"
+
+
+graphql_enum(
+    ShapePart,
+    "What a shape is for.",
+    unit="The outline of a unit.",
+    hit_area="An area to click.",
+    background="All else.",
+)
+graphql_enum(
+    ShapeType,
+    "An element of a drawing, named as in parsed maps.",
+    Polygon="A closed line of straight pieces.",
+    Polyline="An open line of straight pieces.",
+    Line="One straight line.",
+    Path="Any line, also with curves.",
+    Circle="A circle.",
+    Ellipse="An ellipse.",
+    Rect="A rectangle.",
+)
+
+
+class Shape(NamedTuple):
+    """A shape of a drawing: `<path d={d} transform={transform} fill={fill}/>` draws any of them."""
+
+    part: Annotated[
+        str,
+        "`unit` for the outline of a unit, `hit_area` for an area to click, `background` for all"
+        " else.",
+    ]
+    unit_id: Annotated[str | None, "The unit that it shows or selects; null in the background."]
+    level_id: Annotated[str | None, "The level that it is on; null if it is on none."]
+    type: Annotated[
+        str | None,
+        "`Polygon`, `Polyline`, `Line`, `Path`, `Circle`, `Ellipse` or `Rect`, as in the drawing.",
+    ]
+    d: Annotated[str | None, "The shape as data of an SVG path; null if it has no extent."]
+    transform: Annotated[str | None, "What the path is transformed by, as in SVG."]
+    fill: Annotated[str | None, "A colour, or `none`; null is black, as in SVG."]
+    fill_opacity: str | None
+    fill_rule: str | None
+    stroke: Annotated[str | None, "A colour; null is none, as in SVG."]
+    stroke_width: str | None
+    stroke_opacity: str | None
+    opacity: str | None
+    box: Annotated[ShapeBox | None, "Without the stroke; null if the shape has no extent."]
+
+
+class Place(NamedTuple):
+    """Where a shape of a parsed drawing is, and its attributes."""
+
+    part: str
+    unit_id: str | None
+    level_id: str | None
+    attributes: Attributes
+
+
+def measure_cost(attributes: Attributes) -> int:
+    """Return what `build_shape` costs, in records."""
+    characters = sum(len(str(attributes.get(name, ""))) for name in _GEOMETRY_TEXTS)
+    return COST_OF_SHAPE + characters // CHARACTERS_PER_COST
+
+
+def build_shape(place: Place) -> Shape:
+    """Return a shape from the attributes that the parser has stored."""
+    given = place.attributes
+    kind = given.get("type")
+    styles = {name: _to_text(given.get(name.replace("_", "-"))) for name in _STYLES}
+    path = build_path(kind, given) if kind in PATH_BY_KIND else None
+    return Shape(
+        part=place.part,
+        unit_id=place.unit_id,
+        level_id=place.level_id,
+        type=kind if kind in PATH_BY_KIND else None,
+        d=path,
+        box=None if path is None else measure_box(kind or "", given),
+        **styles,
+    )
+
+
+def build_path(kind: str | None, attributes: Attributes) -> str | None:
+    """Return the path data of a shape, in its own coordinates; None if it has no extent.
+
+    >>> build_path("Rect", {"x": 1, "y": 2, "width": 30, "height": 4})
+    'M1 2h30v4h-30z'
+    >>> build_path("Circle", {"cx": "5", "cy": "5", "r": "2"})
+    'M3 5a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z'
+    """
+    return PATH_BY_KIND[kind or ""](attributes)
+
+
+def measure_box(kind: str, attributes: Attributes) -> ShapeBox | None:
+    """Return the bounding box of a shape, transformed; None if it has no extent.
+
+    >>> measure_box("Rect", {"width": 2, "height": 1, "transform": "translate(10 0) scale(2)"})
+    ShapeBox(x=10.0, y=0.0, width=4.0, height=2.0, center_x=12.0, center_y=1.0)
+    """
+    try:
+        matrix = parse_transform(str(attributes.get("transform", "")))
+        lines = trace_shape(kind, attributes, TOLERANCE, MAX_CHORDS_OF_CURVE)
+    except (InvalidMarkupError, DocumentRejectedError):
+        return None
+    points = [matrix.apply(point) for line in lines for point in line.points]
+    if not points:
+        return None
+    left, right = min(x for x, _ in points), max(x for x, _ in points)
+    top, bottom = min(y for _, y in points), max(y for _, y in points)
+    return ShapeBox(left, top, right - left, bottom - top, (left + right) / 2, (top + bottom) / 2)
+
+
+_STYLES: Final = (
+    "transform",
+    "fill",
+    "fill_opacity",
+    "fill_rule",
+    "stroke",
+    "stroke_width",
+    "stroke_opacity",
+    "opacity",
+)
+
+
+def _to_text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _read_number(attributes: Attributes, name: str) -> float:
+    value = attributes.get(name, 0)
+    number = parse_length(value, math.nan) if isinstance(value, str) else float(value)
+    return 0.0 if number is None or math.isnan(number) else number
+
+
+def _polyline(attributes: Attributes) -> str | None:
+    points = str(attributes.get("points", "")).strip()
+    return f"M{points}" if points else None
+
+
+def _polygon(attributes: Attributes) -> str | None:
+    line = _polyline(attributes)
+    return line and f"{line}z"
+
+
+def _line(attributes: Attributes) -> str | None:
+    x1, y1, x2, y2 = (
+        format_number(_read_number(attributes, name)) for name in ("x1", "y1", "x2", "y2")
+    )
+    return f"M{x1} {y1}L{x2} {y2}"
+
+
+def _path(attributes: Attributes) -> str | None:
+    return str(attributes.get("d", "")).strip() or None
+
+
+def _rect(attributes: Attributes) -> str | None:
+    x, y, width, height = (_read_number(attributes, name) for name in ("x", "y", "width", "height"))
+    if width <= 0 or height <= 0:
+        return None
+    # One radius may stand for both, half a side is the limit (SVG 2, section 10.2).
+    radii = [name for name in ("rx", "ry") if attributes.get(name, "auto") != "auto"]
+    rx = min(max(_read_number(attributes, radii[0]), 0), width / 2) if radii else 0
+    ry = min(max(_read_number(attributes, radii[-1]), 0), height / 2) if radii else 0
+    if not rx or not ry:
+        return "M{} {}h{}v{}h{}z".format(*map(format_number, (x, y, width, height, -width)))
+    right, down = width - 2 * rx, height - 2 * ry
+    corner = f"a{format_number(rx)} {format_number(ry)} 0 0 1 "
+    steps = (
+        f"M{format_number(x + rx)} {format_number(y)}h{format_number(right)}",
+        f"{corner}{format_number(rx)} {format_number(ry)}v{format_number(down)}",
+        f"{corner}{format_number(-rx)} {format_number(ry)}h{format_number(0 - right)}",
+        f"{corner}{format_number(-rx)} {format_number(-ry)}v{format_number(0 - down)}",
+        f"{corner}{format_number(rx)} {format_number(-ry)}z",
+    )
+    return "".join(steps)
+
+
+def _ellipse(attributes: Attributes) -> str | None:
+    rx, ry = (_read_number(attributes, name) for name in ("rx", "ry"))
+    return _draw_ellipse(attributes, rx, ry)
+
+
+def _circle(attributes: Attributes) -> str | None:
+    radius = _read_number(attributes, "r")
+    return _draw_ellipse(attributes, radius, radius)
+
+
+def _draw_ellipse(attributes: Attributes, rx: float, ry: float) -> str | None:
+    if rx <= 0 or ry <= 0:
+        return None
+    x, y = (_read_number(attributes, name) for name in ("cx", "cy"))
+    arc = f"a{format_number(rx)} {format_number(ry)} 0 1 0 "
+    across = format_number(2 * rx)
+    return f"M{format_number(x - rx)} {format_number(y)}{arc}{across} 0{arc}-{across} 0z"
+
+
+PATH_BY_KIND: Final[dict[str, Callable[[Attributes], str | None]]] = {
+    "Polygon": _polygon,
+    "Polyline": _polyline,
+    "Line": _line,
+    "Path": _path,
+    "Circle": _circle,
+    "Ellipse": _ellipse,
+    "Rect": _rect,
+}

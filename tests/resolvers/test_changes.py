@@ -1,0 +1,225 @@
+"""What each key is told of changes, by polls and by subscriptions."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from gateway.app import Gateway
+from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import Context
+from schema.execution import Event, Executor, OperationResult
+from schema.root import GRAPHQL_SCHEMA
+from storage.administration import api_keys
+from storage.changes.positions import Cursor, Position
+from storage.mongo.raw_documents import rename_collection
+from tests.fixtures import (
+    HIDDEN,
+    SEEN,
+    UNIT,
+    World,
+    gateway_client,
+    open_database,
+    post_graphql,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+FLAG = {"Experimental-Flags": "changes"}
+ALL_FLAGS = {"Experimental-Flags": ", ".join(FLAGS)}
+SUBSCRIPTION = """subscription($after: String, $kinds: [RecordKind!]) {
+  changes(after: $after, kinds: $kinds) { cursor operation kind recordId unit { name } }
+}"""
+
+
+async def poll(client: Any, headers: dict[str, str] = FLAG, **parameters: Any) -> dict[str, Any]:
+    response = await client.get("/v1/changes", params=parameters, headers=headers)
+    assert response.status_code == 200, response.text
+    body: dict[str, Any] = response.json()
+    return body
+
+
+def names(body: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(each["operation"], each["kind"], each["record_id"]) for each in body["data"]]
+
+
+async def rename(database: Any, kind: str, key: str) -> None:
+    await database[kind].update_one({"_id": key}, {"$set": {"name": "renamed"}})
+
+
+async def test_a_poll_has_what_was_written_before_it(own_world: World) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        start = await poll(client)
+        assert (start["data"], start["has_more"]) == ([], False)
+        async with open_database(own_world) as database:
+            await rename(database, "units", UNIT)
+        body = await poll(client, after=start["cursor"])
+        assert names(body) == [("updated", "units", UNIT)]
+        assert body["data"][0]["asset_id"] == SEEN
+        assert (await poll(client, after=body["cursor"]))["data"] == []
+
+
+async def test_a_key_is_told_of_its_own_assets_only(own_world: World) -> None:
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as full,
+        gateway_client(own_world.settings(), own_world.keys.restricted) as limited,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(full))["cursor"]
+        await rename(database, "assets", HIDDEN)
+        await rename(database, "assets", SEEN)
+        seen = await poll(limited, after=start)
+        assert names(seen) == [("updated", "assets", SEEN)]
+        assert len((await poll(full, after=start))["data"]) == 2
+        assert names(await poll(full, after=start, asset=HIDDEN)) == [("updated", "assets", HIDDEN)]
+        assert (await poll(limited, after=start, asset=HIDDEN))["data"] == []
+
+
+async def test_a_kind_needs_its_flag_and_permission(own_world: World) -> None:
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(client))["cursor"]
+        await rename(database, "locations", "loc-1")
+        assert (await poll(client, after=start))["data"] == []
+        assert names(await poll(client, ALL_FLAGS, after=start)) == [
+            ("updated", "locations", "loc-1")
+        ]
+        refused = await client.get(
+            "/v1/changes", params={"after": start, "kinds": "locations"}, headers=FLAG
+        )
+        assert refused.status_code == 400
+        assert "locations-resource" in refused.text
+
+
+async def test_a_removal_is_a_change(own_world: World) -> None:
+    mutation = """mutation { removeRecords(input: { kind: units, ids: ["unit-1"] }) { refusal } }"""
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        start = (await poll(client))["cursor"]
+        assert "errors" not in await post_graphql(client, mutation)
+        removed = names(await poll(client, ALL_FLAGS, after=start))
+        assert ("removed", "units", UNIT) in removed
+        assert ("removed", "unit_references", f"{UNIT}/crm") in removed
+        assert {operation for operation, _, _ in removed} == {"removed"}
+
+
+async def test_pages_of_one_change_lose_none(own_world: World) -> None:
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        cursor = (await poll(client))["cursor"]
+        await database["units"].update_many({}, {"$set": {"name": "renamed"}})
+        found, has_more = [], True
+        while has_more:
+            body = await poll(client, after=cursor, limit=1)
+            found += [each["record_id"] for each in body["data"]]
+            cursor, has_more = body["cursor"], body["has_more"]
+        assert sorted(found) == sorted(await database["units"].distinct("_id"))
+
+
+async def test_fields_that_no_client_sees_are_no_changes(own_world: World) -> None:
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(client))["cursor"]
+        await database["locations"].update_many({}, {"$set": {"words": ["other"]}})
+        await database["maps"].update_many({}, {"$set": {"network_state": {"levels": []}}})
+        assert (await poll(client, ALL_FLAGS, after=start))["data"] == []
+
+
+@pytest.mark.parametrize("cursor", ["x", "A" * 23, "é" * 23, ""])
+async def test_what_is_no_cursor_is_invalid(own_world: World, cursor: str) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        response = await client.get("/v1/changes", params={"after": cursor}, headers=FLAG)
+        assert response.status_code == 422
+        assert [*response.json()["fields"]] == ["after"]
+
+
+async def test_a_cursor_of_another_database_has_expired(own_world: World) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        mine = Cursor.parse((await poll(client))["cursor"])
+        for cursor in (mine._replace(epoch=b"else"), mine._replace(position=Position(1, 1))):
+            response = await client.get("/v1/changes", params={"after": str(cursor)}, headers=FLAG)
+            # The oplog of a new server is whole, so that it accepts any older time.
+            if cursor.epoch != mine.epoch:
+                assert response.status_code == 410
+                assert "copy the directory again" in response.json()["message"]
+
+
+async def test_a_replaced_collection_is_a_reset(own_world: World) -> None:
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(client))["cursor"]
+        await database["staged"].insert_one({"_id": "none"})
+        await rename_collection(database, "staged", "units")
+        body = await poll(client, after=start)
+        assert names(body)[-1] == ("reset", "units", None)
+
+
+class Follower:
+    """A subscription of a key, as a gateway runs it."""
+
+    def __init__(self, gateway: Gateway, key: api_keys.ApiKey) -> None:
+        assert gateway.state is not None
+        self.state = gateway.state
+        self.executor = Executor(GRAPHQL_SCHEMA)
+        self.caller = Caller(
+            key.id, key.scope, frozenset(key.permissions), frozenset(FLAGS), key.expires_at
+        )
+
+    def context(self) -> Context:
+        return Context(self.caller, self.state.store, change_hub=self.state.change_hub)
+
+    async def follow(self, **variables: Any) -> AsyncGenerator[Any]:
+        operation = self.executor.get_client_operation(SUBSCRIPTION, None, variables)
+        events = await self.executor.open_events(operation, variables, self.context())
+        assert not isinstance(events, OperationResult), events
+        async with aclosing(events):
+            async for value in events:
+                result = await self.executor.run(operation, variables, self.context(), Event(value))
+                assert not result.errors
+                assert result.data is not None
+                yield result.data["changes"]
+
+
+async def make_follower(gateway: Gateway, assets: list[str] | None) -> Follower:
+    assert gateway.state is not None
+    record, _ = await api_keys.create_api_key(
+        gateway.state.store.database,
+        name="follower",
+        permissions=[*PERMISSIONS],
+        asset_ids=assets,
+        expires_at=None,
+    )
+    return Follower(gateway, record)
+
+
+@pytest.fixture
+async def gateway(own_world: World) -> AsyncGenerator[Gateway]:
+    gateway = Gateway(own_world.settings())
+    async with gateway.lifespan(None):  # type: ignore[arg-type]
+        yield gateway
+
+
+async def test_a_subscriber_is_told_with_the_record_as_it_is(gateway: Gateway) -> None:
+    follower = await make_follower(gateway, [SEEN])
+    async with asyncio.timeout(30):
+        start = str(await follower.state.change_hub.get_cursor())
+        await rename(follower.state.store.database, "assets", HIDDEN)
+        await rename(follower.state.store.database, "units", UNIT)
+        async with aclosing(follower.follow(after=start)) as changes:
+            change = await anext(changes)
+    del change["cursor"]
+    assert change == {
+        "operation": "updated",
+        "kind": "units",
+        "recordId": UNIT,
+        "unit": {"name": "renamed"},
+    }
