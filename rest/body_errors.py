@@ -8,8 +8,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-MAX_REPORTED_ERRORS = 100
-"""Errors that one response lists."""
+from schema.operation_inputs import MAX_REPORTED_ERRORS
 
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<actual>.+)`")
 _MEMBER_ERROR = re.compile(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from graphql import (
+    GraphQLEnumType,
     GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLList,
@@ -78,6 +79,8 @@ def _model_of(input_type: GraphQLInputType) -> tuple[Any, Convert]:
         python_type, convert = _build_struct(
             nullable.name, members, is_open=nullable.name in OPEN_TYPES
         )
+    elif isinstance(nullable, GraphQLEnumType):  # the rule of the argument names its words
+        python_type, convert = str, _identity
     else:
         python_type, convert = _PYTHON_TYPES[nullable.name], _identity
     if isinstance(input_type, GraphQLNonNull):

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from rest import graphql_documents as documents
 from rest.bodies import ASSIGNMENTS_BODY, CLOSURES_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.deprecation import Deprecation
 from rest.envelopes import (
     DataList,
     DataResource,
@@ -53,6 +54,7 @@ class Endpoint:
     body: RequestBody | None = None
     changes: str = ""
     """The `spec_id` of what it changes: `If-Match` and `If-None-Match` compare with its ETag."""
+    deprecation: Deprecation | None = None
 
     @property
     def path_parameters(self) -> list[str]:
@@ -70,16 +72,18 @@ def _endpoints(
     envelope: Envelope,
     body: RequestBody | None = None,
     changes: str = "",
+    deprecation: Deprecation | None = None,
 ) -> Iterator[Endpoint]:
     """Make an endpoint of each path; the operations of further paths get their own names."""
     first, *others = (paths,) if isinstance(paths, str) else paths
-    yield Endpoint(spec_id, method, first, tag, summary, document, envelope, body, changes)
+    shared = envelope, body, changes, deprecation
+    yield Endpoint(spec_id, method, first, tag, summary, document, *shared)
     for path in others:
         noun = path.split("/")[2].removesuffix("s").capitalize()
         # Operation ids come from these names and must be unique (OpenAPI 3.1, 4.8.10).
         renamed = re.sub(r"\A(query [A-Z][a-z]+)", rf"\1{noun}", document)
         as_at = f"{summary}, as at {'/'.join(first.split('/')[:3])}"
-        yield Endpoint(spec_id, method, path, tag, as_at, renamed, envelope, body, changes)
+        yield Endpoint(spec_id, method, path, tag, as_at, renamed, *shared)
 
 
 _get = partial(_endpoints, "GET")
@@ -139,7 +143,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
     _get("X5", "/v1/maps/{map}/closures", "Distances", "Get what is closed on a unit map",
          documents.GET_CLOSURES, DataResource("map", "closures")),
     _put("X6", "/v1/maps/{map}/closures", "Distances", "Replace what is closed on a unit map",
-         documents.SET_CLOSURES, DataResource("setClosures"), CLOSURES_BODY, changes="X5"),
+         documents.SET_CLOSURES, DataResource("setClosures", "closures"), CLOSURES_BODY,
+         changes="X5"),
     _get("X7", "/v1/maps/{map}/closable", "Distances", "List what can be closed on a unit map",
          documents.LIST_CLOSABLE, PagedList("map", "closable")),
     _get("E19", "/v1/units/attribute-groups", "Unit attributes", "List attribute groups",
@@ -147,10 +152,12 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
     _get("E20", _ASSIGNMENTS_PATH, "Unit attributes", "List the assignments of a group",
          documents.LIST_ASSIGNMENTS, PagedList("attributeGroup", "assignments")),
     _put("E21", _ASSIGNMENTS_PATH, "Unit attributes", "Assign attributes to units",
-         documents.ASSIGN_ATTRIBUTES, DataList("assignUnitAttributes"), ASSIGNMENTS_BODY,
-         changes="E20"),
+         documents.ASSIGN_ATTRIBUTES, DataList("assignUnitAttributes", "assignments"),
+         ASSIGNMENTS_BODY, changes="E20"),
     _post("E22", f"{_ASSIGNMENTS_PATH}/remove", "Unit attributes", "Unassign attributes from units",
           documents.UNASSIGN_ATTRIBUTES, NoContent("unassignUnitAttributes"), ASSIGNMENTS_BODY,
           changes="E20"),
+    _get("X8", "/v1/changes", "Changes", "List what has changed",
+         documents.LIST_CHANGES, SingleResource("changes")),
 ))
 # fmt: on

@@ -15,15 +15,21 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
-from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
 from rest.envelopes import WARNINGS_HEADER, RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
+from rest.field_selection import FIELDS, select_fields
 from rest.json_writing import write_json
 from rest.parameters import EndpointInputs
-from rest.path_routing import SCOPE_OPERATION, Handler, PathRoute
+from rest.path_routing import (
+    SCOPE_DEPRECATION,
+    SCOPE_IGNORED_PARAMETERS,
+    SCOPE_OPERATION,
+    Handler,
+    PathRoute,
+)
 from schema.costs.argument_size import measure_value
 from schema.errors import UnavailableError
 from schema.execution import (
@@ -41,7 +47,6 @@ MAX_BYTES_IN_EVENT_LOOP = 256_000
 MAX_ITEMS_IN_EVENT_LOOP = 1_000
 """More items of variables are checked in a thread, and more of a list are written in parts: these
 take up to 3 ms."""
-JSON_MEDIA_TYPE = "application/json"
 VARY = "API-Key, Experimental-Flags, Accept-Encoding"
 SORT_KEYS = orjson.OPT_SORT_KEYS
 # no-cache: a client may keep the response but must revalidate it each time (RFC 9111, 5.2.2.4).
@@ -84,9 +89,16 @@ class EndpointHandler:
         """The handler of the resource that conditional requests to this endpoint are about."""
         self.operation: Operation = service.executor.prepare(endpoint.document)
         self.inputs = EndpointInputs.read(service.executor.schema, endpoint, self.operation)
+        self.guarded_parameters = [
+            (parameter.name, requirement)
+            for parameter in self.inputs.query
+            if (requirement := parameter.input.definition.requirement)
+        ]
+        """Parameters that need a flag or a permission."""
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query
         }
+        self.known_parameters = [parameter.name for parameter in self.inputs.all_query]
         body = endpoint.body
         self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
@@ -95,8 +107,11 @@ class EndpointHandler:
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
         request.scope[SCOPE_OPERATION] = self.operation.name
+        if self.endpoint.deprecation is not None:
+            request.scope[SCOPE_DEPRECATION] = self.endpoint.deprecation
         caller = await self.service.authenticate(request)
         self._check_requirements(caller)
+        self._check_guarded_parameters(caller, request)
         precondition = Precondition.from_headers(request.headers) if self.changed else None
         if self.changed and precondition:
             # Whether it holds tells something about the list, so the key must be able to read it.
@@ -129,6 +144,7 @@ class EndpointHandler:
             caller.scope,
             # The body has URLs of other pages, which begin with this one.
             request_url.url,
+            request_url.fields,
         )
         return await self.service.get_or_create_response(key, context, make_response)
 
@@ -153,12 +169,15 @@ class EndpointHandler:
 
     def _parse_url(self, request: Request) -> tuple[dict[str, Any], RequestUrl]:
         """Return the variables in the query and the path, and the URL. Raises HttpError."""
-        variables, filters = parameters.parse_query(
-            self.inputs.query, parameters.split_query_string(request.scope["query_string"])
-        )
+        pairs = parameters.split_query_string(request.scope["query_string"])
+        ignored = parameters.describe_ignored((name for name, _ in pairs), self.known_parameters)
+        if ignored is not None:
+            request.scope[SCOPE_IGNORED_PARAMETERS] = ignored
+        variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
+        fields = variables.pop(FIELDS, None)
         variables |= self._path_variables(request)
         url = self.service.base_url(request) + self._quoted_path(request)
-        return variables, RequestUrl(url, filters)
+        return variables, RequestUrl(url, filters, fields and tuple(fields))
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
@@ -170,7 +189,7 @@ class EndpointHandler:
     async def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
         # Fields check their inputs too, but only after looking for what the path names. A cached
         # response needs no check: the same variables passed it when the response was made.
-        find_errors = partial(self.inputs.operation.find_errors, variables, MAX_REPORTED_ERRORS)
+        find_errors = partial(self.inputs.operation.find_errors, variables)
         is_large = measure_value(variables, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
         errors = await run_in_thread(find_errors) if is_large else find_errors()
         if errors:
@@ -190,6 +209,8 @@ class EndpointHandler:
         if enveloped.warnings_header is not None:
             headers = {**headers, WARNINGS_HEADER: enveloped.warnings_header}
         body = enveloped.body
+        if request_url.fields is not None:
+            body = select_fields(envelope, body, request_url.fields)
         data = body.get("data") if isinstance(body, dict) else None
         is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
         content = await write_json(body) if is_long else orjson.dumps(body)
@@ -198,6 +219,21 @@ class EndpointHandler:
     def _check_requirements(self, caller: Caller) -> None:
         try:
             self.operation.check_requirements(caller)
+        except RequestError as error:
+            raise from_graphql_error(error, self._rename_argument) from error
+
+    def _check_guarded_parameters(self, caller: Caller, request: Request) -> None:
+        """Raise HttpError if the query has a parameter that the caller may not use.
+
+        Their fields check it too, but a response that is cached runs no operation.
+        """
+        if not self.guarded_parameters or not request.scope["query_string"]:
+            return
+        given = dict(parameters.split_query_string(request.scope["query_string"]))
+        try:
+            for name, requirement in self.guarded_parameters:
+                if name in given:
+                    requirement.check(caller)
         except RequestError as error:
             raise from_graphql_error(error, self._rename_argument) from error
 
@@ -218,6 +254,7 @@ class EndpointHandler:
 
     def _rename_argument(self, argument: str) -> str:
         """Return where a request has an argument, or a part of one."""
+        argument = self.inputs.operation.to_variable(argument)
         name = re.split(r"[.\[]", argument, maxsplit=1)[0]
         if self.endpoint.body is not None:
             is_in_body = any(name == source.variable for source in self.inputs.body)

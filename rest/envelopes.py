@@ -18,15 +18,20 @@ OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
 
+LONGEST_URL_CHARACTERS = 32_768
+"""Bound of a page's URL in the description: what a request may have, encoded, and a cursor."""
+
 PAGE_URL_SCHEMAS: dict[str, JsonSchema] = {
     "prev_url": {
         "type": ["string", "null"],
         "format": "uri",
+        "maxLength": LONGEST_URL_CHARACTERS,
         "description": "Absolute URL of the previous page; null on the first page.",
     },
     "next_url": {
         "type": ["string", "null"],
         "format": "uri",
+        "maxLength": LONGEST_URL_CHARACTERS,
         "description": "Absolute URL of the next page; null if there is none. Follow it unchanged: "
         "then every page costs the same, however far it is.",
     },
@@ -40,6 +45,8 @@ class RequestUrl:
     url: str
     """Absolute, without a query."""
     filters: list[tuple[str, str]]
+    fields: tuple[str, ...] | None = None
+    """The members of resources that the response has; None for all."""
 
     def for_page(self, page: int, per_page: int, after: str | None = None) -> str:
         """Return the URL of another page.

@@ -1,31 +1,19 @@
-"""Error responses: one body for every status, and one table from error codes to statuses."""
+"""Error responses: one body for every status, with a code from the table of error codes."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from graphql import GraphQLError
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from rest.error_codes import ERROR_CODES, ERRORS_PATH
 from rest.request_body import BodyTooLargeError
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError
 
-STATUS_BY_CODE = {
-    "INVALID_INPUT": 422,
-    "LIMIT_EXCEEDED": 422,
-    "REFUSED_DOCUMENT": 422,
-    "TOO_MANY_REMOVALS": 422,
-    "MALFORMED_DOCUMENT": 400,
-    "FLAG_REQUIRED": 400,
-    "PERMISSION_REQUIRED": 403,
-    "NOT_FOUND": 404,
-    "PLAN_CHANGED": 409,
-    "PRECONDITION_FAILED": 412,
-    "SERVICE_UNAVAILABLE": 503,
-    "DEADLINE_EXCEEDED": 503,
-    "SERVER_ERROR": 500,
-}
+STATUS_BY_CODE = {code: entry.status for code, entry in ERROR_CODES.items()}
 """HTTP status by error code."""
 
 Rename: TypeAlias = Callable[[str], str]
@@ -33,6 +21,33 @@ Rename: TypeAlias = Callable[[str], str]
 
 RETRY_AFTER_HEADERS = {"Retry-After": "1"}
 AUTHENTICATE_HEADERS = {"WWW-Authenticate": 'Key realm="floorgate"'}
+JSON_MEDIA_TYPE = "application/json"
+SCOPE_BASE_URL = "floorgate.base_url"
+"""Scope member: the configured URL of the service, absent if there is none."""
+
+
+class ErrorSource(NamedTuple):
+    """What the body of an error says about the request that it ends."""
+
+    request_id: str
+    base_url: str = ""
+    """The URL of the service; empty if the request ended before its `Host` was known."""
+
+    @classmethod
+    def from_scope(cls, scope: Scope, request_id: str | None = None) -> "ErrorSource":
+        """Return the source of a request's error.
+
+        >>> scope = {"type": "http", "scheme": "https", "headers": [(b"host", b"maps.example")]}
+        >>> ErrorSource.from_scope(scope, "r1")
+        ErrorSource(request_id='r1', base_url='https://maps.example')
+        """
+        if request_id is None:
+            request_id = scope.get("state", {}).get("request_id", "")
+        base_url = scope.get(SCOPE_BASE_URL)
+        if base_url is None:
+            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            base_url = f"{scope['scheme']}://{host.decode('latin-1')}" if host else ""
+        return cls(request_id, base_url)
 
 
 class HttpError(Exception):
@@ -57,15 +72,42 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
         self.fields = fields
 
-    @property
-    def body(self) -> dict[str, object]:
-        """`{"message": ...}`, with `fields` if there are any."""
-        body: dict[str, object] = {"message": self.message}
-        return {**body, "fields": self.fields} if self.fields else body
+    def describe(self, source: ErrorSource) -> dict[str, Any]:
+        """Return the body: `message`, `code`, `request_id`, `docs`; a 422 has `fields` too.
 
-    def to_response(self) -> Response:
+        >>> not_found_error().describe(ErrorSource("r1", "https://maps.example"))["docs"]
+        'https://maps.example/v1/errors#NOT_FOUND'
+        """
+        return {
+            "message": self.message,
+            **({"fields": self.fields or {}} if self.status == 422 else {}),
+            "code": self.code,
+            "request_id": source.request_id,
+            "docs": f"{source.base_url}{ERRORS_PATH}#{self.code}",
+        }
+
+    def build_body(self, source: ErrorSource) -> bytes:
+        """Return the body as JSON."""
+        return orjson.dumps(self.describe(source))
+
+    def to_response(self) -> "ErrorResponse":
         """Return the response, always JSON."""
-        return Response(orjson.dumps(self.body), self.status, self.headers, "application/json")
+        return ErrorResponse(self)
+
+
+class ErrorResponse(Response):
+    """The response to a request that ends with an error; its body is made when it is sent."""
+
+    def __init__(self, error: HttpError) -> None:
+        super().__init__(status_code=error.status)
+        self.error = error
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response, as an ASGI application."""
+        error = self.error
+        body = error.build_body(ErrorSource.from_scope(scope))
+        response = Response(body, error.status, error.headers, JSON_MEDIA_TYPE)
+        await response(scope, receive, send)
 
 
 def missing_key_error() -> HttpError:
@@ -128,12 +170,30 @@ def body_too_large_error(error: BodyTooLargeError) -> HttpError:
 
 def url_too_long_error(max_bytes: int) -> HttpError:
     """Return the 414; its message names the limit."""
-    return HttpError(414, f"The address must not be over {max_bytes} bytes", "BAD_REQUEST")
+    return HttpError(414, f"The address must not be over {max_bytes} bytes", "URI_TOO_LONG")
 
 
 def headers_too_large_error(max_bytes: int) -> HttpError:
     """Return the 431; its message names the limit."""
-    return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "BAD_REQUEST")
+    return HttpError(431, f"Headers must not be over {max_bytes} bytes in all", "HEADERS_TOO_LARGE")
+
+
+def request_timeout_error(max_seconds: float) -> HttpError:
+    """Return the 408; its message names the limit."""
+    message = f"A request must arrive within {max_seconds:g} seconds"
+    return HttpError(408, message, "REQUEST_TIMEOUT")
+
+
+def unknown_coding_error() -> HttpError:
+    """Return the 501 for a body that is sent in another way than in whole or in chunks."""
+    message = "Transfer-Encoding must be chunked: other codings are not decoded"
+    return HttpError(501, message, "NOT_IMPLEMENTED")
+
+
+def http_version_error(version: str) -> HttpError:
+    """Return the 505 for a version of HTTP that is not spoken."""
+    message = f"HTTP/{version} is not supported: use HTTP/1.1"
+    return HttpError(505, message, "HTTP_VERSION_NOT_SUPPORTED")
 
 
 def unsupported_media_type_error(media_type: str) -> HttpError:

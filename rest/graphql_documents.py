@@ -75,8 +75,10 @@ def _is_stored(field: GraphQLField) -> bool:
 
 FRAGMENTS: Final[dict[str, str]] = {}
 """By type; a fragment may spread those before it."""
+# The attributes of a group are in it, but a resolver adds to each which group it is.
+RESOLVED_FIELDS = {"AttributeGroup": ("attributes",)}
 FRAGMENTS.update(
-    (name, _build_fragment(name))
+    (name, _build_fragment(name, include=RESOLVED_FIELDS.get(name, ())))
     for name in (
         "Asset",
         "Floor",
@@ -90,8 +92,10 @@ FRAGMENTS.update(
         "RouteStep",
         "ReachableArea",
         "Closures",
+        "Change",
     )
 )
+FRAGMENTS["ChangeBatch"] = _build_fragment("ChangeBatch")
 FRAGMENTS["Route"] = _build_fragment("Route", conditions={"steps": "steps"})
 FRAGMENTS["Map"] = _build_fragment(
     "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
@@ -112,7 +116,17 @@ FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"waypoi
 PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
 PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"
 PAGE_VARIABLES = "$page: Int, $perPage: Int, $after: String"
-REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String"
+REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String, $value: String, $updatedSince: DateTime"
+REFERENCE_FILTERS = "asset: $asset, key: $key, value: $value, updatedSince: $updatedSince"
+FILTER_VARIABLES = "$ids: [ID!], $search: String, $updatedSince: DateTime"
+FILTERS = "ids: $ids, search: $search, updatedSince: $updatedSince"
+"""Of lists of records that have names."""
+TIME_VARIABLE, TIME_FILTER = "$updatedSince: DateTime", "updatedSince: $updatedSince"
+UNIT_FILTER_VARIABLES = """$asset: ID, $floor: ID, $map: ID, $attribute: AttributeFilter,
+    $reference: ReferenceFilter"""
+ORDER_VARIABLE, ORDER = "$orderBy: UnitOrder", "orderBy: $orderBy"
+UNIT_FILTERS = """asset: $asset, floor: $floor, map: $map, attribute: $attribute,
+        reference: $reference"""
 
 
 def with_fragments(operation: str) -> str:
@@ -126,40 +140,58 @@ def with_fragments(operation: str) -> str:
     return text
 
 
-LIST_ASSETS = with_fragments(f"""query ListAssets({PAGE_VARIABLES}) {{
-    assets({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Asset }} }}
+LIST_ASSETS = with_fragments(f"""query ListAssets({PAGE_VARIABLES}, {FILTER_VARIABLES}) {{
+    assets({PAGE_ARGUMENTS}, {FILTERS}) {{ {PAGING_FIELDS} data {{ ...Asset }} }}
 }}""")
 
 GET_ASSET = with_fragments("""query GetAsset($asset: ID!) {
     asset(id: $asset) { ...Asset }
 }""")
 
-LIST_FLOORS = with_fragments(f"""query ListFloors($asset: ID!, {PAGE_VARIABLES}) {{
-    asset(id: $asset) {{ floors({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Floor }} }} }}
+LIST_FLOORS = with_fragments(f"""query ListFloors(
+    $asset: ID!, {PAGE_VARIABLES}, {TIME_VARIABLE}
+) {{
+    asset(id: $asset) {{
+        floors({PAGE_ARGUMENTS}, {TIME_FILTER}, orderBy: id) {{
+            {PAGING_FIELDS} data {{ ...Floor }}
+        }}
+    }}
 }}""")
 
 GET_FLOOR = with_fragments("""query GetFloor($asset: ID!, $floor: ID!) {
     asset(id: $asset) { floor(id: $floor) { ...Floor } }
 }""")
 
-LIST_UNITS = with_fragments(f"""query ListUnits({PAGE_VARIABLES}) {{
-    units({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Unit }} }}
+LIST_UNITS = with_fragments(f"""query ListUnits(
+    {PAGE_VARIABLES}, {UNIT_FILTER_VARIABLES}, {FILTER_VARIABLES}, {ORDER_VARIABLE}
+) {{
+    units({PAGE_ARGUMENTS}, {UNIT_FILTERS}, {FILTERS}, {ORDER}) {{
+        {PAGING_FIELDS} data {{ ...Unit }}
+    }}
 }}""")
 
 GET_UNIT = with_fragments("""query GetUnit($unit: ID!) {
     unit(id: $unit) { ...Unit }
 }""")
 
-LIST_MAPS = with_fragments(f"""query ListMaps({PAGE_VARIABLES}, $tags: String, $asset: ID) {{
-    maps({PAGE_ARGUMENTS}, tags: $tags, asset: $asset) {{ {PAGING_FIELDS} data {{ ...Map }} }}
+LIST_MAPS = with_fragments(f"""query ListMaps(
+    {PAGE_VARIABLES}, $tags: String, $asset: ID, {FILTER_VARIABLES}
+) {{
+    maps({PAGE_ARGUMENTS}, tags: $tags, asset: $asset, {FILTERS}) {{
+        {PAGING_FIELDS} data {{ ...Map }}
+    }}
 }}""")
 
 GET_MAP = with_fragments("""query GetMap($map: ID!) {
     map(id: $map) { ...Map }
 }""")
 
-LIST_BACKGROUNDS = with_fragments(f"""query ListBackgrounds($map: ID!, {PAGE_VARIABLES}) {{
-    map(id: $map) {{ backgrounds({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Background }} }} }}
+LIST_BACKGROUNDS = with_fragments(f"""query ListBackgrounds(
+    $map: ID!, {PAGE_VARIABLES}, {TIME_VARIABLE}
+) {{
+    map(id: $map) {{
+        backgrounds({PAGE_ARGUMENTS}, {TIME_FILTER}) {{ {PAGING_FIELDS} data {{ ...Background }} }}
+    }}
 }}""")
 
 GET_BACKGROUND = with_fragments("""query GetBackground($map: ID!, $background: ID!) {
@@ -167,12 +199,18 @@ GET_BACKGROUND = with_fragments("""query GetBackground($map: ID!, $background: I
 }""")
 
 # The endpoint has no pages, so it requests the largest page there is.
-LIST_LEVEL_TAGS = with_fragments(f"""query ListLevelTags($map: ID!) {{
-    map(id: $map) {{ levelTags(perPage: {MAX_PER_PAGE}) {{ data {{ ...LevelTag }} }} }}
+LIST_LEVEL_TAGS = with_fragments(f"""query ListLevelTags($map: ID!, {TIME_VARIABLE}) {{
+    map(id: $map) {{
+        levelTags(perPage: {MAX_PER_PAGE}, {TIME_FILTER}) {{ data {{ ...LevelTag }} }}
+    }}
 }}""")
 
-LIST_MAP_UNITS = with_fragments(f"""query ListMapUnits($map: ID!, {PAGE_VARIABLES}) {{
-    map(id: $map) {{ units({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Unit }} }} }}
+LIST_MAP_UNITS = with_fragments(f"""query ListMapUnits(
+    $map: ID!, {PAGE_VARIABLES}, {FILTER_VARIABLES}, {ORDER_VARIABLE}
+) {{
+    map(id: $map) {{
+        units({PAGE_ARGUMENTS}, {FILTERS}, {ORDER}) {{ {PAGING_FIELDS} data {{ ...Unit }} }}
+    }}
 }}""")
 
 GET_MAP_UNIT = with_fragments("""query GetMapUnit($map: ID!, $unit: ID!) {
@@ -182,7 +220,7 @@ GET_MAP_UNIT = with_fragments("""query GetMapUnit($map: ID!, $unit: ID!) {
 LIST_ASSET_REFERENCES = with_fragments(f"""query ListAssetReferences(
     {PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}
 ) {{
-    assetReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
+    assetReferences({PAGE_ARGUMENTS}, {REFERENCE_FILTERS}) {{
         {PAGING_FIELDS} data {{ ...AssetReference }}
     }}
 }}""")
@@ -190,16 +228,18 @@ LIST_ASSET_REFERENCES = with_fragments(f"""query ListAssetReferences(
 LIST_UNIT_REFERENCES = with_fragments(f"""query ListUnitReferences(
     {PAGE_VARIABLES}, {REFERENCE_FILTER_VARIABLES}
 ) {{
-    unitReferences({PAGE_ARGUMENTS}, asset: $asset, key: $key) {{
+    unitReferences({PAGE_ARGUMENTS}, {REFERENCE_FILTERS}) {{
         {PAGING_FIELDS} data {{ ...UnitReference }}
     }}
 }}""")
 
 LIST_LOCATIONS = with_fragments(f"""query ListLocations(
-    $map: ID!, {PAGE_VARIABLES}, $tags: String
+    $map: ID!, {PAGE_VARIABLES}, $tags: String, {FILTER_VARIABLES}
 ) {{
     map(id: $map) {{
-        locations({PAGE_ARGUMENTS}, tags: $tags) {{ {PAGING_FIELDS} data {{ ...Location }} }}
+        locations({PAGE_ARGUMENTS}, tags: $tags, {FILTERS}) {{
+            {PAGING_FIELDS} data {{ ...Location }}
+        }}
     }}
 }}""")
 
@@ -218,13 +258,15 @@ LIST_ASSIGNMENTS = with_fragments(f"""query ListAssignments(
 ASSIGN_ATTRIBUTES = with_fragments("""mutation AssignUnitAttributes(
     $group: ID!, $data: [AssignmentInput!]!
 ) {
-    assignUnitAttributes(groupId: $group, data: $data) { ...Assignment }
+    assignUnitAttributes(input: { groupId: $group, assignments: $data }) {
+        assignments { ...Assignment }
+    }
 }""")
 
 UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes(
     $group: ID!, $data: [AssignmentInput!]!
 ) {
-    unassignUnitAttributes(groupId: $group, data: $data)
+    unassignUnitAttributes(input: { groupId: $group, assignments: $data }) { __typename }
 }""")
 
 PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!, $force: Boolean = false) {
@@ -239,8 +281,8 @@ GET_PARSED_MAP = with_fragments("""query GetParsedMap($map: ID!) {
 }""")
 
 CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
-    $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!, $costing: String,
-    $costingOptions: CostingOptions, $distanceMethod: String
+    $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!, $costing: CostingModel,
+    $costingOptions: CostingOptions, $distanceMethod: DistanceMethod
 ) {
     map(id: $map) {
         distanceMatrix(
@@ -251,15 +293,15 @@ CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
 }""")
 
 FIND_ROUTE = with_fragments("""query FindRoute(
-    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: String, $avoid: [String!],
+    $map: ID!, $from: WaypointInput!, $to: WaypointInput!, $mode: TravelMode, $avoid: [Avoidable!],
     $steps: Boolean = false
 ) {
     map(id: $map) { route(from: $from, to: $to, mode: $mode, avoid: $avoid) { ...Route } }
 }""")
 
 FIND_NEAREST = with_fragments("""query FindNearest(
-    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: String,
-    $avoid: [String!]
+    $map: ID!, $from: WaypointInput!, $tags: String, $limit: Int, $mode: TravelMode,
+    $avoid: [Avoidable!]
 ) {
     map(id: $map) {
         nearest(
@@ -270,7 +312,7 @@ FIND_NEAREST = with_fragments("""query FindNearest(
 
 FIND_REACHABLE = with_fragments("""query FindReachable(
     $map: ID!, $from: WaypointInput!, $minutes: Float!, $tags: String, $limit: Int, $floor: ID,
-    $mode: String, $avoid: [String!]
+    $mode: TravelMode, $avoid: [Avoidable!]
 ) {
     map(id: $map) {
         reachable(from: $from, minutes: $minutes, mode: $mode, avoid: $avoid) { ...Reachable }
@@ -284,9 +326,17 @@ GET_CLOSURES = with_fragments("""query GetClosures($map: ID!) {
 SET_CLOSURES = with_fragments("""mutation SetClosures(
     $map: ID!, $connectors: [ID!], $doors: [ID!], $spaces: [ID!]
 ) {
-    setClosures(map: $map, connectors: $connectors, doors: $doors, spaces: $spaces) { ...Closures }
+    setClosures(
+        input: { map: $map, connectors: $connectors, doors: $doors, spaces: $spaces }
+    ) { closures { ...Closures } }
 }""")
 
 LIST_CLOSABLE = with_fragments(f"""query ListClosable($map: ID!, {PAGE_VARIABLES}) {{
     map(id: $map) {{ closable({PAGE_ARGUMENTS}) {{ {PAGING_FIELDS} data {{ ...Closable }} }} }}
 }}""")
+
+LIST_CHANGES = with_fragments("""query ListChanges(
+    $after: String, $limit: Int, $asset: ID, $kinds: [RecordKind!]
+) {
+    changes(after: $after, limit: $limit, asset: $asset, kinds: $kinds) { ...ChangeBatch }
+}""")

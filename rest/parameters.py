@@ -4,9 +4,10 @@ Only the place of an input is decided here; the rest comes from the argument tha
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from graphql import (
@@ -19,6 +20,7 @@ from graphql import (
 
 from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
+from rest.field_selection import build_fields_input
 from rest.names import to_kebab_case
 from schema.execution import Operation
 from schema.operation_inputs import (
@@ -26,6 +28,7 @@ from schema.operation_inputs import (
     MAX_ID_CHARACTERS,
     MAX_INT32,
     MAX_QUOTED_CHARACTERS,
+    TEXT_JSON_PATTERN,
     Input,
     JsonSchema,
     OperationInputs,
@@ -33,16 +36,34 @@ from schema.operation_inputs import (
 
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
+MIN_LIKENESS = 0.76
+"""From 0 to 1, of a name that is suggested: `floor` for `floor-id` (0.77), not for `foo` (0.75)."""
+MAX_IGNORED_REPORTED = 10
+"""Unknown parameters that a response names."""
+IGNORED_HEADER = "Floorgate-Ignored-Parameters"
+API_KEY_PARAMETER = "api-key"
 UNIT_PREFIX = "unit:"
 """Before the id of a unit where a location's id may stand too."""
 PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after"})
 VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
+PARAMETER_BY_VARIABLE = {"updatedSince": "updated_since"}
+"""Query parameters with the name of the member that they are about."""
 
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
+_PLAIN_NAME = re.compile(r"[0-9A-Za-z_.\[\]-]{1,40}")
+"""Names that a header can repeat as they are."""
 _JSON_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """As programs write floats; leading zeros do no harm."""
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
+
+
+_ESCAPED_ID = rf"((?:[^/\\\x00]|\\[/\\]){{1,{MAX_ID_CHARACTERS}}})"
+_ATTRIBUTE_PATTERN = f"{_ESCAPED_ID}/{_ESCAPED_ID}"
+_ATTRIBUTE = re.compile(rf"{_ATTRIBUTE_PATTERN}\Z", re.DOTALL)
+
+
+_LIST_PART = re.compile(r"\\([,\\])|(,)|([^,\\]+|\\)")
 
 
 class QueryParameter:
@@ -50,7 +71,7 @@ class QueryParameter:
 
     def __init__(self, input: Input) -> None:
         self.input = input
-        self.name = to_kebab_case(input.variable)
+        self.name = PARAMETER_BY_VARIABLE.get(input.variable) or to_kebab_case(input.variable)
         """The name on the wire: `per-page` for `perPage`."""
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """Whether the URLs of other pages repeat the parameter."""
@@ -61,8 +82,8 @@ class QueryParameter:
     def parse(self, text: str) -> Any:
         """Return the variable's value. Raises ValueError with a message that follows the name."""
         value = self._parse(text)
-        if self._check is not None and (error := self._check(value)):
-            raise ValueError(error.message)
+        if self._check is not None and (errors := self._check(value)):
+            raise ValueError(errors[0].message)
         # After the argument's own rule: its message names the exact range.
         if isinstance(value, int) and not -MAX_INT32 <= value <= MAX_INT32:
             raise ValueError(f"must be a 32-bit integer, not {value}")
@@ -78,6 +99,13 @@ class EndpointInputs:
     query: tuple[QueryParameter, ...]
     body: tuple[Input, ...]
     operation: OperationInputs
+    fields: QueryParameter | None = None
+    """Of the members of resources to return; no variable of the operation."""
+
+    @property
+    def all_query(self) -> tuple[QueryParameter, ...]:
+        """All parameters of the query, those that are no variables, too."""
+        return self.query if self.fields is None else (*self.query, self.fields)
 
     @classmethod
     def read(
@@ -94,7 +122,14 @@ class EndpointInputs:
         if endpoint.body is not None:
             names = [endpoint.body.variable] if endpoint.body.variable else [*others]
             body = [others.pop(name) for name in names]
-        return cls(path, tuple(map(QueryParameter, others.values())), tuple(body), inputs)
+        fields = build_fields_input(schema, endpoint, operation)
+        return cls(
+            path,
+            tuple(map(QueryParameter, others.values())),
+            tuple(body),
+            inputs,
+            None if fields is None else QueryParameter(fields),
+        )
 
 
 def _parse_integer(text: str) -> int:
@@ -139,14 +174,88 @@ WAYPOINT_SCHEMA: Final[JsonSchema] = {
         {"pattern": rf"^{_NUMBER},{_NUMBER},[^\x00]{{1,{MAX_ID_CHARACTERS}}}$"},
         {"pattern": rf"^{UNIT_PREFIX}[^\x00]{{1,{MAX_ID_CHARACTERS}}}$"},
     ],
+    # Of the longest of them, a position.
+    "maxLength": 2 * len("-123456789012.123456789012,") + MAX_ID_CHARACTERS,
+    "pattern": TEXT_JSON_PATTERN,
 }
 """Of the texts that `parse_waypoint` reads."""
+
+
+def parse_attribute(text: str) -> dict[str, Any]:
+    r"""Return the attribute that `group/attribute` stands for, with `\/` for a slash in an id.
+
+    >>> parse_attribute(r"fit\/out/oven")
+    {'groupId': 'fit/out', 'attributeId': 'oven'}
+    """
+    parts = _ATTRIBUTE.match(text)
+    if parts is None:
+        raise ValueError(
+            r"must be a group and an attribute such as view/sea, with \/ for a slash in an id, "
+            f"not {text[:MAX_QUOTED_CHARACTERS]!r}"
+        )
+    group, attribute = (re.sub(r"\\(.)", r"\1", part) for part in parts.groups())
+    return {"groupId": group, "attributeId": attribute}
+
+
+def parse_reference(text: str) -> dict[str, Any]:
+    """Return the reference that `key:value` stands for.
+
+    >>> parse_reference("rentwell:AL:101")
+    {'key': 'rentwell', 'value': 'AL:101'}
+    """
+    key, colon, value = text.partition(":")
+    if not colon:
+        raise ValueError(
+            f"must be a key and a value such as rentwell:101, not {text[:MAX_QUOTED_CHARACTERS]!r}"
+        )
+    return {"key": key, "value": value}
+
+
+class TextForm(NamedTuple):
+    """How an input object is written in a query."""
+
+    parse: Callable[[str], dict[str, Any]]
+    json_schema: JsonSchema
+    description: str
+    """Of the form, after that of the argument."""
+    write_example: Callable[[dict[str, Any]], str]
+
+
+TEXT_FORMS: Final = {
+    "WaypointInput": TextForm(
+        parse_waypoint,
+        WAYPOINT_SCHEMA,
+        ": the id of a location or a unit, `unit:` and the id of a unit, or `x,y,floor_id`.",
+        lambda example: str(example["id"]),
+    ),
+    "AttributeFilter": TextForm(
+        parse_attribute,
+        {
+            "type": "string",
+            "pattern": f"^{_ATTRIBUTE_PATTERN}$",
+            "maxLength": 2 * 2 * MAX_ID_CHARACTERS + 1,
+        },
+        r". As `group_id/attribute_id`, with `\/` for a slash in an id.",
+        lambda example: f"{example['group_id']}/{example['attribute_id']}",
+    ),
+    "ReferenceFilter": TextForm(
+        parse_reference,
+        {
+            "type": "string",
+            "pattern": r"^[a-z][a-z0-9-]{1,254}:[^\x00]{1,2048}$",
+            "maxLength": 255 + 1 + 2048,
+        },
+        ". As `key:value`.",
+        lambda example: f"{example['key']}:{example['value']}",
+    ),
+}
+"""By the type of the variable."""
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "Int": _parse_integer,
     "Boolean": _parse_boolean,
     "Float": _parse_number,
-    "WaypointInput": parse_waypoint,
+    **{name: form.parse for name, form in TEXT_FORMS.items()},
 }
 """By the type of the variable; other values are texts."""
 
@@ -158,12 +267,18 @@ def _find_parser(input_type: GraphQLInputType) -> Callable[[str], Any]:
 
 
 def _split_list(text: str) -> list[str]:
-    """Return the items of a list, which commas separate.
+    r"""Return the items of a list, which commas separate; `\,` and `\\` are the characters.
 
-    >>> _split_list("stairs,lifts"), _split_list("")
-    (['stairs', 'lifts'], [''])
+    >>> _split_list("stairs,lifts"), _split_list(""), _split_list(r"a\,b,c")
+    (['stairs', 'lifts'], [''], ['a,b', 'c'])
     """
-    return text.split(",")
+    items = [""]
+    for escaped, comma, others in _LIST_PART.findall(text):
+        if comma:
+            items.append("")
+        else:
+            items[-1] += escaped or others
+    return items
 
 
 def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
@@ -184,6 +299,27 @@ def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
         raise invalid_input_error(
             {"query": [f"must have at most {MAX_PARAMETERS} parameters"]}
         ) from error
+
+
+def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
+    """Return the header that names the parameters that are not known, None if all are.
+
+    It is a structured list of strings (RFC 9651), each with the nearest known name.
+
+    >>> describe_ignored(["page", "per_page"], ["page", "per-page"])
+    '"per_page";did-you-mean="per-page"'
+    """
+    unknown = [
+        name
+        for name in dict.fromkeys(names)
+        if name not in known and name != API_KEY_PARAMETER and _PLAIN_NAME.fullmatch(name)
+    ]
+    items = []
+    for name in unknown[:MAX_IGNORED_REPORTED]:
+        spelt = name.lower().replace("_", "-")
+        near = get_close_matches(spelt, [*known, API_KEY_PARAMETER], 1, MIN_LIKENESS)
+        items.append(f'"{name}"' + (f';did-you-mean="{near[0]}"' if near else ""))
+    return ", ".join(items) or None
 
 
 def parse_query(

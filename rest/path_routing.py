@@ -28,6 +28,10 @@ SCOPE_OPERATION = "floorgate.operation"
 """Scope member: name of the GraphQL operation, as the client or the endpoint gives it."""
 SCOPE_ERROR_CODES = "floorgate.error_codes"
 """Scope member: codes of the errors in the response."""
+SCOPE_IGNORED_PARAMETERS = "floorgate.ignored_parameters"
+"""Scope member: header value that names the query parameters that were ignored; absent if none."""
+SCOPE_DEPRECATION = "floorgate.deprecation"
+"""Scope member: the `Deprecation` of the endpoint; absent if it is not deprecated."""
 ANY_SEGMENT = object()
 END_OF_PATH = None
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")

@@ -10,6 +10,7 @@ from graphql import GraphQLSchema
 
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import WARNINGS_HEADER, MapParse
+from rest.graphql_documents import LIST_CHANGES
 from rest.openapi import examples, parsed_maps, responses
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from rest.openapi.objects import OpenApiObject
@@ -20,10 +21,15 @@ from rest.openapi.request_descriptions import (
     describe_body,
     describe_parameters,
 )
+from rest.openapi.requirements import required_flags, required_permissions
 from rest.parameters import EndpointInputs
+from schema.definitions import meaning_of
 from schema.execution import Executor, Operation
 from schema.operation_inputs import JsonSchema
 
+CONTACT: Final = {"name": "The operator of this service"}
+SERVER: Final = {"description": "This service.", "x-internal": False}
+"""`x-internal` is how linters know for whom a server is."""
 RELEASE_DATE: Final = "20261121"
 """When this version of the API was released: YYYYMMDD."""
 
@@ -37,7 +43,10 @@ def build_description(
     """
     schema = source.schema if isinstance(source, Executor) else source
     described = _describe_all(schema)
-    return {**described, "servers": [{"url": base_url or "/"}]}
+    # A contact's URL is absolute (OpenAPI 3.1, 4.8.3).
+    contact = {**CONTACT, **({"url": f"{base_url.rstrip('/')}/v1/openapi"} if base_url else {})}
+    info = {**described["info"], "contact": contact}
+    return {**described, "info": info, "servers": [{"url": base_url or "/", **SERVER}]}
 
 
 def to_yaml(description: OpenApiObject) -> str:
@@ -82,6 +91,7 @@ class _DescriptionBuilder:
         self.executor = Executor(schema)
         self.paths: dict[str, OpenApiObject] = {}
         self.schemas: dict[str, JsonSchema] = {}
+        self.parameters: dict[str, OpenApiObject] = dict(HEADER_PARAMETERS)
         self.tags: set[str] = set()
         self.statuses: set[int] = set()
 
@@ -96,11 +106,15 @@ class _DescriptionBuilder:
             "summary": endpoint.summary,
             "description": _endpoint_description(endpoint, operation, results),
             "tags": [endpoint.tag],
+            **_deprecation_members(endpoint),
             **_permission_extension(operation),
             **({} if endpoint.spec_id.startswith("E") else {"x-extension": True}),
-            "parameters": describe_parameters(endpoint, inputs, _required_flags(operation)),
+            **({"x-stability": "experimental"} if required_flags(operation) else {}),
+            "parameters": describe_parameters(
+                endpoint, inputs, required_flags(operation), self.parameters
+            ),
             **describe_body(endpoint.body, inputs, self.schemas),
-            "responses": self._describe_responses(endpoint, operation, inputs, results),
+            "responses": self._describe_responses(endpoint, inputs, results),
         }
         self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = described
 
@@ -117,7 +131,7 @@ class _DescriptionBuilder:
                 "version": f"v1.{RELEASE_DATE}",
                 "summary": "An indoor-map and unit-directory service.",
                 "description": DESCRIPTION,
-                "contact": {"name": "The operator of this service"},
+                "contact": CONTACT,
                 "license": LICENSE,
             },
             "servers": [],
@@ -131,7 +145,7 @@ class _DescriptionBuilder:
             "components": {
                 "schemas": self._schemas(),
                 "responses": responses.response_components(self.statuses),
-                "parameters": HEADER_PARAMETERS,
+                "parameters": self.parameters,
                 "headers": responses.HEADER_COMPONENTS,
                 "securitySchemes": SECURITY_SCHEMES,
             },
@@ -150,11 +164,10 @@ class _DescriptionBuilder:
     def _describe_responses(
         self,
         endpoint: Endpoint,
-        operation: Operation,
         inputs: EndpointInputs,
         results: ResultSchemaReader,
     ) -> OpenApiObject:
-        statuses = sorted(_error_statuses(endpoint, operation))
+        statuses = sorted(_error_statuses(endpoint))
         self.statuses.update(statuses)
         return {
             str(endpoint.envelope.status): self._describe_success(endpoint, inputs, results),
@@ -165,10 +178,11 @@ class _DescriptionBuilder:
         self, endpoint: Endpoint, inputs: EndpointInputs, results: ResultSchemaReader
     ) -> OpenApiObject:
         caching = ("Cache-Control", "Vary")
+        more = responses.DEPRECATION_HEADERS if endpoint.deprecation else {}
         if endpoint.envelope.status == HTTPStatus.NO_CONTENT:
             return {
                 "description": f"{endpoint.summary}.",
-                "headers": responses.header_references(*caching),
+                "headers": responses.header_references(*caching) | more,
             }
         resource = results.read_schema(endpoint.envelope.result_path)
         path = endpoint.path.format_map(
@@ -182,35 +196,36 @@ class _DescriptionBuilder:
         schema = hoist_titled(endpoint.envelope.json_schema(resource), self.schemas)
         return {
             "description": f"{endpoint.summary}.",
-            "headers": responses.header_references(*links, *tags, *caching),
+            "headers": responses.header_references(*links, *tags, *caching) | more,
             "content": {endpoint.envelope.media_type: {"schema": schema, "example": example.body}},
         }
 
 
-def _error_statuses(endpoint: Endpoint, operation: Operation) -> set[int]:
+def _error_statuses(endpoint: Endpoint) -> set[int]:
     statuses = {*responses.COMMON_STATUSES}
     if endpoint.method == "GET":
         statuses.add(304)
     if "{" in endpoint.path:
         statuses.add(404)
-    if _required_flags(operation):
-        statuses.add(400)
     if endpoint.body is not None:
-        statuses |= {400, 413, 415}
+        statuses |= {413, 415}
+    if endpoint.document == LIST_CHANGES:
+        statuses.add(410)
     if endpoint.changes:
         statuses.add(412)
     return statuses
 
 
-def _required_flags(operation: Operation) -> list[str]:
-    return sorted({requirement.flag for requirement in operation.requirements if requirement.flag})
+def _deprecation_members(endpoint: Endpoint) -> OpenApiObject:
+    if endpoint.deprecation is None:
+        return {}
+    link = endpoint.deprecation.link
+    return {"deprecated": True, **({"externalDocs": {"url": link}} if link else {})}
 
 
 def _permission_extension(operation: Operation) -> OpenApiObject:
     # OpenAPI 3.1 (4.8.30) wants the roles of an API key in `security`; linters reject them there.
-    permissions = sorted(
-        {requirement.permission for requirement in operation.requirements if requirement.permission}
-    )
+    permissions = required_permissions(operation)
     return {"x-permission": ", ".join(permissions)} if permissions else {}
 
 
@@ -218,11 +233,13 @@ def _endpoint_description(
     endpoint: Endpoint, operation: Operation, result_schema: ResultSchemaReader
 ) -> str:
     field, _ = result_schema.find_field(endpoint.envelope.result_path)
-    sentences = [field.description or f"{endpoint.summary}."]
+    sentences = [meaning_of(field) or f"{endpoint.summary}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
-    if flags := _required_flags(operation):
+    if flags := required_flags(operation):
         sentences.append(
             f"Experimental: the header `Experimental-Flags` must include `{flags[0]}`."
         )
+    if endpoint.deprecation is not None:
+        sentences.append(endpoint.deprecation.sentence)
     return "\n\n".join(sentences)

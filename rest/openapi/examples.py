@@ -33,6 +33,14 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "name": "101",
         **_TIMESTAMPS,
     },
+    "Change": {
+        "cursor": "AZM2K0ZqsTuEAAAABwAAAAE",
+        "operation": "updated",
+        "kind": "units",
+        "record_id": "ugwo2tfiznm",
+        "asset_id": "alder-court",
+        "at": "2026-09-18T12:26:12+00:00",
+    },
     "Map": {
         "id": "alder-court-floor-plates",
         "asset_id": "alder-court",
@@ -226,6 +234,11 @@ RESOURCE_EXAMPLES["Route"]["steps"] = [
         "spaces": [],
     },
 ]
+RESOURCE_EXAMPLES["ChangeBatch"] = {
+    "data": [RESOURCE_EXAMPLES["Change"]],
+    "cursor": RESOURCE_EXAMPLES["Change"]["cursor"],
+    "has_more": False,
+}
 RESOURCE_EXAMPLES["NearLocation"] = {
     "distance": 121.4,
     "time": 26.121,

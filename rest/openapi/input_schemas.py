@@ -1,10 +1,12 @@
 """JSON schemas and examples of inputs, from their GraphQL types and the rules on them."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Any, Final
 
 from graphql import (
     GraphQLArgument,
+    GraphQLEnumType,
     GraphQLInputField,
     GraphQLInputObjectType,
     GraphQLInputType,
@@ -16,32 +18,47 @@ from graphql import (
 )
 
 from rest.bodies import DATA, JsonBody, RequestBody
-from rest.body_models import OPEN_TYPES
+from rest.body_models import ALIASES, OPEN_TYPES
 from rest.names import to_snake_case
 from rest.openapi.examples import SVG_EXAMPLE
-from rest.parameters import WAYPOINT_SCHEMA
-from schema.operation_inputs import Input, JsonSchema, definition_of, joint_rules_of_type
+from rest.parameters import TEXT_FORMS
+from schema.operation_inputs import (
+    Input,
+    JsonSchema,
+    definition_of,
+    joint_rules_of_type,
+    meaning_of,
+)
 
+COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
+"""Names of components that differ from those of their input types."""
+LONGEST_PARAMETER_CHARACTERS: Final = 6_144
+"""Bound of a cursor in a URL: those of the lists of REST, which ids sort, are shorter."""
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "ID": {"type": "string"},
     "String": {"type": "string"},
     "Int": {"type": "integer", "format": "int32"},
     "Float": {"type": "number"},
     "Boolean": {"type": "boolean"},
+    "DateTime": {"type": "string"},
 }
 
 
 def describe_parameter_value(source: Input) -> JsonSchema:
     """Return description, schema and example of an input in a path or a query."""
-    if get_named_type(source.type).name == "WaypointInput":
+    if form := TEXT_FORMS.get(get_named_type(source.type).name):
         return {
-            "description": f"{source.description.removesuffix('.')}: the id of a location or a "
-            "unit, `unit:` and the id of a unit, or `x,y,floor_id`.",
-            "schema": WAYPOINT_SCHEMA,
-            "example": source.definition.example["id"],
+            "description": f"{source.description.removesuffix('.')}{form.description}",
+            "schema": form.json_schema,
+            "example": form.write_example(source.definition.example),
         }
     example = source.definition.example
     schema = _build_schema(source.argument)
+    if schema.get("type") == "array":
+        # An empty parameter is one item, the empty text.
+        schema["minItems"] = 1
+    if schema.get("maxLength", 0) > LONGEST_PARAMETER_CHARACTERS:
+        schema["maxLength"] = LONGEST_PARAMETER_CHARACTERS
     return {
         "description": source.description,
         "schema": schema,
@@ -59,7 +76,7 @@ def build_body_schema(body: RequestBody, inputs: Sequence[Input]) -> JsonSchema:
     if [*members] == [DATA]:
         data = _value_schema(members[DATA])
     else:
-        data = _object_schema(members, is_open=False)
+        data = {"title": f"{body.title}Data", **_object_schema(members, is_open=False)}
     return {"title": body.title, "type": "object", "required": [DATA], "properties": {DATA: data}}
 
 
@@ -77,13 +94,14 @@ def build_body_example(body: RequestBody, inputs: Sequence[Input]) -> Any:
 
 def _value_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     schema = _build_schema(source)
+    # Of a property that has a default, generators of clients make a required member.
+    schema.pop("default", None)
     if isinstance(source.type, GraphQLNonNull):
         return schema
-    schema["type"] = [schema["type"], "null"]
-    if "enum" in schema:
-        # An enum lists every valid value, so null must be among them.
-        schema["enum"] = [*schema["enum"], None]
-    return schema
+    if "title" in schema or "enum" in schema:
+        # A component is shared, and an enum with null gets a class of its own in some clients.
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def _build_schema(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
@@ -99,7 +117,8 @@ def _rule_keywords(source: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     for rule in definition_of(source).rules:
         keywords |= rule.json_schema()
     if source.default_value not in (None, Undefined):
-        keywords["default"] = source.default_value
+        default = source.default_value
+        keywords["default"] = default.value if isinstance(default, StrEnum) else default
     return keywords
 
 
@@ -109,11 +128,17 @@ def _non_null_schema(input_type: GraphQLInputType) -> JsonSchema:
         return {"type": "array", "items": _non_null_schema(nullable.of_type)}
     if isinstance(nullable, GraphQLInputObjectType):
         return _input_type_schema(nullable)
+    if isinstance(nullable, GraphQLEnumType):
+        return {"type": "string", "enum": [*nullable.values]}
     return SCALAR_SCHEMAS[nullable.name]
 
 
 def _input_type_schema(input_type: GraphQLInputObjectType) -> JsonSchema:
-    schema = _object_schema(input_type.fields, is_open=input_type.name in OPEN_TYPES)
+    schema = {
+        "title": COMPONENT_NAMES.get(input_type.name, input_type.name),
+        **_object_schema(input_type.fields, is_open=input_type.name in OPEN_TYPES),
+    }
+    schema["properties"] |= _describe_aliases(input_type)
     if input_type.description:
         schema["description"] = input_type.description
     for rule in joint_rules_of_type(input_type):
@@ -133,9 +158,25 @@ def _object_schema(members: Any, *, is_open: bool) -> JsonSchema:
     }
 
 
+def _describe_aliases(input_type: GraphQLInputObjectType) -> JsonSchema:
+    """Return the schemas of second names of members, which new clients should not use."""
+    return {
+        alias: {
+            **_value_schema(input_type.fields[alias]),
+            "description": f"The same as `{to_snake_case(alias)}`.",
+            "deprecated": True,
+        }
+        for alias in ALIASES.get(input_type.name, ())
+    }
+
+
 def _describe_member(member: GraphQLArgument | GraphQLInputField) -> JsonSchema:
     schema = _value_schema(member)
-    return {**schema, "description": member.description} if member.description else schema
+    if not meaning_of(member) or "title" in schema:
+        return schema
+    default = "" if member.default_value in (None, Undefined) else member.default_value
+    suffix = f" Default: `{default}`." if isinstance(default, str) and default else ""
+    return {**schema, "description": meaning_of(member) + suffix}
 
 
 def _iter_required(members: Any) -> Iterator[str]:

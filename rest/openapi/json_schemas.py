@@ -5,7 +5,7 @@ a component of the OpenAPI description under the fragment's name.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphql import (
     FieldNode,
@@ -22,20 +22,47 @@ from graphql import (
     get_named_type,
 )
 
-from rest.openapi.objects import COMPONENTS_PREFIX
+from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
 from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
+from schema.definitions import is_null_on_error, meaning_of
 from schema.execution import Operation
-from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
+from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema
+from schema.output_limits import get_output_limits
+
+LONGEST_TEXT_CHARACTERS: Final = 65_536
+"""Bound of a text that no record holds, such as a step of a route with the names on its way."""
+MOST_LIST_ITEMS: Final = 1_000_000
+"""Bound of a list within a record, or of a shape. MongoDB stores none that is longer."""
 
 SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
-    "ID": {"type": "string", "minLength": 1, "maxLength": MAX_ID_CHARACTERS},
-    "String": {"type": "string"},
-    "Int": {"type": "integer", "format": "int32"},
+    "ID": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_ID_CHARACTERS,
+        "pattern": OUTPUT_TEXT_PATTERN,
+    },
+    "String": {
+        "type": "string",
+        "maxLength": LONGEST_TEXT_CHARACTERS,
+        "pattern": OUTPUT_TEXT_PATTERN,
+    },
+    "Int": {
+        "type": "integer",
+        "format": "int32",
+        "minimum": -MAX_INT32 - 1,
+        "maximum": MAX_INT32,
+    },
     "Float": {"type": "number", "format": "double"},
     "Boolean": {"type": "boolean"},
-    "Timestamp": {"type": "string", "format": "date-time"},
+    "DateTime": {"type": "string", "format": "date-time", "maxLength": 40},
     "ParsedMap": PARSED_MAP_SCHEMA,
 }
+
+EXTENSIBLE_ENUMS: Final = {"ChangeOperation", "RecordKind"}
+"""Enums that later versions may extend: clients made from `enum` would reject new words."""
+
+COMPONENT_NAMES: dict[str, str] = {}
+"""Names of components of types without a fragment that differ from the type's."""
 
 
 class MissingDescriptionError(Exception):
@@ -57,18 +84,27 @@ class ResultSchemaReader:
 
     def find_field(self, path: Sequence[str]) -> tuple[GraphQLField, SelectionSetNode | None]:
         """Return the field at a path of response names, and its selection."""
+        _, field, selection = self._find(path)
+        return field, selection
+
+    def _find(
+        self, path: Sequence[str]
+    ) -> tuple[GraphQLObjectType, GraphQLField, SelectionSetNode | None]:
         *parents, last = path
         parent: Any = self.root
         selection: SelectionSetNode | None = self.selection
         for name in parents:
             field, selection = dict(self._iter_fields(parent, selection))[name]
             parent = get_named_type(field.type)
-        return dict(self._iter_fields(parent, selection))[last]
+        return (parent, *dict(self._iter_fields(parent, selection))[last])
 
     def read_schema(self, path: Sequence[str]) -> JsonSchema:
         """Return the schema of the value at a path of response names when it is not null."""
-        field, selection = self.find_field(path)
-        return self._non_null_schema(_strip_non_null(field.type), selection)
+        parent, field, selection = self._find(path)
+        schema = self._non_null_schema(_strip_non_null(field.type), selection)
+        if "items" in schema:
+            schema |= get_output_limits(parent, field)
+        return schema
 
     def _type_schema(
         self, type: GraphQLOutputType, selection: SelectionSetNode | None
@@ -79,9 +115,12 @@ class ResultSchemaReader:
 
     def _non_null_schema(self, type: Any, selection: SelectionSetNode | None) -> JsonSchema:
         if isinstance(type, GraphQLList):
-            return {"type": "array", "items": self._type_schema(type.of_type, selection)}
+            items = self._type_schema(type.of_type, selection)
+            return {"type": "array", "maxItems": MOST_LIST_ITEMS, "items": items}
+        if isinstance(type, GraphQLEnumType) and type.name in EXTENSIBLE_ENUMS:
+            return {**SCALAR_JSON_SCHEMAS["String"], "x-extensible-enum": [*type.values]}
         if isinstance(type, GraphQLEnumType):
-            return {"type": "string", "enum": [*type.values]}
+            return {"title": type.name, "type": "string", "enum": [*type.values]}
         if isinstance(type, GraphQLObjectType) and selection is not None:
             return self._object_schema(type, selection)
         if type.name not in SCALAR_JSON_SCHEMAS:
@@ -94,7 +133,7 @@ class ResultSchemaReader:
         self, object_type: GraphQLObjectType, selection: SelectionSetNode
     ) -> JsonSchema:
         members = {
-            name: self._field_schema(*field)
+            name: self._field_schema(object_type, *field)
             for name, field in self._iter_fields(object_type, selection)
         }
         # A response has every selected field, some as null (GraphQL, section 6.4), unless a
@@ -107,18 +146,27 @@ class ResultSchemaReader:
         shape: JsonSchema = {"type": "object", "required": required, "properties": members}
         match selection.selections:
             case [FragmentSpreadNode(name=name)]:
-                return {
-                    "title": name.value,
-                    **_description_keyword(object_type.description),
-                    **shape,
-                }
-        return shape
+                title = name.value
+            case _:
+                title = COMPONENT_NAMES.get(object_type.name, object_type.name)
+        return {"title": title, **_description_keyword(object_type.description), **shape}
 
-    def _field_schema(self, field: GraphQLField, selection: SelectionSetNode | None) -> JsonSchema:
-        schema = self._type_schema(field.type, selection)
-        return (
-            schema if "title" in schema else {**schema, **_description_keyword(field.description)}
+    def _field_schema(
+        self,
+        parent: GraphQLObjectType,
+        field: GraphQLField,
+        selection: SelectionSetNode | None,
+    ) -> JsonSchema:
+        # A request that has errors is answered by one, so what only they make null is not null.
+        schema = (
+            self._non_null_schema(field.type, selection)
+            if is_null_on_error(field)
+            else self._type_schema(field.type, selection)
         )
+        if "title" in schema:
+            return schema
+        limits = get_output_limits(parent, field) if "type" in schema else {}
+        return {**schema, **limits, **_description_keyword(meaning_of(field))}
 
     def _iter_fields(
         self, parent: Any, selection: SelectionSetNode | None

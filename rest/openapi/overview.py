@@ -27,9 +27,10 @@ or gzip.
 **Methods.** HEAD works wherever GET does, OPTIONS everywhere, with `Allow`. Any other method is
 405, with `Allow`. An unknown path is 404.
 
-**Errors** are `{{"message": ...}}`, with `fields` for invalid inputs. Unknown query parameters are
-ignored; a repeated known one is an error. `X-Request-Id` identifies the request in the service's
-log.
+**Errors** have a `message` for people, a `code` that does not change, the `request_id` that is also
+in the service's log, and `docs`, the address of [a page](/v1/errors) that explains the code. Those
+of invalid inputs have `fields`, from the name of an input to its errors. Unknown query parameters
+are ignored; a repeated known one is an error.
 
 **Experimental** operations may change without notice. They need the header `Experimental-Flags`, a
 list of flags separated by commas: {", ".join(f"`{flag}`" for flag in FLAGS)}.
@@ -46,6 +47,7 @@ TAG_DESCRIPTIONS: Final = {
     "References": "Ids of assets and units in third-party systems.",
     "Unit attributes": "Attributes of units, in groups, and which unit holds which.",
     "Locations": "Places on a map: units, amenities, points of interest.",
+    "Changes": "What was created, updated and removed.",
     "Distances": "Distances and routes between the locations of a map.",
 }
 """Descriptions of the groups of operations, in their order in the description."""

@@ -2,11 +2,25 @@
 
 from typing import Final
 
-from rest.openapi.objects import COMPONENTS_PREFIX
+from rest.bodies import UNIT_MAP_BODY
+from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
 from schema.operation_inputs import JsonSchema
 
-_TEXT_SCHEMA: Final[JsonSchema] = {"type": "string"}
+ELEMENT_COUNT_LIMIT: Final = UNIT_MAP_BODY.max_bytes // 4
+"""Bound of the children of an element: `<g/>` is the shortest."""
+
+_TEXT_SCHEMA: Final[JsonSchema] = {
+    "type": "string",
+    "maxLength": UNIT_MAP_BODY.max_bytes,
+    "pattern": OUTPUT_TEXT_PATTERN,
+}
 _NUMBER_SCHEMA: Final[JsonSchema] = {"type": "number"}
+_SIZE_SCHEMA: Final[JsonSchema] = {
+    "type": "integer",
+    "format": "int64",
+    "minimum": 1,
+    "maximum": 2**63 - 1,
+}
 
 GEOMETRY_PROPERTIES: Final = {
     "Polygon": ("points",),
@@ -66,9 +80,14 @@ def _graphic_schema(kind: str) -> JsonSchema:
 _UID_SCHEMA: Final[JsonSchema] = {
     "type": "string",
     "pattern": "^u[1-9][0-9]*$",
+    "maxLength": 16,
     "description": "`u` and the element's position in the tree, parents first.",
 }
-_CHILDREN_SCHEMA: Final[JsonSchema] = {"type": "array", "items": _schema_reference("MapElement")}
+_CHILDREN_SCHEMA: Final[JsonSchema] = {
+    "type": "array",
+    "maxItems": ELEMENT_COUNT_LIMIT,
+    "items": _schema_reference("MapElement"),
+}
 _SHAPE_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "description": "An outline: geometry, fill and transform alone.",
@@ -79,13 +98,13 @@ _SHAPE_SCHEMA: Final[JsonSchema] = {
         "transform": _TEXT_SCHEMA,
         **{name: _TEXT_SCHEMA for names in GEOMETRY_PROPERTIES.values() for name in names},
         # Numbers in a Rect; the text of the source where another shape has such an attribute.
-        **{name: {"type": ["number", "string"]} for name in RECT_NUMBER_ATTRIBUTES},
+        **{name: {**_TEXT_SCHEMA, "type": ["number", "string"]} for name in RECT_NUMBER_ATTRIBUTES},
     },
 }
 _TARGET_SCHEMA: Final[JsonSchema] = {
     "type": "object",
     "required": ["id", "type"],
-    "properties": {"id": _TEXT_SCHEMA, "type": {"type": "string", "examples": ["Unit"]}},
+    "properties": {"id": _TEXT_SCHEMA, "type": {**_TEXT_SCHEMA, "examples": ["Unit"]}},
 }
 _TAGS_SCHEMA: Final[JsonSchema] = {
     "type": "object",
@@ -157,8 +176,8 @@ PARSED_MAP_SCHEMA: Final[JsonSchema] = {
     "properties": {
         "version": {"type": "string", "const": "1.2"},
         "type": {"type": "string", "const": "application/vnd.map+json"},
-        "width": {"type": "integer"},
-        "height": {"type": "integer"},
+        "width": _SIZE_SCHEMA,
+        "height": _SIZE_SCHEMA,
         "elements": _CHILDREN_SCHEMA,
     },
 }

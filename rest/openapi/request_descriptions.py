@@ -77,15 +77,22 @@ def describe_body(
 
 
 def describe_parameters(
-    endpoint: Endpoint, inputs: EndpointInputs, flags: Iterable[str]
+    endpoint: Endpoint,
+    inputs: EndpointInputs,
+    flags: Iterable[str],
+    components: dict[str, OpenApiObject],
 ) -> list[OpenApiObject]:
-    """Describe the parameters of an endpoint that requires these flags."""
+    """Describe the parameters of an endpoint that requires these flags.
+
+    Those that hold flags go to `components`.
+    """
     conditions = ["IfMatch"] if endpoint.changes else []
     conditions += ["IfNoneMatch"] if endpoint.changes or endpoint.method == "GET" else []
     return [
         *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
         *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),
-        *(_describe_flag_parameter(flag) for flag in flags),
+        *(_hoist_flags([flag], _describe_flag_parameter(flag), components) for flag in flags),
+        *_describe_flags_of_parameters(inputs, components),
         *map(_parameter_reference, conditions),
         _parameter_reference("RequestId"),
     ]
@@ -95,9 +102,41 @@ def _parameter_reference(name: str) -> OpenApiObject:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
+def _hoist_flags(
+    flags: Iterable[str], parameter: OpenApiObject, components: dict[str, OpenApiObject]
+) -> OpenApiObject:
+    """Move the parameter of some flags to `components`, and return the reference to it."""
+    words = (word for flag in flags for word in ("flags", *flag.split("-")))
+    name = "".join(word.capitalize() for word in dict.fromkeys(words))
+    components[name] = parameter
+    return _parameter_reference(name)
+
+
 def _describe_parameter(name: str, location: str, source: Input) -> OpenApiObject:
     value = describe_parameter_value(source)
     return {"name": name, "in": location, "required": source.is_required, **value}
+
+
+def _describe_flags_of_parameters(
+    inputs: EndpointInputs, components: dict[str, OpenApiObject]
+) -> list[OpenApiObject]:
+    """Describe the header with the flags that parameters need, if there are any."""
+    flags = {
+        item.name: item.input.definition.requirement.flag
+        for item in inputs.query
+        if item.input.definition.requirement and item.input.definition.requirement.flag
+    }
+    if not flags:
+        return []
+    needed = ", ".join(f"`{flag}` for `{name}`" for name, flag in flags.items())
+    parameter = {
+        "name": "Experimental-Flags",
+        "in": "header",
+        "description": f"Flags separated by commas: {needed}.",
+        "schema": {"type": "string"},
+        "example": ", ".join(flags.values()),
+    }
+    return [_hoist_flags(flags.values(), parameter, components)]
 
 
 def _describe_flag_parameter(flag: str) -> OpenApiObject:

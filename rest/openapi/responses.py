@@ -14,40 +14,86 @@ from rest.bodies import (
     parse_json,
 )
 from rest.endpoint_table import ENDPOINTS
-from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, VARY
+from rest.endpoints import RESPONSE_HEADERS, VARY
 from rest.entity_tags import Precondition
 from rest.envelopes import WARNINGS_HEADER
-from rest.errors import HttpError
+from rest.error_codes import ERROR_CODES
+from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.graphql_documents import LIST_ASSETS
-from rest.openapi.objects import COMPONENTS_PREFIX, OpenApiObject
+from rest.openapi.examples import BASE_URL
+from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
-from schema.errors import FlagRequiredError, PermissionRequiredError, PreconditionFailedError
+from schema.errors import (
+    ChangesExpiredError,
+    FlagRequiredError,
+    PermissionRequiredError,
+    PreconditionFailedError,
+)
 from schema.execution import Executor
-from schema.operation_inputs import JsonSchema
+from schema.operation_inputs import MAX_INT32, MAX_REPORTED_ERRORS, JsonSchema
 from schema.root import GRAPHQL_SCHEMA
 
-_MESSAGE_SCHEMA: Final[JsonSchema] = {
-    "type": "string",
-    "description": "What is wrong, in a sentence; its wording may change.",
+EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
+LONGEST_MESSAGE_CHARACTERS: Final = 1_000_000
+"""Bound of a message in the description: it may list errors of a hundred inputs."""
+
+LONGEST_HEADER_CHARACTERS: Final = 65_536
+"""Bound of a header in the description: `Link` has the URLs of two pages, each with a cursor."""
+
+_ERROR_MEMBERS: Final[dict[str, JsonSchema]] = {
+    "message": {
+        "type": "string",
+        "maxLength": LONGEST_MESSAGE_CHARACTERS,
+        "pattern": OUTPUT_TEXT_PATTERN,
+        "description": "What is wrong, in a sentence; its wording may change.",
+    },
+    "code": {
+        "type": "string",
+        "pattern": "^[A-Z][A-Z_]*$",
+        "maxLength": 64,
+        "description": "What is wrong, in a word that does not change. There may be new ones.",
+        "x-extensible-enum": [*ERROR_CODES],
+    },
+    "request_id": {
+        "type": "string",
+        "maxLength": 64,
+        "pattern": r"^[0-9A-Za-z._:=+-]*$",
+        "description": "Identifies the request in the service's log, as `X-Request-Id` does.",
+    },
+    "docs": {
+        "type": "string",
+        "format": "uri-reference",
+        "maxLength": MAX_URL_BYTES,
+        "description": "Address of a page that explains the code.",
+    },
 }
 ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Error": {
         "type": "object",
         "description": "An error.",
-        "required": ["message"],
-        "properties": {"message": _MESSAGE_SCHEMA},
+        "required": [*_ERROR_MEMBERS],
+        "properties": _ERROR_MEMBERS,
     },
     "InvalidInput": {
         "type": "object",
         "description": "Validation errors.",
-        "required": ["message"],
+        "required": [*_ERROR_MEMBERS, "fields"],
         "properties": {
-            "message": _MESSAGE_SCHEMA,
+            **_ERROR_MEMBERS,
             "fields": {
                 "type": "object",
-                "description": "From the name of an input to its errors.",
-                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+                "description": "From the name of an input to its errors; empty if the request as a "
+                "whole is not accepted.",
+                "additionalProperties": {
+                    "type": "array",
+                    "maxItems": MAX_REPORTED_ERRORS,
+                    "items": {
+                        "type": "string",
+                        "maxLength": LONGEST_MESSAGE_CHARACTERS,
+                        "pattern": OUTPUT_TEXT_PATTERN,
+                    },
+                },
             },
         },
     },
@@ -55,7 +101,12 @@ ERROR_SCHEMAS: Final[dict[str, JsonSchema]] = {
 
 
 def _describe_header(description: str, example: Any, **schema: Any) -> OpenApiObject:
-    return {"description": description, "schema": schema or {"type": "string"}, "example": example}
+    text = {
+        "type": "string",
+        "maxLength": LONGEST_HEADER_CHARACTERS,
+        "pattern": r"^[\x20-\x7e]*$",
+    }
+    return {"description": description, "schema": schema or text, "example": example}
 
 
 HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
@@ -82,11 +133,21 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
         "of the first; absent if there is nothing to say. GraphQL has all of it.",
         'text;count=12;line=34;name="lobby", duplicate-id;count=1;line=210;name="101"',
     ),
+    "Allow": _describe_header("The methods that the path has.", "GET, HEAD, OPTIONS"),
+    "Access-Control-Allow-Origin": _describe_header(
+        "The page's origin, where the operator allows it (`--cors-origins`); else absent.",
+        "https://www.example.com",
+    ),
     "WWW-Authenticate": _describe_header(
         "How to authenticate.", errors.AUTHENTICATE_HEADERS["WWW-Authenticate"]
     ),
     "Retry-After": _describe_header(
-        "Seconds to wait before the next attempt.", 1, type="integer", minimum=0, format="int32"
+        "Seconds to wait before the next attempt.",
+        1,
+        type="integer",
+        minimum=0,
+        maximum=MAX_INT32,
+        format="int32",
     ),
     "RateLimit-Policy": _describe_header(
         "The rate limit of the key: `q` requests at once, all of them available again after `w` "
@@ -99,7 +160,22 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
         '"default";r=998;t=1',
     ),
 }
-_COMMON_HEADERS: Final = ("RateLimit-Policy", "RateLimit", "X-Request-Id")
+DEPRECATION_HEADERS: Final[dict[str, OpenApiObject]] = {
+    "Deprecation": _describe_header(
+        "Since when the endpoint should not be used any more (RFC 9745).", "@1798761600"
+    ),
+    "Sunset": _describe_header(
+        "When the endpoint stops working (RFC 8594); absent if that is not decided.",
+        "Thu, 01 Jul 2027 00:00:00 GMT",
+    ),
+}
+"""Of responses of deprecated endpoints; no component, as most descriptions would not use it."""
+_COMMON_HEADERS: Final = (
+    "RateLimit-Policy",
+    "RateLimit",
+    "X-Request-Id",
+    "Access-Control-Allow-Origin",
+)
 
 
 def header_references(*names: str) -> OpenApiObject:
@@ -152,7 +228,7 @@ def _too_large_error(max_bytes: int) -> HttpError:
 ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     400: ErrorResponse(
         "BadRequest",
-        "An experimental flag is missing, or the body is malformed.",
+        "An experimental flag is missing, the body is malformed, or the request is not HTTP.",
         {
             "flag": errors.from_graphql_error(FlagRequiredError("references")),
             "body": _malformed_body_error(),
@@ -178,6 +254,22 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "NotFound",
         "It does not exist, or is not visible to the key.",
         {"id": errors.not_found_error()},
+    ),
+    405: ErrorResponse(
+        "MethodNotAllowed",
+        "The path does not have this method.",
+        {"method": errors.method_not_allowed_error(["GET", "HEAD", "OPTIONS"])},
+        ("Allow",),
+    ),
+    408: ErrorResponse(
+        "RequestTimeout",
+        "The headers or the body did not arrive in time.",
+        {"body": errors.request_timeout_error(300)},
+    ),
+    410: ErrorResponse(
+        "Gone",
+        "The changes after this cursor are no longer known.",
+        {"cursor": errors.from_graphql_error(ChangesExpiredError())},
     ),
     412: ErrorResponse(
         "PreconditionFailed",
@@ -214,17 +306,27 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     431: ErrorResponse(
         "HeadersTooLarge",
         "The headers are too long.",
-        {"headers": errors.headers_too_large_error(MAX_HEADER_BYTES)},
+        {"size": errors.headers_too_large_error(MAX_HEADER_BYTES)},
     ),
     500: ErrorResponse("ServerError", "The service failed.", {"server": errors.server_error()}),
+    501: ErrorResponse(
+        "NotImplemented",
+        "The `Transfer-Encoding` is not `chunked`.",
+        {"coding": errors.unknown_coding_error()},
+    ),
     503: ErrorResponse(
         "ServiceUnavailable",
         "The service cannot respond at the moment.",
         {"database": errors.service_unavailable_error()},
         ("Retry-After",),
     ),
+    505: ErrorResponse(
+        "HttpVersionNotSupported",
+        "The request is not HTTP/1.0 or HTTP/1.1.",
+        {"version": errors.http_version_error("1.2")},
+    ),
 }
-COMMON_STATUSES: Final = (401, 403, 414, 422, 429, 431, 500, 503)
+COMMON_STATUSES: Final = (400, 401, 403, 405, 408, 414, 422, 429, 431, 500, 501, 503, 505)
 """The statuses that any request can end with."""
 
 
@@ -251,7 +353,9 @@ def response_components(statuses: Container[int]) -> OpenApiObject:
 
 def _describe_error(response: ErrorResponse) -> OpenApiObject:
     schema = "InvalidInput" if response.name == "UnprocessableContent" else "Error"
-    examples = {name: {"value": error.body} for name, error in response.examples.items()}
+    examples = {
+        name: {"value": error.describe(EXAMPLE_SOURCE)} for name, error in response.examples.items()
+    }
     content = {
         JSON_MEDIA_TYPE: {"schema": {"$ref": COMPONENTS_PREFIX + schema}, "examples": examples}
     }

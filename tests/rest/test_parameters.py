@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
-from rest.parameters import EndpointInputs, parse_query
+from rest.parameters import (
+    IGNORED_HEADER,
+    MAX_IGNORED_REPORTED,
+    EndpointInputs,
+    describe_ignored,
+    parse_query,
+)
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 
@@ -102,3 +109,30 @@ def test_the_items_of_a_list_are_separated_by_commas() -> None:
         with pytest.raises(HttpError) as caught:
             parse_query(query, [*ends, ("avoid", text)])
         assert caught.value.fields and caught.value.fields.keys() == {"avoid"}
+
+
+def test_unknown_parameters_are_named_with_the_nearest_known_ones() -> None:
+    names = ["page", "per_page", "tag", "api-key", "xyzzy", "per_page", "é"]
+    assert describe_ignored(names, ["page", "per-page", "tags"]) == (
+        '"per_page";did-you-mean="per-page", "tag";did-you-mean="tags", "xyzzy"'
+    )
+    assert describe_ignored(["page"], ["page"]) is None
+    assert describe_ignored(["api_key", "foo"], ["floor"]) == (
+        '"api_key";did-you-mean="api-key", "foo"'
+    )
+
+
+def test_only_a_few_unknown_parameters_are_named() -> None:
+    header = describe_ignored([f"x{number}" for number in range(100)], ["page"])
+    assert header is not None
+    assert header.count(",") == MAX_IGNORED_REPORTED - 1
+
+
+@pytest.mark.anyio
+async def test_a_cached_response_names_the_parameters_of_its_own_request(
+    client: httpx.AsyncClient,
+) -> None:
+    for query, named in (("?xyzzy=1", '"xyzzy"'), ("", None), ("?xyzzy=1", '"xyzzy"')):
+        response = await client.get(f"/v1/units{query}")
+        assert response.status_code == 200
+        assert response.headers.get(IGNORED_HEADER) == named

@@ -54,10 +54,9 @@ async def test_a_write_based_on_an_old_list_is_rejected(writer: httpx.AsyncClien
     assert YARD in now.json()["data"]
     assert await write(writer, YARD, f"{PATH}/remove", If_Match=now.headers["etag"]) == 204
     response = await writer.put(PATH, json={"data": [SEA]}, headers={"If-Match": '"old"'})
-    assert response.json() == {
-        "message": "If-Match: must hold the ETag of the current list; it has changed, so read it"
-        " again"
-    }
+    assert response.json()["message"] == (
+        "If-Match: must hold the ETag of the current list; it has changed, so read it again"
+    )
 
 
 async def test_the_tag_of_a_page_protects_that_page(writer: httpx.AsyncClient) -> None:

@@ -1,5 +1,6 @@
 """JSON schemas of inputs: the types and rules of the arguments that they feed."""
 
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -14,6 +15,7 @@ from rest.openapi.input_schemas import (
     build_body_schema,
     describe_parameter_value,
 )
+from rest.openapi.json_schemas import hoist_titled
 from rest.parameters import EndpointInputs
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
@@ -38,15 +40,16 @@ def body_inputs(request_body: RequestBody) -> Any:
 
 def test_a_parameter_has_the_type_rules_default_and_example_of_its_argument() -> None:
     described = parameter("/v1/units", "page")
+    # No default: what an absent page means depends on `after`.
     assert described["schema"] == {
         "type": "integer",
         "format": "int32",
         "minimum": 1,
         "maximum": 2**31 - 1,
-        "default": 1,
     }
     assert described["example"] == 1
     assert described["description"]
+    assert parameter("/v1/maps/{map}/nearest", "limit")["schema"]["default"] == 10
 
 
 def test_a_waypoint_in_a_query_is_text() -> None:
@@ -59,7 +62,7 @@ def test_a_list_has_the_type_and_the_rules_of_its_items() -> None:
     described = parameter("/v1/maps/{map}/route", "avoid")
     assert described["schema"] == {
         "type": "array",
-        "minItems": 0,
+        "minItems": 1,  # an empty parameter is one empty text
         "maxItems": 4,
         "items": {"type": "string", "enum": ["stairs", "escalators", "lifts", "outdoors"]},
     }
@@ -82,13 +85,21 @@ def test_an_input_object_has_nullable_members_and_its_joint_rules() -> None:
     schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
     waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
     assert waypoint["properties"]["floor_id"]["type"] == ["string", "null"]
-    assert [form["required"] for form in waypoint["anyOf"]] == [
-        ["x", "y", "floor_id"],
-        ["id", "x", "y"],
-        ["unit_id", "x", "y"],
-        ["id"],
-        ["unit_id"],
-    ]
+    assert waypoint["title"] == "Waypoint"
+    assert waypoint["if"]["required"] == ["x", "y"]
+    forms = [form["required"] for form in waypoint["then"]["anyOf"]]
+    assert forms == [["floor_id"], ["floorId"], ["id"], ["unit_id"]]
+
+
+def test_no_member_of_a_body_has_a_default_or_an_enum_with_null() -> None:
+    components: dict[str, Any] = {}
+    hoist_titled(build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY)), components)
+    described = str(components)
+    assert "'default':" not in described
+    assert not re.search(r"'enum': \[[^]]*None", described)
+    mode = components["PedestrianOptions"]["properties"]["mode"]
+    assert {"type": "null"} in mode["anyOf"]
+    assert mode["description"].endswith("Default: `foot`.")
 
 
 @pytest.mark.parametrize("id", [{}, {"id": None}, {"id": "loc-1"}])

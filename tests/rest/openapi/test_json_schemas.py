@@ -8,6 +8,7 @@ import strawberry
 
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from schema.execution import Executor
+from schema.root import GRAPHQL_SCHEMA
 
 
 @strawberry.enum
@@ -38,11 +39,22 @@ class Query:
 
 
 EXECUTOR = Executor(strawberry.Schema(Query)._schema)
+LIMITS = {"pattern", "maxItems", "maxLength", "minimum", "maximum"}
+
+
+def without_limits(schema: Any) -> Any:
+    """The schema without what bounds texts, numbers and lists."""
+    if isinstance(schema, list):
+        return [*map(without_limits, schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: without_limits(part) for name, part in schema.items() if name not in LIMITS}
 
 
 def described(selection: str, path: str = "room") -> dict[str, Any]:
     operation = EXECUTOR.prepare(f"query Q {{ room {{ {selection} }} }}")
-    return ResultSchemaReader(EXECUTOR.schema, operation).read_schema(path.split("."))
+    read = ResultSchemaReader(EXECUTOR.schema, operation).read_schema(path.split("."))
+    return dict(without_limits(read))
 
 
 @pytest.mark.parametrize(
@@ -58,10 +70,12 @@ def described(selection: str, path: str = "room") -> dict[str, Any]:
                 "doors": {
                     "type": "array",
                     "items": {
+                        "title": "Door",
+                        "description": "A way in.",
                         "type": "object",
                         "required": ["id", "width"],
                         "properties": {
-                            "id": {"type": "string", "minLength": 1, "maxLength": 255},
+                            "id": {"type": "string", "minLength": 1},
                             "width": {"type": ["number", "null"], "format": "double"},
                         },
                     },
@@ -72,10 +86,23 @@ def described(selection: str, path: str = "room") -> dict[str, Any]:
             "mainDoor { side }",
             {
                 "mainDoor": {
-                    "type": ["object", "null"],
+                    "anyOf": [
+                        {
+                            "title": "Door",
+                            "description": "A way in.",
+                            "type": "object",
+                            "required": ["side"],
+                            "properties": {
+                                "side": {
+                                    "title": "Side",
+                                    "type": "string",
+                                    "enum": ["NORTH", "SOUTH"],
+                                }
+                            },
+                        },
+                        {"type": "null"},
+                    ],
                     "description": "Where guests come in.",
-                    "required": ["side"],
-                    "properties": {"side": {"type": "string", "enum": ["NORTH", "SOUTH"]}},
                 }
             },
         ),
@@ -85,6 +112,16 @@ def test_a_field_is_described_by_its_alias_and_its_type(
     selection: str, expected: dict[str, Any]
 ) -> None:
     assert described(selection)["properties"] == expected
+
+
+def test_words_that_may_become_more_are_not_all_there_are() -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    operation = executor.prepare("query Q { changes { data { operation } } }")
+    schema = ResultSchemaReader(GRAPHQL_SCHEMA, operation).read_schema(
+        ["changes", "data", "operation"]
+    )
+    assert "enum" not in schema
+    assert "created" in schema["x-extensible-enum"]
 
 
 def test_every_selected_field_is_required() -> None:
@@ -119,8 +156,9 @@ def test_a_fragment_becomes_a_component_of_its_name() -> None:
 
 def test_a_component_that_may_be_null_says_so_next_to_its_reference() -> None:
     selected = ResultSchemaReader(EXECUTOR.schema, EXECUTOR.prepare(FRAGMENTS))
-    room = hoist_titled(selected.read_schema(["room"]), {})
-    assert room["properties"]["main"]["anyOf"] == [
+    components: dict[str, Any] = {}
+    hoist_titled(selected.read_schema(["room"]), components)
+    assert components["Room"]["properties"]["main"]["anyOf"] == [
         {"$ref": "#/components/schemas/Entrance"},
         {"type": "null"},
     ]
@@ -128,8 +166,8 @@ def test_a_component_that_may_be_null_says_so_next_to_its_reference() -> None:
 
 def test_a_property_may_be_called_title() -> None:
     components: dict[str, Any] = {}
-    assert hoist_titled(described("title: name"), components) == described("title: name")
-    assert components == {}
+    hoist_titled(described("title: name"), components)
+    assert components["Room"]["properties"] == {"title": {"type": "string"}}
 
 
 def test_two_different_components_of_one_name_are_rejected() -> None:

@@ -68,6 +68,31 @@ async function assignAgain() {
   return { listed: listed?.data, echoed: echoed?.data };
 }
 
+type Waypoint = components["schemas"]["Waypoint"];
+
+async function measure(unit: Unit) {
+  const sources: Waypoint[] = [{ unit_id: unit.id }];
+  // @ts-expect-error A misspelt member does not compile.
+  const misspelt: Waypoint = { x: 437.5, y: 350, floorid: "alder-court-floor-1" };
+  void misspelt;
+  const { data } = await client.POST("/v1/maps/{map}/distance-matrix", {
+    params: {
+      path: { map: "alder-court-floor-plates" },
+      header: { "Experimental-Flags": "distances" },
+    },
+    body: {
+      data: {
+        sources,
+        targets: [{ x: 437.5, y: 350, floor_id: "alder-court-floor-1" }],
+        costing_options: { pedestrian: { mode: "wheelchair" } },
+      },
+    },
+  });
+  const target = data?.data.sources[0]?.targets[0];
+  const feet: number | null | undefined = target?.distance;
+  return { method: data?.data.distance_method, feet };
+}
+
 const units = await walkUnits();
 console.log(
   JSON.stringify({
@@ -76,5 +101,6 @@ console.log(
     missing: await miss(),
     references: await countReferences(),
     assignments: await assignAgain(),
+    measured: await measure(units[0] as Unit),
   }),
 );

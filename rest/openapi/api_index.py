@@ -1,0 +1,58 @@
+"""The index of the API: what a client that knows only the address of the service can go on to."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, Final
+
+from graphql import GraphQLSchema
+
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.error_codes import ERRORS_PATH
+from rest.openapi.requirements import required_flags, required_permissions
+from schema.execution import Executor, Operation
+
+ROOT_PATH: Final = "/"
+INDEX_PATH: Final = "/v1"
+LINKS: Final = {
+    "endpoints": INDEX_PATH,
+    "description": "/v1/openapi.json",
+    "reference": "/v1/openapi",
+    "errors": ERRORS_PATH,
+    "graphql": "/graphql",
+    "health": "/health/ready",
+}
+"""Paths by what they lead to."""
+
+
+def build_root(base_url: str | None = None) -> dict[str, Any]:
+    """Return the index of the service. Links are paths if the URL of the service is not known.
+
+    >>> build_root("https://maps.example")["links"]["graphql"]
+    'https://maps.example/graphql'
+    """
+    return {"name": "Floorgate", "links": _absolute_links(base_url)}
+
+
+def build_index(
+    schema: GraphQLSchema, base_url: str | None = None, endpoints: Iterable[Endpoint] = ENDPOINTS
+) -> dict[str, Any]:
+    """Return the index of the service with all its endpoints."""
+    executor = Executor(schema)
+    rows = [_describe(row, executor.prepare(row.document)) for row in endpoints]
+    return {**build_root(base_url), "endpoints": rows}
+
+
+def _absolute_links(base_url: str | None) -> dict[str, str]:
+    prefix = (base_url or "").rstrip("/")
+    return {name: prefix + path for name, path in LINKS.items()}
+
+
+def _describe(endpoint: Endpoint, operation: Operation) -> dict[str, Any]:
+    return {
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "summary": endpoint.summary,
+        "flags": required_flags(operation),
+        "permissions": required_permissions(operation),
+        **({"deprecation": asdict(endpoint.deprecation)} if endpoint.deprecation else {}),
+    }

@@ -1,0 +1,158 @@
+"""Deprecated endpoints say so in every response, in the description and in the index."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import date
+from functools import partial
+
+import httpx
+import orjson
+import pytest
+
+from gateway.app import Gateway
+from rest import endpoints
+from rest.deprecation import Deprecation
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.openapi.api_index import build_index
+from rest.openapi.description import describe_endpoints
+from schema.root import GRAPHQL_SCHEMA
+from tests.fixtures import BASE_URL, World, open_client
+
+pytestmark = pytest.mark.anyio
+
+TIMEOUT_SECONDS = 30
+LINK = "https://maps.example/new"
+DEPRECATION = Deprecation(date(2027, 1, 1), date(2027, 7, 1), LINK)
+HEADERS = {
+    "deprecation": "@1798761600",
+    "sunset": "Thu, 01 Jul 2027 00:00:00 GMT",
+    "link": f'<{LINK}>; rel="deprecation"',
+}
+
+
+def endpoint(path: str) -> Endpoint:
+    return next(row for row in ENDPOINTS if row.path == path)
+
+
+UNITS = endpoint("/v1/units")
+TABLE = (replace(UNITS, deprecation=DEPRECATION), endpoint("/v1/units/{unit}"))
+
+
+@pytest.fixture
+def service(world: World, monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """A gateway with a deprecated endpoint, and one that is not; not started yet."""
+    build = partial(endpoints.build_routes, endpoints=TABLE)
+    monkeypatch.setattr(endpoints, "build_routes", build)
+    return Gateway(world.settings())
+
+
+@asynccontextmanager
+async def start(service: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the service."""
+    async with service.lifespan(None), open_client(service, key) as client:  # type: ignore[arg-type]
+        yield client
+
+
+def deprecation_headers(response: httpx.Response) -> dict[str, str]:
+    headers = {name: response.headers[name] for name in HEADERS if name in response.headers}
+    links = [link for link in response.headers.get_list("link") if "deprecation" in link]
+    return {**headers, "link": links[0]} if links else headers
+
+
+async def test_every_response_says_so(service: Gateway, world: World) -> None:
+    async with start(service, world.keys.full) as client:
+        for path, status in (
+            ("/v1/units", 200),
+            ("/v1/units?per-page=2", 200),
+            ("/v1/units?page=0", 422),
+        ):
+            for _ in range(2):  # the second from the cache
+                response = await client.get(path)
+                assert response.status_code == status
+                assert deprecation_headers(response) == HEADERS
+            assert deprecation_headers(await client.head(path)) == HEADERS
+        page = await client.get("/v1/units?per-page=2")
+        assert set(page.links) == {"next", "deprecation"}
+        etag = {"If-None-Match": page.headers["etag"]}
+        unchanged = await client.get("/v1/units?per-page=2", headers=etag)
+        assert unchanged.status_code == 304
+        assert deprecation_headers(unchanged) == HEADERS
+
+
+async def test_a_request_without_a_key_is_told_so(service: Gateway) -> None:
+    async with start(service, None) as anonymous:
+        refused = await anonymous.get("/v1/units")
+    assert refused.status_code == 401
+    assert deprecation_headers(refused) == HEADERS
+
+
+async def test_a_key_that_is_refused_is_told_so(service: Gateway) -> None:
+    async with start(service, "unknown") as stranger:
+        refused = await stranger.get("/v1/units")
+    assert refused.status_code == 403
+    assert deprecation_headers(refused) == HEADERS
+
+
+async def test_a_key_over_its_rate_is_told_so(world: World, service: Gateway) -> None:
+    limited = Gateway(world.settings(rate_limit=1, rate_burst=1))  # with the same table
+    async with start(limited, world.keys.full) as client:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while (response := await client.get("/v1/units")).status_code != 429:
+                assert response.status_code == 200
+        assert deprecation_headers(response) == HEADERS
+
+
+async def test_other_endpoints_do_not_have_the_headers(service: Gateway, world: World) -> None:
+    async with start(service, world.keys.full) as client:
+        assert deprecation_headers(await client.get("/v1/units/unit-1")) == {}
+
+
+async def test_the_fast_path_leaves_it_to_the_pipeline(service: Gateway, world: World) -> None:
+    raw = [(b"host", b"directory.test"), (b"api-key", world.keys.full.encode())]
+    async with start(service, None) as client:
+
+        async def is_fast(path: str) -> bool:
+            request = httpx.Request("GET", BASE_URL + path, headers=raw)
+            assert (await client.send(request)).status_code == 200
+            return service.find_fast_response(path.encode(), raw) is not None
+
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while not await is_fast("/v1/units/unit-1"):
+                pass  # nothing is cached until the change feed runs
+        assert not await is_fast("/v1/units")
+        assert not await is_fast("/v1/units")
+
+
+def test_the_description_marks_the_operation() -> None:
+    described = describe_endpoints(GRAPHQL_SCHEMA, TABLE)["paths"]
+    operation = described["/v1/units"]["get"]
+    assert operation["deprecated"] is True
+    assert operation["externalDocs"] == {"url": LINK}
+    sentence = "Deprecated since 2027-01-01; it stops working on 2027-07-01."
+    assert operation["description"].endswith(sentence)
+    assert {"Deprecation", "Sunset"} <= set(operation["responses"]["200"]["headers"])
+    other = described["/v1/units/{unit}"]["get"]
+    assert "deprecated" not in other
+    assert "Sunset" not in other["responses"]["200"]["headers"]
+
+
+def test_the_index_has_the_dates() -> None:
+    index = orjson.loads(orjson.dumps(build_index(GRAPHQL_SCHEMA, endpoints=TABLE)))
+    deprecated, other = index["endpoints"]
+    assert deprecated["deprecation"] == {
+        "since": "2027-01-01",
+        "sunset": "2027-07-01",
+        "link": LINK,
+    }
+    assert "deprecation" not in other
+
+
+def test_an_endpoint_without_a_sunset_has_no_such_header() -> None:
+    assert Deprecation(date(2027, 1, 1)).headers == [(b"deprecation", b"@1798761600")]
+
+
+def test_a_sunset_before_the_deprecation_is_refused() -> None:
+    with pytest.raises(ValueError, match="before"):
+        Deprecation(date(2027, 1, 1), date(2026, 12, 31))

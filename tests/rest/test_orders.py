@@ -1,0 +1,71 @@
+"""Lists of units in another order than that of ids: `order-by`."""
+
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import httpx
+import pytest
+
+from tests.fixtures import MAP
+
+pytestmark = pytest.mark.anyio
+
+LISTS = ["/v1/units", f"/v1/maps/{quote(MAP, safe='')}/units"]
+BEFORE_ALL = "2000-01-01T00:00:00+00:00"
+
+
+async def walk(client: httpx.AsyncClient, path: str, **parameters: Any) -> list[dict[str, Any]]:
+    """The units of a list, read to its end by `next_url`."""
+    page = (await client.get(path, params=parameters)).json()
+    units: list[dict[str, Any]] = page["data"]
+    while address := page["paging"]["next_url"]:
+        page = (await client.get(address)).json()
+        units += page["data"]
+    return units
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("field", ["id", "name", "updated_at"])
+@pytest.mark.parametrize("filters", [{}, {"updated_since": BEFORE_ALL}], ids=["all", "changed"])
+async def test_next_url_leads_through_a_list_in_its_order(
+    client: httpx.AsyncClient, path: str, field: str, filters: dict[str, str]
+) -> None:
+    every = (await client.get(path)).json()["data"]
+    assert len(every) > 3
+    for word, is_descending in ((field, False), (f"{field}_desc", True)):
+        expected = sorted(every, key=lambda unit: (unit[field], unit["id"]), reverse=is_descending)
+        found = await walk(client, path, **{"order-by": word, "per-page": 3, **filters})
+        assert found == expected
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_next_url_keeps_the_order_and_no_other_may_continue_it(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    first = await client.get(path, params={"order-by": "name_desc", "per-page": 2})
+    address = first.json()["paging"]["next_url"]
+    assert dict(parse_qsl(urlsplit(address).query))["order-by"] == "name_desc"
+    for order in ("name", "id"):
+        refused = await client.get(address.replace("name_desc", order))
+        assert refused.status_code == 422
+        assert refused.json()["fields"]["after"][0].startswith("is of another list")
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("order", ["size", "NAME", ""])
+async def test_an_unknown_order_is_refused_with_the_orders_that_there_are(
+    client: httpx.AsyncClient, path: str, order: str
+) -> None:
+    refused = await client.get(path, params={"order-by": order})
+    assert refused.status_code == 422
+    [message] = refused.json()["fields"]["order-by"]
+    assert message.startswith("must be id, id_desc, name, name_desc, updated_at or updated_at_desc")
+
+
+async def test_a_search_and_ids_are_sorted_too(client: httpx.AsyncClient) -> None:
+    every = await walk(client, "/v1/units", **{"order-by": "name_desc"})
+    some = ",".join(unit["id"] for unit in every[2:6])
+    found = await walk(client, "/v1/units", **{"ids": some, "order-by": "name_desc"})
+    assert found == every[2:6]
+    found = await walk(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
+    assert [unit["name"] for unit in found] == ["South 2", "South 1"]
