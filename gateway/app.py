@@ -7,19 +7,20 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Router
+from starlette.routing import BaseRoute, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import browser_pages
 from gateway.authentication import Authenticator
 from gateway.cache.fast_path import FastResponse
+from gateway.documents.document_source import DocumentSource
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
     RawHeaders,
     get_client_address,
 )
-from gateway.graphql import GraphQLEndpoint
+from gateway.graphql import GraphQLEndpoint, serialize_result
 from gateway.health import HealthEndpoints
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.limits.rate_limit import RateLimiter
@@ -33,6 +34,9 @@ from gateway.server.admission import Admission
 from gateway.server.config import AppWithFastPath, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
+from gateway.subscriptions.operations import StreamServices
+from gateway.subscriptions.streams import StreamKeys, Streams
+from gateway.subscriptions.websocket import WebSocketEndpoint
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.limits.deadlines import get_tasks_without_deadline
@@ -63,6 +67,7 @@ class Gateway:
         self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
         self.is_stopping = False
+        self.configured_base_url = settings.base_url.rstrip("/") if settings.base_url else None
         self.rate_limiter = RateLimiter(
             settings.rate_limit, settings.rate_burst, shared.arrivals.keys
         )
@@ -74,6 +79,12 @@ class Gateway:
             settings.requests_per_key,
             self._is_known_key,
             RateLimiter(settings.rate_limit, settings.rate_burst, shared.arrivals.addresses),
+        )
+        self.streams = Streams(settings.streams, settings.streams_per_key)
+        self.documents = DocumentSource(
+            lambda: self._require_state().trusted_documents,
+            has_persisted_queries=settings.persisted_queries == "on",
+            is_trusted_only=settings.trusted_documents,
         )
         self.service = RequestServices(
             executor=Executor(
@@ -88,6 +99,9 @@ class Gateway:
             run_operation=self.run_operation,
             get_or_create_response=self.get_or_create_response,
         )
+        self.stream_services = StreamServices(
+            self.service, self.streams, self.admission, self._get_stream_keys, serialize_result
+        )
 
     def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
@@ -98,6 +112,9 @@ class Gateway:
             self.admission,
             self.announce_stop,
             get_tasks_without_deadline,
+            self.configured_base_url,
+            frozenset({GRAPHQL_PATH.encode()}),
+            self.streams.end_all,
         )
 
     def announce_stop(self) -> None:
@@ -107,7 +124,8 @@ class Gateway:
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
         routes: list[BaseRoute] = [
-            PathRouter([*self.build_routes(), *browser_pages.PageAssets().build_routes()])
+            PathRouter([*self.build_routes(), *browser_pages.PageAssets().build_routes()]),
+            WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint()),
         ]
         app: ASGIApp = Router(
             routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
@@ -118,17 +136,22 @@ class Gateway:
         if self.settings.behind_proxy:
             app = ForwardedHttpsMiddleware(app)
         app = ReleaseMiddleware(app)
-        return AccessLogMiddleware(app, self.remember_request if self.settings.cache_mb else None)
+        on_response = self.remember_request if self.settings.cache_mb else None
+        return AccessLogMiddleware(app, on_response, self.configured_base_url)
 
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
-        graphql = GraphQLEndpoint(self.service)
+        graphql = GraphQLEndpoint(self.service, self.documents, self.stream_services)
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *endpoints.build_routes(self.service),
         ]
+
+    def _build_websocket_endpoint(self) -> WebSocketEndpoint:
+        origins = self.settings.allowed_origins
+        return WebSocketEndpoint(self.stream_services, self.documents, origins, GRAPHQL_PATH)
 
     @asynccontextmanager
     async def lifespan(self, _: Router) -> AsyncIterator[None]:
@@ -139,7 +162,8 @@ class Gateway:
         ):
             self.state = state
             try:
-                yield
+                async with run_in_background(self.streams.watch(self._get_stream_keys())):
+                    yield
             finally:
                 self.state = None
 
@@ -166,6 +190,7 @@ class Gateway:
             state.drawing_pool,
             state.processing_pool,
             _get_origin(request.scope),
+            state.change_hub,
             request.scope[SCOPE_WAITED_SECONDS],
         )
 
@@ -174,7 +199,7 @@ class Gateway:
     ) -> OperationResult:
         """Run an operation. After a mutation, count a write to invalidate the caches at once."""
         if not operation.is_query:
-            context = context.for_mutation()
+            context = context.without_record_cache()
         try:
             return await self.service.executor.run(operation, variables, context)
         finally:
@@ -192,8 +217,8 @@ class Gateway:
 
         The configured one, or else the one that the request was sent to.
         """
-        if self.settings.base_url:
-            return self.settings.base_url.rstrip("/")
+        if self.configured_base_url is not None:
+            return self.configured_base_url
         return f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
 
     def find_fast_response(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
@@ -209,6 +234,9 @@ class Gateway:
         if self.state is None:
             raise service_unavailable_error()
         return self.state
+
+    def _get_stream_keys(self) -> StreamKeys:
+        return StreamKeys(self._require_state().key_cache, self.settings.request_seconds)
 
     def _is_known_key(self, key: str) -> bool:
         return self.state is not None and self.state.key_cache.is_known(key)

@@ -105,6 +105,12 @@ def _read_asset(name: str) -> CachedResponse:
     return CachedResponse(file.raw_headers, content)
 
 
+def static_page_response(html: str) -> Response:
+    """Return a page without scripts and styles."""
+    headers = {**_page_headers(ASSET_POLICY), "Cache-Control": "no-cache"}
+    return HTMLResponse(html, headers=headers)
+
+
 def _not_built_response() -> Response:
     headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
     return HTMLResponse(NOT_BUILT_HTML, 503, headers)

@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import orjson
 from starlette.types import Message, Scope
 
 from gateway.redaction import contains_secret
-from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
+from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 
 SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""
@@ -122,22 +121,16 @@ def log_request(
     _logger.log(level, "request", exc_info=error, extra={"fields": fields})
 
 
-def build_error_messages(
-    status: int, message: str, headers: RawHeaders = ()
-) -> tuple[Message, Message]:
-    """Build the two ASGI messages of an error response: `{"message": ...}` as JSON."""
-    body = orjson.dumps({"message": message})
+def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:
+    """Build the two ASGI messages of an error response."""
+    body = error.build_body(source)
     start = {
         "type": "http.response.start",
-        "status": status,
+        "status": error.status,
         "headers": [
-            (b"content-type", b"application/json"),
+            (b"content-type", JSON_MEDIA_TYPE.encode()),
             (b"content-length", str(len(body)).encode()),
-            *headers,
+            *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
         ],
     }
     return start, {"type": "http.response.body", "body": body, "more_body": False}
-
-
-UNAVAILABLE_MESSAGES = build_error_messages(503, UNAVAILABLE_MESSAGE, [(b"retry-after", b"1")])
-SERVER_ERROR_MESSAGES = build_error_messages(500, SERVER_ERROR_MESSAGE)

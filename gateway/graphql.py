@@ -1,6 +1,7 @@
 """`/graphql`, as the working draft "GraphQL over HTTP" of the GraphQL Foundation specifies it."""
 
-from collections.abc import Hashable, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,41 +12,39 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.browser_pages import graphiql_response
+from gateway.documents.document_source import DocumentSource, RequestedDocument
+from gateway.documents.graphql_request import (
+    GraphQLRequest,
+    dump_variables,
+    read_graphql_request,
+)
+from gateway.graphql_errors import format_errors
 from gateway.negotiation import parse_weights
+from gateway.subscriptions import event_stream
+from gateway.subscriptions.event_stream import EVENT_STREAM_MEDIA_TYPE, accepts_event_stream
+from gateway.subscriptions.operations import StreamServices
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
-from resolvers.request.limits.budget import Budget
-from rest.bodies import has_more_tokens, parse_json, read_request_body
 from rest.disconnection import run_while_connected
-from rest.endpoints import JSON_MEDIA_TYPE, RESPONSE_HEADERS, RequestServices
-from rest.errors import RETRY_AFTER_HEADERS, HttpError, method_not_allowed_error
+from rest.endpoints import RESPONSE_HEADERS, RequestServices
+from rest.errors import (
+    JSON_MEDIA_TYPE,
+    RETRY_AFTER_HEADERS,
+    HttpError,
+    method_not_allowed_error,
+)
 from rest.json_writing import BYTES_IN_PART, write_json
 from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
 from schema.costs.response_size import estimate_bytes
-from schema.execution import InvalidOperationError, OperationResult, limit_exceeded_error
+from schema.execution import InvalidOperationError, OperationResult
+from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
-MAX_BODY_BYTES = 1_000_000
-MAX_JSON_TOKENS = 100_000
-"""Commas, colons and opening brackets of a body, outside strings: 10,000 assignments have 90,000.
-
-orjson makes the values of as many in up to 10 ms, and nothing else runs meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphQLRequest:
-    """The members of a GraphQL request."""
-
-    query: str
-    operation_name: str | None
-    variables: dict[str, Any]
-
-    def cache_key(self) -> tuple[Hashable, ...]:
-        """Return a key that equal requests share. Raises HttpError 400."""
-        try:
-            variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
-        except TypeError as error:  # orjson reads deeper nesting than it writes
-            raise _bad_request_error("variables are nested too deeply") from error
-        return self.query, self.operation_name, variables
+COST_HEADER = "Floorgate-Cost"
+"""What an operation may cost, before it runs: the number that the limit `cost` is about."""
+PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
+"""Of errors after which a client sends the document: with a 200, as Apollo's server sends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +52,129 @@ class GraphQLEndpoint:
     """Run the operation that a client sends, or send GraphiQL to a browser."""
 
     service: RequestServices
+    documents: DocumentSource
+    streams: StreamServices
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and _accepts_html(request):
             return graphiql_response()
         media_type = JSON_MEDIA_TYPE
+        request_id: str = request.scope["state"]["request_id"]
         try:
             caller = await self.service.authenticate(request)
-            media_type = negotiate_media_type(", ".join(request.headers.getlist("accept")))
-            graphql_request = await _read_request(request)
-            request.scope[SCOPE_OPERATION] = self.service.executor.find_name(
-                graphql_request.query, graphql_request.operation_name
-            )
-            context = self.service.create_context(caller, request)
-            context.budget.max_bytes = self.service.executor.limits.response_bytes
-
-            async def create_response() -> Response:
-                operation = await self.service.executor.load_client_operation(
-                    graphql_request.query,
-                    graphql_request.operation_name,
-                    graphql_request.variables,
+            accept = ", ".join(request.headers.getlist("accept"))
+            media_type = negotiate_media_type(accept)
+            graphql_request = await read_graphql_request(request)
+            document = await self.documents.find(graphql_request, caller.key_id)
+            response = None
+            if accepts_event_stream(accept):
+                response = await self._find_stream(
+                    request, caller, graphql_request, document, media_type
                 )
-                request.scope[SCOPE_OPERATION] = operation.name
-                if not operation.is_query and request.method != "POST":
-                    raise method_not_allowed_error(["OPTIONS", "POST"])
-                work = self.service.run_operation(operation, graphql_request.variables, context)
-                if operation.is_query:
-                    work = run_while_connected(work, request.receive)
-                result = await work
-                request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
-                if result.errors:
-                    context.reads.mark_incomplete()  # an error may be gone the next time
-                return await _write_result(result, media_type, context.budget)
-
-            key = (*graphql_request.cache_key(), context.base_url, media_type, *caller.rights)
-            return await self.service.get_or_create_response(key, context, create_response)
+            if response is None:
+                response = await self._respond(
+                    request, caller, graphql_request, document, media_type
+                )
+            self.documents.keep(document, caller.key_id)
+            return response
         except HttpError as error:
             request.scope[SCOPE_ERROR_CODES] = [error.code]
-            return _error_response(error, media_type)
+            return _error_response(error, media_type, request_id)
         except InvalidOperationError as error:
             request.scope[SCOPE_ERROR_CODES] = _list_codes(error.errors)
-            errors = [each.formatted for each in error.errors]
+            errors = format_errors(error.errors, request_id)
+            if media_type == EVENT_STREAM_MEDIA_TYPE:
+                return event_stream.respond_with_errors(errors)
             # GraphQL over HTTP, "Status Codes": application/json means 200 even for these.
             status = 400 if media_type == GRAPHQL_RESPONSE_MEDIA_TYPE else 200
             return _json_response(status, {"errors": errors}, media_type)
+
+    async def _find_stream(
+        self,
+        request: Request,
+        caller: Caller,
+        graphql_request: GraphQLRequest,
+        document: RequestedDocument,
+        media_type: str,
+    ) -> ASGIApp | None:
+        """Return the stream of a subscription, or of any operation if that is all that is wanted.
+
+        Clients that prefer JSON get it for queries. Raises HttpError and InvalidOperationError.
+        """
+        name, variables = graphql_request.operation_name, graphql_request.variables
+        operation = await self.service.executor.load_client_operation(
+            document.text, name, variables
+        )
+        request.scope[SCOPE_OPERATION] = operation.name
+        if media_type != EVENT_STREAM_MEDIA_TYPE and not operation.is_subscription:
+            return None
+        return await event_stream.respond(self.streams, operation, variables, caller, request)
+
+    async def _respond(
+        self,
+        request: Request,
+        caller: Caller,
+        graphql_request: GraphQLRequest,
+        document: RequestedDocument,
+        media_type: str,
+    ) -> ASGIApp:
+        """Return the cached response, or run the operation. Raises HttpError, and
+        InvalidOperationError.
+        """
+        name, variables = graphql_request.operation_name, graphql_request.variables
+        executor = self.service.executor
+        request.scope[SCOPE_OPERATION] = executor.find_name(document.text, name)
+        context = self.service.create_context(caller, request)
+        context.budget.max_bytes = executor.limits.response_bytes
+        if document.is_registered:
+            context.reads.add(DOCUMENTS_COLLECTION)
+
+        async def create_response() -> Response:
+            if document.is_registered:
+                # Again, as the response may be cached from here on.
+                await self.documents.check_unchanged(document, graphql_request, caller.key_id)
+            operation = await executor.load_client_operation(document.text, name, variables)
+            request.scope[SCOPE_OPERATION] = operation.name
+            if operation.is_subscription:
+                raise _no_stream_error()
+            if not operation.is_query and request.method != "POST":
+                raise method_not_allowed_error(["OPTIONS", "POST"])
+            work = self.service.run_operation(operation, variables, context)
+            if operation.is_query:
+                work = run_while_connected(work, request.receive)
+            result = await work
+            request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
+            response = await write_result(
+                result, media_type, context, request.scope["state"]["request_id"]
+            )
+            if operation.measure:
+                size = operation.measure.check(variables, executor.limits)
+                response.headers[COST_HEADER] = str(size.cost)
+            return response
+
+        key = (
+            _hash_operation(document, name, variables),
+            # Responses to documents that run because they are registered are read from these too.
+            document.is_registered,
+            context.base_url,
+            media_type,
+            *caller.rights,
+        )
+        return await self.service.get_or_create_response(key, context, create_response)
+
+
+def _hash_operation(
+    document: RequestedDocument, name: str | None, variables: dict[str, Any]
+) -> bytes:
+    """Return a key that equal operations with equal variables share, of 32 bytes for any of them.
+
+    The digest of the document has 64 characters, and no JSON has a NUL: the parts cannot run into
+    one another. Raises HttpError 400.
+    """
+    named = (name or "").encode(errors="surrogatepass")
+    parts = document.sha256.encode() + dump_variables(variables) + b"\0" + named
+    return hashlib.sha256(parts).digest()
 
 
 def negotiate_media_type(accept: str) -> str:
@@ -115,12 +192,14 @@ def negotiate_media_type(accept: str) -> str:
     offered = {
         GRAPHQL_RESPONSE_MEDIA_TYPE: weights.get(GRAPHQL_RESPONSE_MEDIA_TYPE, 0.0),
         JSON_MEDIA_TYPE: weights.get(JSON_MEDIA_TYPE, wildcard),
+        EVENT_STREAM_MEDIA_TYPE: weights.get(EVENT_STREAM_MEDIA_TYPE, 0.0),
     }
     best = max(offered, key=lambda media_type: offered[media_type])
     if offered[best] <= 0:
         raise HttpError(
             406,
-            f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}",
+            f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}, or"
+            f" {EVENT_STREAM_MEDIA_TYPE} for a stream",
             "NOT_ACCEPTABLE",
         )
     return best
@@ -130,82 +209,65 @@ def _accepts_html(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "").lower()
 
 
-async def _read_request(request: Request) -> GraphQLRequest:
-    if request.method == "POST":
-        body = await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES)
-        if has_more_tokens(body, MAX_JSON_TOKENS):
-            message = f"The body has over {MAX_JSON_TOKENS} commas, colons and opening brackets"
-            raise limit_exceeded_error(
-                LimitExceededError(message, limit="variables", maximum=MAX_JSON_TOKENS)
-            )
-        return _parse_request(parse_json(body))
-    members: dict[str, Any] = dict(request.query_params)
-    for name in ("variables", "extensions"):
-        if name in members:
-            members[name] = parse_json(members[name].encode(errors="replace"), name)
-    return _parse_request(members)
-
-
-def _parse_request(members: Any) -> GraphQLRequest:
-    if isinstance(members, list):
-        raise _bad_request_error("Batches are not supported: send one operation per request")
-    if not isinstance(members, dict):
-        raise _bad_request_error("The body must be a JSON object with the member query")
-    query, name = members.get("query"), members.get("operationName")
-    variables, extensions = members.get("variables"), members.get("extensions")
-    if not isinstance(query, str) or not query:
-        raise _bad_request_error("query must be a GraphQL document")
-    if name is not None and not isinstance(name, str):
-        raise _bad_request_error("operationName must be a string")
-    for member, value in (("variables", variables), ("extensions", extensions)):
-        if value is not None and not isinstance(value, dict):
-            raise _bad_request_error(f"{member} must be an object")
-    return GraphQLRequest(query, name or None, variables or {})
-
-
 def _list_codes(errors: list[GraphQLError]) -> list[str]:
     return [(error.extensions or {}).get("code", "") for error in errors]
 
 
-def _bad_request_error(message: str) -> HttpError:
-    return HttpError(400, message, "BAD_REQUEST")
+def _no_stream_error() -> HttpError:
+    message = f"A subscription needs Accept: {EVENT_STREAM_MEDIA_TYPE}, or a WebSocket"
+    return HttpError(406, message, "NOT_ACCEPTABLE")
 
 
-def _error_response(error: HttpError, media_type: str) -> Response:
-    extensions: dict[str, Any] = {"code": error.code}
-    if error.fields:
-        extensions["fields"] = error.fields
-    body = {"errors": [{"message": error.message, "extensions": extensions}]}
-    return _json_response(error.status, body, media_type, error.headers)
+def _error_response(error: HttpError, media_type: str, request_id: str) -> Response:
+    body = {"errors": format_errors([error], request_id)}
+    if media_type == EVENT_STREAM_MEDIA_TYPE:  # a stream that never began
+        return _json_response(error.status, body, JSON_MEDIA_TYPE, error.headers)
+    is_retried = error.code in PERSISTED_QUERY_CODES and media_type == JSON_MEDIA_TYPE
+    return _json_response(200 if is_retried else error.status, body, media_type, error.headers)
 
 
-async def _write_result(result: OperationResult, media_type: str, budget: Budget) -> Response:
-    """Write a result within the budget; an error if it is too large, before it takes memory."""
+async def write_result(
+    result: OperationResult, media_type: str, context: Context, request_id: str
+) -> Response:
+    """Write a result within the budget; an error if it is too large, before it takes memory.
+
+    A response with errors is not cached: they have the id of this request, and may be gone the next
+    time.
+    """
+    budget = context.budget
+    if result.errors:
+        context.reads.mark_incomplete()
     try:
         size = 0
         if result.data is not None:
             size = estimate_bytes(result.data)
             budget.check_estimate(size)
-        status, body, headers = _describe_result(result, media_type)
+        status, body, headers = _describe_result(result, media_type, request_id)
         if size > BYTES_IN_PART:
             content = await write_json(body, budget.check_least)
         else:
             content = orjson.dumps(body)
         budget.check_response(len(content))
     except LimitExceededError as error:
-        refusal = GraphQLError(str(error), extensions=error.extensions)
-        status, body, headers = _describe_result(OperationResult(None, [refusal]), media_type)
+        context.reads.mark_incomplete()
+        refused = OperationResult(None, [GraphQLError(str(error), extensions=error.extensions)])
+        status, body, headers = _describe_result(refused, media_type, request_id)
         content = orjson.dumps(body)
     return _content_response(status, content, media_type, headers)
 
 
+async def serialize_result(result: OperationResult, context: Context, request_id: str) -> bytes:
+    """Return a result as JSON, within the budget."""
+    return bytes((await write_result(result, JSON_MEDIA_TYPE, context, request_id)).body)
+
+
 def _describe_result(
-    result: OperationResult, media_type: str
+    result: OperationResult, media_type: str, request_id: str
 ) -> tuple[int, dict[str, Any], Mapping[str, str]]:
     """Return the status, the body and the further headers of a result's response."""
     body: dict[str, Any] = {}
     if result.errors:
-        body["errors"] = [error.formatted for error in result.errors]
+        body["errors"] = format_errors(result.errors, request_id)
     was_executed = result.data is not None or any(error.path for error in result.errors)
     if was_executed:
         body["data"] = result.data

@@ -8,8 +8,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rest.endpoints import JSON_MEDIA_TYPE
-from rest.errors import service_unavailable_error
+from rest.errors import JSON_MEDIA_TYPE, service_unavailable_error
 from rest.path_routing import PathRoute
 from storage.errors import StorageError
 from storage.mongo import driver

@@ -1,4 +1,4 @@
-"""The OpenAPI description, the API reference page, and the JSON Schema of bundles.
+"""The index of the API, its OpenAPI description and reference page, and the JSON Schema of bundles.
 
 They need no API key.
 """
@@ -13,8 +13,10 @@ from starlette.types import ASGIApp
 from gateway import browser_pages
 from gateway.cache.cached_response import CachedResponse
 from gateway.cache.shared_responses import SharedResponses
-from rest.endpoints import JSON_MEDIA_TYPE
+from rest.error_codes import ERRORS_PATH, render_errors_page
+from rest.errors import JSON_MEDIA_TYPE
 from rest.openapi import description
+from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
 from rest.path_routing import PathRoute
 from schema.root import GRAPHQL_SCHEMA
 from storage.bundles.description.json_schema import build_bundle_schema
@@ -24,7 +26,7 @@ SCHEMA_MEDIA_TYPE = "application/schema+json"
 
 
 class OpenApiEndpoints:
-    """`/v1/openapi`, `/v1/openapi.json`, `/v1/openapi.yaml` and `/v1/bundle.schema.json`.
+    """`/`, `/v1`, `/v1/openapi`, its two documents, `/v1/bundle.schema.json` and `/v1/errors`.
 
     Each document is rendered once, in a thread, and so is each of its encodings: anyone may request
     it, and writing YAML takes seconds.
@@ -37,11 +39,30 @@ class OpenApiEndpoints:
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of the documents and the page."""
         return [
+            PathRoute(ROOT_PATH, {"GET": self.root}),
+            PathRoute(INDEX_PATH, {"GET": self.index}),
             PathRoute("/v1/openapi.json", {"GET": self.json_document}),
             PathRoute("/v1/openapi.yaml", {"GET": self.yaml_document}),
             PathRoute("/v1/openapi", {"GET": self.reference_page}),
             PathRoute("/v1/bundle.schema.json", {"GET": self.bundle_schema}),
+            PathRoute(ERRORS_PATH, {"GET": self.errors_page}),
         ]
+
+    async def root(self, _: Request) -> CachedResponse:
+        """Return where everything is."""
+        return await self._documents.get_or_make(
+            ROOT_PATH,
+            lambda: _build_response(JSON_MEDIA_TYPE, orjson.dumps(build_root(self._base_url))),
+        )
+
+    async def index(self, _: Request) -> CachedResponse:
+        """Return where everything is, with all endpoints."""
+        return await self._documents.get_or_make(
+            INDEX_PATH,
+            lambda: _build_response(
+                JSON_MEDIA_TYPE, orjson.dumps(build_index(GRAPHQL_SCHEMA, self._base_url))
+            ),
+        )
 
     async def json_document(self, _: Request) -> CachedResponse:
         """Return the OpenAPI description as JSON."""
@@ -70,9 +91,18 @@ class OpenApiEndpoints:
         """Return the interactive API reference."""
         return browser_pages.reference_response()
 
+    async def errors_page(self, _: Request) -> ASGIApp:
+        """Return the page that explains the codes of errors."""
+        return await self._documents.get_or_make(ERRORS_PATH, _build_errors_page)
+
     @cached_property
     def _description(self) -> dict[str, Any]:
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
+
+
+def _build_errors_page() -> CachedResponse:
+    page = browser_pages.static_page_response(render_errors_page())
+    return CachedResponse(page.raw_headers, bytes(page.body))
 
 
 def _build_response(media_type: str, document: bytes) -> CachedResponse:

@@ -178,6 +178,12 @@ class Settings:
     requests_per_key: int = _setting(
         50, POSITIVE_COUNT, "Of these, requests of the same API key; more are answered 429."
     )
+    streams: int = _setting(
+        2000, POSITIVE_COUNT, "GraphQL subscriptions, and WebSockets, that a worker holds."
+    )
+    streams_per_key: int = _setting(
+        1000, POSITIVE_COUNT, "Of these, subscriptions and WebSockets of the same API key."
+    )
     request_seconds: int = _setting(
         5, POSITIVE_COUNT, "Seconds that a request may take; after that it is answered 503."
     )
@@ -248,6 +254,14 @@ class Settings:
         _DEFAULT_QUERY_LIMITS.response_bytes // BYTES_PER_MB,
         POSITIVE_COUNT,
         "Maximum size of a GraphQL response in MB, before compression.",
+    )
+    persisted_queries: str = _setting(
+        "on",
+        click.Choice(("on", "off")),
+        "Whether clients may send the hash of a GraphQL document that they have sent before.",
+    )
+    trusted_documents: bool = _flag(
+        "Run only the GraphQL documents that were registered with floorgate documents register."
     )
     interpret_queries: bool = _flag(
         "Run GraphQL queries with graphql-core instead of compiling them."

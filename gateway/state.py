@@ -24,7 +24,9 @@ from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
+from storage.cache.trusted_document_cache import TrustedDocumentCache
 from storage.cache.write_counter import WriteCounter
+from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
@@ -49,10 +51,12 @@ class GatewayState:
     key_cache: ApiKeyCache
     routable_map_cache: RoutableMapCache
     change_feed: ChangeFeed
+    change_hub: ChangeHub
     response_cache: ResponseCache
     fast_path: FastPath
     drawing_pool: ProcessPool
     processing_pool: ProcessPool
+    trusted_documents: TrustedDocumentCache
     record_cache: RecordCache | None
     """None if caching is off."""
 
@@ -73,6 +77,7 @@ async def open_state(
         bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
         store = Store(client, settings.database, bookmarks)
         await stack.enter_async_context(change_feed.run())
+        change_hub = await stack.enter_async_context(ChangeHub(store.database).run())
         key_cache = await stack.enter_async_context(ApiKeyCache(store.database, change_feed).run())
         response_cache = ResponseCache(change_feed, settings.cache_mb * BYTES_PER_MB)
         await stack.enter_async_context(response_cache.run_reporting())
@@ -88,10 +93,12 @@ async def open_state(
             key_cache,
             RoutableMapCache(functools.partial(files.read_file, store.database)),
             change_feed,
+            change_hub,
             response_cache,
             FastPath(response_cache, key_cache, rate_limiter, extra_headers),
             drawing_pool,
             processing_pool,
+            TrustedDocumentCache(store.database, change_feed),
             RecordCache(change_feed) if settings.cache_mb else None,
         )
 

@@ -21,15 +21,21 @@ from gateway.cache.response_cache import ResponseCache
 from gateway.exchange import MAX_WRITE_BYTES, SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
-from rest.path_routing import SCOPE_OPERATION, SCOPE_ROUTE
+from rest.path_routing import (
+    SCOPE_DEPRECATION,
+    SCOPE_IGNORED_PARAMETERS,
+    SCOPE_OPERATION,
+    SCOPE_ROUTE,
+)
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
-MAX_REQUEST_BYTES = 1_000
-"""Maximum URL plus header bytes of a request that gets an entry. Entries may outlive the cached
-response, and their cache keys contain the URL, so keep them small."""
+MAX_KEY_BYTES = 1_000
+"""Maximum bytes of a cache key that gets an entry. Entries may outlive the cached response, so keep
+them small. Keys of REST contain the URL and the variables; those of GraphQL contain a digest, so
+that an operation and its variables may be as long as a URL."""
 
 _KEY_HEADERS = (API_KEY_HEADER, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
 _NEGOTIATION_HEADERS = (b"accept-encoding", b"if-none-match")
@@ -113,12 +119,14 @@ class FastPath:
         cache_key = scope.get(SCOPE_CACHE_KEY)
         if cache_key is None or scope["method"] != "GET":
             return
+        if SCOPE_IGNORED_PARAMETERS in scope or SCOPE_DEPRECATION in scope:
+            return  # the cached response has none of the headers that say so
         inspected = _inspect_headers(scope["headers"])
         if inspected is None:
             return
         query: bytes = scope["query_string"]
         target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
-        if len(target) + sum(map(len, inspected.values())) > MAX_REQUEST_BYTES:
+        if sum(len(part) for part in cache_key if isinstance(part, (str, bytes))) > MAX_KEY_BYTES:
             return
         entry = FastPathEntry(
             cache_key,

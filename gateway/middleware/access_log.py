@@ -12,14 +12,28 @@ from gateway.exchange import (
     SCOPE_EARLY_STATUS,
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
-    SERVER_ERROR_MESSAGES,
-    UNAVAILABLE_MESSAGES,
+    build_error_messages,
     get_client_address,
     get_request_id,
     log_request,
 )
 from gateway.server.admission import SCOPE_ADMISSION, Rejection
-from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.deprecation import Deprecation
+from rest.errors import (
+    SCOPE_BASE_URL,
+    ErrorSource,
+    HttpError,
+    server_error,
+    service_unavailable_error,
+)
+from rest.parameters import IGNORED_HEADER
+from rest.path_routing import (
+    SCOPE_DEPRECATION,
+    SCOPE_ERROR_CODES,
+    SCOPE_IGNORED_PARAMETERS,
+    SCOPE_OPERATION,
+    SCOPE_ROUTE,
+)
 from rest.request_body import ClientDisconnectedError
 
 CLIENT_CLOSED_REQUEST = 499
@@ -30,20 +44,31 @@ class AccessLogMiddleware:
     """Give each request an id, log it when it is over, and answer 500 to any exception.
 
     The id is in `scope["state"]["request_id"]` and in the response's `X-Request-Id`.
-    `on_response` is called with the scope after each response.
+    `on_response` is called with the scope after each response. `base_url` is the configured one.
     """
 
-    def __init__(self, app: ASGIApp, on_response: Callable[[Scope], None] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        on_response: Callable[[Scope], None] | None = None,
+        base_url: str | None = None,
+    ) -> None:
         self.app = app
         self.on_response = on_response
+        self.base_url = base_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
         request_id = get_request_id(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
+        if self.base_url is not None:
+            scope[SCOPE_BASE_URL] = self.base_url
+        if scope["type"] == "websocket":  # logs itself, and each of its operations
+            await self.app(scope, receive, send)
+            return
         recorder = _ResponseRecorder(scope, send, request_id)
         error = await self._run_app(scope, receive, recorder)
         if self.on_response is not None:
@@ -74,13 +99,13 @@ class AccessLogMiddleware:
         """
         try:
             await self.app(scope, receive, recorder.send)
-            await recorder.send_unless_started(SERVER_ERROR_MESSAGES)  # the app sent nothing
+            await recorder.send_unless_started(server_error())  # the app sent nothing
         except (ClientDisconnectedError, ClientDisconnect):
             recorder.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
-            await recorder.send_unless_started(UNAVAILABLE_MESSAGES)
+            await recorder.send_unless_started(service_unavailable_error())
         except Exception as error:
-            await recorder.send_unless_started(SERVER_ERROR_MESSAGES)
+            await recorder.send_unless_started(server_error())
             return error
         return None
 
@@ -103,6 +128,8 @@ class _ResponseRecorder:
                 self._request_id_header,
                 # Only now: cached responses are also sent to other keys.
                 *self._scope.get(SCOPE_RATE_LIMIT_HEADERS, ()),
+                *self._ignored_headers(),
+                *self._deprecation_headers(),
             ]
             message = {**message, "headers": headers}
         elif self._scope["method"] != "HEAD":
@@ -113,6 +140,14 @@ class _ResponseRecorder:
                 return
         await self._send(message)
 
+    def _ignored_headers(self) -> list[tuple[bytes, bytes]]:
+        ignored = self._scope.get(SCOPE_IGNORED_PARAMETERS)
+        return [(IGNORED_HEADER.lower().encode(), ignored.encode())] if ignored else []
+
+    def _deprecation_headers(self) -> list[tuple[bytes, bytes]]:
+        deprecation: Deprecation | None = self._scope.get(SCOPE_DEPRECATION)
+        return [] if deprecation is None else deprecation.headers
+
     async def _send_in_pieces(self, message: Message, body: memoryview) -> None:
         """Send a large body piece by piece: the server waits between them for a slow reader."""
         for start in range(0, len(body), MAX_WRITE_BYTES):
@@ -120,9 +155,9 @@ class _ResponseRecorder:
             more_body = end < len(body) or message.get("more_body", False)
             await self._send({**message, "body": body[start:end], "more_body": more_body})
 
-    async def send_unless_started(self, messages: tuple[Message, Message]) -> None:
-        """Send this response unless one was started."""
+    async def send_unless_started(self, error: HttpError) -> None:
+        """Send this error unless a response was started."""
         if self.status:
             return
-        for message in messages:
+        for message in build_error_messages(error, ErrorSource.from_scope(self._scope)):
             await self.send(message)

@@ -19,11 +19,15 @@ ALLOWED_HEADERS = (
     "X-Request-Id",
 )
 EXPOSED_HEADERS = (
+    "Deprecation",
     "ETag",
+    "Floorgate-Cost",
+    "Floorgate-Ignored-Parameters",
     "Link",
     "RateLimit",
     "RateLimit-Policy",
     "Retry-After",
+    "Sunset",
     "X-Request-Id",
 )
 PREFLIGHT_MAX_AGE_SECONDS = 3600
@@ -55,4 +59,5 @@ class CorsMiddleware(CORSMiddleware):
         if response.status_code == 200:
             return Response(status_code=204, headers=headers)
         message = bytes(response.body).decode()
-        return HttpError(response.status_code, message, "FORBIDDEN", headers=headers).to_response()
+        error = HttpError(response.status_code, message, "ORIGIN_NOT_ALLOWED", headers=headers)
+        return error.to_response()

@@ -12,7 +12,7 @@ class _RejectedError(Exception):
     """There is no slot for a request any more, or no room for more of its body."""
 
     def __init__(self, rejection: Rejection) -> None:
-        super().__init__(rejection.status)
+        super().__init__(rejection.error.status)
         self.rejection = rejection
 
 
@@ -50,8 +50,7 @@ class LoadSheddingMiddleware:
                 decision = error.rejection
             finally:
                 work.end()
-        for message in (decision.start, decision.body):
-            await send({**message})  # CORS adds headers, and others get the same rejection
+        await decision.error.to_response()(scope, receive, send)
 
 
 def _has_body(scope: Scope) -> bool:

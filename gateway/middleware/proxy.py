@@ -4,11 +4,13 @@ from collections.abc import Collection
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.exchange import build_error_messages
 from gateway.server.admission import HEALTH_PATHS
+from rest.errors import HttpError
 
-_HTTPS_REQUIRED_MESSAGES = build_error_messages(
-    403, "HTTPS is required: the proxy must send X-Forwarded-Proto: https with each request"
+_HTTPS_REQUIRED = HttpError(
+    403,
+    "HTTPS is required: the proxy must send X-Forwarded-Proto: https with each request",
+    "HTTPS_REQUIRED",
 )
 
 
@@ -24,14 +26,13 @@ class ForwardedHttpsMiddleware:
         self.exempt_paths = exempt_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in self.exempt_paths:
+        if scope["type"] == "lifespan" or scope["path"] in self.exempt_paths:
             await self.app(scope, receive, send)
         elif _is_forwarded_https(scope):
-            scope["scheme"] = "https"
+            scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
             await self.app(scope, receive, send)
         else:
-            for message in _HTTPS_REQUIRED_MESSAGES:
-                await send(message)
+            await _HTTPS_REQUIRED.to_response()(scope, receive, send)
 
 
 def _is_forwarded_https(scope: Scope) -> bool:

@@ -34,6 +34,8 @@ async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
     [
         ("/health/live", "application/json"),
         ("/health/ready", "application/json"),
+        ("/", "application/json"),
+        ("/v1", "application/json"),
         ("/v1/openapi.json", "application/json"),
         ("/v1/openapi.yaml", "application/yaml"),
         ("/v1/openapi", "text/html; charset=utf-8"),

@@ -128,7 +128,7 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
         response = await answer(anonymous, endpoint, [], [("api-key", key)])
         assert response.status_code == 403
         assert message(response) == INVALID
-        answers.append(response.content)
+        answers.append(response.content.replace(response.headers["x-request-id"].encode(), b""))
     assert len(set(answers)) == 1
 
 
@@ -177,13 +177,17 @@ async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world:
         open_database(own_world) as database,
         run_gateway(own_world.settings()) as gateway,
     ):
-        ends = datetime.now(UTC) + timedelta(seconds=1.5)
-        _, key = await make_key(database, "short", expires_at=ends)
-        async with open_client(gateway, key) as client:
-            assert (await client.get(REST)).status_code == 200
-            while datetime.now(UTC) < ends:
-                await asyncio.sleep(0.05)
-            assert (await client.get(REST)).status_code == 403
+        for lifetime in (1, 4, 16, 64):  # a busy machine may need longer for the first request
+            ends = datetime.now(UTC) + timedelta(seconds=lifetime)
+            _, key = await make_key(database, f"short {lifetime}", expires_at=ends)
+            async with open_client(gateway, key) as client:
+                if (await client.get(REST)).status_code != 200:
+                    continue
+                while datetime.now(UTC) < ends:
+                    await asyncio.sleep(0.05)
+                assert (await client.get(REST)).status_code == 403
+                return
+        pytest.fail("no key was valid for its first request")
 
 
 @pytest.mark.slow
@@ -201,7 +205,11 @@ async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: Wo
             async with open_client(one, own_world.keys.full) as operator:
                 await operator.post(
                     "/graphql",
-                    json={"query": f'mutation {{ revokeApiKey(id: "{key_id}") }}'},
+                    json={
+                        "query": "mutation ($id: ID!) {"
+                        " revokeApiKey(input: { id: $id }) { __typename } }",
+                        "variables": {"id": key_id},
+                    },
                 )
             deadline = loop.time() + REVOKED_WITHIN_SECONDS
             while loop.time() < deadline:
@@ -228,7 +236,8 @@ async def test_a_changed_key_has_its_new_rights_on_every_gateway_within_a_second
                 listed = (await client.get("/v1/assets")).json()["data"]
                 assert {asset["id"] for asset in listed} == {SEEN, HIDDEN}
             async with open_client(one, own_world.keys.full) as operator:
-                query = f'mutation {{ updateApiKey(id: "{key_id}", {change}) {{ id }} }}'
+                given = f'input: {{ id: "{key_id}", {change} }}'
+                query = f"mutation {{ updateApiKey({given}) {{ apiKey {{ id }} }} }}"
                 changed = await operator.post("/graphql", json={"query": query})
             assert "errors" not in changed.json()
             deadline = loop.time() + REVOKED_WITHIN_SECONDS
@@ -279,7 +288,9 @@ async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines
             await client.post("/graphql", json=body, headers={"API-Key": key})
         created = await client.post(
             "/graphql",
-            json={"query": 'mutation { createApiKey(name: "new", allAssets: true) { key } }'},
+            json={
+                "query": 'mutation { createApiKey(input: {name: "new", allAssets: true}) { key } }'
+            },
             headers={"API-Key": own_world.keys.full},
         )
         sent.append(created.json()["data"]["createApiKey"]["key"])
@@ -298,10 +309,10 @@ async def test_only_an_administrator_makes_lists_and_ends_keys(
 ) -> None:
     for query in (
         "{ apiKeys { data { id } } }",
-        'mutation { createApiKey(name: "mine") { key } }',
-        'mutation { revokeApiKey(id: "any") }',
-        'mutation { updateApiKey(id: "any", allAssets: true) { id } }',
-        'mutation { rotateApiKey(id: "any") { key } }',
+        'mutation { createApiKey(input: { name: "mine" }) { key } }',
+        'mutation { revokeApiKey(input: { id: "any" }) { __typename } }',
+        'mutation { updateApiKey(input: { id: "any", allAssets: true }) { apiKey { id } } }',
+        'mutation { rotateApiKey(input: { id: "any" }) { key } }',
     ):
         response = await restricted.post("/graphql", json={"query": query})
         (error,) = response.json()["errors"]
@@ -315,7 +326,7 @@ async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: Worl
             "/graphql",
             json={
                 "query": "mutation ($assets: [ID!]) {"
-                ' createApiKey(name: "n", assetIds: $assets) { id key } }',
+                ' createApiKey(input: { name: "n", assetIds: $assets }) { apiKey { id } key } }',
                 "variables": {"assets": [SEEN]},
             },
             headers={"API-Key": own_world.keys.full},
@@ -342,8 +353,8 @@ async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: Worl
 async def test_a_malformed_key_is_rejected_with_the_expected_form(
     client: httpx.AsyncClient, arguments: str, field: str
 ) -> None:
-    query = f"mutation {{ createApiKey({arguments}) {{ key }} }}"
+    query = f"mutation {{ createApiKey(input: {{ {arguments} }}) {{ key }} }}"
     (error,) = (await client.post("/graphql", json={"query": query})).json()["errors"]
     assert error["extensions"]["code"] == "INVALID_INPUT"
-    assert list(error["extensions"]["fields"]) == [field]
+    assert list(error["extensions"]["fields"]) == [f"input.{field}"]
     assert "must" in error["message"]

@@ -1,10 +1,12 @@
 """No single request holds the event loop for long, whatever it asks for.
 
-Measured as the CPU time of the longest callback, so that a busy machine does not matter.
+Measured as the CPU time of the longest callback, in units of a fixed piece of work that is timed
+beside it, so that neither a slow machine nor a busy one matters.
 """
 
 import asyncio
 import gc
+import json
 import threading
 import time
 import uuid
@@ -28,8 +30,15 @@ from tests.schema.executor_comparison import BUNDLE
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("event-loop")]
 
 UNITS = 10_000
-MAX_HOLD_SECONDS = 0.1
-"""Twice the goal of 50 ms: machines differ, and busy ones take more CPU time."""
+MAX_HOLD = 20
+"""In times of `work`: about twice the goal, of 50 ms."""
+TRIES_OF_A_HOLD = 5
+"""A fault holds each time; what else the machine does, and the collection of garbage, do not."""
+
+
+def work() -> None:
+    """Do what takes 5 ms of CPU time on the machine on which the goal was set."""
+    json.loads(json.dumps([{"id": f"u{n}", "name": [n] * 5} for n in range(2_000)]))
 
 
 class HoldWatch:
@@ -38,6 +47,11 @@ class HoldWatch:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.what = ""
+
+    def times_of_work(self) -> float:
+        started = time.thread_time()
+        work()
+        return self.seconds / (time.thread_time() - started)
 
     def note(self, seconds: float, handle: Any) -> None:
         if seconds > self.seconds:
@@ -119,7 +133,7 @@ EACH_UNIT = [{"unitId": f"u{n:05}"} for n in range(9_900)]
 FIELDS = "id name assetId floorId createdAt updatedAt"
 ASSIGN = (
     "mutation ($d: [AssignmentInput!]!) "
-    '{ assignUnitAttributes(groupId: "view", data: $d) { unitId } }'
+    '{ assignUnitAttributes(input: { groupId: "view", assignments: $d }) { units { id } } }'
 )
 WAYPOINTS = (
     'query ($s: [WaypointInput!]!, $t: [WaypointInput!]!) { map(id: "plan/one") '
@@ -252,12 +266,20 @@ async def test_no_request_holds_the_event_loop(
         request["headers"] = {"Content-Type": "application/json"}
     request["headers"] = {**request.get("headers", {}), "Accept-Encoding": encoding}
     for _ in range(2):  # the second time, a query is compiled
-        with watch_holds() as watch:
-            await asyncio.sleep(0)  # a callback is watched from its beginning
-            async with large_client.stream(**request) as response:
-                [piece async for piece in response.aiter_raw()]
-            await asyncio.sleep(0)
-        assert watch.seconds < MAX_HOLD_SECONDS, watch.what
+        for _ in range(TRIES_OF_A_HOLD):
+            watch = await watch_request(large_client, request)
+            if (hold := watch.times_of_work()) < MAX_HOLD:
+                break
+        assert hold < MAX_HOLD, watch.what
+
+
+async def watch_request(client: httpx.AsyncClient, request: dict[str, Any]) -> HoldWatch:
+    with watch_holds() as watch:
+        await asyncio.sleep(0)  # a callback is watched from its beginning
+        async with client.stream(**request) as response:
+            [piece async for piece in response.aiter_raw()]
+        await asyncio.sleep(0)
+    return watch
 
 
 async def test_others_are_answered_while_a_long_document_is_validated(

@@ -3,11 +3,11 @@
 import orjson
 
 from gateway.exchange import (
-    UNAVAILABLE_MESSAGES,
     build_error_messages,
     get_request_id,
     new_request_id,
 )
+from rest.errors import ErrorSource, HttpError, service_unavailable_error
 
 
 def test_request_ids_sort_by_time_and_differ() -> None:
@@ -23,16 +23,23 @@ def test_the_request_id_of_a_client_is_used() -> None:
 
 
 def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
-    start, body = build_error_messages(403, "No", [(b"a", b"b")])
+    start, body = build_error_messages(
+        HttpError(403, "No", "FORBIDDEN", headers={"A": "b"}), ErrorSource("r1", "https://x")
+    )
     assert start["status"] == 403
     assert dict(start["headers"]) == {
         b"content-type": b"application/json",
         b"content-length": str(len(body["body"])).encode(),
         b"a": b"b",
     }
-    assert orjson.loads(body["body"]) == {"message": "No"}
+    assert orjson.loads(body["body"]) == {
+        "message": "No",
+        "code": "FORBIDDEN",
+        "request_id": "r1",
+        "docs": "https://x/v1/errors#FORBIDDEN",
+    }
 
 
 def test_an_unavailable_service_says_when_to_retry() -> None:
-    start, _ = UNAVAILABLE_MESSAGES
+    start, _ = build_error_messages(service_unavailable_error(), ErrorSource("r1"))
     assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"1")

@@ -18,7 +18,7 @@ from tests.gateway.log_lines import LogLines, capture_log_lines
 pytestmark = pytest.mark.anyio
 
 FAILING = "query Failing { unitReferences { data { key } } }"
-FORBIDDEN = "mutation Forbidden { revokeApiKey(id: 1) }"
+FORBIDDEN = "mutation Forbidden { revokeApiKey(input: { id: 1 }) { __typename } }"
 TWO_ERRORS = """{
   asset(id: "north") { units(page: 0) { data { id } } }
   unit(id: "unit-1") { references { data { key } } }

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.anyio
 
 UNUSED = ["unused"] * 3
 ASSIGN = """mutation ($d: [AssignmentInput!]!) {
-  assignUnitAttributes(groupId: "view", data: $d) { unit { id floor { id } } }
+  assignUnitAttributes(input: { groupId: "view", assignments: $d }) {
+    assignments { unit { id floor { id } } }
+  }
 }"""
 ASSIGNMENT = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": "unit-1"}
 

@@ -1,5 +1,6 @@
 """GraphQL over HTTP: media types, request bodies, limits and errors."""
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Context
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
+from tests.rest.error_bodies import read_message
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +99,7 @@ async def test_deeply_nested_variables_are_rejected(client: httpx.AsyncClient) -
 
 
 async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
-    query = 'mutation { createApiKey(name: "n") { id } }'
+    query = 'mutation { createApiKey(input: { name: "n" }) { apiKey { id } } }'
     response = await client.get("/graphql", params={"query": query})
     assert response.status_code == 405
     assert response.headers["allow"] == "OPTIONS, POST"
@@ -108,7 +110,7 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     response = await client.put("/graphql", json={"query": "{ __typename }"})
     assert response.status_code == 405
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
-    assert response.json() == {"message": "Method not allowed"}
+    assert read_message(response) == "Method not allowed"
 
 
 async def test_a_browser_gets_graphiql_without_a_key(anonymous: httpx.AsyncClient) -> None:
@@ -258,10 +260,10 @@ async def test_an_internal_error_is_masked_and_logged(
     with caplog.at_level(logging.ERROR, "floorgate.graphql"):
         body = await post_graphql(client, "{ units(perPage: 7777) { data { id } } }")
         rest = await client.get("/v1/units?per-page=7777")
-    assert body["data"] is None
+    assert body["data"] == {"units": None}
     assert [error["message"] for error in body["errors"]] == ["Server error"]
     assert codes(body) == ["SERVER_ERROR"]
-    assert (rest.status_code, rest.json()) == (500, {"message": "Server error"})
+    assert (rest.status_code, read_message(rest)) == (500, "Server error")
     assert "secret detail" not in json.dumps(body) + rest.text
     assert len([record for record in caplog.records if record.exc_info]) == 2
 
@@ -277,7 +279,7 @@ async def test_an_internal_error_in_one_field_leaves_the_others(
         client,
         '{ asset(id: "north") { name } floors: asset(id: "north") { floors { data { id } } } }',
     )
-    assert body["data"] == {"asset": {"name": "North House"}, "floors": None}
+    assert body["data"] == {"asset": {"name": "North House"}, "floors": {"floors": None}}
     assert codes(body) == ["SERVER_ERROR"]
 
 
@@ -304,10 +306,45 @@ async def test_the_same_request_reports_the_same_errors_every_time(
         'c: map(id: "plan/one") { nearest(from: {id: "nope"}) { distance } } }'
     )
     seen = set()
-    for _ in range(10):
+    for _ in range(25):
         body = await post_graphql(client, query)
-        assert body["data"] is None
+        assert body["data"] == {"A0": None, "b": None, "c": {"nearest": None}}
         seen.add(json.dumps(body["errors"]))
     [errors] = seen
-    assert [error["path"] for error in json.loads(errors)] == [["A0"]]
-    assert len(parsed) == 20  # each drawing once in each request
+    assert [error["path"] for error in json.loads(errors)] == [["A0"], ["b"], ["c", "nearest"]]
+    assert len(parsed) == 50  # each drawing once in each request
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("{", 400),
+        ("{ nothing }", 400),
+        ("{ units(perPage: 0) { data { id } } }", 200),
+        ("{ units { data { name attributes { data { attributeId } } } } }", 200),
+        ("subscription { changes { cursor } }", 406),
+    ],
+)
+async def test_every_error_names_its_own_request(
+    client: httpx.AsyncClient, query: str, status: int
+) -> None:
+    """Also if equal requests run at the same time, or one after the other."""
+
+    async def ask(request_id: str) -> None:
+        headers = {"X-Request-Id": request_id, "Accept": GRAPHQL_RESPONSE}
+        response = await client.get("/graphql", params={"query": query}, headers=headers)
+        assert response.status_code == status
+        assert response.headers["x-request-id"] == request_id
+        ids = {error["extensions"]["requestId"] for error in response.json()["errors"]}
+        assert ids == {request_id}
+
+    await asyncio.gather(*(ask(f"at-once-{number}") for number in range(3)))
+    await ask("later")
+
+
+async def test_an_error_before_the_operation_names_its_request(
+    client: httpx.AsyncClient, anonymous: httpx.AsyncClient
+) -> None:
+    for response in (await post(anonymous, b"{}"), await post(client, b"[")):
+        [error] = response.json()["errors"]
+        assert error["extensions"]["requestId"] == response.headers["x-request-id"]

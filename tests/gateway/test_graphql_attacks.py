@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pymongo import monitoring
 
-from gateway.graphql import MAX_BODY_BYTES, MAX_JSON_TOKENS
+from gateway.documents.graphql_request import MAX_BODY_BYTES, MAX_JSON_TOKENS
 from schema.costs.query_limits import QueryLimits
 from schema.execution import Executor
 from schema.operations import MAX_NUMBER_DIGITS, MAX_VALIDATION_ERRORS
@@ -19,7 +19,7 @@ from tests.schema.costs.test_query_size import flat_fragments, nested_fragments
 pytestmark = pytest.mark.anyio
 
 LIMITS = QueryLimits()
-CREATE = 'mutation { createApiKey(name: "attack", allAssets: true) { key } }'
+CREATE = 'mutation { createApiKey(input: { name: "attack", allAssets: true }) { key } }'
 BY_ID = "query ($id: ID!) { unit(id: $id) { id } }"
 PAGES = "units(perPage: $n) { data { asset { units(perPage: $n) { data { id } } } } }"
 MATRIX = "distanceMatrix(sources: $s, targets: []) { distanceMethod }"
@@ -88,7 +88,7 @@ ATTACKS: dict[str, Attack] = {
         VALIDATE,
         "Unknown directive '@defer'",
     ),
-    "subscription": (lambda: body("subscription { units { id } }"), VALIDATE, "subscription"),
+    "subscription": (lambda: body("subscription { units { id } }"), VALIDATE, "Subscription"),
     "nested-fragments": (lambda: body(nested_fragments(60)), LIMIT, "over the limit of"),
     "flat-fragments": (lambda: body(flat_fragments(60)), LIMIT, over("breadth")),
     "circular-fragments": (
@@ -217,8 +217,8 @@ ATTACKS: dict[str, Attack] = {
     "empty-batch": (lambda: b"[]", BAD, "Batches are not supported"),
     "persisted-query": (
         lambda: b'{"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "00"}}}',
-        BAD,
-        "query must be",
+        "PERSISTED_QUERY_NOT_FOUND",
+        "No document is registered as '00'",
     ),
     "large-body": (
         lambda: body("{ __typename }", text="x" * MAX_BODY_BYTES),

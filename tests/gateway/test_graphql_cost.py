@@ -67,7 +67,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"limit": "cost", "max": 50_000, "requested": 1 + 30 * 2_010},
     ),
     "items": (
-        "mutation ($ids: [ID!]) { createApiKey(name: $ids, assetIds: $ids) { id } }",
+        "mutation ($ids: [ID!]) { createApiKey(input: { name: $ids, assetIds: $ids }) { key } }",
         {"ids": ["a"] * 6_000},
         {"max": 10_000, "requested": 12_000},
     ),
@@ -99,10 +99,19 @@ async def test_an_operation_over_a_limit_is_refused_with_the_limit_and_its_size(
     assert bodies[1] == bodies[2] == bodies[0]
 
 
+async def test_a_response_says_what_its_operation_cost(client: httpx.AsyncClient) -> None:
+    query = "query ($n: Int) { units(perPage: $n) { data { id floor { id } } } }"
+    for _ in range(2):  # the second is served from the cache
+        for number in (3, 5):
+            body = {"query": query, "variables": {"n": number}}
+            response = await client.post("/graphql", json=body)
+            assert response.headers["Floorgate-Cost"] == str(2 * number)
+
+
 @pytest.fixture
 async def client_with_small_responses(world: World) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway that sends at most 20,000 bytes."""
-    async with run_gateway(world.settings(cache_mb=0)) as gateway:
+    async with run_gateway(world.settings()) as gateway:
         limits = replace(QueryLimits(), response_bytes=20_000)
         gateway.service.executor.limits = limits
         async with open_client(gateway, world.keys.full) as client:

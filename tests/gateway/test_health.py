@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from gateway import health as health_module
 from gateway.health import HealthEndpoints
+from rest.errors import ErrorResponse
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
@@ -23,7 +24,8 @@ async def test_a_process_without_a_database_is_live_and_not_ready() -> None:
     health = HealthEndpoints(lambda: None)
     assert (await health.liveness(REQUEST)).status_code == 200
     response = await health.readiness(REQUEST)
-    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert isinstance(response, ErrorResponse)
+    assert (response.status_code, response.error.headers) == (503, {"Retry-After": "1"})
 
 
 async def test_a_process_that_reaches_its_database_is_ready(world: World) -> None:

@@ -29,7 +29,7 @@ from tests.fixtures import (
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TIMEOUT_SECONDS = 30
-IMPORT = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 30">
 <g data-type="Level" data-tags="floor=hall">
   <g data-type="UnitLayer">
@@ -138,8 +138,8 @@ async def test_what_others_write_is_seen_soon(
 
 async def test_a_mutation_sees_what_it_has_just_written(running_gateway: RunningGateway) -> None:
     assign = """mutation ($bundle: String!, $data: [AssignmentInput!]!) {
-        importCatalog(bundle: $bundle) { notes }
-        assignUnitAttributes(groupId: "view", data: $data) { unit { name } }
+        importCatalog(input: { bundle: $bundle }) { notes }
+        assignUnitAttributes(input: { groupId: "view", assignments: $data }) { units { name } }
     }"""
     query = '{ unit(id: "unit-2") { name } }'
     assert await data_of(running_gateway.full, query) == {"unit": {"name": "unit-2"}}
@@ -147,7 +147,7 @@ async def test_a_mutation_sees_what_it_has_just_written(running_gateway: Running
     assignment = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": "unit-2"}
     given = {"bundle": json.dumps({"units": [unit]}), "data": [assignment]}
     made = await data_of(running_gateway.full, assign, given)
-    assert made["assignUnitAttributes"] == [{"unit": {"name": "Suite 2"}}]
+    assert made["assignUnitAttributes"] == {"units": [{"name": "Suite 2"}]}
 
 
 async def test_a_map_is_routable_as_soon_as_it_is_processed(
@@ -158,7 +158,9 @@ async def test_a_map_is_routable_as_soon_as_it_is_processed(
         targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
     before = await running_gateway.get_map("hall", running_gateway.full, matrix)
     assert before == {"tags": [], "distanceMatrix": {"distanceMethod": "euclidean"}}
-    done = await data_of(running_gateway.full, 'mutation { processMap(id: "hall") { isRoutable } }')
+    done = await data_of(
+        running_gateway.full, 'mutation { processMap(input: { id: "hall" }) { isRoutable } }'
+    )
     assert done == {"processMap": {"isRoutable": True}}
     after = await running_gateway.get_map("hall", running_gateway.full, matrix)
     assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}

@@ -34,6 +34,8 @@ CHANGED = Settings(
     cors_origins="https://a.example,https://b.example",
     requests_in_flight=1,
     requests_per_key=2,
+    streams=9,
+    streams_per_key=8,
     proxy_hops=2,
     max_connections=8,
     max_connections_per_address=0,
@@ -54,6 +56,8 @@ CHANGED = Settings(
     graphql_breadth=4,
     graphql_cost=5,
     graphql_response_mb=6,
+    persisted_queries="off",
+    trusted_documents=True,
     interpret_queries=True,
 )
 

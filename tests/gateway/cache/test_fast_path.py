@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -312,11 +313,31 @@ async def test_a_key_in_the_query_takes_the_pipeline(
         assert not served.found
 
 
-async def test_a_long_url_gets_no_entry(served: FastPathServer, own_world: World) -> None:
+async def test_a_long_cache_key_gets_no_entry(served: FastPathServer, own_world: World) -> None:
+    """Keys of REST contain the URL."""
     async with served.connect(own_world.keys.full) as connection:
         for _ in range(2):
-            assert (await connection.request(f"/v1/units?unknown={'x' * 1000}")).status == 200
-    assert not served.found
+            assert (await connection.request(f"/v1/units/{'%C3%9F' * 255}")).status == 200
+        assert not served.found
+
+
+async def test_a_graphql_query_takes_the_fast_path_however_long_it_is(
+    served: FastPathServer, own_world: World
+) -> None:
+    query = "query($n:Int){units(perPage:$n){data{id}}}#" + "x" * 3000
+    variables = quote(json.dumps({"n": 1, "unknown": "y" * 2000}))
+    path = f"/graphql?query={quote(query)}&variables={variables}"
+    async with served.connect(own_world.keys.full) as connection:
+        uncached = await connection.request(path)
+        assert json.loads(uncached.body) == {"data": {"units": {"data": [{"id": "!unit-s"}]}}}
+        fast = await connection.request(path)
+        assert served.found == [200]
+        assert fast.repeatable == uncached.repeatable
+        etag = uncached.headers["etag"]
+        assert (await connection.request(path, If_None_Match=etag)).status == 304
+        assert served.found == [200, 304]
+        more = path.replace(quote('"n": 1'), quote('"n": 2'))
+        assert len(json.loads((await connection.request(more)).body)["data"]["units"]["data"]) == 2
 
 
 async def test_vary_names_the_origin_on_both_paths(

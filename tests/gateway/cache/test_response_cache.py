@@ -39,7 +39,7 @@ STALE_SECONDS = change_feed.CONFIRMATION_TTL_SECONDS + 0.4
 
 UNITS = {"unit-1": SEEN, "unit-2": SEEN, "unit-s": HIDDEN}
 FLOORS = {SEEN: "n/1 %", HIDDEN: "s-1"}
-RENAME = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+RENAME = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 
 
 @dataclass

@@ -52,7 +52,13 @@ def remaining(response: httpx.Response) -> int:
         (200, {"method": "POST", "url": "/graphql", "json": {"query": "{ nothing }"}}),
         (400, {"method": "POST", "url": "/graphql", "json": []}),
         (415, {"method": "POST", "url": "/graphql", "content": "x"}),
-        (405, {"method": "GET", "url": "/graphql?query=mutation{revokeApiKey(id:%22x%22)}"}),
+        (
+            405,
+            {
+                "method": "GET",
+                "url": "/graphql?query=mutation{revokeApiKey(input:{id:%22x%22}){__typename}}",
+            },
+        ),
     ],
 )
 async def test_a_response_says_what_is_left(

@@ -125,7 +125,7 @@ def test_the_level_follows_the_status(status: int, level: str, lines: LogLines) 
 def test_an_unexpected_exception_is_masked_and_its_traceback_logged(lines: LogLines) -> None:
     sent = request(raising_app(ValueError(f"{KEY} is odd")))
     assert sent[0]["status"] == 500
-    assert sent[1]["body"] == b'{"message":"Server error"}'
+    assert sent[1]["body"].startswith(b'{"message":"Server error","code":"SERVER_ERROR",')
     assert dict(sent[0]["headers"])[b"content-type"] == b"application/json"
     assert lines.last()["status"] == 500
     assert lines.last()["level"] == "error"

@@ -16,6 +16,7 @@ ADDRESSES = [
     "/v1/units",
     "/v1/units/unit-1",
     "/v1/maps/plan-two/levels/tags",
+    "/v1",
     "/v1/openapi.json",
     "/v1/bundle.schema.json",
     "/v1/openapi.yaml",

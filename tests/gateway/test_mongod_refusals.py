@@ -1,8 +1,8 @@
-"""A MongoDB that has no room left on its disk, where it is not the embedded one."""
+"""A MongoDB that is not the embedded one: it has no room on its disk, or no old changes."""
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, aclosing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from gateway.settings import Settings
 from storage.bundles.importing.import_bundles import COMMITTED
 from storage.mongo.unavailable import DISK_FULL
-from tests.fixtures import gateway_client
+from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.floorgate_process import floorgate, storage_options
 from tests.storage.embedded.servers import wait_until
 from tests.storage.mongo.replica_set_of_three import (
@@ -27,8 +27,12 @@ from tests.storage.mongo.replica_set_of_three import (
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
-IMPORT = "mutation ($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 OUT_OF_DISK_SPACE = 14031
+CHANGE_STREAM_HISTORY_LOST = 286
+CHANGES = "subscription ($after: String) { changes(after: $after) { cursor } }"
+CHANGES_NOW = "query ($after: String) { changes(after: $after) { cursor } }"
+CHANGES_FLAG = {"Experimental-Flags": "changes"}
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +57,19 @@ def storage(replica_set: ReplicaSet, tmp_path: Path) -> list[str]:
 
 
 @contextmanager
-def full_disk(member: Member, **where: str) -> Iterator[None]:
-    """Refuse to write, as MongoDB does before its disk is full to the last byte."""
-    failing = {"failCommands": ["insert", "bulkWrite"], "errorCode": OUT_OF_DISK_SPACE, **where}
+def refused(member: Member, error_code: int, *commands: str, **where: str) -> Iterator[None]:
+    """Refuse some commands."""
+    failing = {"failCommands": commands, "errorCode": error_code, **where}
     member.command("configureFailPoint", "failCommand", mode="alwaysOn", data=failing)
     try:
         yield
     finally:
         member.command("configureFailPoint", "failCommand", mode="off")
+
+
+def full_disk(member: Member, **where: str) -> AbstractContextManager[None]:
+    """Refuse to write, as MongoDB does before its disk is full to the last byte."""
+    return refused(member, OUT_OF_DISK_SPACE, "insert", "bulkWrite", **where)
 
 
 def list_assets(storage: list[str]) -> Any:
@@ -108,3 +117,33 @@ async def test_a_client_is_told_that_the_service_is_unavailable(
         assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
         assert not [record for record in caplog.records if record.exc_info]
         assert (await client.post("/graphql", json=body)).status_code == 200
+
+
+async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_again(
+    replica_set: ReplicaSet, storage: list[str], tmp_path: Path
+) -> None:
+    assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
+    created = floorgate("keys", "create", "--name", "till", "--all-assets", "--json", *storage)
+    settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(run_gateway(settings))
+        key = json.loads(created.stdout)["key"]
+        client = await stack.enter_async_context(open_client(gateway, key))
+        client.headers.update(CHANGES_FLAG)
+        cursor = (await client.get("/v1/changes")).json()["cursor"]
+        replica_set.members[0].command("appendOplogNote", data={"later": True})
+        assert gateway.state is not None
+        parts = gateway.state.change_hub.follow(None, wake_seconds=0.1)
+        await anext(await stack.enter_async_context(aclosing(parts)))  # it begins after the cursor
+        with refused(replica_set.members[0], CHANGE_STREAM_HISTORY_LOST, "aggregate"):
+            response = await client.get("/v1/changes", params={"after": cursor})
+            assert (response.status_code, response.json()["code"]) == (410, "CHANGES_EXPIRED")
+            for query, accepted in ((CHANGES_NOW, "*/*"), (CHANGES, "text/event-stream")):
+                response = await client.post(
+                    "/graphql",
+                    json={"query": query, "variables": {"after": cursor}},
+                    headers={"Accept": accepted},
+                )
+                assert '"code":"CHANGES_EXPIRED"' in response.text
+        response = await client.get("/v1/changes", params={"after": cursor})
+        assert response.status_code == 200
