@@ -62,12 +62,12 @@ class GatewayClient:
         self._headers = server.headers | {"Content-Type": "application/json"}
         self._connection = http.client.HTTPConnection(HOST, server.port)
 
-    def assign(self, unit_id: str, attribute: str) -> None:
+    def assign(self, unit_id: str, attribute: str, asset_id: str = FIRST_ASSET_ID) -> None:
         """Assign an attribute to a unit in place of its other one."""
         assignment = {
             "group_id": GROUP_ID,
             "attribute_id": attribute,
-            "asset_id": FIRST_ASSET_ID,
+            "asset_id": asset_id,
             "unit_id": unit_id,
         }
         self._request("PUT", orjson.dumps({"data": [assignment]}))

@@ -238,6 +238,19 @@ def _location(row: Row) -> Location:
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
 
 
+# The documents of the endpoints, without the filters that the workloads do not use.
+_LIST_UNITS = graphql_documents.with_fragments("""query ListUnits($page: Int, $perPage: Int) {
+    units(page: $page, perPage: $perPage) {
+        paging { per_page: perPage current_page: currentPage next } data { ...Unit }
+    }
+}""")
+_LIST_LOCATIONS = graphql_documents.with_fragments("""query ListLocations(
+    $map: ID!, $tags: String!
+) {
+    map(id: $map) { locations(tags: $tags) { data { ...Location } } }
+}""")
+
+
 class _RestHandlers:
     def __init__(self) -> None:
         self.reader = MongoReader()
@@ -258,7 +271,7 @@ class _RestHandlers:
             "page": int(request.query_params.get("page", "1")),
             "perPage": int(request.query_params.get("per-page", "100")),
         }
-        page = (await self.run(graphql_documents.LIST_UNITS, variables))["units"]
+        page = (await self.run(_LIST_UNITS, variables))["units"]
         next_url = page["paging"].pop("next")
         page["paging"] |= {"prev_url": None, "next_url": next_url}
         return _json(page)
@@ -273,7 +286,7 @@ class _RestHandlers:
 
     async def locations(self, request: Request) -> Response:
         variables = {**request.path_params, "tags": request.query_params["tags"]}
-        data = await self.run(graphql_documents.LIST_LOCATIONS, variables)
+        data = await self.run(_LIST_LOCATIONS, variables)
         return _json({"data": data["map"]["locations"]["data"]})
 
 
