@@ -9,7 +9,11 @@ DOCS = ROOT / "docs"
 PRODUCT = ("gateway", "parsing", "resolvers", "rest", "routing", "schema", "storage")
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 DECISIONS = sorted((DOCS / "decisions").rglob("*.md"))
-USER_PAGES = [page for page in PAGES if page.parent in (ROOT, DOCS, DOCS / "drawing")]
+USER_PAGES = [
+    page
+    for page in PAGES
+    if page.parent in (ROOT, DOCS, DOCS / "drawing", DOCS / "graphql", DOCS / "rest")
+]
 
 
 def page(name: str) -> str:

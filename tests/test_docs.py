@@ -196,12 +196,13 @@ def _flag(operation: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("code", sorted(error_codes()))
 def test_each_error_code_is_described(code: str) -> None:
-    assert f"`{code}`" in section(page("graphql.md"), "## Errors")
+    pages = (page("graphql/errors.md"), page("rest.md"))
+    assert any(f"`{code}`" in section(text, "## Errors") for text in pages)
 
 
 @pytest.mark.parametrize("limit", dataclasses.fields(QueryLimits), ids=lambda limit: limit.name)
 def test_each_limit_of_a_query_is_described(limit: dataclasses.Field[int]) -> None:
-    limits = rows(section(page("graphql.md"), "## Limits"))
+    limits = rows(section(page("graphql/limits.md"), "## Limits"))
     assert [limit.name, f"{limit.default:,}"] in [row[:2] for row in limits]
 
 

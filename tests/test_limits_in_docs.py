@@ -21,14 +21,49 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
+    "gateway/server/websocket_protocol:MAX_MESSAGE_BYTES": [
+        ("graphql/changes.md", "## Subscriptions", "over {:,} bytes"),
+    ],
+    "gateway/subscriptions/messages:MAX_ID_CHARACTERS": [
+        ("graphql/changes.md", "## Subscriptions", "ids up to {} characters"),
+    ],
+    "gateway/subscriptions/socket_operations:MAX_OPERATIONS": [
+        ("graphql/changes.md", "## Subscriptions", "up to {} operations in progress"),
+    ],
+    "gateway/subscriptions/operations:MAX_EVENTS_AT_A_TIME": [
+        ("decisions/server/subscriptions.md", "# Subscriptions", "executes {} events at a time"),
+    ],
+    "resolvers/changes:MAX_CHANGES": [
+        ("rest/changes.md", "# Following changes", "up to {:,} changes"),
+        ("rest.md", "## Limits", "| changes of a response | {:,} |"),
+    ],
     "resolvers/administration/imports:MAX_UNDO_BYTES": [
-        ("graphql.md", "## Removals", "{:,} bytes"),
+        ("graphql/writing.md", "## Removals", "{:,} bytes"),
+    ],
+    "resolvers/unit_filters:MAX_RELATED_UNITS": [
+        ("graphql/reading.md", "## Finding units", "which at most {:,} units may have"),
+    ],
+    "resolvers/request/filters:MAX_IDS": [
+        ("graphql/reading.md", "## Finding units", "among these, at most {:,};"),
+        ("rest.md", "## Limits", "| `ids` of a filter | {:,} |"),
+    ],
+    "resolvers/request/filters:MAX_SEARCH_CHARACTERS": [
+        ("graphql/reading.md", "## Finding units", "at most {} characters and"),
+    ],
+    "resolvers/request/filters:MAX_SEARCH_WORDS": [
+        ("graphql/reading.md", "## Finding units", "characters and {} words"),
+    ],
+    "storage/records/name_search:MAX_INDEXED_WORDS": [
+        ("graphql/reading.md", "## Finding units", "first {} words of a name"),
+    ],
+    "storage/records/name_search:MAX_WORD_CHARACTERS": [
+        ("graphql/reading.md", "## Finding units", "and {} characters of each"),
     ],
     "resolvers/administration/imports:MAX_REMOVED_IDS": [
-        ("graphql.md", "## Removals", "up to {:,} ids"),
+        ("graphql/writing.md", "## Removals", "up to {:,} ids"),
     ],
     "resolvers/administration/imports:MAX_MIRRORED_ASSETS": [
-        ("graphql.md", "## Removals", "up to {:,} assets"),
+        ("graphql/writing.md", "## Removals", "up to {:,} assets"),
     ],
     "storage/bundles/changes/change_plan:MAX_LISTED_CHANGES": [
         ("bundles.md", "## The plan", "up to {:,} changes of each kind"),
@@ -186,10 +221,10 @@ DOCUMENTED = {
         ("bundles.md", "## Fields", "{} notes of an import"),
     ],
     "rest/envelopes:MAX_NAME_CHARACTERS": [
-        ("rest.md", "## Warnings of a parse", "over {} characters"),
+        ("rest/maps.md", "### Warnings of a parse", "over {} characters"),
     ],
     "rest/envelopes:MAX_WARNINGS_HEADER_BYTES": [
-        ("rest.md", "## Warnings of a parse", "at most {:,} bytes"),
+        ("rest/maps.md", "### Warnings of a parse", "at most {:,} bytes"),
     ],
     "parsing/svg/style/selectors:MAX_COMPOUNDS": [
         ("unit-maps.md", "## Limits", "in `g.wall > rect` | {:,} |"),
@@ -242,7 +277,7 @@ DOCUMENTED = {
         ("operation.md", "## Keys", "which may be up to {} days"),
     ],
     "resolvers/administration/audit:MAX_AUDIT_PER_PAGE": [
-        ("graphql.md", "## Audit log", "A page holds {:,} records at most"),
+        ("graphql/writing.md", "## Audit log", "A page holds {:,} records at most"),
     ],
     "storage/mongo/consistency/topology:MAX_SECONDS_WITHOUT_PRIMARY": [
         ("operation.md", "## Health", "for {:,} seconds"),
@@ -252,20 +287,41 @@ DOCUMENTED = {
         ("operation.md", "## Audit log", "The list of assets ends after {:,}"),
     ],
     "storage/administration/audit:MAX_SHOWN_CHANGES": [
-        ("graphql.md", "## Audit log", "its first {:,} changes"),
+        ("graphql/writing.md", "## Audit log", "its first {:,} changes"),
     ],
     "storage/administration/audit:MAX_SHOWN_IDS": [
-        ("graphql.md", "## Audit log", "each change its first {:,} ids"),
+        ("graphql/writing.md", "## Audit log", "each change its first {:,} ids"),
         ("operation.md", "## Logs", "the first {:,} ids"),
     ],
     "storage/records/fields:MAX_INT32": [
-        ("graphql.md", "## Errors", "must be from 1 to {}"),
+        ("graphql/errors.md", "## Errors", "must be from 1 to {}"),
     ],
     "schema/execution:MAX_INTERPRETED_COST": [
-        ("graphql.md", "## Limits", "graphql-core runs, may cost {:,}"),
+        ("graphql/limits.md", "## Limits", "graphql-core runs, may cost {:,}"),
     ],
-    "gateway/graphql:MAX_BODY_BYTES": [
-        ("graphql.md", "## Limits", "A request body may have {:,} bytes"),
+    "gateway/documents/graphql_request:MAX_DOCUMENT_ID_CHARACTERS": [
+        ("graphql/documents.md", "## Trusted documents", "at most {:,} letters, digits"),
+    ],
+    "gateway/documents/persisted_queries:MAX_PERSISTED_QUERIES": [
+        ("graphql/documents.md", "## Persisted queries", "{:,} documents of a key"),
+    ],
+    "gateway/documents/persisted_queries:MAX_PERSISTED_BYTES": [
+        ("graphql/documents.md", "## Persisted queries", "{:,} bytes of memory"),
+    ],
+    "storage/administration/trusted_documents:MAX_TRUSTED_DOCUMENTS": [
+        ("graphql/documents.md", "## Trusted documents", "up to {:,} documents"),
+    ],
+    "gateway/cli/document_files:MAX_MANIFEST_BYTES": [
+        ("graphql/documents.md", "## Trusted documents", "A file has at most {:,} bytes"),
+    ],
+    "gateway/cli/document_files:MAX_LISTED_ERRORS": [
+        ("graphql/documents.md", "## Trusted documents", "the first {:,} errors"),
+    ],
+    "resolvers/drawings/parsed_drawings:MAX_DRAWING_BYTES": [
+        ("graphql/maps.md", "## Shapes", "of a drawing with over {:,} bytes"),
+    ],
+    "gateway/documents/graphql_request:MAX_BODY_BYTES": [
+        ("graphql/limits.md", "## Limits", "A request body may have {:,} bytes"),
     ],
     "gateway/server/supervision/orders:MAX_LONG_TASK_SECONDS": [
         ("operation.md", "### Reloading", "two hours ({:,} seconds) at the latest"),
@@ -276,11 +332,15 @@ DOCUMENTED = {
     "rest/bodies:MAX_UNTYPED_TOKENS": [
         ("rest.md", "## Errors", "more than {:,} commas, colons and opening brackets"),
     ],
-    "rest/body_errors:MAX_REPORTED_ERRORS": [
+    "resolvers/request/input_checks:MAX_REPORTED_ERRORS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
     ],
-    "gateway/graphql:MAX_JSON_TOKENS": [
-        ("graphql.md", "## Limits", "| `variables` | {:,} | commas, colons and opening brackets"),
+    "gateway/documents/graphql_request:MAX_JSON_TOKENS": [
+        (
+            "graphql/limits.md",
+            "## Limits",
+            "| `variables` | {:,} | commas, colons and opening brackets",
+        ),
     ],
     "storage/attribute_assignments:MAX_VIOLATIONS": [
         ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
@@ -291,11 +351,14 @@ DOCUMENTED = {
     "gateway/server/admission:MAX_REJECTIONS_PER_SECOND": [
         ("operation.md", "## Connection limits", "At most {:,} requests a second are rejected"),
     ],
+    "rest/parameters:MAX_IGNORED_REPORTED": [
+        ("rest.md", "## Unknown parameters", "The response names up to {} of them"),
+    ],
     "rest/parameters:MAX_PARAMETERS": [
-        ("rest.md", "## Errors", "A query has at most {:,} parameters"),
+        ("rest.md", "## Limits", "| parameters of a query | {:,} |"),
     ],
     "resolvers/attributes:MAX_ASSIGNMENTS": [
-        ("rest.md", "## Errors", "for assignments ({:,} of them at most)"),
+        ("rest.md", "## Limits", "| assignments in a body | {:,} |"),
     ],
     "resolvers/networks/archive_files:MAX_FILES_BYTES": [
         ("runbook.md", "## Sizing", "the directory {:,};"),
@@ -304,10 +367,12 @@ DOCUMENTED = {
         ("runbook.md", "## Sizing", "A worker holds up to {:,} bytes of them"),
     ],
     "resolvers/closures:MAX_CLOSED": [
-        ("rest.md", "### Closures", "Each list has at most {:,} ids"),
+        ("rest/distances.md", "## Closures", "Each list has at most {:,} ids"),
+        ("rest.md", "## Limits", "| ids in each list of closures | {:,} |"),
     ],
     "resolvers/distances:MAX_PAIRS": [
-        ("rest.md", "## Distances", "ask for {:,} pairs at most"),
+        ("rest/distances.md", "# Distances", "ask for {:,} pairs at most"),
+        ("rest.md", "## Limits", "| pairs of a distance matrix | {:,} |"),
     ],
     "resolvers/locations:MAX_FILTER_CHARACTERS": [
         ("rest.md", "## Tag filters", "and {:,} characters, one of maps"),
@@ -318,8 +383,11 @@ DOCUMENTED = {
     "resolvers/request/arguments:MAX_CURSOR_CHARACTERS": [
         ("rest.md", "## Lists", "`after` of at most {:,} characters"),
     ],
+    "storage/records/paging:MAX_TOTAL_COUNT": [
+        ("graphql/reading.md", "## Lists", "It counts up to {:,}"),
+    ],
     "resolvers/request/limits/budget:MAX_RECORDS_PER_REQUEST": [
-        ("graphql.md", "## Limits", "returns {:,} records at most"),
+        ("graphql/limits.md", "## Limits", "returns {:,} records at most"),
     ],
     "resolvers/processes/cpu_limit:MAX_PARSE_CPU_SECONDS": [
         ("unit-maps.md", "## Limits", "Parsing may take {:.0f} seconds of CPU time"),
@@ -344,17 +412,33 @@ DOCUMENTED = {
     "resolvers/processes/worker_process:MAX_IDLE_BYTES": [
         ("operation.md", "## Processes for drawings", "keeps more than {:,} bytes (128 MiB)"),
     ],
+    "resolvers/nodes:MAX_NODE_IDS": [
+        ("graphql/caching.md", "## Identity", "up to {} records"),
+    ],
     "resolvers/reachable:MAX_MINUTES": [
-        ("rest.md", "## Distances", "`minutes` is from 0 to {:,}"),
+        ("rest/distances.md", "# Distances", "`minutes` is from 0 to {:,}"),
     ],
     "resolvers/reachable:MAX_REACHABLE": [
-        ("rest.md", "## Distances", "100 of them, or as many as `limit` says, {:,} at most"),
+        (
+            "rest/distances.md",
+            "# Distances",
+            "100 of them, or as many as `limit` says, {:,} at most",
+        ),
+        ("rest.md", "## Limits", "| locations, and units, of `reachable` | {:,} |"),
     ],
     "resolvers/routes:MAX_CANDIDATES": [
-        ("rest.md", "## Distances", "must match fewer than {:,} locations"),
+        ("rest/distances.md", "# Distances", "must match fewer than {:,} locations"),
+    ],
+    "resolvers/nearest:MAX_NEAREST_SOURCES": [
+        (
+            "graphql/maps.md",
+            "## Find the nearest, and measure distances",
+            "up to {} waypoints at once",
+        ),
     ],
     "resolvers/routes:MAX_NEAREST": [
-        ("rest.md", "## Distances", "as `limit` says, {:,} at most"),
+        ("rest/distances.md", "# Distances", "as `limit` says, {:,} at most"),
+        ("rest.md", "## Limits", "| locations of `nearest` | {:,} |"),
     ],
     "routing/network/portals:MAX_DOOR_POINTS": [
         ("routing.md", "## From graph to distances", "on each side of each door there are {}"),
@@ -381,26 +465,26 @@ DOCUMENTED = {
     "routing/search/distance_table:MAX_TABLE_LOCATIONS": [
         ("routing.md", "## From graph to distances", "up to {:,} locations, by id"),
     ],
-    "schema/compiler/level_execution:MAX_ERRORS": [
-        ("graphql.md", "## Errors", "at most {:,} errors"),
+    "schema/compiler/value_completion:MAX_ERRORS": [
+        ("graphql/errors.md", "## Errors", "at most {:,} errors"),
     ],
     "schema/compiler/variable_coercion:MAX_VARIABLE_ERRORS": [
-        ("graphql.md", "## Errors", "{:,} of wrong variables"),
+        ("graphql/errors.md", "## Errors", "{:,} of wrong variables"),
     ],
     "schema/interpretation:MAX_INTROSPECTED_FIELDS": [
-        ("graphql.md", "## Limits", "Introspection returns {:,} fields at most"),
+        ("graphql/limits.md", "## Limits", "Introspection returns {:,} fields at most"),
     ],
     "schema/interpretation:MAX_FIELDS_INTROSPECTED_ALONG": [
-        ("graphql.md", "## Limits", "and {:,} in an operation that also reads"),
+        ("graphql/limits.md", "## Limits", "and {:,} in an operation that also reads"),
     ],
     "schema/overlapping_fields:MAX_COMPARED_FIELDS": [
-        ("graphql.md", "## Limits", "select more than {:,} fields"),
+        ("graphql/limits.md", "## Limits", "select more than {:,} fields"),
     ],
     "schema/execution:MAX_ITEMS_WHEN_DENIED": [
-        ("graphql.md", "## Errors", "over {:,} objects and list items"),
+        ("graphql/errors.md", "## Errors", "over {:,} objects and list items"),
     ],
     "schema/operations:MAX_NUMBER_DIGITS": [
-        ("graphql.md", "## Limits", "`nesting`, `digits` | 100 or more, {:,} |"),
+        ("graphql/limits.md", "## Limits", "`nesting`, `digits` | 100 or more, {:,} |"),
     ],
     "storage/bundles/checking/check_bundles:MAX_CHECK_VIOLATIONS": [
         ("bundles.md", "### Checking without a service", "up to {:,} of them"),
@@ -419,24 +503,35 @@ DOCUMENTED = {
     ],
     "storage/locations:MAX_COORDINATE": [
         ("bundles.md", "## Fields", "coordinates are at most {:,.0f}"),
-        ("rest.md", "## Distances", "Coordinates are at most {:,.0f}"),
+        ("rest/distances.md", "# Distances", "Coordinates are at most {:,.0f}"),
     ],
     "storage/records/fields:MAX_ID_CHARACTERS": [
         ("bundles.md", "## Fields", "Ids are opaque text of 1 to {:,} characters"),
         ("rest.md", "## Ids", "strings of 1 to {:,} characters"),
+        ("rest.md", "## Limits", "| characters of an id | {:,} |"),
     ],
     "storage/records/fields:MAX_TEXT_CHARACTERS": [
         ("bundles.md", "## Fields", "Other texts have at most {:,} characters"),
-        ("rest.md", "## Distances", "names have at most {:,} characters"),
+        ("rest/distances.md", "# Distances", "names have at most {:,} characters"),
     ],
     "storage/records/location_filter:MAX_TERMS": [
         ("rest.md", "## Tag filters", "A filter of locations has at most {:,} terms"),
+        ("rest.md", "## Limits", "| terms of a tag filter | {:,} |"),
     ],
     "storage/records/paging:MAX_PER_PAGE": [
         ("rest.md", "## Lists", "100 by default and {:,} at most"),
+        ("rest.md", "## Limits", "| resources of a page (`per-page`) | {:,} |"),
     ],
 }
 INTERNAL = {
+    "gateway/subscriptions/messages:MAX_REASON_BYTES",
+    "gateway/subscriptions/shared_results:MAX_SHARED_BYTES",
+    "resolvers/changes:MAX_READS_PER_REQUEST",
+    "storage/changes/hub:MAX_EVENTS_IN_PART",
+    "storage/changes/hub:MAX_KEPT_EVENTS",
+    "storage/changes/hub:MAX_READS_AT_ONCE",
+    "storage/changes/reading:MAX_EVENTS_PER_READ",
+    "storage/mongo/change_stream:MAX_BATCH_EVENTS",
     "storage/bundles/removing/unmentioned:MAX_NAMED",
     "storage/bundles/reading/rejected:MAX_KEPT_CHARACTERS",
     "storage/bundles/reading/rejected:MAX_KEPT_MEMBERS",
@@ -520,7 +615,12 @@ INTERNAL = {
     "resolvers/plans/translation:MAX_TOUCH_FEET",
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/state:MAX_IMPORT_PAUSE_SECONDS",
-    "gateway/cache/fast_path:MAX_REQUEST_BYTES",
+    "gateway/cache/fast_path:MAX_KEY_BYTES",
+    "gateway/documents/persisted_queries:MAX_BYTES_OF_ALL_KEYS",
+    "resolvers/drawings/parsed_drawings:MAX_READ_DRAWINGS_BYTES",
+    "resolvers/drawings/shapes:MAX_CHORDS_OF_CURVE",
+    "storage/cache/trusted_document_cache:MAX_CACHED_DOCUMENTS",
+    "storage/cache/trusted_document_cache:MAX_CACHED_DOCUMENT_BYTES",
     "gateway/exchange:MAX_WRITE_BYTES",
     "gateway/compression:MAX_BYTES_IN_EVENT_LOOP",
     "resolvers/request/limits/threads:MAX_THREADS",
@@ -536,11 +636,14 @@ INTERNAL = {
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
+    "resolvers/request/filters:MAX_COUNTED_NAMES",
+    "storage/records/name_search:MAX_INDEXED_PREFIX",  # longer beginnings are found, too
     "storage/closures:MAX_NAMED",
     "resolvers/networks/restricted_routers:MAX_AVOIDING_BYTES",
     "resolvers/networks/restricted_routers:MAX_CLOSED_BYTES",
     "resolvers/closures:MAX_ATTEMPTS",
     "resolvers/networks/restricted_routers:MAX_ROUTERS_OF_FLOOR",
+    "resolvers/nodes:MAX_NODE_ID_CHARACTERS",
     "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
@@ -628,7 +731,7 @@ def test_each_limit_of_a_drawing_is_documented(limit: int) -> None:
 
 @pytest.mark.parametrize("limit", sorted({row.body.max_bytes for row in ENDPOINTS if row.body}))
 def test_each_limit_of_a_request_body_is_documented(limit: int) -> None:
-    assert f"{limit:,}" in section(page("rest.md"), "## Errors")
+    assert f"{limit:,}" in section(page("rest.md"), "## Limits")
 
 
 def test_the_time_within_which_a_drawing_is_answered_is_documented() -> None:
@@ -646,7 +749,7 @@ def test_the_size_from_which_responses_are_compressed_is_documented() -> None:
 def test_the_cost_of_each_expensive_field_is_documented() -> None:
     documented = {
         (name.strip("` "), cost)
-        for names, cost, *_ in rows(section(page("graphql.md"), "## Limits"))
+        for names, cost, *_ in rows(section(page("graphql/limits.md"), "## Limits"))
         for name in names.split(",")
     }
     for type in GRAPHQL_SCHEMA.type_map.values():
