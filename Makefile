@@ -17,7 +17,7 @@ AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
+.PHONY: help setup development serve test test-fast check clients format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,6 +40,10 @@ check: development ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+clients: development ## Generate the typed parts of the clients for TypeScript and Python
+	$(BIN)/python -m tools.client_generation
+	cd clients/typescript && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'generate']) or npm(['run', 'build']))"
 
 format: development ## Format the code
 	$(BIN)/ruff format .
@@ -86,6 +90,7 @@ lock: development ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --extra bench --constraints requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-bench.lock
 	$(BIN)/uv pip compile -q --group build --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-build.lock
 	$(BIN)/uv pip compile -q --group audit --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-audit.lock
+	$(BIN)/uv pip compile -q --group clients --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements-clients.lock
 
 define install
 @echo "$(PIP) --require-hashes -r $(1)"

@@ -27,6 +27,7 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from storage.administration import api_keys
 from storage.mongo import driver
+from tests.rest.demo_service import DemoService, demo_service
 
 BASE_URL = "https://directory.test"
 
@@ -267,6 +268,16 @@ async def create_world(
 
 
 @pytest.fixture(scope="session")
+def demo(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoService]:
+    """The running service with the demo property, as a new user starts it.
+
+    Tests of the group `clients` share it, and undo what they write.
+    """
+    with demo_service(mongo_url, tmp_path_factory.mktemp("demo"), limits=()) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
 def world(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The world that tests only read, and that is at the end what it was at the start."""
     bundle = tmp_path_factory.mktemp("world") / "bundle.json"
@@ -381,11 +392,16 @@ def anonymous(clients: dict[str, httpx.AsyncClient]) -> httpx.AsyncClient:
 async def post_graphql(
     client: httpx.AsyncClient, query: str, variables: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The body of the answer to a GraphQL operation, with every experimental flag set."""
+    """The body of the answer to a GraphQL operation, with every experimental flag set.
+
+    Each error names the request, as its header does; what is returned is without.
+    """
     response = await client.post(
         "/graphql", json={"query": query, "variables": variables or {}}, headers=ALL_FLAGS
     )
     body: dict[str, Any] = response.json()
+    for error in body.get("errors", ()):
+        assert error["extensions"].pop("requestId") == response.headers["x-request-id"]
     return body
 
 

@@ -65,7 +65,7 @@ def _camel_case(assignment: dict[str, str]) -> dict[str, str]:
 
 
 def _data(assignment: dict[str, str]) -> dict[str, Any]:
-    return {"groupId": "view", "data": [_camel_case(assignment)]}
+    return {"groupId": "view", "assignments": [_camel_case(assignment)]}
 
 
 MUTATIONS = {
@@ -121,6 +121,8 @@ COMMAND_ACTIONS = {
     "floorgate import": "catalog.imported",
     "floorgate remove": "records.removed",
     "floorgate restore": "catalog.restored",
+    "floorgate documents register": "documents.registered",
+    "floorgate documents remove": "documents.removed",
     "floorgate keys create": "key.created",
     "floorgate keys revoke": "key.revoked",
     "floorgate keys rotate": "key.rotated",
@@ -129,6 +131,8 @@ COMMAND_ACTIONS = {
     "floorgate maps open": "map.closed",
     "floorgate maps process": "map.processed",
 }
+ONLY_COMMANDS = {"catalog.restored", "documents.registered", "documents.removed"}
+"""Actions that the APIs do not offer."""
 READING_COMMANDS = {
     "floorgate audit",
     "floorgate backup",
@@ -136,6 +140,7 @@ READING_COMMANDS = {
     "floorgate check",
     "floorgate export",
     "floorgate doctor",
+    "floorgate documents list",
     "floorgate keys list",
     "floorgate maps closable",
     "floorgate maps closures",
@@ -155,7 +160,7 @@ def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     assert {*ENDPOINT_ACTIONS, CLOSING_ENDPOINT} == writing
     names = {name for name, command in commands(main, "floorgate")}
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
-    recorded = {"catalog.restored", *(write.action for write in MUTATIONS.values())}
+    recorded = {*ONLY_COMMANDS, *(write.action for write in MUTATIONS.values())}
     assert {*ENDPOINT_ACTIONS.values(), *COMMAND_ACTIONS.values()} <= recorded
     assert recorded | {"key.deleted", "map.withdrawn"} == {*ACTIONS}
 
@@ -174,14 +179,10 @@ class Service(NamedTuple):
 
     async def mutate(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a mutation, with an id of the request."""
-        assert GRAPHQL_SCHEMA.mutation_type is not None
-        field = GRAPHQL_SCHEMA.mutation_type.fields[name]
-        declared = ", ".join(f"${given}: {field.args[given].type}" for given in arguments)
-        passed = ", ".join(f"{given}: ${given}" for given in arguments)
-        is_leaf = str(field.type) in ("ID!", "Boolean!")
-        query = f"mutation({declared}) {{ {name}({passed}) {'' if is_leaf else '{ __typename }'} }}"
+        type = f"{name[0].upper()}{name[1:]}Input!"
+        query = f"mutation($input: {type}) {{ {name}(input: $input) {{ __typename }} }}"
         headers = {**ALL_FLAGS, "X-Request-Id": "request-1"}
-        body = {"query": query, "variables": arguments}
+        body = {"query": query, "variables": {"input": arguments}}
         response = await self.client.post("/graphql", json=body, headers=headers)
         result: dict[str, Any] = response.json()
         return result
@@ -390,6 +391,7 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
     storage = storage_options(mongo_url, database_name, tmp_path)
     (tmp_path / "tower.svg").write_text(SVG)
     (tmp_path / "bundle.json").write_text(json.dumps(BUNDLE))
+    (tmp_path / "units.graphql").write_text("{ units { data { id } } }")
     (tmp_path / "wrong.json").write_text('{"assets": [{"id": ""}]}')
     created = floorgate("keys", "create", "--name", "till", "--json", *storage)
     key_id = json.loads(created.stdout)["id"]
@@ -413,7 +415,13 @@ def test_commands_leave_one_record_with_the_operator_and_the_machine(
             "floorgate keys update": run("keys", "update", key_id, "--name", "web"),
             "floorgate keys rotate": run("keys", "rotate", key_id),
             "floorgate keys revoke": run("keys", "revoke", key_id),
+            "floorgate documents register": run(
+                "documents", "register", tmp_path / "units.graphql"
+            ),
         }
+        [registered] = written["floorgate documents register"]
+        [document_id] = registered["target"]["ids"]
+        written["floorgate documents remove"] = run("documents", "remove", document_id)
         assert run("backup", tmp_path / "backup.tar") == []
         undo = ("--undo", tmp_path / "undo.ndjson")
         written["floorgate remove"] = run("remove", "map", "tower", "--yes", *undo)

@@ -105,12 +105,29 @@ class Router:
 
         None of them is farther than `max_seconds`.
         """
-        feet, seconds = (cells[0] for cells in self.matrix([source], candidates, mode))
-        # Stable: candidates with equal times and lengths keep the caller's order. NaN, no path,
-        # sorts last.
-        order = np.lexsort((feet.round(SAME_DECIMALS), seconds.round(SAME_DECIMALS)))
-        near = order[np.isfinite(seconds[order]) & (seconds[order] <= max_seconds)][:limit]
-        return [NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in near]
+        [found] = self.nearest_from_each([source], candidates, limit, mode, max_seconds)
+        return found
+
+    def nearest_from_each(
+        self,
+        sources: Sequence[WaypointRef],
+        candidates: Sequence[str],
+        limit: int,
+        mode: TravelMode = TravelMode.FOOT,
+        max_seconds: float = math.inf,
+    ) -> list[list[NearestLocation]]:
+        """Return for each source what `nearest` returns, from one matrix."""
+        all_feet, all_seconds = self.matrix(sources, candidates, mode)
+        found = []
+        for feet, seconds in zip(all_feet, all_seconds, strict=True):
+            # Stable: candidates with equal times and lengths keep the caller's order. NaN, no
+            # path, sorts last.
+            order = np.lexsort((feet.round(SAME_DECIMALS), seconds.round(SAME_DECIMALS)))
+            near = order[np.isfinite(seconds[order]) & (seconds[order] <= max_seconds)][:limit]
+            found.append(
+                [NearestLocation(candidates[i], float(feet[i]), float(seconds[i])) for i in near]
+            )
+        return found
 
     def isochrone(
         self, source: WaypointRef, seconds: float, mode: TravelMode = TravelMode.FOOT

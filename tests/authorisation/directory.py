@@ -8,7 +8,10 @@ from typing import Any
 import msgspec
 from graphql import GraphQLError
 
+from storage.records.paging import Order
 from tests.authorisation.catalog import Catalog, Record
+from tests.authorisation.filters import meets
+from tests.authorisation.lists import parse_order
 
 ANY = "*any*"
 ANY_NUMBER = -7.25e77
@@ -26,16 +29,22 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Unit.references": (REFERENCES, "service.unit-references.read"),
     "Unit.attributes": (ATTRIBUTES, "service.unit-attributes.read"),
     "Unit.location": (LOCATIONS, None),
+    "Query.location": (LOCATIONS, None),
     "Map.locations": (LOCATIONS, None),
     "Map.distanceMatrix": (DISTANCES, "service.distances.calculate"),
     "Map.route": (DISTANCES, "service.distances.calculate"),
     "Map.nearest": (DISTANCES, "service.distances.calculate"),
+    "Map.nearestFromSources": (DISTANCES, "service.distances.calculate"),
+    "Unit.nearest": (DISTANCES, "service.distances.calculate"),
     "Map.reachable": (DISTANCES, "service.distances.calculate"),
     "Map.closures": (DISTANCES, "service.distances.calculate"),
     "Map.closable": (DISTANCES, "service.distances.calculate"),
     "Mutation.setClosures": (DISTANCES, "service.admin"),
     "Mutation.assignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
     "Mutation.unassignUnitAttributes": (ATTRIBUTES, "service.unit-attributes.write"),
+    "Query.changes": ("changes", None),
+    "Subscription.changes": ("changes", None),
+    "Change.location": (LOCATIONS, None),
     "Query.apiKeys": ADMIN,
     "Query.auditLog": ADMIN,
     "Mutation.importCatalog": ADMIN,
@@ -47,6 +56,13 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Mutation.processMap": ADMIN,
 }
 """The flag and the permission that a field needs, by its coordinate."""
+REQUIRED_ARGUMENTS = {
+    "Query.units": {
+        "attribute": (ATTRIBUTES, "service.unit-attributes.read"),
+        "reference": (REFERENCES, "service.unit-references.read"),
+    }
+}
+"""What a field needs if an argument is given."""
 
 KEY_FIELDS = {
     "level_tags": ("map_id", "key"),
@@ -54,7 +70,38 @@ KEY_FIELDS = {
     "attribute_groups": ("group_id",),
     "attribute_assignments": ("group_id", "unit_id", "attribute_id"),
 }
+NODES = {
+    "Asset": ("assets", ("id",)),
+    "Floor": ("floors", ("id",)),
+    "Unit": ("units", ("id",)),
+    "Map": ("maps", ("id",)),
+    "Background": ("backgrounds", ("id",)),
+    "LevelTag": ("level_tags", ("map_id", "key")),
+    "Location": ("locations", ("id",)),
+    "AssetReference": ("asset_references", ("id",)),
+    "UnitReference": ("unit_references", ("unit_id", "key")),
+    "AttributeGroup": ("attribute_groups", ("group_id",)),
+    "Attribute": ("attribute_groups", ("group_id", "attribute_id")),
+    "Assignment": ("attribute_assignments", ("group_id", "unit_id", "attribute_id")),
+}
+"""The kind and the identifying fields of each type of nodes."""
+WAYS_TO_NODES = {
+    "Location": "Map.locations",
+    "AssetReference": "Query.assetReferences",
+    "UnitReference": "Query.unitReferences",
+    "AttributeGroup": "Query.attributeGroups",
+    "Attribute": "Query.attributeGroups",
+    "Assignment": "Query.attributeGroups",
+}
+"""The field that needs what a node of a type does."""
 MAX_PER_PAGE = 10_000
+
+
+def decode_cursor(text: str) -> list[Any]:
+    """Return the digest of a cursor's list, its page, page size and position."""
+    content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    decoded: list[Any] = msgspec.msgpack.decode(content)
+    return decoded
 
 
 def error(code: str) -> GraphQLError:
@@ -79,6 +126,11 @@ class Directory:
         ):
             fields = fields[:-1]
         return "\0".join(record[name] for name in fields)
+
+    def place_of(self, kind: str, record: Record, order: Order) -> tuple[str | int, ...]:
+        """Return what a record is ordered by."""
+        key = self.key_of(kind, record)
+        return (key,) if order.field is None else (record[order.field], key)
 
     def group(self, id: str) -> Record:
         return next(each for each in self.records["attribute_groups"] if each["group_id"] == id)
@@ -123,28 +175,54 @@ class View:
         return next(iter(self.visible(kind, **where)), None)
 
     def page(self, kind: str, records: list[Record], given: Mapping[str, Any]) -> Record:
-        """Return one page of a list; a cursor counts if it is of this page and size."""
-        per_page = min(given.get("perPage") or 100, MAX_PER_PAGE)
-        number = given.get("page") or 1
-        rest = records[(number - 1) * per_page :]
-        if after := given.get("after"):
-            cursor = msgspec.msgpack.decode(
-                base64.urlsafe_b64decode(after + "=" * (-len(after) % 4))
-            )
-            if cursor[:2] == [number, per_page]:
-                last = cursor[2].encode()
-                rest = [r for r in records if self.directory.key_of(kind, r).encode() > last]
-        has_next = len(rest) > per_page
-        paging = {"per_page": per_page, "current_page": number, "has_next": has_next}
-        return {"paging": paging | {"next": ANY if has_next else None}, "data": rest[:per_page]}
+        """Return one page of a list; a cursor is one of this list."""
+        order = parse_order(given)
 
-    def check(self, coordinate: str) -> None:
+        def place_of(record: Record) -> tuple[str | int, ...]:
+            return self.directory.place_of(kind, record, order)
+
+        records = [each for each in records if meets(each, given)]
+        records = sorted(records, key=place_of, reverse=order.is_descending)
+        size = given.get("perPage") or given.get("first")
+        number = given.get("page") or 1
+        rest = records
+        if after := given.get("after"):
+            _, number, cursor_size, position = decode_cursor(after)
+            size, last = size or cursor_size, tuple(position)
+            rest = [
+                each
+                for each in records
+                if (place_of(each) < last if order.is_descending else place_of(each) > last)
+            ]
+        per_page = min(size or 100, MAX_PER_PAGE)
+        if not after:
+            rest = rest[(number - 1) * per_page :]
+        data, has_next = rest[:per_page], len(rest) > per_page
+        paging = {"per_page": per_page, "current_page": number, "has_next": has_next}
+        cursor = ANY if data else None
+        return {
+            "paging": paging | {"next": ANY if has_next else None},
+            "data": data,
+            "edges": [{"cursor": ANY, "node": record} for record in data],
+            "page_info": {
+                "has_next_page": has_next,
+                "has_previous_page": number > 1,
+                "start_cursor": cursor,
+                "end_cursor": cursor,
+            },
+            "total_count": len(records),
+        }
+
+    def check(self, coordinate: str, given: Mapping[str, Any]) -> None:
         """Raise GraphQLError for the flag or else the permission that a field needs."""
-        flag, permission = REQUIRED.get(coordinate, (None, None))
-        if flag is not None and flag not in self.flags:
-            raise error("FLAG_REQUIRED")
-        if permission is not None and permission not in self.permissions:
-            raise error("PERMISSION_REQUIRED")
+        needed = [REQUIRED.get(coordinate, (None, None))]
+        for name, requirement in REQUIRED_ARGUMENTS.get(coordinate, {}).items():
+            needed += [requirement] if given.get(name) is not None else []
+        for flag, permission in needed:
+            if flag is not None and flag not in self.flags:
+                raise error("FLAG_REQUIRED")
+            if permission is not None and permission not in self.permissions:
+                raise error("PERMISSION_REQUIRED")
 
 
 def find_mismatch(expected: Any, actual: Any, path: str = "") -> str | None:

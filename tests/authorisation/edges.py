@@ -8,7 +8,13 @@ from typing import Any, TypeAlias
 
 from rest.names import to_snake_case
 from tests.authorisation.catalog import Record
-from tests.authorisation.directory import ANY, ANY_NUMBER, View, error
+from tests.authorisation.directory import (
+    ANY,
+    ANY_NUMBER,
+    View,
+    error,
+)
+from tests.authorisation.nodes import NODE_EDGES
 
 NOTHING_CLOSED: Record = {"connectors": [], "doors": [], "spaces": []}
 
@@ -60,6 +66,27 @@ def _maps(view: View, source: Record, given: dict[str, Any]) -> Record:
 def _maps_of_unit(view: View, unit: Record, given: dict[str, Any]) -> Record:
     maps = view.visible("maps", asset_id=unit["asset_id"])
     return view.page("maps", [each for each in maps if _is_on_map(unit, each["id"])], given)
+
+
+def _units(view: View, source: Record, given: dict[str, Any]) -> Record:
+    names = (("asset", "asset_id"), ("floor", "floor_id"))
+    where = {key: given[name] for name, key in names if given.get(name) is not None}
+    found = view.visible("units", **where)
+    if given.get("map") is not None:
+        unit_map = view.one("maps", id=given["map"]) or {"id": "", "asset_id": ""}
+        found = [unit for unit in found if unit["asset_id"] == unit_map["asset_id"]]
+        found = [unit for unit in found if _is_on_map(unit, unit_map["id"])]
+    for name, kind in (("attribute", "attribute_assignments"), ("reference", "unit_references")):
+        if given.get(name) is not None:
+            related = {to_snake_case(key): value for key, value in given[name].items()}
+            ids = {each["unit_id"] for each in view.visible(kind, **related)}
+            found = [unit for unit in found if unit["id"] in ids]
+    return view.page("units", found, given)
+
+
+def _tag(view: View, location: Record, given: dict[str, Any]) -> str | None:
+    tags, key = location["tags"], given["key"].casefold()
+    return next((tag["value"] for tag in tags if tag["key"].casefold() == key), None)
 
 
 def _units_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
@@ -155,8 +182,8 @@ def _routing_report(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
     return ANY if unit_map["id"] in view.directory.routable else None
 
 
-def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
-    [start] = require_routable(view, unit_map, [given["from"]])
+def _near(view: View, unit_map: Record, start: Record, given: dict[str, Any]) -> list[Record]:
+    """Return what is nearest to a waypoint."""
     found = [
         (math.dist((each["x"], each["y"]), (start["x"], start["y"])), each["id"], each)
         for each in view.visible("locations", unit_map_id=unit_map["id"])
@@ -166,6 +193,28 @@ def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record
     ]
     walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
     return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
+
+
+def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
+    [start] = require_routable(view, unit_map, [given["from"]])
+    return _near(view, unit_map, start, given)
+
+
+def _nearest_from_sources(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
+    starts = require_routable(view, unit_map, given["sources"])
+    return [
+        {**start, "index": index, "locations": _near(view, unit_map, start, given)}
+        for index, start in enumerate(starts)
+    ]
+
+
+def _nearest_to_unit(view: View, unit: Record, given: dict[str, Any]) -> list[Record] | None:
+    location = _location_of_unit(view, unit, given)
+    if location is None:
+        return None
+    unit_map = view.one("maps", id=location["unit_map_id"])
+    assert unit_map is not None
+    return _nearest(view, unit_map, {**given, "from": {"id": location["id"]}})
 
 
 def _reachable(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
@@ -195,16 +244,22 @@ def _reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[
 
 
 def _set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:
-    if not view.one("maps", id=given["map"]):
+    unit_map = view.one("maps", id=given["map"])
+    if unit_map is None:
         raise error("NOT_FOUND")
     if any(given.get(name) for name in NOTHING_CLOSED):
         raise error("INVALID_INPUT")
-    return NOTHING_CLOSED
+    return {"map": unit_map, "closures": NOTHING_CLOSED}
 
 
 def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
     group = view.directory.group(assignment["group_id"])
-    return next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
+    found = next(a for a in group["attributes"] if a["attribute_id"] == assignment["attribute_id"])
+    return {**found, "group_id": group["group_id"]}
+
+
+def _attributes_of_group(view: View, group: Record, given: dict[str, Any]) -> list[Record]:
+    return [{**each, "group_id": group["group_id"]} for each in group["attributes"]]
 
 
 def _check_assignments(view: View, given: dict[str, Any]) -> list[Record]:
@@ -212,7 +267,10 @@ def _check_assignments(view: View, given: dict[str, Any]) -> list[Record]:
     group = view.one("attribute_groups", group_id=given["groupId"])
     if group is None:
         raise error("NOT_FOUND")
-    data = [{to_snake_case(name): value for name, value in each.items()} for each in given["data"]]
+    data = [
+        {to_snake_case(name): value for name, value in each.items()}
+        for each in given["assignments"]
+    ]
     attributes = {each["attribute_id"] for each in group["attributes"]}
     for each in data:
         unit = view.one("units", id=each["unit_id"], asset_id=each["asset_id"])
@@ -225,7 +283,7 @@ def _check_assignments(view: View, given: dict[str, Any]) -> list[Record]:
     return data
 
 
-def _assign(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
+def _assign(view: View, source: Record, given: dict[str, Any]) -> Record:
     data, stored = _check_assignments(view, given), view.directory.records["attribute_assignments"]
     chosen = {each["unit_id"]: each["attribute_id"] for each in data}
     if view.directory.group(given["groupId"])["one_attribute_per_unit"] and any(
@@ -236,15 +294,21 @@ def _assign(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
     stored[:] = [
         each for each in stored if view.directory.key_of("attribute_assignments", each) not in keys
     ] + copy.deepcopy([*keys.values()])
-    return data
+    return {"assignments": data}
 
 
-def _unassign(view: View, source: Record, given: dict[str, Any]) -> bool:
+def _unassign(view: View, source: Record, given: dict[str, Any]) -> Record:
     data, stored = _check_assignments(view, given), view.directory.records["attribute_assignments"]
     names = ("group_id", "unit_id", "attribute_id")
     removed = {tuple(each[name] for name in names) for each in data}
     stored[:] = [each for each in stored if tuple(each[name] for name in names) not in removed]
-    return True
+    return {"removed_assignments": data}
+
+
+def _changed_units(view: View, payload: Record, given: dict[str, Any]) -> list[Record | None]:
+    [assignments] = payload.values()
+    ids = sorted({each["unit_id"] for each in assignments})
+    return [view.one("units", id=id) for id in ids]
 
 
 def _url(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
@@ -267,9 +331,15 @@ ASSET, UNIT, MAP = (
     _edge("maps", id="unit_map_id"),
 )
 EDGES: dict[str, Edge] = {
+    **NODE_EDGES,
+    "AttributeGroup.attributes": _attributes_of_group,
     "Query.assets": _list("assets"),
     "Query.asset": _by_id("assets"),
-    "Query.units": _list("units"),
+    "Query.floor": _by_id("floors"),
+    "Query.units": _units,
+    "Query.background": _by_id("backgrounds"),
+    "Query.location": _by_id("locations"),
+    "Location.tag": _tag,
     "Query.unit": _by_id("units"),
     "Query.maps": _maps,
     "Query.map": _by_id("maps"),
@@ -295,6 +365,7 @@ EDGES: dict[str, Edge] = {
     "Unit.references": _list("unit_references", unit_id="id"),
     "Unit.attributes": _list("attribute_assignments", unit_id="id"),
     "Unit.location": _location_of_unit,
+    "Unit.nearest": _nearest_to_unit,
     "Background.map": MAP,
     "Location.asset": ASSET,
     "Location.map": MAP,
@@ -315,6 +386,7 @@ EDGES: dict[str, Edge] = {
     "Map.locations": _locations_on_map,
     "Map.distanceMatrix": _matrix,
     "Map.nearest": _nearest,
+    "Map.nearestFromSources": _nearest_from_sources,
     "Map.reachable": _reachable,
     "Reachable.locations": _reachable_locations,
     "Reachable.units": _reachable_units,
@@ -329,5 +401,9 @@ EDGES: dict[str, Edge] = {
     "Assignment.unit": UNIT,
     "Mutation.assignUnitAttributes": _assign,
     "Mutation.unassignUnitAttributes": _unassign,
+    "AssignUnitAttributesPayload.units": _changed_units,
+    "UnassignUnitAttributesPayload.units": _changed_units,
+    "SetClosuresPayload.map": lambda view, payload, given: payload["map"],
+    "ProcessMapPayload.map": lambda view, payload, given: None,
 }
 """Fields that are not stored in their record, by coordinate."""

@@ -12,7 +12,10 @@ from typing import Any
 import graphql
 from graphql import (
     GraphQLArgument,
+    GraphQLEnumType,
     GraphQLField,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
@@ -25,9 +28,10 @@ from hypothesis import strategies as st
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.parameters import VARIABLE_BY_PATH_PARAMETER
 from tests.authorisation.directory import ADMIN, REQUIRED
+from tests.authorisation.lists import PAGING, ROOT_LISTS
 from tests.authorisation.oracle import SCHEMA
-from tests.authorisation.requests import ApiRequest, Cursor
-from tests.authorisation.values import PAGING, Values
+from tests.authorisation.requests import ApiRequest, Cursor, EnumWord, NodeId
+from tests.authorisation.values import Values
 
 MAX_DEPTH = 5
 
@@ -63,8 +67,8 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
         for name in {"from", "to"} & given.keys():
             shown = position if "x" in given[name] else ids
             given[name] = {key: value for key, value in given[name].items() if key in shown}
-    if declared.keys() >= PAGING:
-        given |= values.paging(draw)
+    if "perPage" in declared:
+        given |= values.paging(draw, *_find_list(endpoint, given), by_relay=False)
     if "group" in given and "data" in given and draw(st.integers(0, 9)):
         given["group"] = given["data"][0]["groupId"]
     conditions = ["", "", "own", "other", "any", "no"] if endpoint.changes else [""]
@@ -76,6 +80,17 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
         bool(can_be_flawed) and given.get("svg") is None and not draw(st.integers(0, 11)),
         draw(st.sampled_from(conditions)),
     )
+
+
+def _find_list(endpoint: Endpoint, given: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+    """Return the field of the list that an endpoint returns, its parent and its filters."""
+    *parents, name = endpoint.envelope.result_path
+    if not parents:
+        return f"Query.{name}", None, dict(given)
+    [parent] = parents
+    variable = "group" if parent == "attributeGroup" else parent
+    filters = {key: value for key, value in given.items() if key != variable}
+    return f"{parent[0].upper()}{parent[1:]}.{name}", given[variable], filters
 
 
 @st.composite
@@ -160,10 +175,15 @@ class OperationWriter:
         fields = type.fields
         leaves = [name for name in fields if is_leaf_type(get_named_type(fields[name].type))]
         edges = [name for name in fields if name not in leaves]
-        if "data" in edges:  # a page
+        if "paging" in edges:  # a page
+            if not self.draw(st.integers(0, 3)):
+                info = "pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
+                return f"{{ {self.field(fields, 'edges', depth)} {info} totalCount }}"
             return (
                 f"{{ {self.field(fields, 'data', depth)} paging {{ hasNext next currentPage }} }}"
             )
+        if "cursor" in leaves and "node" in edges:  # a record of a page
+            return f"{{ cursor {self.field(fields, 'node', depth)} }}"
         if type in (SCHEMA.query_type, SCHEMA.mutation_type):
             leaves, edges = [], [*fields]
         chosen = self.some(leaves, 3)
@@ -178,7 +198,7 @@ class OperationWriter:
         for name, definition in type.fields.items():
             inner = get_named_type(definition.type)
             if is_leaf_type(inner):
-                names.append(name)
+                names.append(name + self.arguments(definition, type.name, name))
             elif isinstance(inner, GraphQLObjectType) and not definition.args and depth:
                 names.append(f"{name} {self.leaves(inner, depth - 1)}")
         return f"{{ {' '.join(names)} }}" if names else "{ __typename }"
@@ -191,9 +211,14 @@ class OperationWriter:
     def field(self, fields: dict[str, GraphQLField], name: str, depth: int) -> str:
         """A field with its arguments, under a name of its own if it has any."""
         definition = fields[name]
-        arguments = self.arguments(definition, get_named_type(definition.type).name, name)
+        named = get_named_type(definition.type)
+        # The key of a location's tag says more than that its value is a text.
+        about = "Location" if name == "tag" else named.name
+        arguments = self.arguments(definition, about, name)
         alias = f"{name}{self.number()}: " if arguments or not self.draw(st.integers(0, 9)) else ""
         inner = get_named_type(definition.type)
+        if isinstance(inner, GraphQLInterfaceType):
+            return f"{alias}{name}{arguments} {self.node(depth)}"
         if not isinstance(inner, GraphQLObjectType):
             return f"{alias}{name}{arguments}"
         self.left -= 1
@@ -202,10 +227,23 @@ class OperationWriter:
             beneath = f"{{ ... on {inner.name} {beneath} }}"
         return f"{alias}{name}{arguments} {beneath}"
 
+    def node(self, depth: int) -> str:
+        """A selection on a node of the type that was drawn last, and of other types."""
+        drawn = [each for each in self.given.values() if isinstance(each, (NodeId, list))]
+        last = drawn[-1] if isinstance(drawn[-1], NodeId) else drawn[-1][0]
+        type = SCHEMA.type_map[last.type]
+        assert isinstance(type, GraphQLObjectType)
+        self.left -= 1
+        return f"{{ __typename nodeId ... on {type.name} {self.selection(type, depth)} }}"
+
     def arguments(self, definition: GraphQLField, type: str, name: str) -> str:
         texts = []
         is_admin = any(key.endswith(f".{name}") and REQUIRED[key] == ADMIN for key in REQUIRED)
-        drawn = self.values.paging(self.draw) if definition.args.keys() >= PAGING else {}
+        drawn: dict[str, Any] = {}
+        if "perPage" in definition.args:
+            # Most are of another list, as filters and parents differ; those of REST are not.
+            coordinate = self.draw(st.sampled_from([*ROOT_LISTS]))
+            drawn = self.values.paging(self.draw, coordinate, None, {}, by_relay=True)
         for argument_name, argument in definition.args.items():
             if argument_name in drawn:
                 texts.append(self.argument(argument_name, argument, drawn[argument_name]))
@@ -224,12 +262,19 @@ class OperationWriter:
         nullable = get_nullable_type(type)
         if isinstance(nullable, GraphQLList):
             return [self.any_value(nullable.of_type)]
+        if isinstance(nullable, GraphQLInputObjectType):
+            return {name: self.any_value(each.type) for name, each in nullable.fields.items()}
+        if isinstance(nullable, GraphQLEnumType):
+            return EnumWord(self.draw(st.sampled_from([*nullable.values])))
         kinds = {"Boolean": False, "Float": 1.0, "Int": 1}
         return kinds.get(nullable.name, self.draw(st.sampled_from(self.values.all_ids)))
 
     def argument(self, name: str, argument: GraphQLArgument, value: Any) -> str:
         """A variable, or the value itself."""
-        if not isinstance(value, Cursor) and name != "svg" and self.draw(st.booleans()):
+        is_encoded = isinstance(value, (Cursor, NodeId)) or (
+            isinstance(value, list) and isinstance(value[0], NodeId)
+        )
+        if not is_encoded and name != "svg" and self.draw(st.booleans()):
             return f"{name}: {to_literal(value)}"
         variable = f"v{self.number()}"
         self.declared.append(f"${variable}: {argument.type}")
@@ -247,4 +292,4 @@ def to_literal(value: Any) -> str:
         return "{" + ", ".join(f"{name}: {to_literal(v)}" for name, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(to_literal, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, EnumWord) else json.dumps(value, ensure_ascii=False)

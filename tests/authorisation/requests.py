@@ -1,6 +1,8 @@
 """A request of either API, before it belongs to a key."""
 
+import base64
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -8,8 +10,9 @@ from urllib.parse import quote, urlencode
 
 from rest.endpoint_table import Endpoint
 from rest.names import to_kebab_case, to_snake_case
-from rest.parameters import VARIABLE_BY_PATH_PARAMETER
+from rest.parameters import PARAMETER_BY_VARIABLE, VARIABLE_BY_PATH_PARAMETER
 from storage.records.paging import PageCursor
+from tests.authorisation.lists import digest_of
 
 Rename: TypeAlias = Callable[[str], str]
 
@@ -17,9 +20,59 @@ Rename: TypeAlias = Callable[[str], str]
 class Cursor(NamedTuple):
     """The cursor of a page, before it is encoded."""
 
+    coordinate: str
+    """Of the list's field."""
+    parent_id: str | None
+    filters: dict[str, Any]
     page: int
     per_page: int
-    last_key: str
+    position: tuple[str | int, ...]
+    """Of the record that the page follows."""
+
+    def encode(self) -> str:
+        digest = digest_of(self.coordinate, self.parent_id, self.filters) or b"unknown."
+        return PageCursor(digest, self.page, self.per_page, self.position).encode()
+
+    def rename(self, change: Rename) -> "Cursor":
+        """Return the cursor of the renamed list, after the renamed key."""
+        return self._replace(
+            parent_id=self.parent_id and change(self.parent_id),
+            filters=_map_texts(self.filters, change),
+            position=tuple(
+                change(value) if isinstance(value, str) else value for value in self.position
+            ),
+        )
+
+
+class EnumWord(str):
+    """A value of an enum, which has no quotation marks where an operation writes it."""
+
+    __slots__ = ()
+
+
+class NodeId(NamedTuple):
+    """A node id, before it is encoded."""
+
+    type: str
+    key: tuple[str, ...]
+
+    def encode(self) -> str:
+        """Return it as the service writes it."""
+        key = self.key[0] if len(self.key) == 1 else "/".join(self.key)
+        if len(self.key) > 1 and (key.count("/") >= len(self.key) or key.startswith("[")):
+            key = json.dumps(self.key, ensure_ascii=False, separators=(",", ":"))
+        text = f"{self.type}:{key}".encode()
+        return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+    @classmethod
+    def decode(cls, text: str) -> "NodeId":
+        """Read one that `encode` wrote."""
+        padding = "=" * (-len(text) % 4)
+        type, _, key = base64.urlsafe_b64decode(text + padding).decode().partition(":")
+        if key.startswith('["'):
+            return cls(type, tuple(json.loads(key)))
+        is_joined = type in ("LevelTag", "UnitReference", "Assignment", "Attribute")
+        return cls(type, tuple(key.split("/")) if is_joined else (key,))
 
 
 class WireRequest(NamedTuple):
@@ -68,11 +121,8 @@ class ApiRequest:
 
     @property
     def encoded_values(self) -> dict[str, Any]:
-        """The variables, with cursors as the service writes them."""
-        return {
-            name: PageCursor(*value).encode() if isinstance(value, Cursor) else value
-            for name, value in self.values.items()
-        }
+        """The variables, with cursors and node ids as the service writes them."""
+        return {name: _encode(value) for name, value in self.values.items()}
 
     def _to_rest(self, endpoint: Endpoint) -> WireRequest:
         values = self.encoded_values
@@ -83,7 +133,10 @@ class ApiRequest:
         url = endpoint.path.format_map(path)
         flaw = {"page": "x", "limit": "x", "mode": "x"} if self.is_flawed else {}
         if endpoint.body is None:
-            query = {to_kebab_case(name): _to_parameter(value) for name, value in values.items()}
+            query = {
+                PARAMETER_BY_VARIABLE.get(name) or to_kebab_case(name): _to_parameter(value)
+                for name, value in values.items()
+            }
             query |= flaw
             return WireRequest(
                 endpoint.method, f"{url}?{urlencode(query)}" if query else url, {}, b""
@@ -108,13 +161,24 @@ class ApiRequest:
         return f"<{wire.method} {wire.url} {wire.content.decode()}{condition}>"
 
 
+def _encode(value: Any) -> Any:
+    if isinstance(value, Cursor | NodeId):
+        return value.encode()
+    return [*map(_encode, value)] if isinstance(value, list) else value
+
+
 def _to_parameter(value: Any) -> str:
     if isinstance(value, dict):
         if "x" in value:
             return f"{value['x']},{value['y']},{value['floorId']}"
+        if "attributeId" in value:
+            parts = (value["groupId"], value["attributeId"])
+            return "/".join(re.sub(r"([/\\])", r"\\\1", part) for part in parts)
+        if "key" in value:
+            return f"{value['key']}:{value['value']}"
         return f"unit:{value['unitId']}" if "unitId" in value else str(value["id"])
     if isinstance(value, list):
-        return ",".join(value)
+        return ",".join(re.sub(r"([,\\])", r"\\\1", item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -126,7 +190,9 @@ def _to_members(value: Any) -> Any:
 
 def _map_texts(value: Any, change: Rename) -> Any:
     if isinstance(value, Cursor):
-        return value._replace(last_key=change(value.last_key))
+        return value.rename(change)
+    if isinstance(value, NodeId):
+        return value._replace(key=tuple(map(change, value.key)))
     if isinstance(value, dict):
         return {name: _map_texts(member, change) for name, member in value.items()}
     if isinstance(value, list):

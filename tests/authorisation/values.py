@@ -3,12 +3,14 @@
 import re
 from typing import Any
 
-from graphql import GraphQLInputObjectType, GraphQLList, get_nullable_type
+from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLList, get_nullable_type
 from hypothesis import strategies as st
 
 from tests.authorisation.catalog import ATTRIBUTES, GROUPS, UNITS, Catalog
-from tests.authorisation.directory import Directory
-from tests.authorisation.requests import Cursor
+from tests.authorisation.directory import NODES, Directory
+from tests.authorisation.filters import FUTURE, PAST, split_words
+from tests.authorisation.lists import parse_order
+from tests.authorisation.requests import Cursor, EnumWord, NodeId
 
 DRAWING = UNITS.format(unit="any")
 
@@ -20,6 +22,7 @@ class CannotGenerateError(AssertionError):
 KIND_OF_TYPE = {
     "Asset": "assets",
     "Floor": "floors",
+    "Location": "locations",
     "Unit": "units",
     "Map": "maps",
     "Background": "backgrounds",
@@ -35,9 +38,14 @@ KIND_OF_NAME = {
     "map": "maps",
     "background": "backgrounds",
     "group": "attribute_groups",
+    "attributeGroup": "attribute_groups",
     "groupId": "attribute_groups",
 }
-PAGING = {"page", "perPage", "after"}
+KINDS = ["assets", "floors", "units", "maps"]
+"""Kinds that every key may follow."""
+REFERENCES = ("asset_references", "unit_references")
+# Not by `updated_at`: no one knows here when the import was.
+UNIT_ORDERS = ["id", "id_desc", "name", "name_desc"]
 
 
 class Values:
@@ -60,13 +68,14 @@ class Values:
                     for r in records[kind]
                 }
             ),
-            "mode": ["foot", "wheelchair"],
-            "avoid": ["stairs", "escalators", "lifts", "outdoors"],
             # No map has them: what is closed would change what the oracle knows of distances.
             **{name: ["none"] for name in ("connectors", "doors", "spaces")},
-            "costing": ["pedestrian"],
-            "distanceMethod": ["euclidean", "default", "pathfinding"],
+            "value": [r["value"] for kind in REFERENCES for r in records[kind]],
+            "search": _list_beginnings(records),
+            "updatedSince": [PAST, FUTURE],
+            "attributeId": [key for group in GROUPS for key in ATTRIBUTES[group]],
             "name": ["Here"],
+            "level": ["none"],
             "svg": [DRAWING],
         }
         self.tags = {
@@ -91,6 +100,10 @@ class Values:
             return {
                 key: self.value(draw, key, each.type, field_type, map_id) for key, each in members
             }
+        if isinstance(nullable, GraphQLEnumType):
+            known = {"RecordKind": KINDS, "UnitOrder": UNIT_ORDERS}
+            words = known.get(nullable.name, [*nullable.values])
+            return EnumWord(draw(st.sampled_from(words)))
         return self.scalar(draw, name, nullable.name, field_type)
 
     def routable_map(self, draw: st.DrawFn) -> str:
@@ -99,8 +112,24 @@ class Values:
         chosen: str = draw(st.sampled_from(maps))
         return chosen
 
+    def node_id(self, draw: st.DrawFn) -> NodeId:
+        """The node id of a record, or of none."""
+        type = draw(st.sampled_from([*NODES]))
+        kind, fields = NODES[type]
+        if type == "Attribute" or not draw(st.integers(0, 9)):
+            return NodeId(type, tuple(draw(st.sampled_from(self.all_ids)) for _ in fields))
+        record = draw(st.sampled_from(self.records[kind]))
+        return NodeId(type, tuple(record[name] for name in fields))
+
     def scalar(self, draw: st.DrawFn, name: str, type: str, field_type: str) -> Any:
-        kind = KIND_OF_TYPE.get(field_type) if name == "id" else KIND_OF_NAME.get(name)
+        if field_type == "Node":
+            return self.node_id(draw)
+        named = KIND_OF_TYPE.get(field_type.removesuffix("Page")) if name in ("id", "ids") else None
+        kind = named or KIND_OF_NAME.get(name)
+        if name == "ids" and not kind:  # of a list in REST
+            kind = draw(st.sampled_from([*KIND_OF_TYPE.values()]))
+        if name == "key" and field_type == "Location":
+            return draw(st.sampled_from(["svc:id", "SVC:type", "none"]))
         if kind:
             return self.id(draw, kind)
         if name == "tags" and field_type in ("MapPage", "Map"):
@@ -128,15 +157,32 @@ class Values:
         chosen: str = draw(st.sampled_from(pool))
         return chosen
 
-    def paging(self, draw: st.DrawFn) -> dict[str, Any]:
+    def paging(
+        self,
+        draw: st.DrawFn,
+        coordinate: str,
+        parent_id: str | None,
+        filters: dict[str, Any],
+        *,
+        by_relay: bool,
+    ) -> dict[str, Any]:
         """Arguments of a list: small pages, so that a request is about few records."""
         per_page = draw(st.sampled_from([1, 2, 5, 100]))
         sort = draw(st.sampled_from(["first", "first", "second", "cursor"]))
         paging: dict[str, Any] = {"perPage": per_page}
-        if sort != "first":
+        if sort == "second":
             paging["page"] = 2
         if sort == "cursor":
-            paging["after"] = Cursor(2, per_page, draw(st.sampled_from(self.keys)))
+            order = parse_order(filters)
+            position: tuple[str | int, ...] = (draw(st.sampled_from(self.keys)),)
+            if order.field is not None:  # only lists of units have others
+                unit = draw(st.sampled_from(self.records["units"]))
+                position = (unit[order.field], unit["id"])
+            cursor = Cursor(coordinate, parent_id, filters, 2, per_page, position)
+            more = draw(st.sampled_from([{}, {"page": 2}, {"page": 2, "perPage": per_page}]))
+            return {"after": cursor, **more}
+        if by_relay and sort == "first":
+            return {"first": per_page}
         return paging
 
     def waypoint(self, draw: st.DrawFn, map_id: str | None) -> dict[str, Any]:
@@ -181,6 +227,16 @@ class Values:
         if not draw(st.integers(0, 9)):
             whole["unitId"] = draw(st.sampled_from(self.all_ids))
         return whole
+
+
+def _list_beginnings(records: Catalog) -> list[str]:
+    names = {
+        record["name"]
+        for kind in ("assets", "units", "maps", "locations")
+        for record in records[kind]
+    }
+    words = {word for name in names for word in split_words(name)}
+    return sorted({word[: len(word) // 2 + 1] for word in words} | {"none"})
 
 
 def _list_terms(records: Catalog) -> list[str]:

@@ -58,7 +58,7 @@ REBUILT = Plan(
 )
 """Its door is elsewhere, and it has another room."""
 _PROCESS = """mutation($map: ID!, $plan: String, $asset: ID, $scale: Float) {
-  processMap(id: $map, plan: $plan, asset: $asset, feetPerUnit: $scale) { report }
+  processMap(input: { id: $map, plan: $plan, asset: $asset, feetPerUnit: $scale }) { report }
 }"""
 _MEASURED = {
     "data": {

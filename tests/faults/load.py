@@ -34,9 +34,11 @@ CACHED_PER_PAGE = 10_000
 """Others are read once."""
 KEY_END_SECONDS = 1.0
 """How long after its revocation a key may still work."""
-_CREATE_KEY = 'mutation { createApiKey(name: "faults", allAssets: true) { id key } }'
-_REVOKE_KEY = 'mutation { revokeApiKey(id: "%s") }'
-_IMPORT = "mutation($bundle: String!) { importCatalog(bundle: $bundle) { notes } }"
+_CREATE_KEY = (
+    'mutation { createApiKey(input: { name: "faults", allAssets: true }) { apiKey { id } key } }'
+)
+_REVOKE_KEY = 'mutation { revokeApiKey(input: { id: "%s" }) { __typename } }'
+_IMPORT = "mutation($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 _GRAPHQL = "Accept: application/graphql-response+json\r\n"
 
 
@@ -320,7 +322,7 @@ async def use_keys(client: Client) -> None:
         response = await user.request("GET", f"/v1/assets/{ASSET}")
         if response.status not in (200, 503):
             client.recorder.counts["new keys that do not work"] += 1
-        if await client.mutate("key", _REVOKE_KEY % key["id"]) is None:
+        if await client.mutate("key", _REVOKE_KEY % key["apiKey"]["id"]) is None:
             return
         await asyncio.sleep(KEY_END_SECONDS)
         response = await user.request("GET", f"/v1/assets/{ASSET}")
