@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
-from resolvers.request.limits import budget
 from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import PagedList
 from schema.execution import Executor
@@ -107,12 +106,16 @@ async def test_no_endpoint_shows_what_is_beyond_the_scope(
         assert set(data.values()) == {None}
 
 
+COMPUTED = ("nearest",)
+"""Fields that need a network, which the maps here do not have; `tests/authorisation` has some."""
+
+
 def paths(type: GraphQLObjectType, depth: int) -> Iterator[str]:
     """Selections of every way through the graph, up to a depth of objects."""
     for name, field in type.fields.items():
         needs = any(str(argument.type).endswith("!") for argument in field.args.values())
         inner = get_named_type(field.type)
-        if needs or not isinstance(inner, GraphQLObjectType):
+        if needs or name in COMPUTED or not isinstance(inner, GraphQLObjectType):
             continue
         if depth:
             yield from (f"{name} {{ {path} }}" for path in paths(inner, depth - 1))
@@ -138,12 +141,10 @@ PATHS = sorted({path for path in paths(QUERY, 5) if not path.startswith(FOR_ALL_
 
 @pytest.mark.parametrize("assets", [frozenset([SEEN]), frozenset([HIDDEN]), frozenset[str]()])
 async def test_no_way_through_the_graph_leads_beyond_the_scope(
-    gateway: Gateway, assets: frozenset[str], monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, assets: frozenset[str]
 ) -> None:
-    # Some ways cross the same records again and again.
-    monkeypatch.setattr(budget, "MAX_RECORDS_PER_REQUEST", 10_000_000)
     assert len(PATHS) > 100
-    for path in PATHS:
+    for path in PATHS:  # one at a time, since some reach the limit of records
         assert_within(await run(gateway, f"{{ {path} }}", {}, assets), assets)
 
 
