@@ -13,8 +13,9 @@ import resolvers.maps
 import resolvers.processed_maps
 from resolvers.administration.imports import PlannedOperation
 from resolvers.request.kinds import RecordKind
+from schema.administration import ApiKey
 from schema.fields import output_type, resolver_field
-from schema.types import ApiKey, Assignment, Closures, Map, Unit
+from schema.types import Assignment, Closures, Map, Unit
 
 
 @strawberry.type(description="The assignments that were made, and their units.")

@@ -21,6 +21,7 @@ import resolvers.references
 import resolvers.removals
 import resolvers.unit_maps
 import resolvers.units
+from schema.administration import ApiKey, AuditRecord
 from schema.definitions import PROCESS_COST
 from schema.enums import explain_enums
 from schema.fields import output_type, resolver_field
@@ -55,11 +56,9 @@ from schema.permissions import (
 )
 from schema.scalars import SCALAR_DEFINITIONS, ParsedMap
 from schema.types import (
-    ApiKey,
     Asset,
     AssetReference,
     AttributeGroup,
-    AuditRecord,
     Background,
     Change,
     ChangeBatch,

@@ -9,7 +9,6 @@ import inspect
 import strawberry
 from strawberry.scalars import JSON
 
-import resolvers.administration.audit
 import resolvers.assets
 import resolvers.attributes
 import resolvers.backgrounds
@@ -195,7 +194,15 @@ Closures = output_type(
     doors=list[strawberry.ID],
     spaces=list[strawberry.ID],
 )
-Closable = output_type(resolvers.closures.Closable)
+
+
+@strawberry.type(description=inspect.getdoc(resolvers.closures.Closable))
+class Closable(output_type(resolvers.closures.Closable)):  # type: ignore[misc]
+    kind = resolver_field(
+        resolvers.closures.find_closable_kind, resolvers.closures.ClosableKind | None
+    )
+
+
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 
 
@@ -334,7 +341,7 @@ class Map(Node):
     )
     closable = resolver_field(
         resolvers.closures.list_closable_on_map,
-        Page[Closable],  # type: ignore[valid-type]
+        Page[Closable],
         CAN_CALCULATE_DISTANCES,
         cost=LOAD_COST,
     )
@@ -401,23 +408,6 @@ class AttributeGroup(Node):
     assignments = resolver_field(resolvers.attributes.list_assignments_of_group, Page[Assignment])
 
 
-@strawberry.type(description="What is known of a key; never the key itself.")
-class ApiKey(Node):
-    id: strawberry.ID
-    name: str
-    permissions: list[str]
-    asset_ids: list[strawberry.ID] | None = strawberry.field(
-        description="The assets that the key sees; null means all of them."
-    )
-    created_at: DateTime
-    expires_at: DateTime | None
-    revoked_at: DateTime | None
-    last_used_at: DateTime | None
-    replaced_by_id: strawberry.ID | None = strawberry.field(
-        description="The key that has replaced it by `rotateApiKey`."
-    )
-
-
 @strawberry.type(description=inspect.getdoc(resolvers.changes.Change))
 class Change(
     output_type(  # type: ignore[misc]
@@ -435,12 +425,3 @@ class Change(
 
 ChangeBatch = output_type(resolvers.changes.ChangeBatch, data=list[Change])
 Removal = output_type(resolvers.removals.Removal)
-AuditChange = output_type(
-    resolvers.administration.audit.AuditChange, operation=str, before=JSON | None, after=JSON | None
-)
-AuditRecord = output_type(
-    resolvers.administration.audit.AuditRecord,
-    actor=output_type(resolvers.administration.audit.Actor, "AuditActor", type=str),
-    interface=str,
-    changes=list[AuditChange],  # type: ignore[valid-type]
-)

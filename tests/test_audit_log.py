@@ -305,7 +305,7 @@ async def test_a_key_is_recorded_with_what_it_may_do_but_never_the_key(
         "createApiKey",
         {
             "name": "till",
-            "permissions": ["service.unit-maps.parse"],
+            "permissions": ["service_unit_maps_parse"],
             "assetIds": [SEEN],
             "expires": "2999-01-31",
         },

@@ -20,6 +20,7 @@ from gateway.settings import Settings
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
+from resolvers.request.enums import name_word
 from storage.administration.api_keys import delete_api_key
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.embedded import locks
@@ -80,7 +81,9 @@ def create_key(settings: Settings) -> Iterator[str]:
         {
             "input": {
                 "name": "demo",
-                "permissions": [name for name in PERMISSIONS if name != ADMIN_PERMISSION],
+                "permissions": [
+                    name_word(word) for word in PERMISSIONS if word != ADMIN_PERMISSION
+                ],
                 "assetIds": [DEMO_ASSET],
                 "expires": expires.isoformat(timespec="seconds"),
             }

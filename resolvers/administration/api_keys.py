@@ -8,16 +8,17 @@ import msgspec
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
+from resolvers.administration.enums import Permission
 from resolvers.request.arguments import PageArguments
-from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS, Caller
+from resolvers.request.caller import ADMIN_PERMISSION, Caller
 from resolvers.request.context import Info
+from resolvers.request.enums import find_word
 from resolvers.request.errors import InvalidInputError, NotFoundError
 from resolvers.request.input_rules import (
     ID,
     Each,
     InputViolation,
     JsonSchema,
-    OneOf,
     Range,
     Syntax,
     argument,
@@ -90,6 +91,16 @@ class AdministratorsSeeAllAssets:
         return {}
 
 
+def list_permissions(parent: strawberry.Parent[ApiKey]) -> list[Permission]:
+    """List what the key permits in addition to reading."""
+    found = [find_word(Permission, word) for word in parent.permissions]
+    return [permission for permission in found if permission is not None]
+
+
+def _list_words(permissions: Sequence[Permission]) -> list[str]:
+    return sorted({permission.value for permission in permissions})
+
+
 def _parse_expiry(text: str) -> datetime:
     time = parse_time(text)
     if time <= datetime.now(UTC):
@@ -122,11 +133,8 @@ async def create_api_key(
     info: Info,
     name: Annotated[str, argument("Shown in lists of keys.", ID)],
     permissions: Annotated[
-        list[str] | None,
-        argument(
-            "What the key permits in addition to reading; `service.admin` needs `allAssets`.",
-            Each(OneOf(*PERMISSIONS)),
-        ),
+        list[Permission] | None,
+        argument("What the key permits in addition to reading; `service_admin` needs `allAssets`."),
     ] = None,
     asset_ids: Annotated[
         list[strawberry.ID] | None, argument("Ids of the assets that the key sees.", Each(ID))
@@ -146,7 +154,7 @@ async def create_api_key(
 
     The response is the only place that ever shows the key's text.
     """
-    granted = sorted(set(permissions or []))
+    granted = _list_words(permissions or [])
     expires_at = None if expires is None else _parse_expiry(expires)
     _check_grant(info.context.caller, granted, expires_at)
     record, key = await api_keys.create_api_key(
@@ -170,8 +178,7 @@ async def update_api_key(
     id: Annotated[strawberry.ID, argument("Id of the key.", ID)],
     name: Annotated[str | None, argument("Its new name.", ID)] = None,
     permissions: Annotated[
-        list[str] | None,
-        argument("All that it permits from now on.", Each(OneOf(*PERMISSIONS))),
+        list[Permission] | None, argument("All that it permits from now on.")
     ] = None,
     asset_ids: Annotated[
         list[strawberry.ID] | None,
@@ -203,7 +210,7 @@ async def update_api_key(
         _check_not_revoked(before)
         changes: dict[str, Any] = {} if name is None else {"name": name}
         if permissions is not None:
-            changes["permissions"] = sorted(set(permissions))
+            changes["permissions"] = _list_words(permissions)
         if expires is not None or never_expires:
             changes["expires_at"] = None if expires is None else _parse_expiry(expires)
         if all_assets or asset_ids is not None:

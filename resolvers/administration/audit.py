@@ -5,15 +5,21 @@ from typing import Annotated
 
 import strawberry
 
+from resolvers.administration.enums import (
+    AuditAction,
+    AuditActorType,
+    AuditInterface,
+    AuditOperation,
+)
 from resolvers.request.arguments import MAX_INT32, PageArguments
 from resolvers.request.caller import ADMIN_PERMISSION
 from resolvers.request.context import Info
+from resolvers.request.enums import find_word
 from resolvers.request.errors import PermissionRequiredError
-from resolvers.request.input_rules import ID, OneOf, Range, argument
+from resolvers.request.input_rules import ID, Range, argument
 from resolvers.request.listing import paged
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.administration.audit import (
-    ACTIONS,
     LATEST_FIRST,
     MAX_SHOWN_CHANGES,
     MAX_SHOWN_IDS,
@@ -28,8 +34,6 @@ from storage.records.paging import Page
 __all__ = ["Actor", "AuditChange", "AuditRecord", "list_audit_log"]
 
 MAX_AUDIT_PER_PAGE = 100
-
-
 _MAXIMUM = f"More than {MAX_AUDIT_PER_PAGE} is served as {MAX_AUDIT_PER_PAGE}."
 
 
@@ -58,9 +62,7 @@ async def list_audit_log(
     actor: Annotated[
         strawberry.ID | None, argument("Only what this key has changed, or this operator.", ID)
     ] = None,
-    action: Annotated[
-        str | None, argument("Only this action, such as `key.created`.", OneOf(*ACTIONS))
-    ] = None,
+    action: Annotated[AuditAction | None, argument("Only this action.")] = None,
     target: Annotated[
         strawberry.ID | None,
         argument("Only changes of the record with this id, such as a key, a map or a unit.", ID),
@@ -75,7 +77,7 @@ async def list_audit_log(
         since=None if since is None else parse_time(since),
         until=None if until is None else parse_time(until),
         actor=actor,
-        action=action,
+        action=action and action.value,
         target=target,
     )
     database = info.context.bypass_caches().database
@@ -90,3 +92,23 @@ The key must see all assets. A record has its first {MAX_SHOWN_CHANGES} changes 
 {MAX_SHOWN_IDS} assets, and a change its first {MAX_SHOWN_IDS} ids; with `target`, a change of
 the record with this id has only its id. `floorgate audit --json` has all of them.
 """
+
+
+def find_action(parent: strawberry.Parent[AuditRecord]) -> AuditAction | None:
+    """Find what was done; null if only another version knows it, like the words beside it."""
+    return find_word(AuditAction, parent.action)
+
+
+def find_interface(parent: strawberry.Parent[AuditRecord]) -> AuditInterface | None:
+    """Find how the change was asked for."""
+    return find_word(AuditInterface, parent.interface)
+
+
+def find_actor_type(parent: strawberry.Parent[Actor]) -> AuditActorType | None:
+    """Find whether a client or an operator acted."""
+    return find_word(AuditActorType, parent.type)
+
+
+def find_operation(parent: strawberry.Parent[AuditChange]) -> AuditOperation | None:
+    """Find what happened to the records."""
+    return find_word(AuditOperation, parent.operation)

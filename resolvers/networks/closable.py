@@ -1,11 +1,14 @@
 """The parts of a routable map that can be closed: connectors, doors and spaces."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 import shapely
+import strawberry
 
 from resolvers.request.context import Context
+from resolvers.request.enums import find_word, graphql_enum
 from resolvers.units import load_unit_names
 from routing.costing import TravelMode
 from routing.network.network import Network
@@ -14,7 +17,48 @@ from routing.search.router import Router
 from storage.closures import Part
 from storage.maps import Map
 
-CONNECTOR, DOOR, SPACE = "connector", "door", "space"
+
+class ClosablePart(StrEnum):
+    """What can be closed."""
+
+    CONNECTOR = "connector"
+    DOOR = "door"
+    SPACE = "space"
+
+
+graphql_enum(
+    ClosablePart,
+    "What can be closed.",
+    connector="A lift, stairs, an escalator or a ramp.",
+    door="A door.",
+    space="A room, a corridor or an area.",
+)
+
+
+class ClosableKind(StrEnum):
+    """The kinds of connectors and of spaces."""
+
+    ELEVATOR = "elevator"
+    STEPS = "steps"
+    ESCALATOR = "escalator"
+    RAMP = "ramp"
+    ROOM = "room"
+    CORRIDOR = "corridor"
+    AREA = "area"
+
+
+graphql_enum(
+    ClosableKind,
+    "A kind of connectors or of spaces.",
+    elevator="A lift.",
+    steps="Stairs.",
+    escalator="An escalator or a moving walkway.",
+    ramp="A ramp.",
+    room="A space with walls: only doors lead into it.",
+    corridor="Open floor for walking.",
+    area="Open floor, such as a hall or a yard.",
+)
+CONNECTOR, DOOR, SPACE = ClosablePart
 PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
 """What the lists of closures hold."""
 
@@ -32,16 +76,17 @@ class Closable(NamedTuple):
 
     # Not `id`: GraphQL clients normalize objects by type and id, and maps may share ids of doors.
     part_id: str
-    part: Annotated[str, "`connector`, `door` or `space`."]
-    kind: Annotated[
-        str | None,
-        "Of a connector: `elevator`, `steps`, `escalator` or `ramp`."
-        " Of a space: `room`, `corridor` or `area`.",
-    ]
+    part: Annotated[ClosablePart, "What it is."]
+    kind: str | None
     name: str | None
     places: Annotated[
         list[Place], "Where it is: of a connector, the entrances that lead to a walkable floor."
     ]
+
+
+def find_closable_kind(parent: strawberry.Parent[Closable]) -> ClosableKind | None:
+    """Find what kind of connector or space it is; a door has none."""
+    return find_word(ClosableKind, parent.kind)
 
 
 def list_closable(router: Router, feet_per_unit: float) -> list[Closable]:

@@ -83,7 +83,8 @@ _logger = logging.getLogger("floorgate.audit")
 class Actor(msgspec.Struct, frozen=True):
     """Who acted: an API key, or the operator at the command line."""
 
-    type: Annotated[Literal["key", "operator"], "`key`, or `operator` for the command line."]
+    type: str
+    """`key` or `operator`, unless another version has written it, like the words below."""
     actor_id: Annotated[str, "Id of the key, or the operator's name in the operating system."] = (
         msgspec.field(name="id")
     )
@@ -120,7 +121,7 @@ class AuditChange(msgspec.Struct, frozen=True):
     """What changed alike: records of one collection that had `before` and now have `after`."""
 
     kind: Annotated[str, "The collection, such as `units`; `closures.doors` of what is closed."]
-    operation: Annotated[Operation, "`inserted`, `updated` or `removed`."]
+    operation: str
     count: Annotated[int, "How many records changed so."]
     ids: Annotated[list[str], "Ids of these records; of assignments, the ids of the units."]
     before: Annotated[Any, "What they were; null if they are new, or if it is not recorded."] = None
@@ -139,9 +140,9 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     audit_id: str
     at: datetime
-    action: Annotated[str, "Such as `key.created`."]
+    action: str
     actor: Actor
-    interface: Annotated[Interface, "`rest`, `graphql`, or `cli` for the command line."]
+    interface: str
     client_address: Annotated[str, "IP address of the client, or name of the operator's machine."]
     request_id: Annotated[str, "Of the request, as in the log; the same for all of a command."]
     target: AuditTarget
@@ -289,7 +290,7 @@ def _split_change(change: AuditChange) -> Iterator[AuditChange]:
         return
     for start in range(0, len(change.ids), _PIECE_IDS):
         ids = change.ids[start : start + _PIECE_IDS]
-        yield AuditChange.of_all(change.kind, change.operation, ids, change.before, change.after)
+        yield msgspec.structs.replace(change, count=len(ids), ids=ids)
 
 
 def _max_bytes(change: AuditChange) -> int:

@@ -342,7 +342,6 @@ async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: Worl
         ('name: ""', "name"),
         (f'name: "{"n" * 256}"', "name"),
         ('name: "a\\u0000"', "name"),
-        ('name: "n", permissions: ["service.everything"]', "permissions"),
         ('name: "n", assetIds: [""]', "assetIds"),
         ('name: "n", assetIds: ["a"], allAssets: true', "allAssets"),
         ('name: "n", expires: "tomorrow"', "expires"),

@@ -1,7 +1,7 @@
 """Enums of the schema: their values in documents, in variables, in lists and as defaults."""
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 import strawberry
@@ -9,14 +9,17 @@ from graphql import GraphQLEnumType
 
 from resolvers.drawings.shapes import PATH_BY_KIND
 from resolvers.networks.avoidance import Avoidable
+from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Context
 from resolvers.request.enums import name_word
 from routing.costing import TravelMode
+from routing.plan import ConnectorKind, SpaceKind
 from schema.compiler.coercion import FallbackNeededError, build_coercion
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.enums import explain_enums
 from schema.execution import Caller, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
+from storage.administration import audit
 from storage.catalog import RECORD_TYPES
 from storage.records.visibility import ALL_ASSETS
 
@@ -185,6 +188,20 @@ def test_words_in_results_need_no_completion() -> None:
 
 def test_each_type_of_shapes_has_a_word() -> None:
     assert {*ENUMS["ShapeType"].values} == {*PATH_BY_KIND}
+
+
+def test_each_permission_and_each_word_of_the_audit_log_has_one() -> None:
+    for name, words in (
+        ("Permission", PERMISSIONS),
+        ("AuditAction", audit.ACTIONS),
+        ("AuditInterface", get_args(audit.Interface)),
+        ("AuditOperation", get_args(audit.Operation)),
+    ):
+        assert tuple(value.value for value in ENUMS[name].values.values()) == words
+
+
+def test_each_kind_of_connectors_and_spaces_has_a_word() -> None:
+    assert [*ENUMS["ClosableKind"].values] == [*ConnectorKind, *SpaceKind]
 
 
 def test_each_kind_of_records_has_a_word() -> None:

@@ -24,20 +24,12 @@ from storage.mongo import driver
 
 NEVER = "never"
 
-KEY_FRAGMENT = """fragment Key on ApiKey {
-    id name permissions asset_ids: assetIds created_at: createdAt expires_at: expiresAt
-    revoked_at: revokedAt last_used_at: lastUsedAt
-}"""
 CREATE_KEY = """mutation CreateKey($input: CreateApiKeyInput!) {
     createApiKey(input: $input) { apiKey { id } key }
 }"""
-UPDATE_KEY = (
-    """mutation UpdateKey($input: UpdateApiKeyInput!) {
-    updateApiKey(input: $input) { apiKey { ...Key } }
-}
-"""
-    + KEY_FRAGMENT
-)
+UPDATE_KEY = """mutation UpdateKey($input: UpdateApiKeyInput!) {
+    updateApiKey(input: $input) { apiKey { id } }
+}"""
 ROTATE_KEY = """mutation RotateKey($input: RotateApiKeyInput!) {
     rotateApiKey(input: $input) {
         apiKey { id expires_at: expiresAt } key replaced { id expires_at: expiresAt }
@@ -223,9 +215,9 @@ def update(
 
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
         id = await find_key_id(database, key_id)
-        updated = await _execute(database, UPDATE_KEY, {**variables, "id": id})
-        changed = updated["updateApiKey"]["apiKey"]
-        return changed, await _build_asset_notes(database, (*assets, *added))
+        await _execute(database, UPDATE_KEY, {**variables, "id": id})
+        [changed] = await list_keys_by_prefix(database, id, 1)
+        return _describe_key(changed), await _build_asset_notes(database, (*assets, *added))
 
     changed, notes = run_with_database(
         settings_from_parameters(values), work, needs=OPERATIONS, writes=True
@@ -363,7 +355,10 @@ async def _execute(
     database: driver.Database, document: str, inputs: dict[str, Any]
 ) -> dict[str, Any]:
     from gateway.cli.operations import execute
+    from resolvers.request.enums import name_word
 
+    if permissions := inputs.get("permissions"):
+        inputs = {**inputs, "permissions": [name_word(word) for word in permissions]}
     return await execute(database, document, {"input": inputs})
 
 

@@ -14,12 +14,12 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
 )
 from tests.fixtures import SEEN, World, gateway_client, make_key, open_database, post_graphql
-from tests.resolvers.administration.test_key_changes import read_error
+from tests.resolvers.administration.test_key_changes import name_permissions, read_error
 
 pytestmark = pytest.mark.anyio
 
 CREATE = """mutation (
-    $permissions: [String!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime
+    $permissions: [Permission!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime
 ) {
     createApiKey(input: {
         name: "new", permissions: $permissions, assetIds: $assetIds, allAssets: $all,
@@ -46,7 +46,7 @@ async def use_key(
 
 async def create(client: httpx.AsyncClient, **given: Any) -> dict[str, Any]:
     """Return the created key, or the extensions of the error."""
-    body = await post_graphql(client, CREATE, {"all": False, **given})
+    body = await post_graphql(client, CREATE, name_permissions({"all": False, **given}))
     if "errors" in body:
         return read_error(body)
     payload: dict[str, Any] = body["data"]["createApiKey"]

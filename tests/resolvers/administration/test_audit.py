@@ -5,6 +5,7 @@ import pytest
 
 from resolvers.administration.audit import MAX_AUDIT_PER_PAGE
 from resolvers.request.caller import ADMIN_PERMISSION
+from storage.administration.audit import AUDIT_COLLECTION
 from tests.fixtures import (
     SEEN,
     UNIT,
@@ -19,7 +20,7 @@ from tests.fixtures import (
 pytestmark = pytest.mark.anyio
 
 AUDIT_LOG = """query($page: Int, $perPage: Int, $after: String, $since: DateTime, $until: DateTime,
-    $actor: ID, $action: String, $target: ID) {
+    $actor: ID, $action: AuditAction, $target: ID) {
     auditLog(page: $page, perPage: $perPage, after: $after, since: $since, until: $until,
         actor: $actor, action: $action, target: $target) {
         paging { perPage currentPage hasNext next }
@@ -30,8 +31,9 @@ AUDIT_LOG = """query($page: Int, $perPage: Int, $after: String, $since: DateTime
         }
     }
 }"""
+WORDS = (ADMIN_PERMISSION, "service.everything")
 CREATE = """mutation($name: String!) {
-    createApiKey(input: { name: $name, permissions: ["service.unit-maps.parse"] }) { apiKey { id } }
+    createApiKey(input: { name: $name, permissions: [service_unit_maps_parse] }) { apiKey { id } }
 }"""
 
 
@@ -45,7 +47,7 @@ async def test_what_a_client_changes_is_read_at_once(own_world: World) -> None:
             created = created["apiKey"]["id"]
             latest, *others = (await data_of(client, AUDIT_LOG))["auditLog"]["data"]
             assert others == before
-            assert latest["action"] == "key.created"
+            assert latest["action"] == "key_created"
             assert latest["actor"]["name"] == "full"
             assert (latest["interface"], latest["clientAddress"]) == ("graphql", "127.0.0.1")
             assert latest["target"] == {"kind": "api_keys", "ids": [created]}
@@ -63,8 +65,8 @@ async def test_it_is_paged_and_filtered(client: httpx.AsyncClient) -> None:
     everything = (await data_of(client, AUDIT_LOG))["auditLog"]
     actions = [record["action"] for record in everything["data"]]
     # the world was imported, and its keys were made
-    assert sorted(actions) == ["catalog.imported", *["key.created"] * 4, "key.revoked"]
-    assert actions[-1] == "catalog.imported"
+    assert sorted(actions) == ["catalog_imported", *["key_created"] * 4, "key_revoked"]
+    assert actions[-1] == "catalog_imported"
     first = (await data_of(client, AUDIT_LOG, {"perPage": 4}))["auditLog"]
     assert first["paging"]["hasNext"] is True
     second = (
@@ -76,7 +78,7 @@ async def test_it_is_paged_and_filtered(client: httpx.AsyncClient) -> None:
     assert everything["paging"]["perPage"] == MAX_AUDIT_PER_PAGE
     [imported] = everything["data"][5:]
     for given, count in (
-        ({"action": "key.created"}, 4),
+        ({"action": "key_created"}, 4),
         ({"target": UNIT}, 1),
         ({"target": "nothing"}, 0),
         ({"actor": imported["actor"]["actorId"]}, 6),
@@ -90,12 +92,27 @@ async def test_it_is_paged_and_filtered(client: httpx.AsyncClient) -> None:
         assert page["paging"]["perPage"] <= MAX_AUDIT_PER_PAGE
 
 
+async def test_words_that_another_version_has_written_are_null(own_world: World) -> None:
+    other = {"action": "key.lent", "interface": "fax", "actor.type": "robot"}
+    change = {"kind": "units", "operation": "painted", "count": 1, "ids": [UNIT]}
+    async with open_database(own_world) as database:
+        await database[AUDIT_COLLECTION].update_one({}, {"$set": {**other, "changes": [change]}})
+        await database["api_keys"].update_many({}, {"$set": {"permissions": [*WORDS]}})
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        records = (await data_of(client, AUDIT_LOG))["auditLog"]["data"]
+        keys = (await data_of(client, "{ apiKeys { data { permissions } } }"))["apiKeys"]["data"]
+    [changed] = [record for record in records if record["action"] is None]
+    assert (changed["interface"], changed["actor"]["type"]) == (None, None)
+    assert changed["changes"] == [{**change, "operation": None, "before": None, "after": None}]
+    assert {each["permissions"][0] for each in keys} == {"service_admin"}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"since": "soon"}, "since: must be an ISO 8601 time"),
         ({"until": "soon"}, "until: must be an ISO 8601 time"),
-        ({"action": "key.lost"}, "action: must be"),
+        ({"action": "key_lost"}, "Variable '$action' has invalid value: A value of AuditAction"),
         ({"perPage": 0}, "perPage: must be from 1"),
         ({"target": ""}, "target: must have 1 to 255 characters"),
         ({"actor": ""}, "actor: must have 1 to 255 characters"),

@@ -15,6 +15,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
+from resolvers.request.enums import name_word
 from storage.administration import api_keys, key_format
 from storage.mongo import driver
 from tests.fixtures import HIDDEN, SEEN, World, gateway_client, make_key, open_database
@@ -23,7 +24,7 @@ from tests.fixtures import post_graphql as post
 pytestmark = pytest.mark.anyio
 
 UPDATE = """mutation (
-    $id: ID!, $name: String, $permissions: [String!], $assetIds: [ID!], $addAssetIds: [ID!],
+    $id: ID!, $name: String, $permissions: [Permission!], $assetIds: [ID!], $addAssetIds: [ID!],
     $removeAssetIds: [ID!], $allAssets: Boolean! = false, $expires: DateTime,
     $neverExpires: Boolean! = false
 ) {
@@ -50,6 +51,12 @@ def read_error(body: dict[str, Any]) -> dict[str, Any]:
     return error
 
 
+def name_permissions(given: dict[str, Any]) -> dict[str, Any]:
+    """Return variables with the permissions' names in GraphQL."""
+    words = given.get("permissions")
+    return given if words is None else {**given, "permissions": [*map(name_word, words)]}
+
+
 NOW = datetime.now(UTC).replace(microsecond=0)
 END = NOW + timedelta(days=7)
 LATER = END + timedelta(seconds=1)
@@ -74,7 +81,7 @@ class Administration(NamedTuple):
 
     async def run(self, document: str, **variables: Any) -> dict[str, Any]:
         """Return the key of a payload with its other fields, or the extensions of the error."""
-        body = await post(self.client, document, variables)
+        body = await post(self.client, document, name_permissions(variables))
         if "errors" in body:
             return read_error(body)
         [payload] = body["data"].values()
@@ -110,7 +117,7 @@ async def test_what_is_not_given_stays(administration: Administration) -> None:
     assert renamed == {
         "id": key_id,
         "name": "web",
-        "permissions": [PARSE_UNIT_MAPS_PERMISSION],
+        "permissions": [name_word(PARSE_UNIT_MAPS_PERMISSION)],
         "assetIds": [SEEN],
         "expiresAt": END.isoformat(),
         "revokedAt": None,
@@ -146,7 +153,10 @@ async def test_permissions_and_expiry_are_set_and_taken_away(
     key_id = await administration.make(*PERMISSIONS[:2], asset_ids=[SEEN])
     given = {"permissions": [PERMISSIONS[2]], "expires": END.isoformat()}
     changed = await administration.run(UPDATE, id=key_id, **given)
-    assert (changed["permissions"], changed["expiresAt"]) == ([PERMISSIONS[2]], END.isoformat())
+    assert (changed["permissions"], changed["expiresAt"]) == (
+        [name_word(PERMISSIONS[2])],
+        END.isoformat(),
+    )
     changed = await administration.run(UPDATE, id=key_id, permissions=[], neverExpires=True)
     assert (changed["permissions"], changed["expiresAt"]) == ([], None)
 
