@@ -3,7 +3,8 @@
 They need no API key.
 """
 
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from typing import Any
 
 import orjson
@@ -14,10 +15,11 @@ from gateway import browser_pages
 from gateway.cache.cached_response import CachedResponse
 from gateway.cache.shared_responses import SharedResponses
 from rest.error_codes import ERRORS_PATH, render_errors_page
-from rest.errors import JSON_MEDIA_TYPE
+from rest.errors import JSON_MEDIA_TYPE, HttpError
 from rest.openapi import description
 from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
-from rest.path_routing import PathRoute
+from rest.parameters import report_ignored, split_query_string
+from rest.path_routing import Handler, PathRoute
 from schema.root import GRAPHQL_SCHEMA
 from storage.bundles.description.json_schema import build_bundle_schema
 
@@ -39,13 +41,16 @@ class OpenApiEndpoints:
     def build_routes(self) -> list[PathRoute]:
         """Return the routes of the documents and the page."""
         return [
-            PathRoute(ROOT_PATH, {"GET": self.root}),
-            PathRoute(INDEX_PATH, {"GET": self.index}),
-            PathRoute("/v1/openapi.json", {"GET": self.json_document}),
-            PathRoute("/v1/openapi.yaml", {"GET": self.yaml_document}),
-            PathRoute("/v1/openapi", {"GET": self.reference_page}),
-            PathRoute("/v1/bundle.schema.json", {"GET": self.bundle_schema}),
-            PathRoute(ERRORS_PATH, {"GET": self.errors_page}),
+            PathRoute(path, {"GET": partial(_respond, handler)})
+            for path, handler in (
+                (ROOT_PATH, self.root),
+                (INDEX_PATH, self.index),
+                ("/v1/openapi.json", self.json_document),
+                ("/v1/openapi.yaml", self.yaml_document),
+                ("/v1/openapi", self.reference_page),
+                ("/v1/bundle.schema.json", self.bundle_schema),
+                (ERRORS_PATH, self.errors_page),
+            )
         ]
 
     async def root(self, _: Request) -> CachedResponse:
@@ -98,6 +103,13 @@ class OpenApiEndpoints:
     @cached_property
     def _description(self) -> dict[str, Any]:
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
+
+
+async def _respond(handler: Handler, request: Request) -> ASGIApp:
+    """Return the handler's response, which names all parameters: none of them has any."""
+    with suppress(HttpError):  # a query that cannot be read has no parameter to name
+        report_ignored(request.scope, split_query_string(request.scope["query_string"]), ())
+    return await handler(request)
 
 
 def _build_errors_page() -> CachedResponse:

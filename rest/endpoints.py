@@ -25,7 +25,6 @@ from rest.json_writing import write_json
 from rest.parameters import EndpointInputs
 from rest.path_routing import (
     SCOPE_DEPRECATION,
-    SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,
     Handler,
     PathRoute,
@@ -170,9 +169,7 @@ class EndpointHandler:
     def _parse_url(self, request: Request) -> tuple[dict[str, Any], RequestUrl]:
         """Return the variables in the query and the path, and the URL. Raises HttpError."""
         pairs = parameters.split_query_string(request.scope["query_string"])
-        ignored = parameters.describe_ignored((name for name, _ in pairs), self.known_parameters)
-        if ignored is not None:
-            request.scope[SCOPE_IGNORED_PARAMETERS] = ignored
+        parameters.report_ignored(request.scope, pairs, self.known_parameters)
         variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
         fields = variables.pop(FIELDS, None)
         variables |= self._path_variables(request)

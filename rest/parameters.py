@@ -17,11 +17,13 @@ from graphql import (
     get_named_type,
     get_nullable_type,
 )
+from starlette.types import Scope
 
 from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
 from rest.field_selection import build_fields_input
 from rest.names import to_kebab_case
+from rest.path_routing import SCOPE_IGNORED_PARAMETERS
 from schema.execution import Operation
 from schema.operation_inputs import (
     ID,
@@ -320,6 +322,13 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
         near = get_close_matches(spelt, [*known, API_KEY_PARAMETER], 1, MIN_LIKENESS)
         items.append(f'"{name}"' + (f';did-you-mean="{near[0]}"' if near else ""))
     return ", ".join(items) or None
+
+
+def report_ignored(scope: Scope, pairs: list[tuple[str, str]], known: Sequence[str]) -> None:
+    """Let the response name the parameters that are not known."""
+    ignored = describe_ignored((name for name, _ in pairs), known)
+    if ignored is not None:
+        scope[SCOPE_IGNORED_PARAMETERS] = ignored
 
 
 def parse_query(
