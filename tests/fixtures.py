@@ -23,9 +23,10 @@ from pymongo import MongoClient
 from gateway.app import Gateway
 from gateway.limits.rate_limit import RateLimitStatus
 from gateway.settings import Settings
-from resolvers.administration.catalog import import_catalog
 from resolvers.request.caller import FLAGS, PERMISSIONS
+from resolvers.shown_units import parse_with_units
 from storage.administration import api_keys
+from storage.bundles.importing.import_bundles import ParsedSource, import_bundles
 from storage.mongo import driver
 from tests.rest.demo_service import DemoService, demo_service
 
@@ -246,6 +247,11 @@ async def make_key(
     return record.id, key
 
 
+async def parse_here(svg: bytes) -> ParsedSource:
+    """Parse a drawing without the process that an import starts for it, which takes a second."""
+    return ParsedSource(*parse_with_units(svg))
+
+
 async def create_world(
     mongo_url: str, database_name: str, bundle: Path, catalog: dict[str, Any] = CATALOG
 ) -> World:
@@ -253,7 +259,7 @@ async def create_world(
     bundle.write_text(json.dumps(catalog))
     client = driver.connect(mongo_url, timeout_seconds=30)
     database = client[database_name]
-    await import_catalog(database, [bundle])
+    await import_bundles(database, [bundle], parse_source=parse_here)
     past = datetime.now(UTC) - timedelta(seconds=1)
     revoked_id, revoked = await make_key(database, "revoked", permissions=PERMISSIONS)
     await api_keys.revoke_api_key(database, revoked_id)

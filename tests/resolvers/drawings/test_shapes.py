@@ -57,6 +57,11 @@ def test_a_shape_without_extent_has_neither_path_nor_box(attributes: dict[str, A
     assert (shape.d, shape.box) == (None, None)
 
 
+def test_a_type_that_another_version_has_stored_is_null() -> None:
+    shape = build_shape(Place("unit", "101", "2", {"type": "Star", "fill": "red"}))
+    assert (shape.type, shape.d, shape.box, shape.fill) == (None, None, None, "red")
+
+
 def test_the_box_has_the_transform_applied_and_the_path_has_not() -> None:
     attributes = {
         "type": "Rect",
