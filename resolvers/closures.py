@@ -15,8 +15,6 @@ from resolvers.networks.closable import (
     name_units,
 )
 from resolvers.networks.closable import Closable as Closable
-from resolvers.networks.closable import ClosableKind as ClosableKind
-from resolvers.networks.closable import find_closable_kind as find_closable_kind
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver

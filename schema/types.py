@@ -194,15 +194,7 @@ Closures = output_type(
     doors=list[strawberry.ID],
     spaces=list[strawberry.ID],
 )
-
-
-@strawberry.type(description=inspect.getdoc(resolvers.closures.Closable))
-class Closable(output_type(resolvers.closures.Closable)):  # type: ignore[misc]
-    kind = resolver_field(
-        resolvers.closures.find_closable_kind, resolvers.closures.ClosableKind | None
-    )
-
-
+Closable = output_type(resolvers.closures.Closable)
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 
 
@@ -341,7 +333,7 @@ class Map(Node):
     )
     closable = resolver_field(
         resolvers.closures.list_closable_on_map,
-        Page[Closable],
+        Page[Closable],  # type: ignore[valid-type]
         CAN_CALCULATE_DISTANCES,
         cost=LOAD_COST,
     )

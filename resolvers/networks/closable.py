@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 import shapely
-import strawberry
 
 from resolvers.request.context import Context
 from resolvers.request.enums import find_word, graphql_enum
@@ -77,23 +76,20 @@ class Closable(NamedTuple):
     # Not `id`: GraphQL clients normalize objects by type and id, and maps may share ids of doors.
     part_id: str
     part: Annotated[ClosablePart, "What it is."]
-    kind: str | None
+    kind: Annotated[ClosableKind | None, "Of a connector or a space; a door has none."]
     name: str | None
     places: Annotated[
         list[Place], "Where it is: of a connector, the entrances that lead to a walkable floor."
     ]
 
 
-def find_closable_kind(parent: strawberry.Parent[Closable]) -> ClosableKind | None:
-    """Find what kind of connector or space it is; a door has none."""
-    return find_word(ClosableKind, parent.kind)
-
-
 def list_closable(router: Router, feet_per_unit: float) -> list[Closable]:
     """Return what can be closed, by part and id; places are in the map's units."""
     network = router.networks[TravelMode.FOOT]
     found = {
-        (CONNECTOR, each.id): Closable(each.id, CONNECTOR, each.kind.value, each.name or None, [])
+        (CONNECTOR, each.id): Closable(
+            each.id, CONNECTOR, ClosableKind(each.kind.value), each.name or None, []
+        )
         for each in network.connectors
     }
     for portal in network.portals:
@@ -138,7 +134,7 @@ def list_parts(router: Router, feet_per_unit: float) -> list[Part]:
         Part(
             lists[each.part],
             each.part_id,
-            each.kind,
+            each.kind and each.kind.value,
             [(at.floor_id, at.x, at.y) for at in each.places],
         )
         for each in list_closable(router, feet_per_unit)
@@ -157,7 +153,7 @@ def _iter_shapes(network: Network) -> Iterator[tuple[str, Closable, shapely.Poin
             Closable(door_id, DOOR, None, None, []) for (door_id,) in levels.door_rows.rows(number)
         ]
         parts += [
-            Closable(space_id, SPACE, kind, name or None, [])
+            Closable(space_id, SPACE, find_word(ClosableKind, kind), name or None, [])
             for space_id, name, kind, _ in levels.space_rows.rows(number)
         ]
         shapes = [*levels.doors.shapes(number), *levels.spaces.shapes(number)]
