@@ -20,11 +20,11 @@ from rest.errors import (
 )
 from rest.names import to_snake_case
 from rest.request_body import BodyTooLargeError, receive_body
-from schema.operation_inputs import MAX_PAIRS, Input, Items
+from schema.operation_inputs import MAX_PAIRS, Input, Items, PartialInput
 
 T = TypeVar("T")
 BodyParser = Callable[[bytes], dict[str, Any]]
-"""From a body to variables. Raises HttpError 400 or 422."""
+"""From a body to variables. Raises HttpError 400 or 422, and BodyShapeError."""
 
 DATA = "data"
 """The only member of every JSON body; also the variable's name if the body is a list."""
@@ -34,6 +34,15 @@ MAX_UNTYPED_TOKENS = 200_000
 No other thread runs while orjson makes its values, nor while they are freed: up to 50 ms."""
 
 _BYTE_OFFSET = re.compile(r" \(byte (\d+)\)")
+
+
+class BodyShapeError(Exception):
+    """Parts of a body have a wrong type, or are missing. `inputs` are the others."""
+
+    def __init__(self, errors: dict[str, list[str]], inputs: dict[str, Any]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+        self.inputs = inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +185,14 @@ def parse_json(text: bytes, name: str = "body", *, is_input: bool = False) -> An
 
 
 def to_struct(value: Any, model: type[T]) -> T:
-    """Convert a JSON value to a model. Raises HttpError 422 that names every wrong member."""
+    """Convert a JSON value to a model. Raises BodyShapeError."""
     try:
         return msgspec.convert(value, model)
     except msgspec.ValidationError as error:
-        raise invalid_input_error(find_shape_errors(value, model)) from error
+        errors, rest = find_shape_errors(value, model)
+        data = rest.get(DATA) if isinstance(rest, dict) else None
+        inputs = data if isinstance(data, dict) else PartialInput({DATA: data})
+        raise BodyShapeError(errors, inputs) from error
 
 
 def decode_struct(text: bytes, decoder: msgspec.json.Decoder[T]) -> T:

@@ -1,14 +1,12 @@
 """Every error of a body that does not fit its model, each named by its path in the body."""
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from schema.operation_inputs import MAX_REPORTED_ERRORS
+from schema.operation_inputs import MAX_REPORTED_ERRORS, PartialInput
 
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>.+)`, got `(?P<actual>.+)`")
 _MEMBER_ERROR = re.compile(
@@ -25,14 +23,20 @@ _JSON_TYPES = {
 }
 
 
-def find_shape_errors(value: Any, model: Any) -> dict[str, list[str]]:
-    """Return the first `MAX_REPORTED_ERRORS` errors of a JSON value, by path, in document order.
+def find_shape_errors(value: Any, model: Any) -> tuple[dict[str, list[str]], Any]:
+    """Return the errors of a JSON value, and the rest of it for further checks.
+
+    There are up to `MAX_REPORTED_ERRORS`, by path, in document order. The rest has GraphQL's names,
+    a PartialInput in the place of an object with errors, and null in that of an item that is none.
 
     >>> Unit = msgspec.defstruct("Unit", [("id", str), ("floor", str)])
-    >>> find_shape_errors([{"id": 7}], list[Unit])
+    >>> find_shape_errors([{"id": 7}, {"id": "a", "floor": "b"}], list[Unit])[0]
     {'[0].id': ['must be a string, not a number'], '[0].floor': ['must be given']}
+    >>> find_shape_errors([{"id": "a"}, 7], list[Unit])[1]
+    [{'id': 'a'}, None]
     """
-    return dict(islice(_iter_errors(value, model, ""), MAX_REPORTED_ERRORS))
+    errors: dict[str, list[str]] = {}
+    return errors, _read(value, model, "", errors)
 
 
 def name_first_error(error: msgspec.ValidationError) -> dict[str, list[str]]:
@@ -49,40 +53,73 @@ def name_first_error(error: msgspec.ValidationError) -> dict[str, list[str]]:
     return {path or "body": [_translate(message)]}
 
 
-def _iter_errors(value: Any, model: Any, path: str) -> Iterator[tuple[str, list[str]]]:
+def _read(value: Any, model: Any, path: str, errors: dict[str, list[str]]) -> Any:
+    """Add the errors of a value, and return the rest of it."""
+    if len(errors) >= MAX_REPORTED_ERRORS:
+        return None
     try:
-        msgspec.convert(value, model)
-        return
+        return _name_members(msgspec.convert(value, model))
     except msgspec.ValidationError as error:
         # msgspec stops at the first error and ends its message with ` - at `$.data.sources[0]``.
         message = str(error).partition(" - at ")[0]
     model = _without_null(model)
     if isinstance(value, list) and get_origin(model) is list:
         (item_model,) = get_args(model)
-        for index, item in enumerate(value):
-            yield from _iter_errors(item, item_model, f"{path}[{index}]")
-    elif isinstance(value, dict) and isinstance(model, type) and issubclass(model, msgspec.Struct):
-        yield from _iter_member_errors(value, model, path)
-    else:
-        yield path or "body", [_translate(message)]
+        items = [
+            _read(item, item_model, f"{path}[{index}]", errors) for index, item in enumerate(value)
+        ]
+        # Only rules of objects name the index.
+        return items if _is_struct(item_model) else [item for item in items if item is not None]
+    if isinstance(value, dict) and _is_struct(model):
+        return _read_members(value, model, path, errors)
+    errors[path or "body"] = [_translate(message)]
+    return None
 
 
-def _iter_member_errors(
-    value: dict[str, Any], model: type[msgspec.Struct], path: str
-) -> Iterator[tuple[str, list[str]]]:
+def _read_members(
+    value: dict[str, Any], model: type[msgspec.Struct], path: str, errors: dict[str, list[str]]
+) -> dict[str, Any]:
     fields = msgspec.structs.fields(model)
     prefix = f"{path}." if path else ""
+    members: list[tuple[str, Any]] = []
+    is_whole = True
     for field in fields:
         name = field.encode_name
+        count = len(errors)
         if name in value:
-            yield from _iter_errors(value[name], field.type, prefix + name)
+            members.append((field.name, _read(value[name], field.type, prefix + name, errors)))
         elif field.required:
-            yield prefix + name, ["must be given"]
+            errors[prefix + name] = ["must be given"]
+        has_value = name in value and members[-1][1] is not None
+        is_whole = is_whole and (has_value or len(errors) == count)
     if model.__struct_config__.forbid_unknown_fields:
         known = {field.encode_name for field in fields}
-        for name in value:
-            if name not in known:
-                yield prefix + name, ["unknown field"]
+        errors.update({prefix + name: ["unknown field"] for name in value if name not in known})
+    return _merge_aliases(members) if is_whole else PartialInput(_merge_aliases(members))
+
+
+def _name_members(value: Any) -> Any:
+    """Return a value of a model with dicts in the place of structs."""
+    if isinstance(value, list):
+        return [*map(_name_members, value)]
+    if isinstance(value, msgspec.Struct):
+        members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        return _merge_aliases([(name, _name_members(member)) for name, member in members])
+    return value
+
+
+def _merge_aliases(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return members by GraphQL's names; those of aliases, which come last, end with `_`."""
+    merged: dict[str, Any] = {}
+    for name, member in members:
+        if member is not None:
+            merged.setdefault(name.rstrip("_"), member)
+    return merged
+
+
+def _is_struct(model: Any) -> bool:
+    model = _without_null(model)
+    return isinstance(model, type) and issubclass(model, msgspec.Struct)
 
 
 def _without_null(model: Any) -> Any:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from rest import parameters
-from rest.bodies import UNIT_MAP_BODY, RequestBody, read_request_body
+from rest.bodies import UNIT_MAP_BODY, BodyShapeError, RequestBody, read_request_body
 from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
@@ -40,6 +40,7 @@ from schema.execution import (
     RequestError,
     run_in_thread,
 )
+from schema.operation_inputs import MAX_REPORTED_ERRORS
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""
@@ -179,20 +180,29 @@ class EndpointHandler:
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
         assert self.parse_body is not None
-        if len(content) > MAX_BYTES_IN_EVENT_LOOP:
-            return await run_in_thread(self.parse_body, content)
-        return self.parse_body(content)
+        try:
+            if len(content) > MAX_BYTES_IN_EVENT_LOOP:
+                return await run_in_thread(self.parse_body, content)
+            return self.parse_body(content)
+        except BodyShapeError as error:
+            others = await self._find_errors(error.inputs, body)
+            errors = error.errors | others | error.errors  # in this order, with the first's texts
+            raise invalid_input_error(dict([*errors.items()][:MAX_REPORTED_ERRORS])) from error
 
     async def _check_inputs(self, variables: dict[str, Any], body: RequestBody) -> None:
         # Fields check their inputs too, but only after looking for what the path names. A cached
         # response needs no check: the same variables passed it when the response was made.
+        if errors := await self._find_errors(variables, body):
+            raise invalid_input_error(errors)
+
+    async def _find_errors(
+        self, variables: dict[str, Any], body: RequestBody
+    ) -> dict[str, list[str]]:
+        """Return which rules inputs break, by path in the body."""
         find_errors = partial(self.inputs.operation.find_errors, variables)
         is_large = measure_value(variables, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
         errors = await run_in_thread(find_errors) if is_large else find_errors()
-        if errors:
-            raise invalid_input_error(
-                {body.to_path(error.path): [error.message] for error in errors}
-            )
+        return {body.to_path(error.path): [error.message] for error in errors}
 
     async def _build_response(self, result: dict[str, Any], request_url: RequestUrl) -> Response:
         envelope = self.endpoint.envelope

@@ -31,7 +31,12 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from resolvers.distances import MAX_PAIRS
 from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32, TEXT_JSON_PATTERN
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
-from resolvers.request.input_checks import MAX_REPORTED_ERRORS, Check, FieldChecks
+from resolvers.request.input_checks import (
+    MAX_REPORTED_ERRORS,
+    Check,
+    FieldChecks,
+    PartialInput,
+)
 from resolvers.request.input_rules import (
     ID,
     InputDefinition,
@@ -58,6 +63,7 @@ __all__ = [
     "Items",
     "JsonSchema",
     "OperationInputs",
+    "PartialInput",
     "definition_of",
     "is_id",
     "joint_rules_of_type",
@@ -131,7 +137,8 @@ class OperationInputs:
         """Return the errors of some variables, as the fields that they feed would."""
         errors: list[InputViolation] = []
         for checks, uses in self._fields:
-            values: dict[str, Any] = {}
+            is_partial = isinstance(variables, PartialInput)
+            values: dict[str, Any] = PartialInput() if is_partial else {}
             for use in uses:
                 if use.variable in variables:
                     use.put(variables[use.variable], values)

@@ -30,6 +30,10 @@ _Finder: TypeAlias = Callable[[Any], list[InputViolation] | str | None]
 """A check, or the method of a rule: a text is an error of the value itself."""
 
 
+class PartialInput(dict[str, Any]):
+    """Inputs without those of a wrong type: rules for several of them together do not apply."""
+
+
 class FieldChecks:
     """The rules of a resolver's arguments, and of all that is nested in them."""
 
@@ -59,7 +63,9 @@ class FieldChecks:
 
     def find_errors(self, values: Mapping[str, Any]) -> list[InputViolation]:
         """Return the errors of arguments by Python's names; their paths start with a name."""
-        errors = [error for rule in self.joint_rules if (error := rule.check(values))]
+        errors: list[InputViolation] = []
+        if not isinstance(values, PartialInput):
+            errors += [error for rule in self.joint_rules if (error := rule.check(values))]
         failed = None
         for parameter, name, find in self._finders:
             value = values.get(parameter)
@@ -191,7 +197,8 @@ def _build_list_check(item_check: Check) -> Check:
     def check(values: Any) -> list[InputViolation]:
         errors: list[InputViolation] = []
         for index, value in enumerate(values):
-            if found := item_check(value):
+            # One of a wrong type is null here.
+            if value is not None and (found := item_check(value)):
                 errors += _locate(f"[{index}]", found)
                 if len(errors) >= MAX_REPORTED_ERRORS:
                     break
@@ -213,7 +220,7 @@ def _build_object_check(input_class: Any) -> Check:
         is_dict = isinstance(value, dict)
         values = value if is_dict else vars(value)
         errors: list[InputViolation] = []
-        if joint_rules:
+        if joint_rules and type(value) is not PartialInput:
             by_name = values
             if is_dict:
                 by_name = nulls | value

@@ -11,11 +11,12 @@ from rest.bodies import (
     DISTANCES_BODY,
     MAX_UNTYPED_TOKENS,
     UNIT_MAP_BODY,
+    BodyShapeError,
     RequestBody,
     has_more_tokens,
 )
 from rest.endpoint_table import ENDPOINTS
-from rest.errors import HttpError
+from rest.errors import HttpError, invalid_input_error
 from rest.parameters import EndpointInputs
 from schema.execution import Executor
 from schema.operation_inputs import MAX_REPORTED_ERRORS
@@ -28,7 +29,10 @@ def parse(request_body: RequestBody, content: bytes) -> dict[str, Any]:
     endpoint = next(row for row in ENDPOINTS if row.body is request_body)
     operation = EXECUTOR.prepare(endpoint.document)
     inputs = EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, operation)
-    return request_body.build_parser(inputs.body)(content)
+    try:
+        return request_body.build_parser(inputs.body)(content)
+    except BodyShapeError as error:
+        raise invalid_input_error(error.errors) from error
 
 
 def test_a_body_of_another_media_type_is_one_variable() -> None:

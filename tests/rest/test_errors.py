@@ -123,13 +123,16 @@ async def test_a_body_of_another_shape_is_rejected_with_the_fields(
     assert response.json()["fields"]
 
 
+PAIR = {"sources": [{"id": "a"}], "targets": [{"id": "b"}]}
+
+
 @pytest.mark.parametrize(
     ("asked", "field", "message"),
     [
-        ({"targets": []}, "data.sources", "must be given"),
-        ({"sources": [], "targets": [], "unit": "m"}, "data.unit", "unknown field"),
+        ({"targets": [{"id": "a"}]}, "data.sources", "must be given"),
+        ({**PAIR, "unit": "m"}, "data.unit", "unknown field"),
         (
-            {"sources": [{"x": "1"}], "targets": []},
+            {**PAIR, "sources": [{"x": "1"}]},
             "data.sources[0].x",
             "must be a number or null, not a string",
         ),
@@ -143,6 +146,33 @@ async def test_a_member_that_is_wrong_is_named(
     )
     assert_is_error(response, 422, f"{field}: {message}")
     assert response.json()["fields"] == {field: [message]}
+
+
+async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.AsyncClient) -> None:
+    sources = [{"x": "1"}, {"id": ""}, {}, 7, {"x": 1, "y": 2, "floorId": "a"}]
+    asked = {"sources": sources, "targets": [{"id": "a"}] * 51, "costing": "car", "more": 1}
+    response = await client.post(
+        f"/v1/maps/{quote(MAP, safe='')}/distance-matrix", json={"data": asked}, headers=ALL_FLAGS
+    )
+    assert_is_error(response, 422)
+    assert [*response.json()["fields"]] == [
+        "data.sources[0].x",
+        "data.sources[3]",
+        "data.more",
+        "data.sources",
+        "data.sources[1].id",
+        "data.sources[2]",
+        "data.targets",
+        "data.costing",
+    ]
+    wrong = {"attribute_id": "a", "group_id": "", "unit_id": 7}
+    assigned = [{"asset_id": "a", **wrong}, {"asset_id": "", **wrong}, None]
+    response = await client.put(ASSIGN, json={"data": assigned}, headers=ALL_FLAGS)
+    assert_is_error(response, 422)
+    assert {*response.json()["fields"]} == {
+        *("data[0].unit_id", "data[0].group_id"),
+        *("data[1].unit_id", "data[1].group_id", "data[1].asset_id", "data[2]"),
+    }
 
 
 async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
