@@ -46,7 +46,6 @@ OWN = {
     "ApiKey.expiresAt": "When it stops working; null if it does not expire.",
     "ApiKey.lastUsedAt": "When it was last used, some minutes late; null if it never was.",
     "ApiKey.name": "Its name in lists of keys.",
-    "ApiKey.permissions": "What it permits in addition to reading the directory.",
     "ApiKey.revokedAt": "When it was revoked; null if it was not.",
     "AuditActor.name": "Name of the key, or of the operator, at that time.",
     "AuditRecord.actor": "Who acted.",
