@@ -17,6 +17,7 @@ from graphql import (
 from msgspec import Struct
 
 from rest.names import to_snake_case
+from schema.operation_inputs import is_id
 
 ALIASES: Final = {"WaypointInput": ("floorId",)}
 """Second names of members, by input type: one guide of the specification writes `floorId`."""
@@ -144,6 +145,7 @@ class _StructConverter:
                 members[name] = convert(members[name])
         for alias, name in self.aliases:
             second = members.pop(alias)
-            if members[name] is None:
+            # One that is no id is kept for the rule that says so.
+            if members[name] is None or not (second is None or is_id(second)):
                 members[name] = second
         return members

@@ -4,7 +4,8 @@ from typing import Final
 
 from starlette.types import Receive
 
-MAX_URL_BYTES: Final = 8 * 1024
+MAX_URL_BYTES: Final = 24 * 1024
+"""A cursor of 16 KB, which a list in the order of long names may have, and 8 KB of filters."""
 MAX_HEADER_BYTES: Final = 32 * 1024
 
 

@@ -269,6 +269,7 @@ DOCUMENTED = {
     ],
     "rest/request_body:MAX_URL_BYTES": [
         ("operation.md", "## Connection limits", "max url bytes | {:,}"),
+        ("rest.md", "## Limits", "bytes of an address | {:,}"),
     ],
     "resolvers/administration/api_keys:MAX_ASSETS": [
         ("operation.md", "## Keys", "up to {:,} assets"),
@@ -333,7 +334,7 @@ DOCUMENTED = {
         ("rest.md", "## Errors", "more than {:,} commas, colons and opening brackets"),
     ],
     "resolvers/request/input_checks:MAX_REPORTED_ERRORS": [
-        ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+        ("rest.md", "## Errors", "up to {:,}; what does not exist"),
     ],
     "gateway/documents/graphql_request:MAX_JSON_TOKENS": [
         (
@@ -343,7 +344,7 @@ DOCUMENTED = {
         ),
     ],
     "storage/attribute_assignments:MAX_VIOLATIONS": [
-        ("rest.md", "## Errors", "up to {:,}: first what does not have the right shape"),
+        ("rest.md", "## Errors", "up to {:,}; what does not exist"),
     ],
     "gateway/server/admission:MAX_KEYLESS_IN_FLIGHT": [
         ("operation.md", "## Connection limits", "a worker works on {} of these at a time"),

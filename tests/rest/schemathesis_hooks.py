@@ -66,19 +66,14 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     """Whether a request is one that the description can judge.
 
     As a whole it is within limits: not all of its inputs may be long. It has no cursor, which
-    belongs to the list that it is from, and no waypoint with both names of the floor, of which the
-    second is not read.
+    belongs to the list that it is from.
     """
     url = f"{quote(case.formatted_path)}?{urlencode(case.query or {}, doseq=True)}"
     headers = "".join(f"{name}: {value}\r\n" for name, value in (case.headers or {}).items())
     sources, targets = (_waypoints(case, name) for name in ("sources", "targets"))
-    named_twice = {"floor_id", "floorId"}
     return (
         len(url) <= MAX_URL_BYTES
         and "after" not in (case.query or {})
-        and not any(
-            isinstance(each, dict) and named_twice <= each.keys() for each in sources + targets
-        )
         and len(sources) * len(targets) <= MAX_PAIRS
         and len(headers.encode(errors="replace")) + ADDED_HEADERS_BYTES <= MAX_HEADER_BYTES
     )

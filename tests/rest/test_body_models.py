@@ -48,6 +48,12 @@ MEMBERS = {"sources": "[WaypointInput!]!", "costingOptions": "Options"}
             {"sources": [{"id": "a", "floorId": "f"}, {"floor_id": "g", "floorId": "f"}]},
             {"sources": [{"id": "a", "floorId": "f"}, {"id": None, "floorId": "g"}]},
         ),
+        # which the rules see if it is no id
+        (
+            MEMBERS,
+            {"sources": [{"floor_id": "g", "floorId": ""}]},
+            {"sources": [{"id": None, "floorId": ""}]},
+        ),
         # clients send whole locations back
         (
             MEMBERS,

@@ -6,7 +6,9 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx
 import pytest
 
-from tests.fixtures import MAP
+from resolvers.request.record_limits import get_record_limits
+from rest.request_body import MAX_URL_BYTES
+from tests.fixtures import MAP, World, gateway_client, open_database
 
 pytestmark = pytest.mark.anyio
 
@@ -69,3 +71,17 @@ async def test_a_search_and_ids_are_sorted_too(client: httpx.AsyncClient) -> Non
     assert found == every[2:6]
     found = await walk(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
     assert [unit["name"] for unit in found] == ["South 2", "South 1"]
+
+
+async def test_the_address_of_the_next_page_is_within_its_limit_after_the_longest_name(
+    own_world: World,
+) -> None:
+    longest = get_record_limits()["Unit"]["name"]["maxLength"] * "\U00010348"
+    async with open_database(own_world) as database:
+        await database["units"].update_many({}, {"$set": {"name": longest}})
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        first = (await client.get("/v1/units", params={"order-by": "name", "per-page": 1})).json()
+        address = first["paging"]["next_url"]
+        assert len(address) < MAX_URL_BYTES
+        second = (await client.get(address)).json()
+    assert [unit["name"] for unit in first["data"] + second["data"]] == [longest, longest]
