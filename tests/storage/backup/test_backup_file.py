@@ -86,6 +86,7 @@ def test_a_part_that_is_left_out_is_missed() -> None:
         (b"no tar at all" * 100, "no backup"),
         (gzip.compress(WHOLE), "no backup"),
     ],
+    ids=["empty", "text", "compressed"],
 )
 def test_what_is_no_archive_is_said_to_be_none(content: bytes, message: str) -> None:
     with pytest.raises(BackupError, match=message):

@@ -237,6 +237,7 @@ async def test_the_change_feed_reports_every_collection_that_is_replaced(
             r"of release 9\.0\.0, whose migration 999",
         ),
     ],
+    ids=["short", "twice", "damaged", "other kind", "newer"],
 )
 async def test_an_archive_that_is_wrong_changes_nothing(
     database: Any, bundle: Path, archive_content: bytes, message: str
