@@ -24,6 +24,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if is_helper else None
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Cut the ids of long values: the environment holds them, where Linux takes 128 KB at most."""
+    return repr(val[:40]) if isinstance(val, (bytes, str)) and len(val) > 200 else None
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """One event loop for the whole session, so that session fixtures can use it."""
