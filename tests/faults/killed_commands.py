@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from storage.administration.import_lease import LEASE_COLLECTION
+from storage.bundles.importing.import_bundles import COMMITTED
 from storage.embedded.replica_set import HOST
 from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
 from tests.faults.deployment import Deployment
@@ -113,7 +114,9 @@ def _mirror_until_killed(deployment: Deployment, number: int) -> bool:
     undo = deployment.directory / f"undo-{time.time_ns()}.ndjson"
     with _start_mirror(deployment, before, undo.with_suffix(".first")) as run:
         output, _ = run.communicate(timeout=120)
-        assert not run.returncode, output
+        # On a busy machine it may end before the gateway that writes the rest.
+        assert not run.returncode or COMMITTED in output, output
+    deployment.await_no_import()
     with deployment.open_database() as database:
         leases, where = database[LEASE_COLLECTION], {"asset_id": MIRRORED_ASSET}
 
