@@ -7,7 +7,7 @@ from resolvers.request.enums import graphql_enum
 
 
 class Permission(StrEnum):
-    """What a key may do besides reading, in the order of `PERMISSIONS`."""
+    """What a key may do in addition to reading, in the order of `PERMISSIONS`."""
 
     READ_ASSET_REFERENCES = caller.READ_ASSET_REFERENCES_PERMISSION
     READ_UNIT_REFERENCES = caller.READ_UNIT_REFERENCES_PERMISSION
@@ -20,7 +20,7 @@ class Permission(StrEnum):
 
 graphql_enum(
     Permission,
-    "What an API key may do besides reading assets, floors, units and maps. "
+    "What an API key may do in addition to reading assets, floors, units and maps. "
     "Elsewhere, a permission has dots and hyphens, as in `service.asset-references.read`.",
     service_asset_references_read="Read ids of assets in third-party systems.",
     service_unit_references_read="Read ids of units in third-party systems.",
