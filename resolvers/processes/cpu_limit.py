@@ -10,6 +10,8 @@ from typing import Self
 from parsing.errors import DocumentRejectedError
 
 MAX_PARSE_CPU_SECONDS = 20.0
+REPEAT_SECONDS = 0.05
+"""An exception in a finalizer is lost: after so much more CPU time it is raised again."""
 MAX_CPU_OVERRUN = 1.1
 """A process that has used so many times its CPU time ends: it may be in C, which runs on."""
 PARSE_MESSAGE = "the drawing takes over {:g} seconds of CPU time to parse; simplify it"
@@ -32,20 +34,25 @@ def limit_cpu_time(
     rest. A shorter limit may be inside.
     """
 
+    has_ended = False
+
     def stop(_: int, __: FrameType | None) -> None:
-        raise CpuTimeExceededError(message.format(seconds))
+        if not has_ended:
+            raise CpuTimeExceededError(message.format(seconds))
 
     started = time.process_time()
     previous = signal.signal(signal.SIGPROF, stop)
-    outer_seconds, _ = signal.setitimer(signal.ITIMER_PROF, seconds)
+    outer_seconds, _ = signal.setitimer(signal.ITIMER_PROF, seconds, REPEAT_SECONDS)
     try:
         yield
     finally:
+        has_ended = True
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, previous)
         if outer_seconds:
             used_seconds = time.process_time() - started
-            signal.setitimer(signal.ITIMER_PROF, max(outer_seconds - used_seconds, 0.001))
+            remaining_seconds = max(outer_seconds - used_seconds, 0.001)
+            signal.setitimer(signal.ITIMER_PROF, remaining_seconds, REPEAT_SECONDS)
 
 
 def kill_after_cpu_time(seconds: float) -> None:
