@@ -6,7 +6,6 @@ beside it, so that neither a slow machine nor a busy one matters.
 
 import asyncio
 import gc
-import json
 import threading
 import time
 import uuid
@@ -24,6 +23,7 @@ from graphql import get_introspection_query
 from schema import execution, operations
 from storage.mongo import driver
 from storage.pauses import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
+from tests.cpu_cost import measure_cpu_time, work
 from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
 from tests.schema.executor_comparison import BUNDLE
 
@@ -36,11 +36,6 @@ TRIES_OF_A_HOLD = 5
 """A fault holds each time; what else the machine does, and the collection of garbage, do not."""
 
 
-def work() -> None:
-    """Do what takes 5 ms of CPU time on the machine on which the goal was set."""
-    json.loads(json.dumps([{"id": f"u{n}", "name": [n] * 5} for n in range(2_000)]))
-
-
 class HoldWatch:
     """The longest callback of the event loop."""
 
@@ -49,9 +44,7 @@ class HoldWatch:
         self.what = ""
 
     def times_of_work(self) -> float:
-        started = time.thread_time()
-        work()
-        return self.seconds / (time.thread_time() - started)
+        return self.seconds / measure_cpu_time(work)
 
     def note(self, seconds: float, handle: Any) -> None:
         if seconds > self.seconds:

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -29,8 +28,6 @@ from tests.storage.mongo.replica_set_of_three import run_replica_set
 pytestmark = pytest.mark.slow
 
 UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
-REPORT_SECONDS = 30
-"""In which a command on a full disk ends, its start included; three on an idle machine."""
 NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
 LIST_EVERYTHING = """{
     assets { data { id } }
@@ -240,9 +237,7 @@ def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
     bundle.write_text(json.dumps({"assets": assets, "floors": floors, "units": units}))
     command = ("import", bundle, "--json", "--data-dir", small_disk / "data")
     for _ in range(2):  # also while the disk is still full
-        began = time.monotonic()
         failed = floorgate(*command)
-        assert time.monotonic() - began < REPORT_SECONDS
         assert (failed.returncode, failed.stdout) == (1, "")
         assert failed.stderr.startswith("Error: ")
         assert failed.stderr.count("\n") == 1
