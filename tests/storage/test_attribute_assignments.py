@@ -2,12 +2,14 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
+from resolvers.attributes import MAX_ASSIGNMENTS
+from storage.administration.audit import get_process_origin
 from storage.attribute_assignments import (
     AttributeGroupNotFoundError,
     InvalidAssignmentsError,
@@ -40,13 +42,13 @@ async def database(
     await driver.close(client)
 
 
-def fill(mongo_url: str, database_name: str) -> None:
+def fill(mongo_url: str, database_name: str, units: Sequence[str] = UNITS) -> None:
     stamps = {"created_at": "", "updated_at": ""}
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[database_name]
         database.units.insert_many(
             {"_id": unit, "asset_id": asset, "floor_id": "f", "name": "", "map_ids": None} | stamps
-            for unit, asset in [*((unit, "a") for unit in UNITS), ("elsewhere", "b")]
+            for unit, asset in [*((unit, "a") for unit in units), ("elsewhere", "b")]
         )
         database.attribute_groups.insert_many(
             {
@@ -132,6 +134,23 @@ async def test_the_first_hundred_errors_are_reported(database: driver.Database) 
 async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database) -> None:
     with pytest.raises(AttributeGroupNotFoundError):
         await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])
+
+
+async def test_the_most_that_a_request_assigns_can_be_replaced_again_and_again(
+    mongo_url: str, database_name: str
+) -> None:
+    """MongoDB aborts, each time, a transaction that is too large for its cache."""
+    client = driver.connect(mongo_url, "pymongo", timeout_seconds=60)
+    database, origin = client[database_name], get_process_origin()
+    units = [f"{number:0255}" for number in range(MAX_ASSIGNMENTS)]
+    await prepare_database(database)
+    fill(mongo_url, database_name, units)
+    for attribute in "abca":
+        batch = [build_assignment(attribute, unit) for unit in units]
+        await assign_attributes(database, ALL_ASSETS, "one", batch, origin)
+    counted = {"group_id": "one", "attribute_id": "a"}
+    assert await database["attribute_assignments"].count_documents(counted) == len(units)
+    await driver.close(client)
 
 
 def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds: int) -> None:
