@@ -88,6 +88,8 @@ class QuerySize(NamedTuple):
     breadth: int = 0
     """Maximum `field_count` of any selection in it."""
     cost: int = 0
+    page_cost: int = 0
+    """Of what a page has once, such as a count, however many records are in it."""
     items: int = 0
     """Objects and list items in the arguments of all its fields."""
     text: int = 0
@@ -102,6 +104,7 @@ class QuerySize(NamedTuple):
             field_count,
             max(self.breadth, other.breadth, field_count),
             self.cost + other.cost,
+            self.page_cost + other.page_cost,
         )
 
 
@@ -290,6 +293,7 @@ class _Walk:
         rows = self.count_rows(node, definition, parent_type is self._root_type)
         if is_page(field_type):
             cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
+            cost += inner.size.page_cost
         else:
             is_record = is_composite_type(field_type) and field_type.name not in UNCOUNTED_TYPES
             cost = rows * (inner.size.cost + is_record)
@@ -301,12 +305,15 @@ class _Walk:
         if parent_type is self._schema.mutation_type:
             arguments.items -= 1  # the object of its `input`
         arguments.add(inner.arguments, rows)
+        own_cost = cost_of(strawberry_field_of(definition))
+        is_of_page = is_page(parent_type)
         size = QuerySize(
             depth=inner.size.depth + 1,
             aliases=inner.size.aliases + (node.alias is not None),
             field_count=1,
             breadth=inner.size.breadth,
-            cost=cost + cost_of(strawberry_field_of(definition)),
+            cost=cost if is_of_page else cost + own_cost,
+            page_cost=own_cost if is_of_page else 0,
         )
         return _Selection(size, arguments)
 

@@ -120,6 +120,10 @@ def test_breadth_is_the_most_fields_asked_of_one_object() -> None:
         ("{ ...A } fragment A on Query { units { data { id } } }", 100),
         ("{ ... on Query { units { data { id } } } }", 100),
         ("{ units(perPage: 7) { paging { next } } }", 7),
+        ("{ units(perPage: 7) { totalCount } }", 107),  # it is counted once, not for each record
+        ("{ units(perPage: 7) { ...A } } fragment A on UnitPage { totalCount data { id } }", 107),
+        ("{ asset(id: 1) { floors(perPage: 3) { totalCount data { id } } } }", 1 + 103),
+        ("{ assets(perPage: 3) { data { units(perPage: 5) { totalCount } } } }", 3 * 106),
         ("{ units(perPage: 7) { a: data { id } b: data { id floor { id } } } }", 7 * 3),
         ('{ map(id: 1) { nearest(from: {id: "a"}, limit: 7) { location { id } } } }', 2_015),
         ('{ map(id: 1) { nearest(from: {id: "a"}) { distance } } }', 2_011),
