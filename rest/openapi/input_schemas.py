@@ -32,8 +32,6 @@ from schema.operation_inputs import (
 
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
-LONGEST_PARAMETER_CHARACTERS: Final = 6_144
-"""Bound of a cursor in a URL: those of the lists of REST, which ids sort, are shorter."""
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "ID": {"type": "string"},
     "String": {"type": "string"},
@@ -57,8 +55,6 @@ def describe_parameter_value(source: Input) -> JsonSchema:
     if schema.get("type") == "array":
         # An empty parameter is one item, the empty text.
         schema["minItems"] = 1
-    if schema.get("maxLength", 0) > LONGEST_PARAMETER_CHARACTERS:
-        schema["maxLength"] = LONGEST_PARAMETER_CHARACTERS
     return {
         "description": source.description,
         "schema": schema,

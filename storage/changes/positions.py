@@ -17,7 +17,7 @@ _FORMAT = struct.Struct(">B4sIII")
 _VERSION = 1
 """Raise it when `storage.changes.events.PIPELINE` selects other events, which are counted."""
 CURSOR_CHARACTERS = 23
-CURSOR_PATTERN = "^AQ[A-Za-z0-9_-]{20}[AEIMQUYcgkosw048]$"
+CURSOR_PATTERN = "^A[Q-Za-f][A-Za-z0-9_-]{20}[AEIMQUYcgkosw048]$"
 """Of 17 bytes in base64, of which the first is the version."""
 EPOCH_BYTES = 4
 
