@@ -14,7 +14,7 @@ from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import ChangesExpiredError
 from resolvers.request.input_rules import Each, Items, Length, OneOf, Range, Syntax, argument
 from resolvers.request.kinds import RecordKind
-from resolvers.request.requirements import requirement_of_kind
+from resolvers.request.requirements import describe_kinds, requirement_of_kind
 from resolvers.request.times import DateTime
 from storage import errors
 from storage.assets import ASSETS
@@ -74,7 +74,7 @@ Kinds: TypeAlias = Annotated[
     list[RecordKind] | None,
     argument(
         "Only changes of these kinds of records. By default, of all kinds that the key may read "
-        "with the request's flags.",
+        f"with the request's flags. {describe_kinds()}",
         Items(1, len(_KINDS), "kinds"),
         Each(OneOf(*_KINDS)),
         example=["units"],

@@ -40,7 +40,7 @@ _LENGTH = Items(0, MAX_CLOSED, "ids")
 ClosedConnectors: TypeAlias = Annotated[
     list[strawberry.ID] | None,
     argument(
-        "Ids of all connectors that are closed.",
+        "Ids of all connectors that are closed; by default none is.",
         _LENGTH,
         Each(ID),
         example=["alder-court-floor-1#27"],
@@ -48,12 +48,17 @@ ClosedConnectors: TypeAlias = Annotated[
 ]
 ClosedDoors: TypeAlias = Annotated[
     list[strawberry.ID] | None,
-    argument("Ids of all doors that are closed.", _LENGTH, Each(ID), example=[]),
+    argument(
+        "Ids of all doors that are closed; by default none is.", _LENGTH, Each(ID), example=[]
+    ),
 ]
 ClosedSpaces: TypeAlias = Annotated[
     list[strawberry.ID] | None,
     argument(
-        "Ids of all spaces that are closed.", _LENGTH, Each(ID), example=["alder-court-floor-1#15"]
+        "Ids of all spaces that are closed; by default none is.",
+        _LENGTH,
+        Each(ID),
+        example=["alder-court-floor-1#15"],
     ),
 ]
 

@@ -54,7 +54,8 @@ LocationTags: TypeAlias = Annotated[
     argument(
         "Terms separated by commas, all of which must hold: `key` (has a tag with this key), "
         "`-key` (has none), `key==value`, `-key==value`. Keys and values match exactly, except "
-        "for case; `\\,` `\\=` `\\-` `\\\\` stand for the characters themselves.",
+        "for case; `\\,` `\\=` `\\-` `\\\\` stand for the characters themselves. "
+        f"At most {location_filter.MAX_TERMS} terms.",
         Length(0, MAX_FILTER_CHARACTERS),
         Syntax(parse_terms, location_filter.FILTER_PATTERN),
         example="svc:amenity==yes,-amenity",

@@ -11,7 +11,7 @@ from resolvers.processing.other_maps import NetworkPolicyArgument, process_with_
 from resolvers.processing.pipeline import ProcessingRequest
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
-from resolvers.request.input_rules import ID, argument
+from resolvers.request.input_rules import ID, POSITIVE, argument
 from resolvers.request.limits.deadlines import without_deadline
 
 
@@ -33,7 +33,8 @@ async def process_map(
     ] = None,
     asset: Annotated[strawberry.ID | None, argument("Id of the asset of a new map.", ID)] = None,
     feet_per_unit: Annotated[
-        float | None, argument("Scale of a unit map in SVG; the map's own by default.")
+        float | None,
+        argument("Scale of a unit map in SVG; the map's own by default.", POSITIVE),
     ] = None,
     require: Annotated[
         float,

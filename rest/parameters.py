@@ -60,6 +60,7 @@ _JSON_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
 
 
+_TIME_WITH_BLANK = re.compile(r"(.*:.*) ([0-9]{2}:?[0-9]{2})\Z")
 _ESCAPED_ID = rf"((?:[^/\\\x00]|\\[/\\]){{1,{MAX_ID_CHARACTERS}}})"
 _ATTRIBUTE_PATTERN = f"{_ESCAPED_ID}/{_ESCAPED_ID}"
 _ATTRIBUTE = re.compile(rf"{_ATTRIBUTE_PATTERN}\Z", re.DOTALL)
@@ -146,6 +147,15 @@ def _parse_boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(f"must be true or false, not {text[:MAX_QUOTED_CHARACTERS]!r}")
     return text == "true"
+
+
+def _parse_time(text: str) -> str:
+    """Return a time as it was meant: a `+` that is not percent-encoded arrives as a blank.
+
+    >>> _parse_time("2026-01-31T12:00:00 00:00")
+    '2026-01-31T12:00:00+00:00'
+    """
+    return _TIME_WITH_BLANK.sub(r"\1+\2", text)
 
 
 def _parse_number(text: str) -> float:
@@ -257,6 +267,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "Int": _parse_integer,
     "Boolean": _parse_boolean,
     "Float": _parse_number,
+    "DateTime": _parse_time,
     **{name: form.parse for name, form in TEXT_FORMS.items()},
 }
 """By the type of the variable; other values are texts."""

@@ -190,6 +190,10 @@ STRAWBERRY_SCHEMA = strawberry.Schema(
 )
 GRAPHQL_SCHEMA: GraphQLSchema = STRAWBERRY_SCHEMA._schema
 """The graphql-core schema inside, on which `schema.execution` runs operations."""
+GRAPHQL_SCHEMA.description = (
+    "Assets, floors, units and maps that the API key sees, and routes and distances on the maps. "
+    "What needs an experimental flag or a permission says so."
+)
 guard_fields(GRAPHQL_SCHEMA)
 explain_enums(GRAPHQL_SCHEMA)
 complete_descriptions(GRAPHQL_SCHEMA)

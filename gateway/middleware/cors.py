@@ -23,6 +23,7 @@ EXPOSED_HEADERS = (
     "ETag",
     "Floorgate-Cost",
     "Floorgate-Ignored-Parameters",
+    "Floorgate-Warnings",
     "Link",
     "RateLimit",
     "RateLimit-Policy",

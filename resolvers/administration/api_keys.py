@@ -145,7 +145,8 @@ async def create_api_key(
     expires: Annotated[
         DateTime | None,
         argument(
-            "When the key stops working, in ISO 8601; in UTC if it has no offset. Null: never.",
+            "When the key stops working, in ISO 8601; in UTC if it has no offset. In the"
+            " future. Null: never.",
             Syntax(_parse_expiry),
         ),
     ] = None,
@@ -194,7 +195,7 @@ async def update_api_key(
     expires: Annotated[
         DateTime | None,
         argument(
-            "When it stops working, in ISO 8601; in UTC if it has no offset.",
+            "When it stops working, in ISO 8601; in UTC if it has no offset. In the future.",
             Syntax(_parse_expiry),
         ),
     ] = None,
@@ -244,8 +245,8 @@ async def rotate_api_key(
     expires: Annotated[
         DateTime | None,
         argument(
-            "When the new key stops working, in ISO 8601. By default it lasts as long as the other"
-            " was to last when it was created.",
+            "When the new key stops working, in ISO 8601, in the future. By default it lasts as"
+            " long as the other was to last when it was created.",
             Syntax(_parse_expiry),
         ),
     ] = None,

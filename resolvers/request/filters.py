@@ -34,12 +34,10 @@ NOTHING: Document = {"_id": {"$in": []}}
 def parse_search(text: str) -> tuple[str, ...]:
     """Return the words of a search. Raises ValueError.
 
-    >>> parse_search("Conf. 21")
-    ('conf', '21')
+    >>> parse_search("Conf. 21"), parse_search("#")
+    (('conf', '21'), ())
     """
     words = name_search.split_words(text)
-    if not words:
-        raise ValueError(f"must have a letter or a digit, not {text!r}")
     if len(words) > MAX_SEARCH_WORDS:
         raise ValueError(f"must have at most {MAX_SEARCH_WORDS} words, not {len(words)}")
     return tuple(words)
@@ -58,7 +56,8 @@ NameSearch: TypeAlias = Annotated[
     str | None,
     argument(
         "Only those with a name in which each of these words begins a word, in any order, without "
-        f"regard to case and accents. At most {MAX_SEARCH_WORDS} words.",
+        f"regard to case and accents. At most {MAX_SEARCH_WORDS} words; signs are none, and a "
+        "search without words finds nothing.",
         Length(1, MAX_SEARCH_CHARACTERS),
         NO_NUL,
         Syntax(parse_search),
@@ -92,7 +91,8 @@ class RecordFilter(NamedTuple):
         if self.ids is not None:
             conditions.append({"_id": {"$in": [*self.ids]}})
         if self.words is not None:
-            conditions.append(name_search.build_condition(self.words))
+            found = name_search.build_condition(self.words) if self.words else NOTHING
+            conditions.append(found)
         if self.since is not None:
             conditions.append({UPDATED_AT: {"$gte": self.since}})
         return conditions

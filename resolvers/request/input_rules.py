@@ -8,6 +8,7 @@ definition.
     )] = None): ...
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -59,6 +60,21 @@ class Range:
     def json_schema(self) -> JsonSchema:
         """Return `minimum` and `maximum`."""
         return {"minimum": self.minimum, "maximum": self.maximum}
+
+
+class _Positive:
+    """A finite number above 0."""
+
+    def check(self, value: float) -> str | None:
+        """Return the error, or None."""
+        return None if 0 < value < math.inf else f"must be a number above 0, not {value:g}"
+
+    def json_schema(self) -> JsonSchema:
+        """Return `exclusiveMinimum`."""
+        return {"exclusiveMinimum": 0}
+
+
+POSITIVE = _Positive()
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,18 @@ BY_KIND: Final = {
 """What reading the records of a kind requires; all others require nothing."""
 
 
+def describe_kinds() -> str:
+    """Return sentences for the description of an argument that names kinds.
+
+    >>> describe_kinds().split(". ")[-1]
+    '`locations` needs the flag `locations-resource`.'
+    """
+    return " ".join(
+        f"`{kind}` {requirement.describe()[0].lower()}{requirement.describe()[1:]}"
+        for kind, requirement in BY_KIND.items()
+    )
+
+
 def requirement_of_kind(kind: str) -> Requirement:
     """Return what reading the records of a kind requires.
 

@@ -38,9 +38,9 @@ def parse_time(text: str) -> datetime:
     >>> parse_time("2026-01-31T12:00:00+02:00").isoformat()
     '2026-01-31T10:00:00+00:00'
     """
-    example = "2027-01-31T12:00:00+00:00"
+    example = "2027-01-31T12:00:00Z"
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text.upper())  # RFC 3339 allows `t` and `z`
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(

@@ -21,9 +21,20 @@ from graphql import (
 
 from resolvers.nodes import describe_record_field
 from resolvers.request.arguments import MAX_INT32
-from resolvers.request.input_rules import Each, Items, Length, OneOf, Range, Rule
+from resolvers.request.input_rules import (
+    ID,
+    POSITIVE,
+    Each,
+    Items,
+    Length,
+    OneOf,
+    Pattern,
+    Range,
+    Rule,
+)
 from schema.definitions import MEANING, cost_of, definition_of, strawberry_field_of
 from schema.permissions import requirement_of
+from storage.records.fields import MAX_ID_CHARACTERS
 
 _MAP_UNITS = "in the map's own coordinates"
 SHARED = {
@@ -169,6 +180,14 @@ def describe_rule(rule: Rule) -> Iterator[str]:
             yield f"Each is one of {_quote(values)}."
         case Each(Length(minimum, maximum)):
             yield f"{_describe_number(minimum, maximum)} characters each."
+        case Pattern(hint=hint):
+            yield f"{hint[0].upper()}{hint[1:]}."
+        case Each(rule) if rule is ID:
+            yield f"1 to {MAX_ID_CHARACTERS} characters each."
+        case _ if rule is ID:
+            yield f"1 to {MAX_ID_CHARACTERS} characters."
+        case _ if rule is POSITIVE:
+            yield "Above 0."
 
 
 def _describe_number(minimum: int, maximum: int) -> str:

@@ -97,6 +97,16 @@ async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
 
 
+@pytest.mark.parametrize("scale", [0, -1])
+async def test_a_scale_is_above_0(operator: httpx.AsyncClient, scale: float) -> None:
+    arguments = new_map("annex") | {"feetPerUnit": scale}
+    response = await post_graphql(operator, mutation(**arguments))
+    (error,) = response["errors"]
+    assert error["extensions"]["fields"] == {
+        "input.feetPerUnit": [f"must be a number above 0, not {scale}"]
+    }
+
+
 REPORT = '{ map(id: "tower") { routingReport } }'
 
 

@@ -39,7 +39,6 @@ def make_example(record: type[Record]) -> dict[str, Any]:
 _D = FieldDescription
 
 SHARED = {
-    "id": _D("The id: opaque text that no other record of this kind has.", "oak-101"),
     "asset_id": _D("The id of the asset that it belongs to.", "oak-street"),
     "name": _D("The name, as people read it.", "Oak Street"),
     "created_at": _D(
@@ -83,6 +82,7 @@ FIELDS: dict[str, dict[str, FieldDescription]] = {
         "sort": _D("The order of the floors, from the lowest up.", 1),
     },
     "Unit": {
+        "id": _D("The id: opaque text that no other unit has.", "oak-101"),
         "floor_id": _D("The id of the floor that the unit is on.", "oak-1"),
         "name": _D("The name or number of the unit.", "101"),
         "map_ids": _D(

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from rest.envelopes import WARNINGS_HEADER
 from tests.fixtures import World, gateway_client
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,8 @@ async def test_pages_of_configured_origins_may_call(world: World) -> None:
         response = await client.get("/v1/units", headers=ORIGIN)
         assert response.status_code == 401  # readable for the page, as any answer
         assert response.headers["access-control-allow-origin"] == "https://app.example"
-        assert "ETag" in response.headers["access-control-expose-headers"]
+        exposed = response.headers["access-control-expose-headers"]
+        assert {"ETag", "Link", WARNINGS_HEADER} <= {*exposed.split(", ")}
         assert "Origin" in response.headers["vary"]
 
 

@@ -15,7 +15,19 @@ from graphql import (
     is_specified_scalar_type,
 )
 
-from resolvers.request.input_rules import Each, Items, Length, OneOf, Pattern, Range, Rule
+from resolvers.request.input_rules import (
+    ID,
+    NO_NUL,
+    POSITIVE,
+    Each,
+    Items,
+    Length,
+    OneOf,
+    Pattern,
+    Range,
+    Rule,
+)
+from resolvers.request.requirements import BY_KIND
 from schema.definitions import cost_of, definition_of, meaning_of, strawberry_field_of
 from schema.introspection.descriptions import OWN, SHARED, complete_descriptions, describe_rule
 from schema.permissions import requirement_of
@@ -115,6 +127,10 @@ def test_an_argument_says_its_limits() -> None:
         (OneOf("foot", "wheelchair"), "One of `foot`, `wheelchair`."),
         (Each(OneOf("stairs", "lifts")), "Each is one of `stairs`, `lifts`."),
         (Each(Length(1, 3)), "1 to 3 characters each."),
+        (Pattern("[a-z]+", "lowercase letters"), "Lowercase letters."),
+        (ID, "1 to 255 characters."),
+        (Each(ID), "1 to 255 characters each."),
+        (POSITIVE, "Above 0."),
     ],
 )
 def test_a_rule_is_a_sentence(rule: Rule, sentence: str) -> None:
@@ -122,7 +138,15 @@ def test_a_rule_is_a_sentence(rule: Rule, sentence: str) -> None:
 
 
 def test_a_rule_that_only_its_check_can_tell_is_none() -> None:
-    assert [*describe_rule(Pattern("[a-z]+", "lower-case letters"))] == []
+    assert [*describe_rule(NO_NUL)] == []
+
+
+def test_changes_say_what_each_kind_needs() -> None:
+    query = GRAPHQL_SCHEMA.query_type
+    assert query is not None
+    kinds = str(query.fields["changes"].args["kinds"].description)
+    for kind, requirement in BY_KIND.items():
+        assert f"`{kind}` needs the flag `{requirement.flag}`" in kinds
 
 
 def test_the_meaning_is_the_description_without_what_the_definition_says() -> None:
