@@ -73,18 +73,20 @@ await client.GET('/v1/maps/{map}/units/{unit}', {
   params: { path: { map: MAP, unit: given(unitsOnMap[0]).id } },
 })
 const { data: parsed } = await client.GET('/v1/maps/{map}/parsed', { params: onMap })
-const { data: drawing } = await client.POST('/v1/maps/parse', {
-  body: DRAWING,
-  bodySerializer: (text) => text,
-  headers: { 'Content-Type': 'application/vnd.map+xml' },
-})
-const path = given(drawing).elements[0]
+const { data: drawing } = await client.POST('/v1/maps/parse', { body: DRAWING })
+const path = drawing.elements[0]
 
 const { data: locations } = await client.GET('/v1/unitmaps/{unitMapId}/locations', {
   params: { path: { unitMapId: MAP } },
 })
 await client.GET('/v1/maps/{map}/locations', { params: { ...onMap, query: { tags: 'svc:amenity==yes' } } })
-const [first, ...others] = given(locations).data.slice(0, 4).map(({ id }): Schemas['Waypoint'] => ({ id }))
+const byPage = { path: { unitMapId: MAP }, query: { 'per-page': 7, tags: 'svc:amenity' } }
+const byLink = await all(iterate(client, '/v1/unitmaps/{unitMapId}/locations', byPage))
+// @ts-expect-error: a list without the map that it is of must not compile
+iterate(client, '/v1/unitmaps/{unitMapId}/locations', { query: {} })
+// @ts-expect-error: nor without any parameters
+iterate(client, '/v1/maps/{map}/units')
+const [first, ...others] = locations.data.slice(0, 4).map(({ id }): Schemas['Waypoint'] => ({ id }))
 const body: Schemas['DistanceRequest'] = {
   data: { sources: [given(first)], targets: others, costing_options: { pedestrian: { mode: 'wheelchair' } } },
 }
@@ -101,17 +103,17 @@ await client.GET('/v1/maps/{map}/nearest', { params: { ...onMap, query: { from }
 await client.GET('/v1/maps/{map}/reachable', { params: { ...onMap, query: { from, minutes: 1 } } })
 await all(iterate(client, '/v1/maps/{map}/closable', onMap))
 const { data: closed } = await client.GET('/v1/maps/{map}/closures', { params: onMap })
-const closing = await errorOf(client.PUT('/v1/maps/{map}/closures', { params: onMap, body: given(closed) }))
+const closing = await errorOf(client.PUT('/v1/maps/{map}/closures', { params: onMap, body: closed }))
 
 const { data: groups } = await client.GET('/v1/units/attribute-groups')
-const group = { path: { 'group-id': given(given(groups).data[0]).group_id } }
+const group = { path: { 'group-id': given(groups.data[0]).group_id } }
 const assigned = await all(iterate(client, '/v1/units/attribute-groups/{group-id}/assignments', group))
 const some = { params: group, body: { data: assigned.slice(0, 3) } }
 const { data: now } = await client.GET('/v1/changes')
 const removed = await client.POST('/v1/units/attribute-groups/{group-id}/assignments/remove', some)
 await client.PUT('/v1/units/attribute-groups/{group-id}/assignments', some)
 const { data: changes } = await client.GET('/v1/changes', {
-  params: { query: { after: given(now).cursor, kinds: ['units', 'attribute_assignments'] } },
+  params: { query: { after: now.cursor, kinds: ['units', 'attribute_assignments'] } },
 })
 
 const missing = await errorOf(client.GET('/v1/units/{unit}', { params: { path: { unit: 'none' } } }))
@@ -130,19 +132,20 @@ console.log(
     },
     read_map: {
       maps: maps.map(({ id }) => id),
-      outlines: Object.fromEntries([...unitsIn(given(parsed).elements)].map(({ id, shape }) => [id, shape.type])),
+      outlines: Object.fromEntries([...unitsIn(parsed.elements)].map(({ id, shape }) => [id, shape.type])),
       path: path?.type === 'Path' && path.d,
       parsed,
     },
     measure: {
-      distances: given(given(matrix).data.sources[0]).targets.map(({ distance }) => distance),
+      distances: given(matrix.data.sources[0]).targets.map(({ distance }) => distance),
       closing: closing.code,
     },
     assign: { assigned: assigned.length, removed: removed.response.status,
-      changes: given(changes).data.map(({ kind, operation }) => [kind, operation]),
+      changes: changes.data.map(({ kind, operation }) => [kind, operation]),
     },
     fail: { missing: missing.code, fields: Object.keys(invalid.fields).sort() },
     isReused,
+    byLink: byLink.map(({ id }) => id),
     unused: misspelt.x,
   }),
 )

@@ -79,6 +79,17 @@ def expected(demo: DemoService) -> dict[str, Any]:
         }
 
 
+def locations(demo: DemoService) -> list[str]:
+    """The ids of the locations with a tag, read without a client."""
+    found = httpx.get(
+        f"{demo.url}/v1/maps/alder-court-floor-plates/locations",
+        params={"tags": "svc:amenity", "per-page": 10_000},
+        verify=trust_of(demo),
+        headers={"API-Key": demo.key, "Experimental-Flags": "locations-resource"},
+    )
+    return [each["id"] for each in found.json()["data"]]
+
+
 def outlines_of(parent: dict[str, Any]) -> dict[str, str]:
     """The kinds of shapes that units have in a parsed map, by the id of the unit."""
     outlines = {
@@ -161,6 +172,12 @@ def compiled(packages: Packages, snippets: dict[str, tuple[str, str]]) -> Packag
     for program in PROGRAMS.glob("*.ts"):
         shutil.copy(program, folder)
     (folder / "snippet.ts").write_text(snippets["ts"][0])
+    [readme] = [
+        block.text
+        for block in find_blocks((TYPESCRIPT / "README.md").read_text())
+        if block.language == "ts"
+    ]
+    (folder / "readme.ts").write_text(f"declare const key: string\n{readme}")
     packages.tool("tsc", "--project", "tsconfig.test.json")
     (TYPESCRIPT / "build" / "fetch.mjs").write_text(snippets["js"][0])
     return packages
@@ -179,6 +196,7 @@ def test_the_typescript_client_calls_every_endpoint(compiled: Packages, demo: De
     )
     check(found, demo)
     assert found["isReused"]
+    assert found["byLink"] == locations(demo) and len(found["byLink"]) > 7
     text = program.read_text()
     for endpoint in ENDPOINTS:
         assert f"'{endpoint.path}'" in text, endpoint.path

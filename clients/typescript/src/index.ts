@@ -1,7 +1,14 @@
 // The client: the endpoints of the OpenAPI description, typed, with retries, reuse of responses,
 // errors as exceptions, and paging.
 
-import createClient, { type Client, type ClientOptions, createQuerySerializer } from 'openapi-fetch'
+import createClient, {
+  type Client,
+  type ClientOptions,
+  type ClientPathsWithMethod,
+  createQuerySerializer,
+  type FetchResponse,
+  type MaybeOptionalInit,
+} from 'openapi-fetch'
 import { errorOf } from './errors.js'
 import type { components, paths } from './schema.js'
 import { withRetries, withRevalidation } from './transport.js'
@@ -22,21 +29,34 @@ export interface Options {
   fetch?: (request: Request) => Promise<Response>
 }
 
-/** Paths of lists with pages. */
-export type ListPath = {
-  [P in keyof paths]: paths[P] extends {
-    get: { responses: { 200: { content: { 'application/json': { paging: unknown; data: unknown[] } } } } }
-  }
-    ? P
-    : never
-}[keyof paths]
+type Optional<T> = {} extends T ? [T?] : [T]
+type Endpoint<M extends 'get' | 'post' | 'put'> = <
+  P extends ClientPathsWithMethod<Client<paths>, M>,
+  I extends MaybeOptionalInit<paths[P], M>,
+>(
+  path: P,
+  ...init: Optional<I>
+) => Promise<Extract<FetchResponse<paths[P][M] & {}, I, `${string}/${string}`>, { data: unknown }>>
 
-type Get<P extends ListPath> = paths[P] extends { get: infer G } ? G : never
-type Parameters_<P extends ListPath> = Get<P> extends { parameters: infer Q } ? Q : never
+/** A client of openapi-fetch, of which each answer has `data`: errors are thrown. */
+export interface Floorgate extends Pick<Client<paths>, 'use' | 'eject'> {
+  GET: Endpoint<'get'>
+  POST: Endpoint<'post'>
+  PUT: Endpoint<'put'>
+}
+
+interface ListOf<T> {
+  responses: { 200: { headers: { Link: unknown }; content: { 'application/json': { data: T[] } } } }
+}
+
+/** Paths of lists with pages. */
+export type ListPath = { [P in keyof paths]: paths[P] extends { get: ListOf<unknown> } ? P : never }[keyof paths]
+
+// With Pick, what Optional asks would be decided before P is known.
+type ParametersOf<P extends ListPath> = Omit<paths[P]['get']['parameters'], 'cookie' | 'header'>
 
 /** The resources in the list at a path. */
-export type ItemOf<P extends ListPath> =
-  Get<P> extends { responses: { 200: { content: { 'application/json': { data: (infer T)[] } } } } } ? T : never
+export type ItemOf<P extends ListPath> = paths[P] extends { get: ListOf<infer T> } ? T : never
 
 const serialize = createQuerySerializer()
 
@@ -46,13 +66,25 @@ function joinLists([name, value]: [string, unknown]): [string, unknown] {
   return [name, value.map((item) => String(item).replace(/[\\,]/g, '\\$&')).join(',')]
 }
 
+/** A string is a drawing, the one kind of body that is not JSON. */
+function bodyOf(body: unknown): Blob {
+  return typeof body === 'string'
+    ? new Blob([body], { type: 'application/vnd.map+xml' })
+    : new Blob([JSON.stringify(body)], { type: 'application/json' })
+}
+
 /** Make a client. An error response is thrown as a `FloorgateError`. */
-export function createFloorgate({ url, key, flags = [], fetch = globalThis.fetch }: Options): Client<paths> {
+export function createFloorgate({ url, key, flags = [], fetch = globalThis.fetch }: Options): Floorgate {
   const options: ClientOptions = {
     baseUrl: url.replace(/\/$/, ''),
     fetch: withRevalidation(withRetries((request) => fetch(request))),
     querySerializer: (query) => serialize(Object.fromEntries(Object.entries(query as object).map(joinLists))),
-    headers: { 'API-Key': key, ...(flags.length && { 'Experimental-Flags': flags.join(',') }) },
+    bodySerializer: bodyOf,
+    headers: {
+      'API-Key': key,
+      'Content-Type': null, // that of the body
+      ...(flags.length && { 'Experimental-Flags': flags.join(',') }),
+    },
   }
   const client = createClient<paths>(options)
   client.use({
@@ -60,12 +92,7 @@ export function createFloorgate({ url, key, flags = [], fetch = globalThis.fetch
       if (response.status >= 400) throw await errorOf(response)
     },
   })
-  return client
-}
-
-interface PageOf<T> {
-  data: T[]
-  paging: { next_url: string | null }
+  return client as Floorgate
 }
 
 /** Yield the resources of all pages of a list.
@@ -74,23 +101,20 @@ interface PageOf<T> {
  * for await (const unit of iterate(client, '/v1/units')) console.log(unit.name)
  */
 export async function* iterate<P extends ListPath>(
-  client: Client<paths>,
+  client: Floorgate,
   path: P,
-  parameters?: Pick<Parameters_<P>, keyof Parameters_<P> & ('path' | 'query')>,
+  ...[parameters]: Optional<ParametersOf<P>>
 ): AsyncGenerator<ItemOf<P>> {
   const get = client.GET as unknown as (
     path: string,
     init: { params: unknown },
-  ) => Promise<{ data?: PageOf<ItemOf<P>> }>
-  const { query, ...rest } = { query: {}, ...parameters } as { query?: Record<string, unknown> }
-  let next: Record<string, unknown> = { ...query }
+  ) => Promise<{ data: { data: ItemOf<P>[] }; response: Response }>
+  let params: object = { ...parameters }
   for (;;) {
-    const { data: page } = await get(path, { params: { ...rest, query: next } })
-    if (!page) return
+    const { data: page, response } = await get(path, { params })
     yield* page.data
-    const after = page.paging.next_url && new URL(page.paging.next_url).searchParams.get('after')
-    if (!after) return
-    const { page: _number, 'per-page': _size, ...filters } = next
-    next = { ...filters, after }
+    const next = /<([^>]*)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+    if (!next) return
+    params = { ...params, query: Object.fromEntries(new URL(next).searchParams) }
   }
 }
