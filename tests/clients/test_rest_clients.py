@@ -292,3 +292,30 @@ def test_the_typescript_client_repeats_what_fails_for_a_while_and_nothing_else(
         found = json.loads(compiled.run("node", "build/retries.js", service.url))
     check_requests(service, "ts")
     check_errors(found["ts"])
+
+
+def test_the_typescript_client_survives_what_services_in_trouble_send(compiled: Packages) -> None:
+    with serve() as service:
+        found = json.loads(compiled.run("node", "build/troubles.js", service.url))
+        moved = f"http://localhost:{service.url.rpartition(':')[2]}/v1/maps/movedelsewhere"
+    assert found["cut"] == [{"data": []}, "/v1/maps/cut/levels/tags"]
+    assert found["same"] == [{"data": []}, "second"]
+    assert found["errors"] == {
+        "null": ["FloorgateError", 502, "Bad Gateway"],
+        "hours": ["RateLimitedError", 429, "Too Many Requests"],
+        "elsewhere": [
+            "FloorgateError",
+            307,
+            f"redirects are not followed: {moved}/levels/tags",
+        ],
+    }
+    assert found["late"] == "TimeoutError"
+    assert {name: len(requests) for name, requests in service.requests.items()} == {
+        "cut": 2,
+        "same": 2,
+        "null": 1,
+        "hours": 1,
+        "elsewhere": 1,
+        "minute": 1,
+    }
+    assert {each["X-Request-Id"] for each in service.requests["cut"]} == {"mine"}

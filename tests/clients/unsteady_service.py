@@ -17,6 +17,15 @@ ERROR = {
     "request_id": "r1",
     "docs": "https://floorgate.example/docs/errors#invalid_input",
 }
+ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
+    "down": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "0"}),
+    "broken": (500, {"code": "INTERNAL"}, {}),
+    "invalid": (422, ERROR, {}),
+    "null": (502, b"null", {}),
+    "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
+    "minute": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "60"}),
+}
+"""What a client gets each time, by the kind of the map."""
 TIMERS_ARE_EARLY_SECONDS = 0.1
 
 
@@ -56,16 +65,19 @@ def serve() -> Iterator[UnsteadyService]:
                 self.answer(503, {}, {"Retry-After": formatdate(moment, usegmt=True)})
             elif kind == "lost" and is_first:
                 self.close_connection = True
-            elif kind == "down":
-                self.answer(503, {"code": "UNAVAILABLE"}, {"Retry-After": "0"})
-            elif kind == "broken":
-                self.answer(500, {"code": "INTERNAL"})
-            elif kind == "invalid":
-                self.answer(422, ERROR)
+            elif kind == "cut" and is_first:
+                self.answer(200, b'{"data"', {"Content-Length": "100"})
+                self.close_connection = True
+            elif kind == "elsewhere":  # at another origin, which would be asked for another map
+                location = f"http://localhost:{server.server_port}/v1/maps/moved{name}/levels/tags"
+                self.answer(307, None, {"Location": location, "Content-Length": "0"})
+            elif kind in ANSWERS:
+                self.answer(*ANSWERS[kind])
             elif self.headers["If-None-Match"] == '"1"':
-                self.answer(304, None, {"ETag": '"1"'})
+                own = {"X-Request-Id": "second", "Content-Length": "0"}  # as some proxies send
+                self.answer(304, None, {"ETag": '"1"', **own})
             else:
-                self.answer(200, {"data": []}, {"ETag": '"1"'})
+                self.answer(200, {"data": []}, {"ETag": '"1"', "X-Request-Id": "first"})
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
@@ -77,13 +89,12 @@ def serve() -> Iterator[UnsteadyService]:
                 self.answer(204, None)
 
         def answer(self, status: int, body: object, headers: dict[str, str] | None = None) -> None:
-            content = b"" if body is None else json.dumps(body).encode()
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            content = b"" if body is None else content
+            own = {"Content-Type": "application/json", "Content-Length": str(len(content))}
             self.send_response(status)
-            for name, value in (headers or {}).items():
+            for name, value in {**({} if body is None else own), **(headers or {})}.items():
                 self.send_header(name, value)
-            if body is not None:
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 

@@ -19,7 +19,9 @@ export class FloorgateError extends Error {
   readonly docs: string | undefined
 
   constructor(response: Response, body: ErrorBody) {
-    super(body.message ?? response.statusText)
+    const place = response.headers.get('location')
+    const reason = place ? `redirects are not followed: ${place}` : response.statusText
+    super(body.message ?? (reason || `status ${response.status}`)) // browsers name no reason in HTTP/2
     this.name = new.target.name
     this.status = response.status
     this.code = body.code
@@ -58,7 +60,8 @@ const BY_STATUS: Record<number, typeof FloorgateError> = {
 
 /** The exception of an error response. */
 export async function errorOf(response: Response): Promise<FloorgateError> {
-  const body = (await response.json().catch(() => ({}))) as ErrorBody
+  const found: unknown = await response.json().catch(() => null)
+  const body: ErrorBody = found instanceof Object ? found : {}
   const type = body.code === 'FLAG_REQUIRED' ? FlagRequiredError : BY_STATUS[response.status]
   return new (type ?? FloorgateError)(response, body)
 }

@@ -78,6 +78,7 @@ export function createFloorgate({ url, key, flags = [], fetch = globalThis.fetch
   const options: ClientOptions = {
     baseUrl: url.replace(/\/$/, ''),
     fetch: withRevalidation(withRetries((request) => fetch(request))),
+    redirect: 'manual', // fetch would send the key to any other server
     querySerializer: (query) => serialize(Object.fromEntries(Object.entries(query as object).map(joinLists))),
     bodySerializer: bodyOf,
     headers: {
@@ -89,7 +90,7 @@ export function createFloorgate({ url, key, flags = [], fetch = globalThis.fetch
   const client = createClient<paths>(options)
   client.use({
     async onResponse({ response }) {
-      if (response.status >= 400) throw await errorOf(response)
+      if (!response.ok) throw await errorOf(response)
     },
   })
   return client as Floorgate

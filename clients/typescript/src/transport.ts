@@ -11,8 +11,7 @@ type Fetch = (request: Request) => Promise<Response>
 function pauseAfter(response: Response | undefined, attempt: number): number {
   const asked = response?.headers.get('retry-after') ?? ''
   const named = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.now()) / 1000
-  const seconds = Number.isNaN(named) ? 2 ** attempt / 10 : Math.max(named, 0)
-  return Math.min(seconds, MAX_PAUSE_SECONDS)
+  return Number.isNaN(named) ? 2 ** attempt / 10 : Math.max(named, 0)
 }
 
 function pause(seconds: number, signal: AbortSignal): Promise<void> {
@@ -31,16 +30,21 @@ function pause(seconds: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Try again after 429, 503 and lost connections: every endpoint may be repeated. */
+/** Try again after 429, 503 and lost connections: every endpoint may be repeated.
+ *
+ * The body has then arrived. A response that names a longer pause than a minute is the last one.
+ */
 export function withRetries(send: Fetch): Fetch {
   return async (request) => {
     for (let attempt = 0; ; attempt++) {
       const copy = request.clone()
       try {
         const response = await send(copy)
-        if (!RETRIED.has(response.status) || attempt === RETRIES) return response
-        await response.body?.cancel()
-        await pause(pauseAfter(response, attempt), request.signal)
+        await response.clone().arrayBuffer()
+        const seconds = pauseAfter(response, attempt)
+        const isLast = !RETRIED.has(response.status) || attempt === RETRIES || seconds > MAX_PAUSE_SECONDS
+        if (isLast) return response
+        await pause(seconds, request.signal)
       } catch (error) {
         if (request.signal.aborted || attempt === RETRIES) throw error
         await pause(pauseAfter(undefined, attempt), request.signal)
@@ -72,7 +76,10 @@ export function withRevalidation(send: Fetch, maxCharacters = MAX_CHARACTERS): F
       drop(request.url) // and add it again, as the one used last
       kept.set(request.url, known)
       size += known.text.length
-      return new Response(known.text, { headers: known.headers })
+      const headers = new Headers(known.headers)
+      response.headers.forEach((value, name) => headers.set(name, value))
+      headers.delete('content-length') // of another body: some proxies send 0 with a 304
+      return new Response(known.text, { headers })
     }
     const etag = response.headers.get('etag')
     if (response.status !== 200 || !etag) return response
