@@ -301,13 +301,16 @@ def test_the_typescript_client_survives_what_services_in_trouble_send(compiled: 
     assert found["cut"] == [{"data": []}, "/v1/maps/cut/levels/tags"]
     assert found["same"] == [{"data": []}, "second"]
     assert found["errors"] == {
-        "null": ["FloorgateError", 502, "Bad Gateway"],
-        "hours": ["RateLimitedError", 429, "Too Many Requests"],
+        "null": ["FloorgateError", 502, "Bad Gateway", False],
+        "hours": ["RateLimitedError", 429, "Too Many Requests", False],
         "elsewhere": [
             "FloorgateError",
             307,
             f"redirects are not followed: {moved}/levels/tags",
+            False,
         ],
+        "expired": ["ChangesExpiredError", 410, "Gone", True],
+        "permission": ["PermissionRequiredError", 403, "Forbidden", True],
     }
     assert found["late"] == "TimeoutError"
     assert {name: len(requests) for name, requests in service.requests.items()} == {
@@ -316,6 +319,8 @@ def test_the_typescript_client_survives_what_services_in_trouble_send(compiled: 
         "null": 1,
         "hours": 1,
         "elsewhere": 1,
+        "expired": 1,
+        "permission": 1,
         "minute": 1,
     }
     assert {each["X-Request-Id"] for each in service.requests["cut"]} == {"mine"}

@@ -1,6 +1,6 @@
 // Ask a service that is in trouble, with the TypeScript client: node troubles.js URL
 
-import { createFloorgate, FloorgateError } from '@floorgate/client'
+import { ChangesExpiredError, createFloorgate, FloorgateError, ForbiddenError } from '@floorgate/client'
 
 const [url = ''] = process.argv.slice(2)
 const client = createFloorgate({ url, key: 'key' })
@@ -12,10 +12,11 @@ const { data, response } = await ask('cut')
 await ask('same')
 const again = await ask('same')
 const errors: Record<string, object> = {}
-for (const name of ['null', 'hours', 'elsewhere']) {
+for (const name of ['null', 'hours', 'elsewhere', 'expired', 'permission']) {
   const error: unknown = await ask(name).catch((reason: unknown) => reason)
   if (!(error instanceof FloorgateError)) throw error
-  errors[name] = [error.name, error.status, error.message]
+  const isKind = error instanceof ForbiddenError || error instanceof ChangesExpiredError
+  errors[name] = [error.name, error.status, error.message, isKind]
 }
 const late: unknown = await ask('minute', AbortSignal.timeout(500)).catch((reason: unknown) => reason)
 console.log(

@@ -24,6 +24,8 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "null": (502, b"null", {}),
     "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
     "minute": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "60"}),
+    "expired": (410, {"code": "CHANGES_EXPIRED"}, {}),
+    "permission": (403, {"code": "PERMISSION_REQUIRED"}, {}),
 }
 """What a client gets each time, by the kind of the map."""
 TIMERS_ARE_EARLY_SECONDS = 0.1

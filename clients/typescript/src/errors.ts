@@ -35,12 +35,16 @@ export class FloorgateError extends Error {
 export class UnauthenticatedError extends FloorgateError {}
 /** The key is unknown, revoked or expired, or lacks a permission. */
 export class ForbiddenError extends FloorgateError {}
+/** The key lacks the permission of the endpoint. */
+export class PermissionRequiredError extends ForbiddenError {}
 /** There is no such resource, or the key does not see it. */
 export class NotFoundError extends FloorgateError {}
 /** An input is invalid; `fields` says which. */
 export class InvalidInputError extends FloorgateError {}
 /** The endpoint is experimental: name its flag in `flags` of the client. */
 export class FlagRequiredError extends FloorgateError {}
+/** The changes after the cursor are no longer known: copy the directory again. */
+export class ChangesExpiredError extends FloorgateError {}
 /** The resource has changed since it was read. */
 export class PreconditionFailedError extends FloorgateError {}
 /** The key has made too many requests, also after the client's retries. */
@@ -48,6 +52,11 @@ export class RateLimitedError extends FloorgateError {}
 /** The service cannot answer now, also after the client's retries. */
 export class UnavailableError extends FloorgateError {}
 
+const BY_CODE: Record<string, typeof FloorgateError> = {
+  CHANGES_EXPIRED: ChangesExpiredError,
+  FLAG_REQUIRED: FlagRequiredError,
+  PERMISSION_REQUIRED: PermissionRequiredError,
+}
 const BY_STATUS: Record<number, typeof FloorgateError> = {
   401: UnauthenticatedError,
   403: ForbiddenError,
@@ -62,6 +71,6 @@ const BY_STATUS: Record<number, typeof FloorgateError> = {
 export async function errorOf(response: Response): Promise<FloorgateError> {
   const found: unknown = await response.json().catch(() => null)
   const body: ErrorBody = found instanceof Object ? found : {}
-  const type = body.code === 'FLAG_REQUIRED' ? FlagRequiredError : BY_STATUS[response.status]
-  return new (type ?? FloorgateError)(response, body)
+  const type = BY_CODE[body.code ?? ''] ?? BY_STATUS[response.status] ?? FloorgateError
+  return new type(response, body)
 }
