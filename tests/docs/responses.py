@@ -15,6 +15,8 @@ class Response:
     body: str
     status_line: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    prints_head: bool = False
+    """Whether the command prints status and headers, too."""
 
     @property
     def status(self) -> int:
@@ -29,7 +31,11 @@ class Response:
 def update_block(language: str, shown: str, response: Response) -> str:
     """Return the text of the block: as it is if it shows the response, else the right one."""
     if language == "http":
+        if not response.prints_head:
+            raise AssertionError("the command prints no status: call curl with -i")
         return _update_http(shown, response)
+    if response.prints_head:
+        raise AssertionError("the command prints the status: show it, in a block `http`")
     if language == "json" and response.status >= 400:
         raise AssertionError(f"the status is {response.status}: show it, in a block `http`")
     return _update_body(shown, response.body)

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,8 @@ class Runner:
     variables: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # curl leaves the head of each response here: of a pipe, only the body is seen.
-        config = f'silent\nshow-error\ndump-header = "{self._head}"\n'
-        (self.folder / ".curlrc").write_text(config)
+        # curl leaves the head of each response here, whether the command prints it or not.
+        (self.folder / ".curlrc").write_text(f'dump-header = "{self._head}"\n')
         self.variables = {
             **{name: text for name, text in os.environ.items() if "FLOORGATE" not in name},
             **self.service.environment,
@@ -61,10 +60,10 @@ class Runner:
         """Run an example; raise AssertionError if it fails."""
         run = {"sh": self._run_shell, "graphql": self._run_graphql, "python": self._run_python}
         response = run[example.request.language](example)
-        return Response(
-            self._as_documented(response.body),
-            response.status_line,
-            tuple((name, self._as_documented(value)) for name, value in response.headers),
+        return replace(
+            response,
+            body=self._as_documented(response.body),
+            headers=tuple((name, self._as_documented(value)) for name, value in response.headers),
         )
 
     def _as_documented(self, text: str) -> str:
@@ -85,7 +84,9 @@ class Runner:
         pairs = exported.read_text().removesuffix("\0").split("\0")
         self.variables |= dict(pair.split("=", 1) for pair in pairs)
         head = self._head.read_text() if self._head.exists() else ""
-        response = Response(done.stdout, *_read_head(head))
+        prints_head = done.stdout.startswith("HTTP/")
+        body = done.stdout.partition("\n\n")[2] if prints_head else done.stdout
+        response = Response(body, *_read_head(head), prints_head)
         assert response.status < 400 or example.response, f"{response.status}: {response.body}"
         return response
 
@@ -137,9 +138,8 @@ def _first_event(response: httpx.Response) -> str:
 
 
 def _read_head(head: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the status line and the headers of the last response."""
-    last = head.strip().split("\r\n\r\n")[-1]
-    status_line, *lines = last.splitlines() or [""]
+    """Return the status line and the headers of a response."""
+    status_line, *lines = head.strip().splitlines() or [""]
     pairs = (line.partition(":") for line in lines)
     return status_line.strip(), tuple((name, value.strip()) for name, _, value in pairs)
 

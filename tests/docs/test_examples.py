@@ -3,12 +3,14 @@
 `python -m tests.docs` writes the responses anew.
 """
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.doc_pages import DOCS
+from tests.docs.markdown import find_examples
 from tests.docs.pages import RUN_PAGES
 from tests.docs.running import Runner, run_page
 from tests.rest.demo_service import DemoService
@@ -44,7 +46,7 @@ curl "$URL/v1/$name?fields=name" -H "API-Key: $KEY"
 ```
 
 ```sh
-curl "$URL/v1/units/nothing" -H "API-Key: $KEY"
+curl -i "$URL/v1/units/nothing" -H "API-Key: $KEY"
 ```
 
 ```http
@@ -87,6 +89,47 @@ def test_an_example_that_fails_is_a_fault(service: DemoService, tmp_path: Path) 
     page = '```sh\ncurl "$URL/v1/units"\n```\n'
     _, faults = run_page(page, Runner(service, tmp_path))
     assert len(faults) == 1 and faults[0].startswith("line 1: 401")
+
+
+def test_a_status_is_shown_where_the_command_prints_it(
+    service: DemoService, tmp_path: Path
+) -> None:
+    page = """
+```sh
+curl "$URL/v1/assets?fields=name" -H "API-Key: $KEY"
+```
+
+```http
+HTTP/1.1 200 OK
+
+{…}
+```
+
+```sh
+curl -i "$URL/v1/assets?fields=name" -H "API-Key: $KEY"
+```
+
+```json
+{…}
+```
+"""
+    _, faults = run_page(page, Runner(service, tmp_path))
+    assert [re.sub(":.*", "", fault.partition(": ")[2]) for fault in faults] == [
+        "the command prints no status",
+        "the command prints the status",
+    ]
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_curl_shows_no_progress_where_its_output_goes_elsewhere(page: Path) -> None:
+    commands = [
+        command
+        for example in find_examples(page.read_text())
+        if example.request.language == "sh"
+        for command in re.findall(r"\bcurl (?:[^\n]|\\\n)*", example.request.text)
+        if re.search(r" -o | \| ", command) or f"$({command}" in example.request.text
+    ]
+    assert [command for command in commands if not command.startswith("curl -sS ")] == []
 
 
 def test_an_example_that_is_not_run_has_a_reason(service: DemoService, tmp_path: Path) -> None:
