@@ -28,8 +28,8 @@ _HEADER = re.compile(r"^# ([A-Z][\w-]+): (.+)$", re.M)
 class Runner:
     """Runs examples one after the other: what one assigns in the shell, the next ones have.
 
-    They have `URL` and `KEY`, and curl trusts the service's certificate. The command `floorgate`
-    works with the service's database.
+    They have `URL` and `KEY`, which stay as they are for the reader's next page, and curl trusts
+    the service's certificate. The command `floorgate` works with the service's database.
     """
 
     service: DemoService
@@ -82,7 +82,10 @@ class Runner:
         )
         assert done.returncode == 0, done.stderr
         pairs = exported.read_text().removesuffix("\0").split("\0")
-        self.variables |= dict(pair.split("=", 1) for pair in pairs)
+        assigned = dict(pair.split("=", 1) for pair in pairs)
+        changed = [name for name in ("URL", "KEY") if assigned[name] != self.variables[name]]
+        assert not changed, f"it assigns {changed}, which the next page needs"
+        self.variables |= assigned
         head = self._head.read_text() if self._head.exists() else ""
         prints_head = done.stdout.startswith("HTTP/")
         body = done.stdout.partition("\n\n")[2] if prints_head else done.stdout
@@ -101,7 +104,7 @@ class Runner:
             headers={
                 "API-Key": self.variables["KEY"],
                 "Accept": "text/event-stream" if is_subscription else "application/json",
-                **dict(_HEADER.findall(query)),
+                **self._insert(dict(_HEADER.findall(query))),
             },
             verify=trust_of(self.service),
             timeout=60,
@@ -111,7 +114,7 @@ class Runner:
         return Response(body, headers=tuple(response.headers.items()))
 
     def _insert(self, variables: dict[str, Any]) -> dict[str, Any]:
-        """Replace each text `$name` by the value of the shell's variable."""
+        """Replace each value `$name` by that of the shell's variable."""
         return {
             name: self.variables[value[1:]] if str(value).startswith("$") else value
             for name, value in variables.items()

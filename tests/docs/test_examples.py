@@ -91,6 +91,29 @@ def test_an_example_that_fails_is_a_fault(service: DemoService, tmp_path: Path) 
     assert len(faults) == 1 and faults[0].startswith("line 1: 401")
 
 
+def test_an_example_keeps_the_key_of_the_reader(service: DemoService, tmp_path: Path) -> None:
+    page = """
+```sh
+KEY=fgk_other
+```
+
+```sh
+OTHER_KEY=fgk_other
+```
+
+```graphql
+# API-Key: $OTHER_KEY
+{ assets { data { id } } }
+```
+
+```json
+{"errors": [{"extensions": {"code": "FORBIDDEN", …}, …}]}
+```
+"""
+    _, faults = run_page(page, Runner(service, tmp_path))
+    assert faults == ["line 2: it assigns ['KEY'], which the next page needs"]
+
+
 def test_a_status_is_shown_where_the_command_prints_it(
     service: DemoService, tmp_path: Path
 ) -> None:
