@@ -1,10 +1,10 @@
 // Apollo Client with its default cache, and its own helper for pages.
 
-import { ApolloClient, gql, HttpLink, InMemoryCache } from '@apollo/client'
+import { ApolloClient, CombinedGraphQLErrors, gql, HttpLink, InMemoryCache } from '@apollo/client'
 import { relayStylePagination } from '@apollo/client/utilities'
 import { filter, firstValueFrom } from 'rxjs'
 import {
-  ADDRESS, ASSIGN, assignments, ATTRIBUTES_OF_UNIT, attributesOf, distances, HEADERS, MATRIX, matrixVariables, report, UNITS,
+  ADDRESS, ASSIGN, assignments, ATTRIBUTES_OF_UNIT, attributesOf, distances, HEADERS, HEADERS_WITHOUT_FLAGS, MATRIX, matrixVariables, report, UNITS,
 } from './service.js'
 
 const link = new HttpLink({ uri: ADDRESS, headers: HEADERS })
@@ -49,4 +49,19 @@ async function watcher() {
   return { seen, assigned: inputs.map(({ assignments: [{ attributeId }] }) => attributeId) }
 }
 
-report({ matrix: await matrix(), pages: await pages(), watcher: await watcher() })
+/** What is left of a query when one of its fields fails. */
+async function partial() {
+  const withoutFlags = new HttpLink({ uri: ADDRESS, headers: HEADERS_WITHOUT_FLAGS })
+  const query = { query: gql(ATTRIBUTES_OF_UNIT), variables: { unit: (await assignments()).unit } }
+  const byDefault = new ApolloClient({ link: withoutFlags, cache: new InMemoryCache() })
+  const thrown = await byDefault.query(query).catch((error) => error)
+  if (!CombinedGraphQLErrors.is(thrown)) throw new Error('errorPolicy: all would not be needed')
+  const client = new ApolloClient({
+    link: withoutFlags, cache: new InMemoryCache(), defaultOptions: { query: { errorPolicy: 'all' } },
+  })
+  const { data, error } = await client.query(query)
+  return { data: { attributes: data.unit.attributes }, code: error.errors[0].extensions.code }
+}
+
+const found = { matrix: await matrix(), pages: await pages(), watcher: await watcher() }
+report({ ...found, partial: await partial() })

@@ -4,10 +4,11 @@ import relay from 'relay-runtime'
 import assign from './relay/__generated__/documentsAssignMutation.graphql.js'
 import assetQuery from './relay/__generated__/documentsAssetQuery.graphql.js'
 import attributesQuery from './relay/__generated__/documentsAttributesQuery.graphql.js'
+import caughtQuery from './relay/__generated__/documentsCaughtQuery.graphql.js'
 import matrixQuery from './relay/__generated__/documentsMatrixQuery.graphql.js'
 import moreUnits from './relay/__generated__/documentsMoreUnitsQuery.graphql.js'
 import units from './relay/__generated__/documentsUnits.graphql.js'
-import { ADDRESS, assignments, attributesOf, distances, HEADERS, matrixVariables, report } from './service.js'
+import { ADDRESS, assignments, attributesOf, distances, HEADERS, HEADERS_WITHOUT_FLAGS, matrixVariables, report } from './service.js'
 
 const {
   commitMutation, createOperationDescriptor, Environment, fetchQuery, getSingularSelector, Network, RecordSource, Store,
@@ -15,18 +16,18 @@ const {
 const warnings = []
 console.error = (...words) => warnings.push(words.join(' '))
 
-async function send({ text }, variables) {
+const sendWith = (headers) => async ({ text }, variables) => {
   const response = await fetch(ADDRESS, {
     method: 'POST',
-    headers: { ...HEADERS, 'Content-Type': 'application/json' },
+    headers: { ...headers, 'Content-Type': 'application/json' },
     body: JSON.stringify({ query: text, variables }),
   })
   return response.json()
 }
 
-const makeEnvironment = () =>
+const makeEnvironment = (headers = HEADERS) =>
   new Environment({
-    network: Network.create(send),
+    network: Network.create(sendWith(headers)),
     store: new Store(new RecordSource()),
     getDataID: ({ nodeId }) => nodeId,
   })
@@ -67,5 +68,15 @@ async function watcher() {
   return { seen, assigned: inputs.map(({ assignments: [{ attributeId }] }) => attributeId) }
 }
 
+/** What is left of a query when one of its fields fails, without and with `@catch`. */
+async function partial() {
+  const environment = makeEnvironment(HEADERS_WITHOUT_FLAGS)
+  const { unit } = await assignments()
+  const data = await fetchQuery(environment, attributesQuery, { unit }).toPromise()
+  const caught = await fetchQuery(environment, caughtQuery, { unit }).toPromise()
+  const { ok, errors } = caught.unit.attributes
+  return { data: { attributes: data.unit.attributes }, code: ok ? null : errors[0].extensions.code }
+}
+
 const found = { matrix: await matrix(), pages: await pages(), watcher: await watcher() }
-report({ ...found, warnings })
+report({ ...found, partial: await partial(), warnings })

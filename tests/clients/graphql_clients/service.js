@@ -7,6 +7,8 @@ export const HEADERS = {
   'API-Key': FLOORGATE_KEY,
   'Experimental-Flags': 'distances,unit-attributes-resource,locations-resource',
 }
+/** Without a flag that a field of `ATTRIBUTES_OF_UNIT` needs. */
+export const HEADERS_WITHOUT_FLAGS = { 'API-Key': FLOORGATE_KEY }
 export const MATRIX = `
   query Matrix($map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!) {
     map(id: $map) {

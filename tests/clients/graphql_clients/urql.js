@@ -4,17 +4,17 @@ import { Client, fetchExchange, gql } from '@urql/core'
 import { cacheExchange } from '@urql/exchange-graphcache'
 import { relayPagination } from '@urql/exchange-graphcache/extras'
 import {
-  ADDRESS, ASSIGN, assignments, ATTRIBUTES_OF_UNIT, attributesOf, distances, HEADERS, MATRIX, matrixVariables, report, UNITS,
+  ADDRESS, ASSIGN, assignments, ATTRIBUTES_OF_UNIT, attributesOf, distances, HEADERS, HEADERS_WITHOUT_FLAGS, MATRIX, matrixVariables, report, UNITS,
 } from './service.js'
 
 const warnings = []
 console.warn = (message) => warnings.push(message)
 
-function makeClient(options = {}) {
+function makeClient(options = {}, headers = HEADERS) {
   return new Client({
     url: ADDRESS,
     exchanges: [cacheExchange(options), fetchExchange],
-    fetchOptions: { headers: HEADERS },
+    fetchOptions: { headers },
     preferGetMethod: false,
   })
 }
@@ -53,5 +53,13 @@ async function watcher() {
   return { seen, assigned: inputs.map(({ assignments: [{ attributeId }] }) => attributeId) }
 }
 
+/** What is left of a query when one of its fields fails. */
+async function partial() {
+  const client = makeClient({}, HEADERS_WITHOUT_FLAGS)
+  const { unit } = await assignments()
+  const { data, error } = await client.query(gql(ATTRIBUTES_OF_UNIT), { unit }).toPromise()
+  return { data: { attributes: data.unit.attributes }, code: error.graphQLErrors[0].extensions.code }
+}
+
 const found = { matrix: await matrix(), pages: await pages(), watcher: await watcher() }
-report({ ...found, warnings })
+report({ ...found, partial: await partial(), warnings })

@@ -30,6 +30,11 @@ export const attributes = graphql`
     unit(id: $unit) { attributes { data { attributeId attribute { attributeName } } } }
   }
 `
+export const caught = graphql`
+  query documentsCaughtQuery($unit: ID!) {
+    unit(id: $unit) { attributes @catch { data { attributeId } } }
+  }
+`
 export const assign = graphql`
   mutation documentsAssignMutation($input: AssignUnitAttributesInput!) {
     assignUnitAttributes(input: $input) {
