@@ -34,7 +34,7 @@ def ask(url: str) -> list[dict[str, Any]]:
     errors = []
     with Floorgate(url, "key", flags=["changes", "distances"]) as client:
         for name in REPEATED:
-            assert list_level_tags.sync(f"{name}-sync", client=client) is not None
+            list_level_tags.sync(f"{name}-sync", client=client)
         unassign_unit_attributes.sync_detailed("post-sync", client=client, body=BODY)
         for name in FAILING:
             try:
@@ -49,7 +49,7 @@ async def ask_async(url: str) -> list[dict[str, Any]]:
     errors = []
     async with AsyncFloorgate(url, "key", flags=["changes", "distances"]) as client:
         for name in REPEATED:
-            assert await list_level_tags.asyncio(f"{name}-async", client=client) is not None
+            await list_level_tags.asyncio(f"{name}-async", client=client)
         await unassign_unit_attributes.asyncio_detailed("post-async", client=client, body=BODY)
         for name in FAILING:
             try:

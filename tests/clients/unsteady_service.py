@@ -21,8 +21,13 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "down": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "0"}),
     "broken": (500, {"code": "INTERNAL"}, {}),
     "invalid": (422, ERROR, {}),
+    "array": (502, b"[1, 2]", {}),  # not the service's, but of something before it
     "null": (502, b"null", {}),
+    "text": (502, b'"none"', {}),
+    "html": (502, b"<h1>None</h1>", {}),
     "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
+    "later": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "3600"}),
+    "moved": (301, b"", {"Location": "https://floorgate.example/v1"}),
     "minute": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "60"}),
     "expired": (410, {"code": "CHANGES_EXPIRED"}, {}),
     "permission": (403, {"code": "PERMISSION_REQUIRED"}, {}),
@@ -65,7 +70,7 @@ def serve() -> Iterator[UnsteadyService]:
                 moment = int(time.time()) + 2
                 service.not_before[name] = moment
                 self.answer(503, {}, {"Retry-After": formatdate(moment, usegmt=True)})
-            elif kind == "lost" and is_first:
+            elif kind == "gone" or (kind == "lost" and is_first):
                 self.close_connection = True
             elif kind == "cut" and is_first:
                 self.answer(200, b'{"data"', {"Content-Length": "100"})
@@ -98,7 +103,8 @@ def serve() -> Iterator[UnsteadyService]:
             for name, value in {**({} if body is None else own), **(headers or {})}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            if body is not None:
+                self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             """Write nothing."""

@@ -2,11 +2,13 @@
 
 from floorgate_client.client import AsyncFloorgate, Floorgate
 from floorgate_client.errors import (
+    ChangesExpiredError,
     FlagRequiredError,
     FloorgateError,
     ForbiddenError,
     InvalidInputError,
     NotFoundError,
+    PermissionRequiredError,
     PreconditionFailedError,
     RateLimitedError,
     UnauthenticatedError,
@@ -15,12 +17,14 @@ from floorgate_client.errors import (
 
 __all__ = [
     "AsyncFloorgate",
+    "ChangesExpiredError",
     "FlagRequiredError",
     "Floorgate",
     "FloorgateError",
     "ForbiddenError",
     "InvalidInputError",
     "NotFoundError",
+    "PermissionRequiredError",
     "PreconditionFailedError",
     "RateLimitedError",
     "UnauthenticatedError",

@@ -1,28 +1,26 @@
 """The clients: connections, retries, reuse of responses, errors as exceptions, and paging."""
 
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+)
+from copy import copy
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 import httpx
-from httpx_retries import Retry, RetryTransport
 
 from floorgate_client.errors import error_of
 from floorgate_client.rest.client import AuthenticatedClient
 from floorgate_client.rest.types import Response
+from floorgate_client.retries import Trust, retry, retry_async
 from floorgate_client.revalidation import AsyncRevalidatingTransport, RevalidatingTransport
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
-
-RETRIES = 4
-RETRIED_STATUSES = (429, 503)
-"""The service says in `Retry-After` when to try again. Every endpoint may be repeated: writes
-replace or remove, and doing so twice is the same as once."""
-SECONDS_OF_FIRST_PAUSE = 0.1
-"""Of at most so many, where there is no `Retry-After`; later pauses are longer."""
-METHODS = ("GET", "HEAD", "PUT", "POST")
 
 
 class Page(Protocol[R]):
@@ -48,32 +46,47 @@ class _Client(AuthenticatedClient):
         key: str,
         *,
         flags: Iterable[str] = (),
-        timeout: float = 30.0,
-        verify: ssl.SSLContext | bool = True,
+        timeout: httpx.Timeout | float | None = 30.0,
+        verify: Trust = True,
     ) -> None:
         """Connect to a service at `url` with an API key; `flags` are experimental flags.
 
-        `verify` is as in httpx: pass `ssl.create_default_context(cafile=...)` for a certificate
-        of your own.
+        `timeout` is how many seconds to wait for a connection, and for each part of a response.
+        `verify` is as in httpx: pass `ssl.create_default_context(cafile=...)` for a certificate of
+        your own.
         """
-        headers = {"Experimental-Flags": ",".join(flags)} if flags else {}
+        names = flags if isinstance(flags, str) else ",".join(flags)
         super().__init__(
             base_url=url.rstrip("/"),
             token=key,
             prefix="",
             auth_header_name="API-Key",
-            headers=headers,
+            headers={"Experimental-Flags": names} if names else {},
+            timeout=httpx.Timeout(timeout),
+            httpx_args=self._connect(verify),
         )
-        self._url = url.rstrip("/")
-        self._all_headers = {**headers, "API-Key": key}
-        self._seconds = timeout
-        self._trust = verify
-        self._retry = Retry(
-            total=RETRIES,
-            allowed_methods=METHODS,
-            status_forcelist=RETRIED_STATUSES,
-            backoff_factor=SECONDS_OF_FIRST_PAUSE,
-        )
+
+    def _connect(self, verify: Trust) -> dict[str, Any]:
+        """Return the arguments of the httpx client, which is made when it is first needed."""
+        raise NotImplementedError
+
+    def with_headers(self, headers: dict[str, str]) -> Self:
+        """Return a client that also sends these headers, over the same connections."""
+        return self._with(_headers={**self._headers, **headers})
+
+    def with_cookies(self, cookies: dict[str, str]) -> Self:
+        """Return a client that also sends these cookies, over the same connections."""
+        return self._with(_cookies={**self._cookies, **cookies})
+
+    def with_timeout(self, timeout: httpx.Timeout | float | None) -> Self:
+        """Return a client with another timeout, over the same connections."""
+        return self._with(_timeout=httpx.Timeout(timeout))
+
+    def _with(self, **settings: object) -> Self:
+        other = copy(self)
+        for name, value in {"_client": None, "_async_client": None, **settings}.items():
+            setattr(other, name, value)
+        return other
 
 
 class Floorgate(_Client):
@@ -84,23 +97,23 @@ class Floorgate(_Client):
     ...         print(unit.name)
     """
 
+    def _connect(self, verify: Trust) -> dict[str, Any]:
+        transport = RevalidatingTransport(retry(verify))
+        return {"transport": transport, "event_hooks": {"response": [_raise_error]}}
+
+    def get_async_httpx_client(self) -> httpx.AsyncClient:
+        """Raise TypeError."""
+        raise TypeError("Floorgate is not for asyncio: use AsyncFloorgate")
+
     def __enter__(self) -> Self:
-        """Open the connections."""
-        retrying = RetryTransport(
-            transport=httpx.HTTPTransport(verify=self._trust), retry=self._retry
-        )
-        self.set_httpx_client(
-            httpx.Client(
-                base_url=self._url,
-                headers=self._all_headers,
-                timeout=self._seconds,
-                transport=RevalidatingTransport(retrying),
-                event_hooks={"response": [_raise_error]},
-            )
-        )
+        """Return the client, which closes with the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
         """Close the connections."""
         self.get_httpx_client().close()
 
@@ -127,23 +140,23 @@ class Floorgate(_Client):
 class AsyncFloorgate(_Client):
     """A client for asyncio."""
 
+    def _connect(self, verify: Trust) -> dict[str, Any]:
+        transport = AsyncRevalidatingTransport(retry_async(verify))
+        return {"transport": transport, "event_hooks": {"response": [_raise_error_async]}}
+
+    def get_httpx_client(self) -> httpx.Client:
+        """Raise TypeError."""
+        raise TypeError("AsyncFloorgate is only for asyncio: use Floorgate")
+
     async def __aenter__(self) -> Self:
-        """Open the connections."""
-        retrying = RetryTransport(
-            transport=httpx.AsyncHTTPTransport(verify=self._trust), retry=self._retry
-        )
-        self.set_async_httpx_client(
-            httpx.AsyncClient(
-                base_url=self._url,
-                headers=self._all_headers,
-                timeout=self._seconds,
-                transport=AsyncRevalidatingTransport(retrying),
-                event_hooks={"response": [_raise_error_async]},
-            )
-        )
+        """Return the client, which closes with the block."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
         """Close the connections."""
         await self.get_async_httpx_client().aclose()
 
@@ -180,12 +193,9 @@ def _continued(arguments: dict[str, Any], after: str) -> dict[str, Any]:
 
 
 def _raise_error(response: httpx.Response) -> None:
-    if response.status_code >= 400:
-        response.read()
+    if not response.is_success:
         raise error_of(response)
 
 
 async def _raise_error_async(response: httpx.Response) -> None:
-    if response.status_code >= 400:
-        await response.aread()
-        raise error_of(response)
+    _raise_error(response)

@@ -10,14 +10,15 @@ class FloorgateError(Exception):
 
     def __init__(self, response: httpx.Response, body: dict[str, Any]) -> None:
         self.status = response.status_code
-        self.message = str(body.get("message", response.reason_phrase))
+        self.message = str(body.get("message", _describe(response)))
         self.code: str | None = body.get("code")
         self.fields: dict[str, list[str]] = body.get("fields", {})
         """The errors of each invalid input, by its name."""
         self.request_id: str | None = body.get("request_id", response.headers.get("x-request-id"))
         self.docs: str | None = body.get("docs")
         """Address of what the service says about the code."""
-        super().__init__(f"{self.status} {self.code or ''}: {self.message}")
+        code = f" {self.code}" if self.code else ""
+        super().__init__(f"{self.status}{code}: {self.message}")
 
 
 class UnauthenticatedError(FloorgateError):
@@ -26,6 +27,10 @@ class UnauthenticatedError(FloorgateError):
 
 class ForbiddenError(FloorgateError):
     """The key is unknown, revoked or expired, or lacks a permission."""
+
+
+class PermissionRequiredError(ForbiddenError):
+    """The key lacks the permission of the endpoint."""
 
 
 class NotFoundError(FloorgateError):
@@ -44,15 +49,23 @@ class PreconditionFailedError(FloorgateError):
     """The resource has changed since it was read."""
 
 
+class ChangesExpiredError(FloorgateError):
+    """The changes after the cursor are no longer known; copy the directory again."""
+
+
 class RateLimitedError(FloorgateError):
-    """The key has made too many requests, also after the client's retries."""
+    """The key has made too many requests, and trying again has not helped or would take long."""
 
 
 class UnavailableError(FloorgateError):
-    """The service cannot answer now, also after the client's retries."""
+    """The service cannot answer now, and trying again has not helped or would take long."""
 
 
-_BY_CODE: dict[str, type[FloorgateError]] = {"FLAG_REQUIRED": FlagRequiredError}
+_BY_CODE: dict[str, type[FloorgateError]] = {
+    "CHANGES_EXPIRED": ChangesExpiredError,
+    "FLAG_REQUIRED": FlagRequiredError,
+    "PERMISSION_REQUIRED": PermissionRequiredError,
+}
 _BY_STATUS: dict[int, type[FloorgateError]] = {
     401: UnauthenticatedError,
     403: ForbiddenError,
@@ -69,6 +82,13 @@ def error_of(response: httpx.Response) -> FloorgateError:
     try:
         body = response.json()
     except ValueError:
+        body = None
+    if not isinstance(body, dict):  # not from the service but, say, from a proxy
         body = {}
-    error_type = _BY_CODE.get(body.get("code", ""), _BY_STATUS.get(response.status_code))
-    return (error_type or FloorgateError)(response, body)
+    by_status = _BY_STATUS.get(response.status_code, FloorgateError)
+    return _BY_CODE.get(str(body.get("code")), by_status)(response, body)
+
+
+def _describe(response: httpx.Response) -> str:
+    location = response.headers.get("location")
+    return response.reason_phrase + (f", to {location}" if location else "")

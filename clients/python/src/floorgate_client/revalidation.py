@@ -45,7 +45,7 @@ class Revalidation:
         ]
         return httpx.Response(200, headers=headers, content=kept.body)
 
-    def keep(self, request: httpx.Request, response: httpx.Response, body: bytes) -> None:
+    def keep(self, request: httpx.Request, response: httpx.Response) -> None:
         """Keep a response that has been read, if it has an ETag."""
         etag = response.headers.get("etag")
         if request.method != "GET" or response.status_code != 200 or etag is None:
@@ -61,8 +61,8 @@ class Revalidation:
                 if name not in ("content-encoding", "content-length", "transfer-encoding")
             ]
         )
-        self._kept[key] = _Kept(etag, headers, body)
-        self._bytes += len(body)
+        self._kept[key] = _Kept(etag, headers, response.content)
+        self._bytes += len(response.content)
         while self._bytes > self._max_bytes:
             _, dropped = self._kept.popitem(last=False)
             self._bytes -= len(dropped.body)
@@ -73,22 +73,19 @@ def _key_of(request: httpx.Request) -> tuple[str, ...]:
 
 
 class RevalidatingTransport(httpx.BaseTransport):
-    """A transport that reuses responses."""
+    """A transport that reuses the responses of another, which reads them."""
 
     def __init__(self, transport: httpx.BaseTransport) -> None:
         self._transport = transport
         self._revalidation = Revalidation()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the response has been read."""
+        """Send a request."""
         kept = self._revalidation.prepare(request)
         response = self._transport.handle_request(request)
-        response.request = request
-        body = response.read()
-        response.close()
         if kept is not None and response.status_code == 304:
             return self._revalidation.restore(kept, response)
-        self._revalidation.keep(request, response, body)
+        self._revalidation.keep(request, response)
         return response
 
     def close(self) -> None:
@@ -104,15 +101,12 @@ class AsyncRevalidatingTransport(httpx.AsyncBaseTransport):
         self._revalidation = Revalidation()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the response has been read."""
+        """Send a request."""
         kept = self._revalidation.prepare(request)
         response = await self._transport.handle_async_request(request)
-        response.request = request
-        body = await response.aread()
-        await response.aclose()
         if kept is not None and response.status_code == 304:
             return self._revalidation.restore(kept, response)
-        self._revalidation.keep(request, response, body)
+        self._revalidation.keep(request, response)
         return response
 
     async def aclose(self) -> None:
