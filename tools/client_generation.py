@@ -31,6 +31,7 @@ def main() -> None:
     description = deepcopy(build_description(GRAPHQL_SCHEMA, None))  # others read it as it is
     _remove_headers_of_clients(description)
     _remove_deprecated_members(description)
+    _remove_errors(description)
     DESCRIPTION.write_text(json.dumps(description, indent=1))
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "openapi.json"
@@ -42,9 +43,12 @@ def main() -> None:
         done = subprocess.run(generator, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"openapi-python-client failed: {done.stdout}{done.stderr}")
-    for module in (PYTHON / "src/floorgate_client/rest/api").glob("*/*.py"):
-        module.write_text(_join_lists(module.read_text()))
-    for module in (PYTHON / "src/floorgate_client/rest/models").glob("*map*.py"):
+    generated = PYTHON / "src/floorgate_client/rest"
+    for module in generated.glob("api/*/*.py"):
+        module.write_text(_send_bytes(_promise_responses(_join_lists(module.read_text()))))
+    types = generated / "types.py"
+    types.write_text(types.read_text().replace("parsed: T | None", "parsed: T"))
+    for module in generated.glob("models/*map*.py"):
         module.write_text(_parse_elements_by_type(module.read_text()))
 
 
@@ -54,6 +58,27 @@ def _join_lists(module: str) -> str:
     for name in lists:
         module = module.replace(f"] = {name}\n", f"] = join({name})\n")
     return f"from floorgate_client.lists import join\n{module}" if lists else module
+
+
+def _promise_responses(module: str) -> str:
+    """Let an endpoint return what it promises: the generator adds None, for other statuses.
+
+    The client raises those as exceptions.
+    """
+    otherwise = (
+        r" +if client\.raise_on_unexpected_status:\n    ( +raise .+\n) +else:\n +return None\n"
+    )
+    module = re.sub(otherwise, r"\1", module)
+    module = re.sub(
+        "errors.UnexpectedStatus: .+", "FloorgateError: If the response is an error.", module
+    )
+    return re.sub(r"(?m)^(.*-> .+) \| None:$", r"\1:", module)
+
+
+def _send_bytes(module: str) -> str:
+    """Let an endpoint send bytes: the generator wants a file, which can be sent only once."""
+    module = module.replace("body: File,", "body: bytes,").replace("body (File)", "body (bytes)")
+    return module.replace("= body.payload", "= body")
 
 
 def _parse_elements_by_type(module: str) -> str:
@@ -94,6 +119,16 @@ def _remove_deprecated_members(description: dict[str, Any]) -> None:
         members = schema.get("properties", {})
         for name in [name for name, member in members.items() if member.get("deprecated")]:
             del members[name]
+
+
+def _remove_errors(description: dict[str, Any]) -> None:
+    """Remove the responses that the clients raise as exceptions or, as 304, answer themselves."""
+    for operation in _iter_operations(description):
+        operation["responses"] = {
+            status: response
+            for status, response in operation["responses"].items()
+            if status.startswith("2")
+        }
 
 
 def _for_python(description: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The Python client when something fails, and without `with`."""
+"""The Python client, as its guide shows it: typed, without `with`, and when something fails."""
 
 import json
 import os
@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.clients.trust import trust_of
 from tests.clients.unsteady_service import serve
+from tests.docs.markdown import find_blocks
+from tests.rest.demo_service import DemoService
 from tools import client_generation
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
@@ -17,6 +21,22 @@ pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
 PROGRAMS = Path(__file__).parent
 PYTHON = client_generation.PYTHON
 SOURCE = PYTHON / "src"
+MAP = "alder-court-floor-plates"
+TYPED = """
+from floorgate_client import Floorgate
+from floorgate_client.rest.api.assets import list_assets
+from floorgate_client.rest.api.units import get_unit, list_units
+
+def read(client: Floorgate) -> list[str]:
+    client.iterate(get_unit.sync_detailed, "u", client=client)  # type: ignore[arg-type]
+    client.iterate(list_units.sync, client=client)  # type: ignore[arg-type]
+    client.iterate(list_units.sync_detailed, client=client, none=1)  # type: ignore[call-arg]
+    for asset in client.iterate(list_assets.sync_detailed, client=client):
+        asset.floor_id  # type: ignore[attr-defined]
+    unit = get_unit.sync("u", client=client)
+    return [unit.id, *(each.id for each in client.iterate(list_units.sync_detailed, client=client))]
+"""
+"""What is ignored has to be an error: in strict mode, mypy reports comments without one."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,6 +54,39 @@ def run(program: str, *arguments: str, **variables: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_programs_are_checked_strictly_against_what_endpoints_return(tmp_path: Path) -> None:
+    shown, typed = tmp_path / "shown.py", tmp_path / "typed.py"
+    [shown_text] = [
+        each.text
+        for each in find_blocks((PYTHON / "README.md").read_text())
+        if each.language == "python"
+    ]
+    shown.write_text(shown_text)
+    typed.write_text(TYPED)
+    programs = [shown, typed, PROGRAMS / "failures.py", PROGRAMS / "paging.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", *programs],
+        env={**os.environ, "MYPYPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_lists_are_followed_and_bytes_are_sent_without_with(demo: DemoService) -> None:
+    with httpx.Client(
+        base_url=f"{demo.url}/v1",
+        verify=trust_of(demo),
+        headers={"API-Key": demo.key, "Experimental-Flags": "locations-resource"},
+    ) as client:
+        listed = client.get(f"/maps/{MAP}/locations", params={"per-page": 10_000}).json()["data"]
+    assert len(listed) > 5
+    found = run("paging.py", demo.url, demo.key, SSL_CERT_FILE=str(demo.certificate))
+    expected = {"locations": [each["id"] for each in listed], "elements": 1, "request_id": "mine"}
+    refused = "Floorgate is not for asyncio: use AsyncFloorgate"
+    assert found == {"sync": expected, "async": expected, "refused": refused}
 
 
 def test_what_fails_is_an_exception_and_settings_are_sent() -> None:

@@ -13,7 +13,6 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
 from typing import Any, TypeAlias
 
 from floorgate_client import Floorgate, FloorgateError
@@ -22,15 +21,7 @@ from floorgate_client.rest.api.locations import list_locations
 from floorgate_client.rest.api.maps import list_maps
 from floorgate_client.rest.api.unit_attributes import list_assignments, list_attribute_groups
 from floorgate_client.rest.api.units import list_units
-from floorgate_client.rest.models import (
-    AssignmentPage,
-    AttributeGroupList,
-    Change,
-    ChangeBatch,
-    LocationList,
-    MapPage,
-    UnitPage,
-)
+from floorgate_client.rest.models import Change
 from floorgate_client.rest.models.list_changes_kinds_item import ListChangesKindsItem
 from floorgate_client.rest.types import UNSET, Unset
 
@@ -39,7 +30,7 @@ Records: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
 """Records, each with what its changes name: its id, or the group of an assignment."""
 
 FLAGS = ["changes", "locations-resource", "unit-attributes-resource"]
-LONGEST_PAGE = 10_000
+PER_PAGE = 1_000
 IDS_PER_REQUEST = 20
 """They fit in a URL, however long ids are."""
 TABLES = """
@@ -63,31 +54,24 @@ TABLES = """
 def read_units(client: Floorgate, asset: str, ids: Ids) -> Records:
     """Yield the units with these ids, or all."""
     fetch = list_units.sync_detailed
-    for unit in client.iterate(UnitPage, fetch, client=client, asset=asset, ids=ids):
+    for unit in client.iterate(fetch, client=client, asset=asset, ids=ids, per_page=PER_PAGE):
         yield unit.id, unit.to_dict()
 
 
 def read_locations(client: Floorgate, asset: str, ids: Ids) -> Records:
     """Yield the locations with these ids, or all, on all maps of the asset."""
-    for map in client.iterate(MapPage, list_maps.sync_detailed, client=client, asset=asset):
-        for page in count(1):  # these lists do not say whether another page follows
-            listed = list_locations.sync(
-                map.id, client=client, ids=ids, page=page, per_page=LONGEST_PAGE
-            )
-            assert isinstance(listed, LocationList)
-            yield from ((location.id, location.to_dict()) for location in listed.data)
-            if len(listed.data) < LONGEST_PAGE:
-                break
+    fetch = list_locations.sync_detailed
+    for map in client.iterate(list_maps.sync_detailed, client=client, asset=asset):
+        for location in client.iterate(fetch, map.id, client=client, ids=ids, per_page=PER_PAGE):
+            yield location.id, location.to_dict()
 
 
 def read_assignments(client: Floorgate, asset: str, groups: Ids) -> Records:
     """Yield the attributes of units in these groups, or in all."""
-    listed = list_attribute_groups.sync(client=client)
-    assert isinstance(listed, AttributeGroupList)
-    for group in (each.group_id for each in listed.data):
+    fetch = list_assignments.sync_detailed
+    for group in (each.group_id for each in list_attribute_groups.sync(client=client).data):
         if isinstance(groups, Unset) or group in groups:
-            fetch = list_assignments.sync_detailed
-            for each in client.iterate(AssignmentPage, fetch, group, client=client, asset=asset):
+            for each in client.iterate(fetch, group, client=client, asset=asset, per_page=PER_PAGE):
                 yield group, each.to_dict()
 
 
@@ -118,7 +102,6 @@ class Copy:
                 asset=self.asset,
                 kinds=[*READERS],
             )
-            assert isinstance(batch, ChangeBatch)
             with self.database:
                 if cursor is None:  # of the time before the copy, which may list changes twice
                     self.replace_all(READERS)

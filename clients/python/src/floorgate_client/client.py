@@ -6,6 +6,8 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
+    Mapping,
+    Sequence,
 )
 from copy import copy
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
@@ -14,26 +16,34 @@ import httpx
 
 from floorgate_client.errors import error_of
 from floorgate_client.rest.client import AuthenticatedClient
-from floorgate_client.rest.types import Response
 from floorgate_client.retries import Trust, retry, retry_async
 from floorgate_client.revalidation import AsyncRevalidatingTransport, RevalidatingTransport
 
 P = ParamSpec("P")
 T = TypeVar("T")
-R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Page(Protocol[R]):
+class Page(Protocol[T_co]):
     """One page of a list."""
 
     @property
-    def data(self) -> list[R]:
+    def data(self) -> Sequence[T_co]:
         """The resources."""
         ...
 
+
+class PageResponse(Protocol[T_co]):
+    """A response with a page; its header `Link` has the address of the next one."""
+
     @property
-    def paging(self) -> Any:
-        """Where the page is in the list."""
+    def parsed(self) -> Page[T_co]:
+        """The page."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
         ...
 
 
@@ -93,7 +103,7 @@ class Floorgate(_Client):
     """A client that waits for each response.
 
     >>> with Floorgate("https://floorgate.example", "fgk_...") as client:  # doctest: +SKIP
-    ...     for unit in client.iterate(UnitPage, list_units.sync_detailed, client=client):
+    ...     for unit in client.iterate(list_units.sync_detailed, client=client):
     ...         print(unit.name)
     """
 
@@ -118,20 +128,16 @@ class Floorgate(_Client):
         self.get_httpx_client().close()
 
     def iterate(
-        self,
-        page_type: type[Page[T]],
-        fetch: Callable[P, Response[Any]],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, fetch: Callable[P, PageResponse[T]], *args: P.args, **kwargs: P.kwargs
     ) -> Iterator[T]:
         """Yield the resources of all pages of a list, which `fetch` returns.
 
         Raises FloorgateError.
         """
         while True:
-            page = cast(Page[T], fetch(*args, **kwargs).parsed)
-            yield from page.data
-            after = _cursor_of(page)
+            response = fetch(*args, **kwargs)
+            yield from response.parsed.data
+            after = _cursor_of_next(response)
             if after is None:
                 return
             kwargs = cast(Any, _continued(kwargs, after))
@@ -161,29 +167,25 @@ class AsyncFloorgate(_Client):
         await self.get_async_httpx_client().aclose()
 
     async def iterate(
-        self,
-        page_type: type[Page[T]],
-        fetch: Callable[P, Awaitable[Response[Any]]],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, fetch: Callable[P, Awaitable[PageResponse[T]]], *args: P.args, **kwargs: P.kwargs
     ) -> AsyncIterator[T]:
         """Yield the resources of all pages of a list, which `fetch` returns.
 
         Raises FloorgateError.
         """
         while True:
-            page = cast(Page[T], (await fetch(*args, **kwargs)).parsed)
-            for resource in page.data:
+            response = await fetch(*args, **kwargs)
+            for resource in response.parsed.data:
                 yield resource
-            after = _cursor_of(page)
+            after = _cursor_of_next(response)
             if after is None:
                 return
             kwargs = cast(Any, _continued(kwargs, after))
 
 
-def _cursor_of(page: Page[Any]) -> str | None:
-    next_url = page.paging.next_url
-    return httpx.URL(next_url).params.get("after") if next_url else None
+def _cursor_of_next(response: PageResponse[object]) -> str | None:
+    link = httpx.Response(200, headers={"Link": response.headers.get("Link", "")}).links.get("next")
+    return httpx.URL(link["url"]).params.get("after") if link else None
 
 
 def _continued(arguments: dict[str, Any], after: str) -> dict[str, Any]:
