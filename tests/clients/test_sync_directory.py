@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from storage.changes.positions import Cursor
 from tests.clients.trust import trust_of
 from tests.rest.demo_service import FLOORGATE, DemoService
 from tools import client_generation
@@ -160,6 +161,49 @@ def test_the_copy_is_what_the_service_has_after_each_run(
         floorgate(demo, "import", undo)
     assert sync() == 0
     assert read_copy(copy) == read_service(client)
+
+
+def test_a_copy_that_has_missed_changes_begins_again(
+    sync: Run, client: httpx.Client, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.sqlite"
+    assert sync() == 0
+    with sqlite3.connect(copy) as database:
+        [[text]] = database.execute("SELECT cursor FROM cursors")
+        expired = str(Cursor.parse(text)._replace(epoch=b"else"))
+        database.execute("UPDATE cursors SET cursor = ?", [expired])
+        database.execute("DELETE FROM records WHERE kind = 'units'")
+    assert sync() == 0
+    assert read_copy(copy) == read_service(client)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key", "expected"),
+    [
+        ([], "key", "the following arguments are required: url, asset, database"),
+        (["alder-cort"], "", "set FLOORGATE_KEY to an API key"),
+        (["alder-cort"], "key", "alder-cort is not the id of an asset that the key sees"),
+    ],
+)
+def test_wrong_input_is_explained_and_leaves_no_copy(
+    arguments: list[str], key: str, expected: str, demo: DemoService, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.sqlite"
+    if arguments:
+        arguments = [demo.url, *arguments, str(copy)]
+    environment = {
+        "PYTHONPATH": str(SOURCE),
+        "FLOORGATE_KEY": key and demo.key,
+        "SSL_CERT_FILE": str(demo.certificate),
+    }
+    done = subprocess.run(
+        [sys.executable, PROGRAM, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and not copy.exists()
+    assert done.stderr.splitlines()[-1].removeprefix("sync_directory.py: error: ") == expected
 
 
 def test_the_example_passes_mypy_in_strict_mode() -> None:

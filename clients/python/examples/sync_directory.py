@@ -6,8 +6,11 @@
 The first run copies everything, each later one what has changed since. Every step is one
 transaction, which also stores where the feed of changes continues. So the script may be stopped at
 any time: the next run goes on where this one was.
+
+For a service with a certificate of its own, `SSL_CERT_FILE` names the file with it.
 """
 
+import argparse
 import json
 import os
 import sqlite3
@@ -15,7 +18,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from floorgate_client import Floorgate, FloorgateError
+from floorgate_client import ChangesExpiredError, Floorgate, NotFoundError
+from floorgate_client.rest.api.assets import get_asset
 from floorgate_client.rest.api.changes import list_changes
 from floorgate_client.rest.api.locations import list_locations
 from floorgate_client.rest.api.maps import list_maps
@@ -155,15 +159,22 @@ def to_id(change: Change) -> str:
 
 def main() -> None:
     """Bring the copy up to date."""
-    url, asset, path = sys.argv[1:]
-    with Floorgate(url, os.environ["FLOORGATE_KEY"], flags=FLAGS) as client:
-        copy = Copy(sqlite3.connect(path), client, asset)
+    parser = argparse.ArgumentParser(description="Keep a copy of an asset's directory in SQLite.")
+    parser.add_argument("url", help="address of the service")
+    parser.add_argument("asset", help="id of the asset")
+    parser.add_argument("database", help="file of the copy")
+    arguments = parser.parse_args()
+    key = os.environ.get("FLOORGATE_KEY") or parser.error("set FLOORGATE_KEY to an API key")
+    with Floorgate(arguments.url, key, flags=FLAGS) as client:
+        try:
+            get_asset.sync(arguments.asset, client=client)
+        except NotFoundError:
+            parser.error(f"{arguments.asset} is not the id of an asset that the key sees")
+        copy = Copy(sqlite3.connect(arguments.database), client, arguments.asset)
         try:
             copy.update()
-        except FloorgateError as error:
-            if error.code != "CHANGES_EXPIRED":
-                raise
-            copy.forget()  # the last run was too long ago
+        except ChangesExpiredError:  # the last run was too long ago
+            copy.forget()
             copy.update()
 
 
