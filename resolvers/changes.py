@@ -4,8 +4,11 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from enum import StrEnum
-from typing import Annotated, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
+import strawberry
+
+from resolvers.nodes import build_node_id, load_nodes
 from resolvers.request.arguments import AssetFilter
 from resolvers.request.batching import Resolver, batch_resolver
 from resolvers.request.caller import Caller
@@ -237,6 +240,25 @@ def _to_change(event: ChangeEvent, epoch: bytes) -> Change:
 def _to_progress(cursor: Cursor) -> Change:
     at = DateTime(cursor.position.time.as_datetime().isoformat())
     return Change(str(cursor), "progress", None, None, None, at)
+
+
+def get_record_node_id(parent: strawberry.Parent[Any]) -> str | None:
+    """`nodeId` of the record, also of one that is gone; null where no one record is named."""
+    return build_node_id(parent.kind, parent.record_id)
+
+
+@batch_resolver
+async def load_changed_node(parents: Sequence[Change], info: Info) -> list[Any]:
+    """Get the record, of whichever kind, if one was created or updated."""
+    ids = [
+        build_node_id(parent.kind, parent.record_id)
+        if parent.operation in (ChangeOperation.CREATED, ChangeOperation.UPDATED)
+        else None
+        for parent in parents
+    ]
+    wanted = [*filter(None, ids)]
+    loaded = iter(await load_nodes(info.context, wanted, wanted))
+    return [None if node_id is None else next(loaded) for node_id in ids]
 
 
 def _record_loader(kind: RecordType[R], doc: str) -> Resolver:

@@ -23,18 +23,11 @@ from resolvers.request.requirements import (
     requirement_of_kind,
 )
 from storage.administration.api_keys import ApiKey, list_api_keys
-from storage.assets import ASSETS
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
-from storage.backgrounds import BACKGROUNDS
+from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.description.fields import FIELDS, SHARED
-from storage.floors import FLOORS
-from storage.level_tags import LEVEL_TAGS
-from storage.locations import LOCATIONS
-from storage.maps import MAPS
+from storage.catalog import RECORD_TYPES
 from storage.records.key_text import format_key, get_stored_keys, parse_values
 from storage.records.kinds import RecordType
-from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
-from storage.units import UNITS
 
 MAX_NODE_IDS = 100
 MAX_NODE_ID_CHARACTERS = 8_000
@@ -105,17 +98,7 @@ def _node_type(kind: RecordType[Any]) -> NodeType:
 
 
 NODE_TYPES = (
-    _node_type(ASSETS),
-    _node_type(FLOORS),
-    _node_type(UNITS),
-    _node_type(MAPS),
-    _node_type(BACKGROUNDS),
-    _node_type(LEVEL_TAGS),
-    _node_type(LOCATIONS),
-    _node_type(ASSET_REFERENCES),
-    _node_type(UNIT_REFERENCES),
-    _node_type(ATTRIBUTE_GROUPS),
-    _node_type(ASSIGNMENTS),
+    *map(_node_type, RECORD_TYPES),
     NodeType(
         "Attribute",
         GroupAttribute,
@@ -127,6 +110,7 @@ NODE_TYPES = (
 )
 _BY_NAME = {each.name: each for each in NODE_TYPES}
 _BY_RECORD_TYPE = {each.record_type: each for each in NODE_TYPES}
+_BY_KIND = {kind.name: _BY_RECORD_TYPE[kind.struct] for kind in RECORD_TYPES}
 
 
 def describe_record_field(type_name: str, field: str) -> str | None:
@@ -159,6 +143,17 @@ def get_node_id(record: strawberry.Parent[Any]) -> str:
 def _encode(node_type: NodeType, key: Sequence[str]) -> str:
     text = f"{node_type.name}:{format_key(key)}"
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+def build_node_id(kind: str | None, record_id: str | None) -> str | None:
+    """Return the node id of a record of a kind; None for what names no record of the catalog.
+
+    >>> build_node_id("units", "ugwo2tfiznm"), build_node_id("units", None)
+    ('VW5pdDp1Z3dvMnRmaXpubQ', None)
+    """
+    node_type = _BY_KIND.get(kind or "")
+    values = parse_values(node_type.key_fields, record_id or "") if node_type else None
+    return _encode(node_type, values) if node_type and values else None
 
 
 def parse_node_id(node_id: str) -> tuple[NodeType, Key]:
@@ -201,7 +196,7 @@ async def get_node(info: Info, id: NodeIdArgument) -> Any:
 
     It needs the flag and the permission of the fields that lead to such records.
     """
-    [node] = await _load_nodes(info.context, [id], ["id"])
+    [node] = await load_nodes(info.context, [id], ["id"])
     if isinstance(node, Exception):
         raise node
     return node
@@ -209,10 +204,10 @@ async def get_node(info: Info, id: NodeIdArgument) -> Any:
 
 async def get_nodes(info: Info, ids: NodeIdsArgument) -> list[Any]:
     """Get records of any types by their `nodeId`, in the order of `ids`, as `node` does."""
-    return await _load_nodes(info.context, ids, [f"ids[{index}]" for index in range(len(ids))])
+    return await load_nodes(info.context, ids, [f"ids[{index}]" for index in range(len(ids))])
 
 
-async def _load_nodes(context: Context, ids: Sequence[str], inputs: Iterable[str]) -> list[Any]:
+async def load_nodes(context: Context, ids: Sequence[str], inputs: Iterable[str]) -> list[Any]:
     """Return the record or the error of each id; `inputs` are the names of the ids."""
     nodes: list[Any] = [None] * len(ids)
     wanted: dict[NodeType, list[tuple[int, Key]]] = {}

@@ -406,6 +406,8 @@ class Change(
         resolvers.changes.Change, operation=ChangeOperation, kind=RecordKind | None
     )
 ):
+    record_node_id = resolver_field(resolvers.changes.get_record_node_id, strawberry.ID | None)
+    node = resolver_field(resolvers.changes.load_changed_node, Node | None)
     asset = resolver_field(resolvers.changes.load_changed_asset, Asset | None)
     floor = resolver_field(resolvers.changes.load_changed_floor, Floor | None)
     unit = resolver_field(resolvers.changes.load_changed_unit, Unit | None)
@@ -416,4 +418,8 @@ class Change(
 
 
 ChangeBatch = output_type(resolvers.changes.ChangeBatch, data=list[Change])
-Removal = output_type(resolvers.removals.Removal)
+
+
+@strawberry.type(description=inspect.getdoc(resolvers.removals.Removal))
+class Removal(output_type(resolvers.removals.Removal)):  # type: ignore[misc]
+    record_node_id = resolver_field(resolvers.changes.get_record_node_id, strawberry.ID | None)

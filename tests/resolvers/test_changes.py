@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.app import Gateway
+from resolvers.nodes import parse_node_id
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Event, Executor, OperationResult
@@ -20,6 +21,7 @@ from tests.fixtures import (
     SEEN,
     UNIT,
     World,
+    data_of,
     gateway_client,
     open_database,
     post_graphql,
@@ -104,6 +106,38 @@ async def test_a_removal_is_a_change(own_world: World) -> None:
         assert ("removed", "units", UNIT) in removed
         assert ("removed", "unit_references", f"{UNIT}/crm") in removed
         assert {operation for operation, _, _ in removed} == {"removed"}
+
+
+async def test_a_change_has_its_record_and_the_id_by_which_a_client_keeps_it(
+    own_world: World,
+) -> None:
+    identified = "kind recordId recordNodeId"
+    query = f"""query($after: String) {{
+      changes(after: $after) {{ data {{ operation {identified} node {{ nodeId __typename }} }} }}
+      removals {{ data {{ {identified} }} }}
+    }}"""
+    remove = """mutation { removeRecords(input: { kind: units, ids: ["unit-2"] }) { refusal } }"""
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as client,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(client))["cursor"]
+        for kind in ("units", "level_tags", "attribute_groups", "backgrounds"):
+            await database[kind].update_one({}, {"$set": {"name": "renamed", "group_name": "x"}})
+        await data_of(client, remove)
+        found = await data_of(client, query, {"after": start})
+        updated = [each for each in found["changes"]["data"] if each["operation"] == "updated"]
+        assert {each["kind"]: each["node"]["__typename"] for each in updated} == {
+            "units": "Unit",
+            "level_tags": "LevelTag",
+            "attribute_groups": "AttributeGroup",
+            "backgrounds": "Background",
+        }
+        assert all(each["recordNodeId"] == each["node"]["nodeId"] for each in updated)
+        (removed,) = [each for each in found["changes"]["data"] if each["recordId"] == "unit-2"]
+        assert (removed["operation"], removed["node"]) == ("removed", None)
+        assert parse_node_id(removed["recordNodeId"])[1] == ("unit-2",)
+        assert {name: removed[name] for name in identified.split()} in found["removals"]["data"]
 
 
 async def test_pages_of_one_change_lose_none(own_world: World) -> None:
