@@ -18,7 +18,7 @@ from rest.bodies import UNIT_MAP_BODY, BodyShapeError, RequestBody, read_request
 from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
-from rest.envelopes import WARNINGS_HEADER, RequestUrl
+from rest.envelopes import RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.field_selection import FIELDS, select_fields
 from rest.json_writing import write_json
@@ -210,14 +210,10 @@ class EndpointHandler:
         if envelope.status == HTTPStatus.NO_CONTENT:
             # No content, and so no media type either (RFC 9110, 15.3.5).
             return Response(b"", envelope.status, RESPONSE_HEADERS)
-        headers = RESPONSE_HEADERS
-        if enveloped.link_header is not None:
-            headers = {**headers, "Link": enveloped.link_header}
-        if enveloped.warnings_header is not None:
-            headers = {**headers, WARNINGS_HEADER: enveloped.warnings_header}
+        headers = {**RESPONSE_HEADERS, **enveloped.headers}
         body = enveloped.body
         if request_url.fields is not None:
-            body = select_fields(envelope, body, request_url.fields)
+            body = select_fields(body, request_url.fields)
         data = body.get("data") if isinstance(body, dict) else None
         is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
         content = await write_json(body) if is_long else orjson.dumps(body)

@@ -2,13 +2,18 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from rest.errors import not_found_error
 from schema.operation_inputs import JsonSchema
 
+LINK_HEADER = "Link"
+"""RFC 8288."""
+TOTAL_COUNT = "totalCount"
+"""Member of a page, if the request asks for it."""
+TOTAL_COUNT_HEADER = "Floorgate-Total-Count"
 WARNINGS_HEADER = "Floorgate-Warnings"
 MAX_WARNINGS_HEADER_BYTES = 2_000
 """Warnings that would make the header longer are left out of it."""
@@ -64,11 +69,10 @@ class RequestUrl:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopedBody:
-    """The body of a response, and its headers `Link` (RFC 8288) and `Floorgate-Warnings`."""
+    """The body of a response, and the headers that depend on the result."""
 
     body: Any
-    link_header: str | None = None
-    warnings_header: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Envelope:
@@ -116,15 +120,15 @@ class MapParse(ParsedMapResource):
 
     >>> warnings = [{"code": "text", "is_note": False, "count": 2, "places": []}]
     >>> result = {"parsedUnitMap": {"map": {}, "warnings": warnings}}
-    >>> MapParse("parsedUnitMap", "map").wrap(result, RequestUrl("/v1", [])).warnings_header
-    'text;count=2'
+    >>> MapParse("parsedUnitMap", "map").wrap(result, RequestUrl("/v1", [])).headers
+    {'Floorgate-Warnings': 'text;count=2'}
     """
 
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return the map, and the header if there are warnings."""
         parse = data[self.result_path[0]]
         header = _build_warnings_header(parse.get("warnings", ()))
-        return EnvelopedBody(parse["map"], warnings_header=header)
+        return EnvelopedBody(parse["map"], {} if header is None else {WARNINGS_HEADER: header})
 
 
 class UnpagedList(Envelope):
@@ -156,9 +160,11 @@ class PagedList(Envelope):
             "prev_url": previous_url,
             "next_url": next_url,
         }
-        return EnvelopedBody(
-            {"paging": envelope, "data": page["data"]}, _build_link_header(next_url, previous_url)
-        )
+        link = _build_link_header(next_url, previous_url)
+        headers = {} if link is None else {LINK_HEADER: link}
+        if (count := page.get(TOTAL_COUNT)) is not None:
+            headers[TOTAL_COUNT_HEADER] = str(count)
+        return EnvelopedBody({"paging": envelope, "data": page["data"]}, headers)
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """Return the schema of a page."""
@@ -177,7 +183,7 @@ class LinkPagedList(PagedList):
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return the page without its paging."""
         page = super().wrap(data, request_url)
-        return EnvelopedBody({"data": page.body["data"]}, page.link_header)
+        return EnvelopedBody({"data": page.body["data"]}, page.headers)
 
     def json_schema(self, resource_schema: JsonSchema) -> JsonSchema:
         """Return the schema of a list without paging."""

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from graphql import GraphQLArgument, GraphQLList, GraphQLNonNull, GraphQLSchema, GraphQLString
 
+from rest.bodies import DATA
 from rest.endpoint_table import Endpoint
-from rest.envelopes import Envelope, ParsedMapResource, SingleResource
+from rest.envelopes import Envelope, ParsedMapResource
 from rest.openapi.json_schemas import ResultSchemaReader
 from schema.execution import Operation
 from schema.operation_inputs import Input, InputDefinition, InputViolation, JsonSchema
@@ -37,15 +38,15 @@ def build_fields_input(
     return Input(FIELDS, type, GraphQLArgument(type), InputDefinition(), check)
 
 
-def select_fields(envelope: Envelope, body: Any, names: Collection[str]) -> Any:
-    """Return a body with only these members of its resources.
+def select_fields(body: Any, names: Collection[str]) -> Any:
+    """Return a body with only these members of its resources, which are in `data` if it has that.
 
-    >>> select_fields(SingleResource("unit"), {"id": "u1", "name": "101"}, ["id"])
+    >>> select_fields({"id": "u1", "name": "101"}, ["id"])
     {'id': 'u1'}
     """
-    if isinstance(envelope, SingleResource):
-        return _select(body, names)
-    return {**body, "data": _select(body["data"], names)}
+    if DATA in body:
+        return {**body, DATA: _select(body[DATA], names)}
+    return _select(body, names)
 
 
 def _select(value: Any, names: Collection[str]) -> Any:
@@ -59,8 +60,7 @@ def _select(value: Any, names: Collection[str]) -> Any:
 def _list_members(envelope: Envelope, resource: JsonSchema) -> list[str]:
     """Return the members of an endpoint's resources."""
     body = envelope.json_schema(resource)
-    if not isinstance(envelope, SingleResource):
-        body = body["properties"]["data"]
+    body = body["properties"].get(DATA, body)
     if "oneOf" in body:  # or null
         body = body["oneOf"][0]
     return [*body.get("items", body)["properties"]]

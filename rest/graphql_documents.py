@@ -113,9 +113,10 @@ FRAGMENTS["Reachable"] = """fragment Reachable on Reachable {
 }"""
 FRAGMENTS["DistanceMatrix"] = _build_fragment("DistanceMatrix", aliases={"waypointId": "id"})
 
-PAGING_FIELDS = "paging { per_page: perPage current_page: currentPage next }"
+PAGING_FIELDS = """paging { per_page: perPage current_page: currentPage next }
+    totalCount @include(if: $totalCount)"""
 PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"
-PAGE_VARIABLES = "$page: Int, $perPage: Int, $after: String"
+PAGE_VARIABLES = "$page: Int, $perPage: Int, $after: String, $totalCount: Boolean = false"
 REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String, $value: String, $updatedSince: DateTime"
 REFERENCE_FILTERS = "asset: $asset, key: $key, value: $value, updatedSince: $updatedSince"
 FILTER_VARIABLES = "$ids: [ID!], $search: String, $updatedSince: DateTime"
@@ -149,10 +150,10 @@ GET_ASSET = with_fragments("""query GetAsset($asset: ID!) {
 }""")
 
 LIST_FLOORS = with_fragments(f"""query ListFloors(
-    $asset: ID!, {PAGE_VARIABLES}, {TIME_VARIABLE}
+    $asset: ID!, {PAGE_VARIABLES}, {TIME_VARIABLE}, $orderBy: FloorOrder = id
 ) {{
     asset(id: $asset) {{
-        floors({PAGE_ARGUMENTS}, {TIME_FILTER}, orderBy: id) {{
+        floors({PAGE_ARGUMENTS}, {TIME_FILTER}, {ORDER}) {{
             {PAGING_FIELDS} data {{ ...Floor }}
         }}
     }}

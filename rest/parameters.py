@@ -46,7 +46,7 @@ IGNORED_HEADER = "Floorgate-Ignored-Parameters"
 API_KEY_PARAMETER = "api-key"
 UNIT_PREFIX = "unit:"
 """Before the id of a unit where a location's id may stand too."""
-PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after"})
+PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after", "totalCount"})
 VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
 PARAMETER_BY_VARIABLE = {"updatedSince": "updated_since"}

@@ -1,6 +1,7 @@
 """The inputs of an operation: its variables, with the definitions of the arguments they feed."""
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from graphql import (
     get_nullable_type,
     is_input_type,
     type_from_ast,
+    value_from_ast_untyped,
     visit,
 )
 from strawberry.schema.schema_converter import GraphQLCoreConverter
@@ -109,8 +111,11 @@ class OperationInputs:
             name, type = node.variable.name.value, type_from_ast(schema, node.type)
             assert is_input_type(type)
             use = next(use for use in collector.uses if use.variable == name)
+            argument = copy(use.argument)
+            if node.default_value is not None:  # of the variable, in place of the argument's
+                argument.default_value = value_from_ast_untyped(node.default_value)
             self.by_variable[name] = Input(
-                name, type, use.argument, definition_of(use.argument), use.find_check()
+                name, type, argument, definition_of(argument), use.find_check()
             )
         self._nested_uses = [use for use in collector.uses if use.members]
         uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}

@@ -4,12 +4,12 @@ from typing import Generic, TypeVar
 
 import strawberry
 
-from resolvers.request.arguments import MAX_PER_PAGE
+from resolvers.request.arguments import MAX_PER_PAGE, MAX_TOTAL_COUNT
 from resolvers.request.listing import count_total
 from schema.definitions import COUNT_COST
 from schema.fields import resolver_field
 
-__all__ = ["MAX_PER_PAGE", "Page", "Paging"]
+__all__ = ["MAX_PER_PAGE", "MAX_TOTAL_COUNT", "Page", "Paging"]
 
 T = TypeVar("T")
 

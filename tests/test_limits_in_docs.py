@@ -38,7 +38,7 @@ DOCUMENTED = {
         ("rest.md", "## Limits", "| changes of a response | {:,} |"),
     ],
     "resolvers/administration/imports:MAX_UNDO_BYTES": [
-        ("graphql/writing.md", "## Removals", "{:,} bytes"),
+        ("graphql/writing.md", "## Importing and removing", "{:,} bytes"),
     ],
     "resolvers/unit_filters:MAX_RELATED_UNITS": [
         ("graphql/reading.md", "## Finding units", "which at most {:,} units may have"),
@@ -60,10 +60,10 @@ DOCUMENTED = {
         ("graphql/reading.md", "## Finding units", "and {} characters of each"),
     ],
     "resolvers/administration/imports:MAX_REMOVED_IDS": [
-        ("graphql/writing.md", "## Removals", "up to {:,} ids"),
+        ("graphql/writing.md", "## Importing and removing", "up to {:,} ids"),
     ],
     "resolvers/administration/imports:MAX_MIRRORED_ASSETS": [
-        ("graphql/writing.md", "## Removals", "up to {:,} assets"),
+        ("graphql/writing.md", "## Importing and removing", "up to {:,} assets"),
     ],
     "storage/bundles/changes/change_plan:MAX_LISTED_CHANGES": [
         ("bundles.md", "## The plan", "up to {:,} changes of each kind"),
@@ -353,7 +353,7 @@ DOCUMENTED = {
         ("operation.md", "## Connection limits", "At most {:,} requests a second are rejected"),
     ],
     "rest/parameters:MAX_IGNORED_REPORTED": [
-        ("rest.md", "## Unknown parameters", "The response names up to {} of them"),
+        ("rest.md", "## Unknown and repeated parameters", "The response names up to {} of them"),
     ],
     "rest/parameters:MAX_PARAMETERS": [
         ("rest.md", "## Limits", "| parameters of a query | {:,} |"),

@@ -50,6 +50,9 @@ def main() -> None:
     types.write_text(types.read_text().replace("parsed: T | None", "parsed: T"))
     for module in generated.glob("models/*map*.py"):
         module.write_text(_parse_elements_by_type(module.read_text()))
+    pages = _names_of_pages(description)
+    for module in generated.glob("models/*.py"):
+        module.write_text(_mark_page(module.read_text(), pages))
 
 
 def _join_lists(module: str) -> str:
@@ -94,6 +97,24 @@ def _parse_elements_by_type(module: str) -> str:
         needed = "        from floorgate_client.elements import parse_element\n"
         module = module.replace(found, needed + found)
     return module.replace(f'"{PATH_DATA}"', '"d"')
+
+
+def _names_of_pages(description: dict[str, Any]) -> set[str]:
+    """Return the types of lists with a header `Link`, which has the address of the next page."""
+    responses = (each["responses"].get("200", {}) for each in _iter_operations(description))
+    return {
+        each["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for each in responses
+        if "Link" in each.get("headers", {})
+    }
+
+
+def _mark_page(module: str, pages: set[str]) -> str:
+    """Let the type of a list with pages say so: `iterate` takes no others."""
+    found = re.search(r"(?m)^class (\w+):$", module)
+    if found is None or found[1] not in pages:
+        return module
+    return module.replace("    data: list[", "    has_pages = True\n    data: list[", 1)
 
 
 def _iter_operations(description: dict[str, Any]) -> Iterator[dict[str, Any]]:

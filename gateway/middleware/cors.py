@@ -23,6 +23,7 @@ EXPOSED_HEADERS = (
     "ETag",
     "Floorgate-Cost",
     "Floorgate-Ignored-Parameters",
+    "Floorgate-Total-Count",
     "Floorgate-Warnings",
     "Link",
     "RateLimit",

@@ -9,7 +9,7 @@ import yaml
 from graphql import GraphQLSchema
 
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.envelopes import WARNINGS_HEADER, MapParse
+from rest.envelopes import LINK_HEADER, TOTAL_COUNT_HEADER, WARNINGS_HEADER, MapParse, PagedList
 from rest.graphql_documents import LIST_CHANGES
 from rest.openapi import examples, parsed_maps, responses
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
@@ -190,13 +190,15 @@ class _DescriptionBuilder:
         )
         example = examples.build_example_response(endpoint.envelope, resource, path)
         tags = ("ETag",) if endpoint.method == "GET" else ()
-        links = ("Link",) if example.link_header else ()
-        if isinstance(endpoint.envelope, MapParse):
-            links = (WARNINGS_HEADER,)
+        own: tuple[str, ...] = ()
+        if isinstance(endpoint.envelope, PagedList):
+            own = (LINK_HEADER, TOTAL_COUNT_HEADER)
+        elif isinstance(endpoint.envelope, MapParse):
+            own = (WARNINGS_HEADER,)
         schema = hoist_titled(endpoint.envelope.json_schema(resource), self.schemas)
         return {
             "description": f"{endpoint.summary}.",
-            "headers": responses.header_references(*links, *tags, *caching) | more,
+            "headers": responses.header_references(*own, *tags, *caching) | more,
             "content": {endpoint.envelope.media_type: {"schema": schema, "example": example.body}},
         }
 

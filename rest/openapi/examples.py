@@ -220,7 +220,10 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
 }
 """By fragment."""
 
-_PAGING: Final = {"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"}
+_PAGING: Final = {
+    **{"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"},
+    "totalCount": None,  # only on request
+}
 
 RESOURCE_EXAMPLES["Route"]["steps"] = [
     RESOURCE_EXAMPLES["RouteStep"],

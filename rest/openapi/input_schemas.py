@@ -19,6 +19,7 @@ from graphql import (
 
 from rest.bodies import DATA, JsonBody, RequestBody
 from rest.body_models import ALIASES, OPEN_TYPES
+from rest.envelopes import TOTAL_COUNT, TOTAL_COUNT_HEADER
 from rest.names import to_snake_case
 from rest.openapi.examples import SVG_EXAMPLE
 from rest.parameters import TEXT_FORMS
@@ -32,6 +33,10 @@ from schema.operation_inputs import (
 
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
+PARAMETER_TEXTS: Final = {
+    TOTAL_COUNT: f"Whether to count the records of the whole list, for `{TOTAL_COUNT_HEADER}`."
+}
+"""What parameters mean that REST answers otherwise than GraphQL."""
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "ID": {"type": "string"},
     "String": {"type": "string"},
@@ -56,7 +61,7 @@ def describe_parameter_value(source: Input) -> JsonSchema:
         # An empty parameter is one item, the empty text.
         schema["minItems"] = 1
     return {
-        "description": source.description,
+        "description": PARAMETER_TEXTS.get(source.variable, source.description),
         "schema": schema,
         # The default of OpenAPI is `avoid=stairs&avoid=lifts`.
         **({"explode": False} if schema.get("type") == "array" else {}),

@@ -16,7 +16,7 @@ from rest.bodies import (
 from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import RESPONSE_HEADERS, VARY
 from rest.entity_tags import Precondition
-from rest.envelopes import WARNINGS_HEADER
+from rest.envelopes import TOTAL_COUNT_HEADER, WARNINGS_HEADER
 from rest.error_codes import ERROR_CODES
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.graphql_documents import LIST_ASSETS
@@ -32,6 +32,7 @@ from schema.errors import (
 )
 from schema.execution import Executor
 from schema.operation_inputs import MAX_INT32, MAX_REPORTED_ERRORS, JsonSchema
+from schema.paging import MAX_TOTAL_COUNT
 from schema.root import GRAPHQL_SCHEMA
 
 EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
@@ -126,6 +127,15 @@ HEADER_COMPONENTS: Final[dict[str, OpenApiObject]] = {
     "Link": _describe_header(
         "URLs of the next and the previous page (RFC 8288); absent if there is neither.",
         '<https://localhost:8443/v1/units?per-page=20&page=2>; rel="next"',
+    ),
+    TOTAL_COUNT_HEADER: _describe_header(
+        "With `total-count=true`: how many records the whole list has, at most "
+        f"{MAX_TOTAL_COUNT}; longer lists count as so many.",
+        86,
+        type="integer",
+        minimum=0,
+        maximum=MAX_TOTAL_COUNT,
+        format="int32",
     ),
     WARNINGS_HEADER: _describe_header(
         "What the parse left out of the drawing, and what may be a mistake in it: a structured "

@@ -20,7 +20,7 @@ from graphql import (
 )
 
 from resolvers.nodes import describe_record_field
-from resolvers.request.arguments import MAX_INT32
+from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32
 from resolvers.request.input_rules import (
     ID,
     POSITIVE,
@@ -34,7 +34,6 @@ from resolvers.request.input_rules import (
 )
 from schema.definitions import MEANING, cost_of, definition_of, strawberry_field_of
 from schema.permissions import requirement_of
-from storage.records.fields import MAX_ID_CHARACTERS
 
 _MAP_UNITS = "in the map's own coordinates"
 SHARED = {

@@ -60,6 +60,8 @@ async def test_a_poll_has_what_was_written_before_it(own_world: World) -> None:
         body = await poll(client, after=start["cursor"])
         assert names(body) == [("updated", "units", UNIT)]
         assert body["data"][0]["asset_id"] == SEEN
+        some = await poll(client, after=start["cursor"], fields="record_id")
+        assert some == body | {"data": [{"record_id": UNIT}]}
         assert (await poll(client, after=body["cursor"]))["data"] == []
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rest.envelopes import (
+    WARNINGS_HEADER,
     DataList,
     DataResource,
     Envelope,
@@ -42,7 +43,7 @@ def page(number: int, after: str | None) -> dict[str, Any]:
 )
 def test_the_resource_is_wrapped(envelope: Envelope, result: dict[str, Any], body: Any) -> None:
     wrapped = envelope.wrap(result, URL)
-    assert (wrapped.body, wrapped.link_header) == (body, None)
+    assert (wrapped.body, wrapped.headers) == (body, {})
 
 
 @pytest.mark.parametrize(
@@ -81,10 +82,17 @@ def test_a_page_has_the_urls_of_its_neighbours(
 def test_the_link_header_names_both_neighbours() -> None:
     for envelope in (PagedList("units"), LinkPagedList("units")):
         wrapped = envelope.wrap(page(2, "k"), RequestUrl("/v1", []))
-        assert wrapped.link_header == (
-            '</v1?per-page=2&page=3&after=k>; rel="next", </v1?per-page=2&page=1>; rel="prev"'
-        )
+        following, previous = "</v1?per-page=2&page=3&after=k>", "</v1?per-page=2&page=1>"
+        assert wrapped.headers == {"Link": f'{following}; rel="next", {previous}; rel="prev"'}
     assert wrapped.body == {"data": ["u1", "u2"]}
+
+
+def test_a_count_is_a_header() -> None:
+    for envelope in (PagedList("units"), LinkPagedList("units")):
+        counted = {"units": {**page(1, None)["units"], "totalCount": 0}}
+        wrapped = envelope.wrap(counted, URL)
+        assert wrapped.headers == {"Floorgate-Total-Count": "0"}
+        assert wrapped.body == envelope.wrap(page(1, None), URL).body
 
 
 def test_waypoints_without_id_and_name_lack_these_members() -> None:
@@ -146,11 +154,11 @@ def test_warnings_are_a_structured_header(
     warnings: list[dict[str, Any]], header: str | None
 ) -> None:
     result = {"parsedUnitMap": {"map": {}, "warnings": warnings}}
-    assert MapParse("parsedUnitMap", "map").wrap(result, URL).warnings_header == header
+    headers = MapParse("parsedUnitMap", "map").wrap(result, URL).headers
+    assert headers.get(WARNINGS_HEADER) == header
 
 
 def test_the_header_of_warnings_is_short() -> None:
     result = {"parsedUnitMap": {"map": {}, "warnings": [warning("text", name="a" * 40)] * 500}}
-    header = MapParse("parsedUnitMap", "map").wrap(result, URL).warnings_header
-    assert header is not None
+    header = MapParse("parsedUnitMap", "map").wrap(result, URL).headers[WARNINGS_HEADER]
     assert 1_900 < len(header) <= 2_000

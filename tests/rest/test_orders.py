@@ -53,6 +53,20 @@ async def test_next_url_keeps_the_order_and_no_other_may_continue_it(
         assert refused.json()["fields"]["after"][0].startswith("is of another list")
 
 
+async def test_floors_are_sorted_by_id_or_as_asked(client: httpx.AsyncClient) -> None:
+    path = "/v1/assets/north/floors"
+    floors = (await client.get(path)).json()["data"]
+    assert floors == sorted(floors, key=lambda floor: str(floor["id"]))
+    assert floors[0]["sort"] == 2
+    for word, is_descending in (("sort", False), ("sort_desc", True)):
+        expected = sorted(floors, key=lambda floor: int(floor["sort"]), reverse=is_descending)
+        assert await walk(client, path, **{"order-by": word, "per-page": 1}) == expected
+    described = (await client.get("/v1/openapi.json")).json()["paths"]
+    parameters = described["/v1/assets/{asset}/floors"]["get"]["parameters"]
+    [order] = [each for each in parameters if each.get("name") == "order-by"]
+    assert order["schema"]["default"] == "id"
+
+
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("order", ["size", "NAME", ""])
 async def test_an_unknown_order_is_refused_with_the_orders_that_there_are(

@@ -188,6 +188,25 @@ async def test_a_list_without_paging_has_a_link_header_too(client: httpx.AsyncCl
     assert query_of(following.links["prev"]["url"])["tags"] == "-x"
 
 
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [
+        ("/v1/units?total-count=true&per-page=2", 27),
+        ("/v1/units?total-count=true&ids=unit-1,unit-2,none", 2),
+        ("/v1/unitmaps/plan%2Fone/locations?total-count=true&per-page=1", 2),
+    ],
+)
+async def test_a_list_is_counted_on_request(
+    client: httpx.AsyncClient, path: str, count: int
+) -> None:
+    headers = {"Experimental-Flags": "locations-resource"}
+    counted = await client.get(path, headers=headers)
+    assert counted.headers["floorgate-total-count"] == str(count)
+    plain = await client.get(path.replace("total-count=true&", ""), headers=headers)
+    assert "floorgate-total-count" not in plain.headers
+    assert plain.json() == counted.json()  # so the next page is not counted again
+
+
 @pytest.mark.parametrize("repeated", ["page=1&page=1", "per-page=1&per-page=2", "tags=a&tags=b"])
 async def test_a_known_parameter_cannot_be_repeated(
     client: httpx.AsyncClient, repeated: str

@@ -25,7 +25,7 @@ def inputs_of(document: str) -> OperationInputs:
 
 def test_an_input_has_the_description_default_and_example_of_its_argument() -> None:
     inputs = inputs_of(LIST_MAPS).by_variable
-    assert [*inputs][:5] == ["page", "perPage", "after", "tags", "asset"]
+    assert [*inputs][:6] == ["page", "perPage", "after", "totalCount", "tags", "asset"]
     page = inputs["page"]
     assert page.description.startswith("The page to return. Without it")
     assert page.default is None  # with a cursor, it is the cursor's

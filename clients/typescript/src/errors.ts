@@ -1,5 +1,7 @@
 // Errors of the service as exceptions, by their stable code.
 
+import { secondsToWait } from './transport.js'
+
 interface ErrorBody {
   message?: string
   code?: string
@@ -17,6 +19,8 @@ export class FloorgateError extends Error {
   readonly requestId: string | undefined
   /** Address of what the service says about the code. */
   readonly docs: string | undefined
+  /** How many seconds to wait before trying again, if the service says so. */
+  readonly retryAfter: number | undefined
 
   constructor(response: Response, body: ErrorBody) {
     const place = response.headers.get('location')
@@ -28,6 +32,7 @@ export class FloorgateError extends Error {
     this.fields = body.fields ?? {}
     this.requestId = body.request_id ?? response.headers.get('x-request-id') ?? undefined
     this.docs = body.docs
+    this.retryAfter = secondsToWait(response)
   }
 }
 

@@ -7,11 +7,11 @@ const MAX_CHARACTERS = 50_000_000
 
 type Fetch = (request: Request) => Promise<Response>
 
-/** Seconds to wait before the next attempt: what the service says, else longer each time. */
-function pauseAfter(response: Response | undefined, attempt: number): number {
-  const asked = response?.headers.get('retry-after') ?? ''
-  const named = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.now()) / 1000
-  return Number.isNaN(named) ? 2 ** attempt / 10 : Math.max(named, 0)
+/** How many seconds to wait before the next attempt, if the service says so. */
+export function secondsToWait(response: Response): number | undefined {
+  const asked = response.headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(asked) ? Number(asked) : (Date.parse(asked) - Date.now()) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.max(seconds, 0)
 }
 
 function pause(seconds: number, signal: AbortSignal): Promise<void> {
@@ -37,17 +37,18 @@ function pause(seconds: number, signal: AbortSignal): Promise<void> {
 export function withRetries(send: Fetch): Fetch {
   return async (request) => {
     for (let attempt = 0; ; attempt++) {
+      const pauseByDefault = 2 ** attempt / 10
       const copy = request.clone()
       try {
         const response = await send(copy)
         await response.clone().arrayBuffer()
-        const seconds = pauseAfter(response, attempt)
+        const seconds = secondsToWait(response) ?? pauseByDefault
         const isLast = !RETRIED.has(response.status) || attempt === RETRIES || seconds > MAX_PAUSE_SECONDS
         if (isLast) return response
         await pause(seconds, request.signal)
       } catch (error) {
         if (request.signal.aborted || attempt === RETRIES) throw error
-        await pause(pauseAfter(undefined, attempt), request.signal)
+        await pause(pauseByDefault, request.signal)
       }
     }
   }

@@ -116,9 +116,9 @@ def test_the_example_of_a_page_has_a_next_one_at_the_path_of_the_endpoint() -> N
     page = build_example_response(PagedList("units"), PAGE, "/v1/units")
     next_url = page.body["paging"]["next_url"]
     assert next_url.startswith(f"{BASE_URL}/v1/units?per-page=20&page=2&after=")
-    assert page.link_header == f'<{next_url}>; rel="next"'
+    assert page.headers == {"Link": f'<{next_url}>; rel="next"'}
     assert page.body["data"] == [EXAMPLE]
-    assert build_example_response(SingleResource("unit"), UNIT, "/v1").link_header is None
+    assert build_example_response(SingleResource("unit"), UNIT, "/v1").headers == {}
 
 
 def test_a_nullable_member_without_an_example_is_null_and_another_one_is_left_out() -> None:

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 import httpx
 
 from floorgate_client.errors import error_of
+from floorgate_client.proxies import proxy_for
 from floorgate_client.rest.client import AuthenticatedClient
 from floorgate_client.retries import Trust, retry, retry_async
 from floorgate_client.revalidation import AsyncRevalidatingTransport, RevalidatingTransport
@@ -26,6 +27,11 @@ T_co = TypeVar("T_co", covariant=True)
 
 class Page(Protocol[T_co]):
     """One page of a list."""
+
+    @property
+    def has_pages(self) -> bool:
+        """True: generated in the types of lists that have `Link`, and in no others."""
+        ...
 
     @property
     def data(self) -> Sequence[T_co]:
@@ -73,10 +79,14 @@ class _Client(AuthenticatedClient):
             auth_header_name="API-Key",
             headers={"Experimental-Flags": names} if names else {},
             timeout=httpx.Timeout(timeout),
-            httpx_args=self._connect(verify),
+            httpx_args=self._connect(proxy_for(url), verify),
         )
 
-    def _connect(self, verify: Trust) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        """Return the address, but not the key."""
+        return f"{type(self).__name__}({httpx.URL(self._base_url)!r})"
+
+    def _connect(self, proxy: str | None, verify: Trust) -> dict[str, Any]:
         """Return the arguments of the httpx client, which is made when it is first needed."""
         raise NotImplementedError
 
@@ -107,8 +117,8 @@ class Floorgate(_Client):
     ...         print(unit.name)
     """
 
-    def _connect(self, verify: Trust) -> dict[str, Any]:
-        transport = RevalidatingTransport(retry(verify))
+    def _connect(self, proxy: str | None, verify: Trust) -> dict[str, Any]:
+        transport = RevalidatingTransport(retry(proxy, verify))
         return {"transport": transport, "event_hooks": {"response": [_raise_error]}}
 
     def get_async_httpx_client(self) -> httpx.AsyncClient:
@@ -146,8 +156,8 @@ class Floorgate(_Client):
 class AsyncFloorgate(_Client):
     """A client for asyncio."""
 
-    def _connect(self, verify: Trust) -> dict[str, Any]:
-        transport = AsyncRevalidatingTransport(retry_async(verify))
+    def _connect(self, proxy: str | None, verify: Trust) -> dict[str, Any]:
+        transport = AsyncRevalidatingTransport(retry_async(proxy, verify))
         return {"transport": transport, "event_hooks": {"response": [_raise_error_async]}}
 
     def get_httpx_client(self) -> httpx.Client:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx
+from httpx_retries import Retry
 
 
 class FloorgateError(Exception):
@@ -17,6 +18,8 @@ class FloorgateError(Exception):
         self.request_id: str | None = body.get("request_id", response.headers.get("x-request-id"))
         self.docs: str | None = body.get("docs")
         """Address of what the service says about the code."""
+        self.retry_after = _seconds_to_wait(response)
+        """How many seconds to wait before trying again, if the service says so."""
         code = f" {self.code}" if self.code else ""
         super().__init__(f"{self.status}{code}: {self.message}")
 
@@ -87,6 +90,13 @@ def error_of(response: httpx.Response) -> FloorgateError:
         body = {}
     by_status = _BY_STATUS.get(response.status_code, FloorgateError)
     return _BY_CODE.get(str(body.get("code")), by_status)(response, body)
+
+
+def _seconds_to_wait(response: httpx.Response) -> float | None:
+    try:
+        return Retry().parse_retry_after(response.headers.get("Retry-After", ""))
+    except ValueError:
+        return None
 
 
 def _describe(response: httpx.Response) -> str:

@@ -23,14 +23,14 @@ RETRY = Retry(
 )
 
 
-def retry(verify: Trust) -> RetryTransport:
+def retry(proxy: str | None, verify: Trust) -> RetryTransport:
     """Return a transport that tries again."""
-    return RetryTransport(_ReadingTransport(verify=verify), RETRY)
+    return RetryTransport(_ReadingTransport(proxy=proxy, verify=verify), RETRY)
 
 
-def retry_async(verify: Trust) -> RetryTransport:
+def retry_async(proxy: str | None, verify: Trust) -> RetryTransport:
     """Return a transport for asyncio that tries again."""
-    return RetryTransport(_AsyncReadingTransport(verify=verify), RETRY)
+    return RetryTransport(_AsyncReadingTransport(proxy=proxy, verify=verify), RETRY)
 
 
 class _ReadingTransport(httpx.HTTPTransport):
@@ -59,9 +59,6 @@ def _refuse_long_pause(response: httpx.Response) -> None:
     """Raise FloorgateError if the service says to try again only after a longer pause."""
     if response.status_code not in STATUSES:
         return
-    try:
-        seconds = RETRY.parse_retry_after(response.headers.get("Retry-After", ""))
-    except ValueError:
-        return
-    if seconds > MAX_PAUSE_SECONDS:
-        raise error_of(response)
+    error = error_of(response)
+    if (error.retry_after or 0) > MAX_PAUSE_SECONDS:
+        raise error

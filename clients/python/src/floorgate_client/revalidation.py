@@ -1,6 +1,7 @@
 """Reuse of responses: a GET sends the ETag of the last response, and a 304 stands for its body."""
 
 from collections import OrderedDict
+from threading import Lock
 from typing import NamedTuple
 
 import httpx
@@ -22,14 +23,19 @@ class Revalidation:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
+        self._lock = Lock()
         self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
 
     def prepare(self, request: httpx.Request) -> _Kept | None:
         """Add `If-None-Match` to a GET and return the response that it names, if there is one."""
-        kept = self._kept.get(_key_of(request)) if request.method == "GET" else None
-        if kept is None or "if-none-match" in request.headers:
+        if request.method != "GET" or "if-none-match" in request.headers:
             return None
-        self._kept.move_to_end(_key_of(request))
+        key = _key_of(request)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            self._kept.move_to_end(key)
         request.headers["If-None-Match"] = kept.etag
         return kept
 
@@ -51,8 +57,6 @@ class Revalidation:
         if request.method != "GET" or response.status_code != 200 or etag is None:
             return
         key = _key_of(request)
-        if previous := self._kept.pop(key, None):
-            self._bytes -= len(previous.body)
         headers = httpx.Headers(
             [
                 (name, value)
@@ -61,11 +65,14 @@ class Revalidation:
                 if name not in ("content-encoding", "content-length", "transfer-encoding")
             ]
         )
-        self._kept[key] = _Kept(etag, headers, response.content)
-        self._bytes += len(response.content)
-        while self._bytes > self._max_bytes:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= len(dropped.body)
+        with self._lock:
+            if previous := self._kept.pop(key, None):
+                self._bytes -= len(previous.body)
+            self._kept[key] = _Kept(etag, headers, response.content)
+            self._bytes += len(response.content)
+            while self._bytes > self._max_bytes:
+                _, dropped = self._kept.popitem(last=False)
+                self._bytes -= len(dropped.body)
 
 
 def _key_of(request: httpx.Request) -> tuple[str, ...]:
