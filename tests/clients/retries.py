@@ -11,7 +11,7 @@ from floorgate_client.rest.api.unit_attributes import unassign_unit_attributes
 from floorgate_client.rest.models import AssignmentInput, Assignments
 
 REPEATED = ("seconds", "date", "lost", "same", "same")
-FAILING = ("down", "broken", "invalid")
+FAILING = ("down", "broken", "invalid", "later", "closed")
 BODY = Assignments(
     data=[AssignmentInput(group_id="a", attribute_id="b", asset_id="c", unit_id="d")]
 )
@@ -26,6 +26,7 @@ def describe(error: FloorgateError) -> dict[str, Any]:
         "fields": error.fields,
         "request_id": error.request_id,
         "docs": error.docs,
+        "retry_after": error.retry_after,
     }
 
 

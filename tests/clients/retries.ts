@@ -16,10 +16,18 @@ await client.POST('/v1/units/attribute-groups/{group-id}/assignments/remove', {
   body: { data: [{ group_id: 'a', attribute_id: 'b', asset_id: 'c', unit_id: 'd' }] },
 })
 const errors: object[] = []
-for (const name of ['down', 'broken', 'invalid']) {
+for (const name of ['down', 'broken', 'invalid', 'later', 'closed']) {
   const error: unknown = await ask(name).catch((reason: unknown) => reason)
   if (!(error instanceof FloorgateError)) throw error
-  const { status, code, fields, requestId, docs } = error
-  errors.push({ type: error.name, status, code: code ?? null, fields, request_id: requestId ?? null, docs: docs ?? null })
+  const { status, code, fields, requestId, docs, retryAfter } = error
+  errors.push({
+    type: error.name,
+    status,
+    code: code ?? null,
+    fields,
+    request_id: requestId ?? null,
+    docs: docs ?? null,
+    retry_after: retryAfter ?? null,
+  })
 }
 console.log(JSON.stringify({ ts: errors }))

@@ -244,6 +244,8 @@ REQUESTS = {
     "down": 5,
     "broken": 1,
     "invalid": 1,
+    "later": 1,
+    "closed": 1,
 }
 """How often a client asks: once more after the named time, at most four times more, or never."""
 
@@ -264,11 +266,14 @@ def check_requests(service: UnsteadyService, client: str) -> None:
 
 
 def check_errors(errors: list[dict[str, Any]]) -> None:
-    down, broken, invalid = errors
+    down, broken, invalid, later, closed = errors
     assert (down["type"], down["code"]) == ("UnavailableError", "UNAVAILABLE")
     assert (broken["type"], broken["status"]) == ("FloorgateError", 500)
     described = {name: ERROR[name] for name in ("code", "fields", "request_id", "docs")}
-    assert invalid == {"type": "InvalidInputError", "status": 422, **described}
+    own = {"type": "InvalidInputError", "status": 422, "retry_after": None}
+    assert invalid == {**own, **described}
+    assert [each["retry_after"] for each in (down, broken, later)] == [0, None, 3600]
+    assert closed["retry_after"] > 365 * 24 * 3600  # until a date that is far away
 
 
 def test_the_python_clients_repeat_what_fails_for_a_while_and_nothing_else() -> None:

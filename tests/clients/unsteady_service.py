@@ -27,6 +27,7 @@ ANSWERS: dict[str, tuple[int, object, dict[str, str]]] = {
     "html": (502, b"<h1>None</h1>", {}),
     "hours": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "7200"}),
     "later": (429, {"code": "RATE_LIMITED"}, {"Retry-After": "3600"}),
+    "closed": (503, {}, {"Retry-After": "Tue, 31 Dec 2999 23:59:59 GMT"}),
     "moved": (301, b"", {"Location": "https://floorgate.example/v1"}),
     "minute": (503, {"code": "UNAVAILABLE"}, {"Retry-After": "60"}),
     "expired": (410, {"code": "CHANGES_EXPIRED"}, {}),
