@@ -23,14 +23,17 @@ PYTHON = client_generation.PYTHON
 SOURCE = PYTHON / "src"
 MAP = "alder-court-floor-plates"
 TYPED = """
-from floorgate_client import Floorgate
+from floorgate_client import AsyncFloorgate, Floorgate
 from floorgate_client.rest.api.assets import list_assets
+from floorgate_client.rest.api.changes import list_changes
 from floorgate_client.rest.api.units import get_unit, list_units
 
-def read(client: Floorgate) -> list[str]:
+def read(client: Floorgate, other: AsyncFloorgate) -> list[str]:
     client.iterate(get_unit.sync_detailed, "u", client=client)  # type: ignore[arg-type]
     client.iterate(list_units.sync, client=client)  # type: ignore[arg-type]
     client.iterate(list_units.sync_detailed, client=client, none=1)  # type: ignore[call-arg]
+    client.iterate(list_changes.sync_detailed, client=client)  # type: ignore[arg-type]
+    other.iterate(list_changes.asyncio_detailed, client=other)  # type: ignore[arg-type]
     for asset in client.iterate(list_assets.sync_detailed, client=client):
         asset.floor_id  # type: ignore[attr-defined]
     unit = get_unit.sync("u", client=client)

@@ -209,6 +209,14 @@ def snippets() -> dict[str, tuple[str, str]]:
     return {one.language: (one.text, other.text) for one, other in pairwise(blocks)}
 
 
+@pytest.fixture(scope="module")
+def trust(demo: DemoService) -> dict[str, str]:
+    """What the guide sets, with the certificate of the service."""
+    names = re.findall(r"`(\w+)=\$CURL_CA_BUNDLE`", page("rest/clients.md"))
+    assert names == ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"]
+    return dict.fromkeys(names, str(demo.certificate))
+
+
 @pytest.mark.parametrize(("language", "program"), [("js", "fetch.mjs"), ("ts", "snippet.js")])
 def test_a_snippet_of_the_guide_prints_what_is_shown(
     language: str,
@@ -216,19 +224,20 @@ def test_a_snippet_of_the_guide_prints_what_is_shown(
     snippets: dict[str, tuple[str, str]],
     compiled: Packages,
     demo: DemoService,
+    trust: dict[str, str],
 ) -> None:
-    variables = {"URL": demo.url, "KEY": demo.key, "NODE_EXTRA_CA_CERTS": str(demo.certificate)}
+    variables = {"URL": demo.url, "KEY": demo.key, **trust}
     assert compiled.run("node", f"build/{program}", **variables) == snippets[language][1]
 
 
 def test_the_snippet_for_the_python_client_prints_what_is_shown(
-    snippets: dict[str, tuple[str, str]], demo: DemoService
+    snippets: dict[str, tuple[str, str]], demo: DemoService, trust: dict[str, str]
 ) -> None:
     text, shown = snippets["python"]
-    trust = {"SSL_CERT_FILE": str(demo.certificate), "PYTHONPATH": str(PYTHON_SOURCE)}
+    variables = {"URL": demo.url, "KEY": demo.key, "PYTHONPATH": str(PYTHON_SOURCE), **trust}
     done = subprocess.run(
         [sys.executable, "-c", text],
-        env={**os.environ, **trust, "URL": demo.url, "KEY": demo.key},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
     )
