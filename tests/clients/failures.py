@@ -28,6 +28,7 @@ def ask(url: str) -> dict[str, str]:
     other = client.with_headers({"X-Request-Id": "mine"}).with_cookies({"a": "b"}).with_timeout(5)
     list_level_tags.sync("same-sync", client=other)
     found["timeout"] = str(other.get_httpx_client().timeout)
+    found["shown"] = f"{client!r} {other!r}"
     list_level_tags.sync("same-sync", client=client)
     try:
         etag = {"If-None-Match": '"1"'}
@@ -50,6 +51,7 @@ async def ask_async(url: str) -> dict[str, str]:
     other = client.with_headers({"X-Request-Id": "mine"}).with_cookies({"a": "b"}).with_timeout(5)
     await list_level_tags.asyncio("same-async", client=other)
     found["timeout"] = str(other.get_async_httpx_client().timeout)
+    found["shown"] = f"{client!r} {other!r}"
     await list_level_tags.asyncio("same-async", client=client)
     try:
         etag = {"If-None-Match": '"1"'}

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -47,7 +46,7 @@ def generated() -> None:
     client_generation.main()
 
 
-def run(program: str, *arguments: str, **variables: str) -> dict[str, Any]:
+def run(program: str, *arguments: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, PROGRAMS / program, *arguments],
         env={**os.environ, "PYTHONPATH": str(SOURCE), **variables},
@@ -55,8 +54,7 @@ def run(program: str, *arguments: str, **variables: str) -> dict[str, Any]:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return done.stdout
 
 
 def test_programs_are_checked_strictly_against_what_endpoints_return(tmp_path: Path) -> None:
@@ -68,7 +66,8 @@ def test_programs_are_checked_strictly_against_what_endpoints_return(tmp_path: P
     ]
     shown.write_text(shown_text)
     typed.write_text(TYPED)
-    programs = [shown, typed, PROGRAMS / "failures.py", PROGRAMS / "paging.py"]
+    names = ("failures.py", "paging.py", "proxies.py", "threads.py")
+    programs = [shown, typed, *(PROGRAMS / name for name in names)]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file=", *programs],
         env={**os.environ, "MYPYPATH": str(SOURCE)},
@@ -86,7 +85,7 @@ def test_lists_are_followed_and_bytes_are_sent_without_with(demo: DemoService) -
     ) as client:
         listed = client.get(f"/maps/{MAP}/locations", params={"per-page": 10_000}).json()["data"]
     assert len(listed) > 5
-    found = run("paging.py", demo.url, demo.key, SSL_CERT_FILE=str(demo.certificate))
+    found = json.loads(run("paging.py", demo.url, demo.key, SSL_CERT_FILE=str(demo.certificate)))
     expected = {"locations": [each["id"] for each in listed], "elements": 1, "request_id": "mine"}
     refused = "Floorgate is not for asyncio: use AsyncFloorgate"
     assert found == {"sync": expected, "async": expected, "refused": refused}
@@ -94,8 +93,11 @@ def test_lists_are_followed_and_bytes_are_sent_without_with(demo: DemoService) -
 
 def test_what_fails_is_an_exception_and_settings_are_sent() -> None:
     with serve() as service:
-        found = run("failures.py", service.url)
+        found = json.loads(run("failures.py", service.url))
     for client, errors in found.items():
+        kind = {"sync": "Floorgate", "async": "AsyncFloorgate"}[client]
+        shown = f"{kind}(URL('{service.url}'))"  # without the key
+        assert errors.pop("shown") == f"{shown} {shown}"
         assert errors.pop("gone").startswith("RemoteProtocolError: ")
         foreign = "FloorgateError: 502: Bad Gateway"
         assert errors == {
@@ -117,3 +119,28 @@ def test_what_fails_is_an_exception_and_settings_are_sent() -> None:
         assert [each["X-Request-Id"] for each in requests] == [None, "mine", None, None]
         assert [each["Cookie"] for each in requests] == [None, "a=b", None, None]
         assert {each["Experimental-Flags"] for each in requests} == {"distances"}
+
+
+def test_a_thread_reuses_a_response_that_another_drops() -> None:
+    run("threads.py")
+
+
+def test_the_proxy_of_the_environment_is_used() -> None:
+    with serve() as service:
+        address = f"user:secret@{service.url.removeprefix('http://')}"
+        proxies = {"http_proxy": address, "https_proxy": address}
+        found = json.loads(run("proxies.py", service.url, **proxies, no_proxy="127.0.0.1"))
+    refused = ["ProxyError: 502 Bad Gateway"]
+    assert found == {"sync": refused, "async": refused}
+    assert len(service.requests.pop("secure.example:443")) == 2
+    for client in found:
+        cut, same, direct = (
+            service.requests.pop(f"{name}-{client}") for name in ("cut", "same", "direct")
+        )
+        assert len(cut) == 3
+        assert [each["If-None-Match"] for each in same] == [None, '"1"']
+        assert {each["Host"] for each in (*cut, *same)} == {"floorgate.example"}
+        assert all(each["Proxy-Authorization"] for each in (*cut, *same))
+        assert len(direct) == 2
+        assert not any(each["Proxy-Authorization"] for each in direct)
+    assert service.requests == {}

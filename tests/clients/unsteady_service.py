@@ -9,6 +9,7 @@ from email.message import Message
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from urllib.parse import urlsplit
 
 ERROR = {
     "message": "page must be 1 or more",
@@ -57,7 +58,7 @@ def serve() -> Iterator[UnsteadyService]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            name = self.path.split("/")[3]
+            name = urlsplit(self.path).path.split("/")[3]  # proxies get whole addresses
             requests = service.requests.setdefault(name, [])
             requests.append(self.headers)
             if time.time() < service.not_before.get(name, 0) - TIMERS_ARE_EARLY_SECONDS:
@@ -86,6 +87,10 @@ def serve() -> Iterator[UnsteadyService]:
                 self.answer(304, None, {"ETag": '"1"', **own})
             else:
                 self.answer(200, {"data": []}, {"ETag": '"1"', "X-Request-Id": "first"})
+
+        def do_CONNECT(self) -> None:
+            service.requests.setdefault(self.path, []).append(self.headers)
+            self.answer(502, b"")
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
