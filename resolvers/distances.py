@@ -22,6 +22,7 @@ from resolvers.request.input_rules import (
     Items,
     JsonSchema,
     OneOf,
+    Range,
     argument,
     input_field,
     joint_rules,
@@ -119,7 +120,7 @@ class MaxPairs:
 # `waypoint_id` and not `id`: GraphQL clients normalize objects by type and id, and one location is
 # in many rows of a matrix.
 WaypointId = Annotated[str | None, "The `id` or `unitId` in the request's waypoint."]
-WaypointIndex = Annotated[int, "Position in the request's list, from 0."]
+WaypointIndex = Annotated[int, "Position in the request's list, from 0.", Range(0, MAX_PAIRS - 1)]
 
 
 # Structs: a matrix makes up to `MAX_PAIRS` of them, four times as quickly as dataclasses.

@@ -59,6 +59,11 @@ def _make_nullable(graphql_type: Any) -> Any:
     return Optional[graphql_type]  # noqa: UP045 - `|` does not take generic types of strings
 
 
+def bounded_field(description: str, *rules: Rule) -> Any:
+    """Return a field without a resolver, the values of which keep these rules."""
+    return strawberry.field(description=description, metadata={DEFINITION: InputDefinition(rules)})
+
+
 @cache
 def output_type(result_type: type, name: str | None = None, **graphql_types: Any) -> Any:
     """Return the GraphQL type with the fields of `result_type`, which a resolver returns.

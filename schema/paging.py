@@ -4,10 +4,11 @@ from typing import Generic, TypeVar
 
 import strawberry
 
-from resolvers.request.arguments import MAX_PER_PAGE, MAX_TOTAL_COUNT
+from resolvers.request.arguments import MAX_INT32, MAX_PER_PAGE, MAX_TOTAL_COUNT
+from resolvers.request.input_rules import Range
 from resolvers.request.listing import count_total
 from schema.definitions import COUNT_COST
-from schema.fields import resolver_field
+from schema.fields import bounded_field, resolver_field
 
 __all__ = ["MAX_PER_PAGE", "MAX_TOTAL_COUNT", "Page", "Paging"]
 
@@ -16,10 +17,13 @@ T = TypeVar("T")
 
 @strawberry.type(description="Which page of a list this is.")
 class Paging:
-    per_page: int = strawberry.field(description=f"The page size used; at most {MAX_PER_PAGE}.")
-    current_page: int = strawberry.field(
-        description="The page's number, from 1. After a cursor, one more than that of the page "
-        "with the cursor."
+    per_page: int = bounded_field(
+        f"The page size used; at most {MAX_PER_PAGE}.", Range(1, MAX_PER_PAGE)
+    )
+    current_page: int = bounded_field(
+        "The page's number, from 1. After a cursor, one more than that of the page with the "
+        "cursor.",
+        Range(1, MAX_INT32),
     )
     has_next: bool = strawberry.field(description="Whether another page follows.")
     next: str | None = strawberry.field(

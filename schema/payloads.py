@@ -12,16 +12,18 @@ import resolvers.closures
 import resolvers.maps
 import resolvers.processed_maps
 from resolvers.administration.imports import PlannedOperation
+from resolvers.attributes import MAX_ASSIGNMENTS
+from resolvers.request.input_rules import Items
 from resolvers.request.kinds import RecordKind
 from schema.administration import ApiKey
-from schema.fields import output_type, resolver_field
+from schema.fields import bounded_field, output_type, resolver_field
 from schema.types import Assignment, Closures, Map, Unit
 
 
 @strawberry.type(description="The assignments that were made, and their units.")
 class AssignUnitAttributesPayload:
-    assignments: list[Assignment] = strawberry.field(
-        description="The assignments of the request, in its order."
+    assignments: list[Assignment] = bounded_field(
+        "The assignments of the request, in its order.", Items(1, MAX_ASSIGNMENTS)
     )
     units = resolver_field(resolvers.attributes.load_changed_units, list[Unit] | None)
 

@@ -72,7 +72,13 @@ def describe_parameter_value(source: Input) -> JsonSchema:
 def build_body_schema(body: RequestBody, inputs: Sequence[Input]) -> JsonSchema:
     """Return the schema of a body; that of a JSON body has a title."""
     if not isinstance(body, JsonBody):
-        return {"type": "string", "contentMediaType": "image/svg+xml"}
+        return {
+            "title": "UnitMapDrawing",
+            "type": "string",
+            "maxLength": body.max_bytes,
+            "pattern": "<",  # XML, and no more can be said in a pattern
+            "contentMediaType": "image/svg+xml",
+        }
     members = {source.variable: source.argument for source in inputs}
     if [*members] == [DATA]:
         data = _value_schema(members[DATA])

@@ -131,10 +131,9 @@ def test_a_single_list_is_data_itself() -> None:
 
 
 def test_a_drawing_is_text_with_an_example() -> None:
-    assert build_body_schema(UNIT_MAP_BODY, ()) == {
-        "type": "string",
-        "contentMediaType": "image/svg+xml",
-    }
+    schema = build_body_schema(UNIT_MAP_BODY, ())
+    assert (schema["type"], schema["contentMediaType"]) == ("string", "image/svg+xml")
+    assert schema["maxLength"] == UNIT_MAP_BODY.max_bytes
     assert build_body_example(UNIT_MAP_BODY, ()) == SVG_EXAMPLE
 
 
