@@ -59,12 +59,14 @@ class GraphQLEndpoint:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and _accepts_html(request):
             return graphiql_response()
-        media_type = JSON_MEDIA_TYPE
+        accept = ", ".join(request.headers.getlist("accept"))
+        accepted = negotiate_media_type(accept)
+        media_type = accepted or JSON_MEDIA_TYPE
         request_id: str = request.scope["state"]["request_id"]
         try:
             caller = await self.service.authenticate(request)
-            accept = ", ".join(request.headers.getlist("accept"))
-            media_type = negotiate_media_type(accept)
+            if accepted is None:
+                raise _not_acceptable_error()
             graphql_request = await read_graphql_request(request)
             document = await self.documents.find(graphql_request, caller.key_id)
             response = None
@@ -177,8 +179,8 @@ def _hash_operation(
     return hashlib.sha256(parts).digest()
 
 
-def negotiate_media_type(accept: str) -> str:
-    """Choose the media type of the response. Raises HttpError 406.
+def negotiate_media_type(accept: str) -> str | None:
+    """Choose the media type of the response; None if the client accepts none.
 
     Without `Accept`, or with a wildcard, it is `application/json`, which every client reads.
 
@@ -195,14 +197,7 @@ def negotiate_media_type(accept: str) -> str:
         EVENT_STREAM_MEDIA_TYPE: weights.get(EVENT_STREAM_MEDIA_TYPE, 0.0),
     }
     best = max(offered, key=lambda media_type: offered[media_type])
-    if offered[best] <= 0:
-        raise HttpError(
-            406,
-            f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}, or"
-            f" {EVENT_STREAM_MEDIA_TYPE} for a stream",
-            "NOT_ACCEPTABLE",
-        )
-    return best
+    return best if offered[best] > 0 else None
 
 
 def _accepts_html(request: Request) -> bool:
@@ -211,6 +206,15 @@ def _accepts_html(request: Request) -> bool:
 
 def _list_codes(errors: list[GraphQLError]) -> list[str]:
     return [(error.extensions or {}).get("code", "") for error in errors]
+
+
+def _not_acceptable_error() -> HttpError:
+    return HttpError(
+        406,
+        f"Accept must name {GRAPHQL_RESPONSE_MEDIA_TYPE} or {JSON_MEDIA_TYPE}, or"
+        f" {EVENT_STREAM_MEDIA_TYPE} for a stream",
+        "NOT_ACCEPTABLE",
+    )
 
 
 def _no_stream_error() -> HttpError:

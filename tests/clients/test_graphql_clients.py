@@ -128,6 +128,7 @@ def test_a_client_with_its_default_cache_shows_what_the_service_says(
     assert found["pages"] == listed
 
     assert found["partial"] == {"data": {"attributes": None}, "code": "FLAG_REQUIRED"}
+    assert found.get("refused", "FORBIDDEN") == "FORBIDDEN"
 
     first, second = found["watcher"]["assigned"]
     seen = found["watcher"]["seen"]

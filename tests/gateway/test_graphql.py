@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.authentication import Authenticator
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Context
+from rest.errors import HttpError, rate_limit_error, service_unavailable_error
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 from tests.rest.error_bodies import read_message
 
@@ -69,6 +71,58 @@ async def test_the_media_type_is_negotiated_and_decides_the_status_of_an_invalid
     assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
     assert response.status_code == status
     assert codes(response.json()) == ["GRAPHQL_PARSE_FAILED"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("", JSON),
+        (JSON, JSON),
+        (f"{GRAPHQL_RESPONSE}, {JSON};q=0.9", GRAPHQL_RESPONSE),
+        ("text/event-stream", JSON),
+        ("application/xml", JSON),
+    ],
+)
+@pytest.mark.parametrize(
+    ("headers", "content", "status", "code"),
+    [
+        ({"API-Key": ""}, b"{}", 401, "UNAUTHENTICATED"),
+        ({"API-Key": "fgk_wrong"}, b"{}", 403, "FORBIDDEN"),
+        ({"Content-Type": "text/plain"}, b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ({}, b" " * 1_000_001, 413, "BODY_TOO_LARGE"),
+        ({}, b"[]", 400, "BAD_REQUEST"),
+    ],
+)
+async def test_an_error_of_the_whole_request_has_the_media_type_that_its_client_prefers(
+    client: httpx.AsyncClient,
+    accept: str,
+    media_type: str,
+    headers: dict[str, str],
+    content: bytes,
+    status: int,
+    code: str,
+) -> None:
+    response = await post(client, content, **{"Accept": accept} | headers)
+    # A key is checked before the rest of a request.
+    if accept == "application/xml" and "API-Key" not in headers:
+        status, code = 406, "NOT_ACCEPTABLE"
+    assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
+    assert "Accept" in response.headers["vary"]
+    assert (response.status_code, codes(response.json())) == (status, [code])
+
+
+@pytest.mark.parametrize("error", [rate_limit_error(1), service_unavailable_error()])
+async def test_a_refusal_that_asks_to_wait_has_the_media_type_that_its_client_prefers(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, error: HttpError
+) -> None:
+    async def refuse(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Authenticator, "__call__", refuse)
+    response = await post(client, b"{}", Accept=GRAPHQL_RESPONSE)
+    assert response.headers["content-type"] == f"{GRAPHQL_RESPONSE}; charset=utf-8"
+    assert response.headers["retry-after"] == "1"
+    assert (response.status_code, codes(response.json())) == (error.status, [error.code])
 
 
 async def test_an_unsupported_media_type_is_rejected(client: httpx.AsyncClient) -> None:

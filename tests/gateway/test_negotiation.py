@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from gateway.graphql import negotiate_media_type
 from gateway.negotiation import parse_weights
-from rest.errors import HttpError
 
 
 @pytest.mark.parametrize(
@@ -44,8 +43,5 @@ def test_any_header_has_weights_from_0_to_1(header: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=255)))
-def test_any_accept_header_gets_a_media_type_or_406(header: str) -> None:
-    try:
-        assert "json" in negotiate_media_type(header)
-    except HttpError as error:
-        assert error.status == 406
+def test_any_accept_header_gets_a_media_type_or_none(header: str) -> None:
+    assert "json" in (negotiate_media_type(header) or "json")

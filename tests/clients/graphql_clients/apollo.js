@@ -63,5 +63,13 @@ async function partial() {
   return { data: { attributes: data.unit.attributes }, code: error.errors[0].extensions.code }
 }
 
+/** What an error of the whole request says. */
+async function refused() {
+  const wrongKey = new HttpLink({ uri: ADDRESS, headers: { ...HEADERS, 'API-Key': 'fgk_wrong' } })
+  const client = new ApolloClient({ link: wrongKey, cache: new InMemoryCache() })
+  const thrown = await client.query({ query: gql(UNITS) }).catch((error) => error)
+  return thrown.errors[0].extensions.code
+}
+
 const found = { matrix: await matrix(), pages: await pages(), watcher: await watcher() }
-report({ ...found, partial: await partial() })
+report({ ...found, partial: await partial(), refused: await refused() })
