@@ -1,6 +1,7 @@
 """The source stream of a subscription (GraphQL, section 6.2.3.1), and what chooses its events."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from graphql import (
@@ -11,12 +12,15 @@ from graphql import (
     Node,
     VariableNode,
     Visitor,
+    located_error,
     visit,
 )
 from graphql.execution import Executor as GraphQLCoreExecutor
 from graphql.execution import create_source_event_stream
+from graphql.execution.collect_fields import collect_fields
 
 from resolvers.request.context import Context
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from schema.compiler.variable_coercion import MAX_VARIABLE_ERRORS
 from schema.operations import Operation
 
@@ -43,9 +47,36 @@ async def open_source(
     source = create_source_event_stream(executor)
     if executor.is_awaitable(source):
         source = await source
-    if isinstance(source, (ExecutionResult, AsyncGenerator)):
+    if isinstance(source, ExecutionResult):
         return source
-    raise TypeError("the resolver of a subscription must be an async generator")
+    if not isinstance(source, AsyncGenerator):
+        raise TypeError("the resolver of a subscription must be an async generator")
+    return _locate_errors(source, executor)
+
+
+async def _locate_errors(
+    source: AsyncGenerator[Any], executor: GraphQLCoreExecutor[Any]
+) -> AsyncGenerator[Any]:
+    """Yield the events. What ends them is an error of the root field, unless it is of all."""
+    async with aclosing(source):
+        try:
+            async for value in source:
+                yield value
+        except WHOLE_OPERATION_ERRORS:
+            raise
+        except Exception as error:
+            root_type = executor.schema.subscription_type
+            assert root_type is not None
+            fields = collect_fields(
+                executor.schema,
+                executor.fragments,
+                executor.variable_values,
+                root_type,
+                executor.operation,
+                executor.hide_suggestions,
+            )
+            [(name, details)] = fields.grouped_field_set.items()
+            raise located_error(error, [each.node for each in details], [name]) from error
 
 
 def list_event_variables(operation: Operation) -> list[str]:

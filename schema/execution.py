@@ -172,6 +172,8 @@ class Executor:
 
     def to_result(self, error: Exception) -> OperationResult:
         """Return an error as a client may see it."""
+        if isinstance(error, GraphQLError):
+            return _to_operation_result(None, [error])
         return _error_result(error)
 
     async def run(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import pytest
 import strawberry
+from graphql import SourceLocation
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
@@ -181,6 +182,34 @@ async def test_wrong_arguments_are_the_only_result(
         "INVALID_INPUT"
     ]
     assert message in result.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "name"),
+    [
+        ("subscription { countUp(to: 9) { double } }", 16, "countUp"),
+        ("subscription { numbers: countUp(to: 9) { double } }", 16, "numbers"),
+        (
+            "subscription { ...All } fragment All on Subscription { countUp(to: 9) { double } }",
+            56,
+            "countUp",
+        ),
+        ("subscription { watchSecrets { double } }", 16, "watchSecrets"),
+    ],
+)
+async def test_an_error_before_the_first_event_is_of_the_root_field(
+    executor: Executor, text: str, column: int, name: str
+) -> None:
+    [result] = await follow(executor, text)
+    [error] = result.errors
+    assert (error.path, error.locations) == ([name], [SourceLocation(1, column)])
+
+
+async def test_an_error_of_the_whole_operation_has_no_path(executor: Executor) -> None:
+    [result] = await follow(executor, "subscription { countUp(failAt: 1) { double } }")
+    assert [(error.message, error.path) for error in result.errors] == [
+        ("Service unavailable", None)
+    ]
 
 
 async def test_a_source_that_fails_ends_the_stream_with_its_error(executor: Executor) -> None:

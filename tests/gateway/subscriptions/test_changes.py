@@ -98,6 +98,33 @@ def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, follow: 
         [error] = failed["errors"]
         assert error["extensions"]["code"] == "CHANGES_EXPIRED"
         assert "copy the directory again" in error["message"]
+        assert (error["path"], error["locations"]) == (["changes"], [{"line": 2, "column": 3}])
+        assert failed["data"] is None
+        assert complete == {}
+
+    run(scenario())
+
+
+@TRANSPORTS
+@pytest.mark.parametrize("wrong", [{"after": "x"}, {"kinds": []}])
+def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
+    world: World, follow: Any, wrong: dict[str, Any]
+) -> None:
+    query = """query($after: String, $kinds: [RecordKind!]) {
+  changes(after: $after, kinds: $kinds) { cursor }
+}"""
+
+    async def scenario() -> None:
+        async with opened(world) as (service, _, _):
+            failed, complete = [result async for result in follow(service, **wrong)]
+            async with service.client() as client:
+                headers = {"Experimental-Flags": ", ".join(FLAGS)}
+                body = {"query": query, "variables": wrong}
+                asked = (await client.post("/graphql", json=body, headers=headers)).json()
+        for result in (failed, asked):
+            del result["errors"][0]["extensions"]["requestId"]
+        assert failed["errors"] == asked["errors"]
+        assert failed["data"] is None
         assert complete == {}
 
     run(scenario())
