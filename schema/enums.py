@@ -6,6 +6,7 @@ from graphql import ConstValueNode, EnumValueNode, GraphQLError, GraphQLSchema, 
 from strawberry.schema.schema_converter import CustomGraphQLEnumType
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
+from schema.input_errors import quote_json
 
 
 class ExplainedEnumType(CustomGraphQLEnumType):
@@ -14,7 +15,7 @@ class ExplainedEnumType(CustomGraphQLEnumType):
     def coerce_input_value(self, input_value: Any, hide_suggestions: bool = False) -> Any:
         """Return the member of this name. Raises GraphQLError."""
         if not isinstance(input_value, str) or input_value not in self.values:
-            raise GraphQLError(self._explain(repr(input_value)[:MAX_QUOTED_CHARACTERS]))
+            raise GraphQLError(self._explain(quote_json(input_value)))
         return super().coerce_input_value(input_value, hide_suggestions)
 
     def coerce_input_literal(

@@ -9,6 +9,7 @@ cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-qu
 import logging
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
@@ -28,6 +29,7 @@ from schema.costs.query_limits import QueryLimits
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.event_sources import open_source
 from schema.execution_counters import ExecutionCounters
+from schema.input_errors import explain_input_error
 from schema.interpretation import interpret
 from schema.operations import (
     InvalidOperationError,
@@ -167,7 +169,7 @@ class Executor:
         """
         source = await open_source(self.schema, operation, variables, context)
         if isinstance(source, ExecutionResult):
-            return _to_operation_result(None, source.errors or [])
+            return _to_operation_result(None, source.errors or [], variables)
         return source
 
     def to_result(self, error: Exception) -> OperationResult:
@@ -196,10 +198,10 @@ class Executor:
             work = self._execute(operation, variables, context, event, is_allowed=is_allowed)
             result = await self._limit_time(operation, context, work)
         except InvalidVariablesError as error:
-            return _to_operation_result(None, error.errors)
+            return _to_operation_result(None, error.errors, variables)
         except Exception as error:
             return _error_result(error)
-        return _to_operation_result(result.data, result.errors or [])
+        return _to_operation_result(result.data, result.errors or [], variables)
 
     def _limit_time(
         self,
@@ -278,10 +280,12 @@ def _error_result(error: Exception) -> OperationResult:
 
 
 def _to_operation_result(
-    data: dict[str, Any] | None, errors: Sequence[GraphQLError]
+    data: dict[str, Any] | None,
+    errors: Sequence[GraphQLError],
+    variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> OperationResult:
     logged: set[int] = set()
-    public_errors = [_to_public_error(error, logged) for error in errors]
+    public_errors = [_to_public_error(error, variables, logged) for error in errors]
     for error in errors:
         _drop_frames(error)
         _drop_frames(error.original_error)
@@ -299,7 +303,9 @@ def _drop_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
+def _to_public_error(
+    error: GraphQLError, variables: Mapping[str, Any], logged: set[int]
+) -> GraphQLError:
     """Return the error as clients may see it; log and mask unexpected ones.
 
     `logged` has the identities of the exceptions that have been logged.
@@ -308,10 +314,13 @@ def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
     # Its message is written for clients, and its extensions have the code.
     if isinstance(cause, RequestError):
         return error
+    details: dict[str, Any] = {}
     if isinstance(cause, UnavailableError):
         message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"
     elif cause is None or isinstance(cause, GraphQLError):
-        message, code = error.message, "INVALID_INPUT"
+        code = "INVALID_INPUT"
+        message, fields = explain_input_error(error.message, variables)
+        details = {"fields": fields} if fields else {}
     else:
         if id(cause) not in logged and len(logged) < MAX_LOGGED_FAILURES:
             logged.add(id(cause))
@@ -321,7 +330,7 @@ def _to_public_error(error: GraphQLError, logged: set[int]) -> GraphQLError:
         message,
         nodes=error.nodes,
         path=error.path,
-        extensions={**(error.extensions or {}), "code": code},
+        extensions={**(error.extensions or {}), "code": code, **details},
     )
     public_error.__cause__ = cause
     return public_error

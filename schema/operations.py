@@ -26,6 +26,7 @@ from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
 from schema.costs.query_limits import QueryLimits
 from schema.costs.query_size import OperationMeasure
+from schema.input_errors import say_null
 from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
 
@@ -234,6 +235,8 @@ def _validate_operation(
     if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
         raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")
     if errors:
+        for error in errors:
+            error.message = say_null(error.message)
         raise InvalidOperationError("GRAPHQL_VALIDATION_FAILED", errors)
     node = _get_operation_node(document, name)
     return Operation(text, document, node, _collect_requirements(schema, document, node))
