@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from graphql import GraphQLObjectType, get_named_type
+from graphql import GraphQLObjectType, get_named_type, is_leaf_type
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -128,7 +128,7 @@ def leaves(type: GraphQLObjectType) -> str:
     return " ".join(
         name
         for name, field in type.fields.items()
-        if not isinstance(get_named_type(field.type), GraphQLObjectType) and not field.args
+        if is_leaf_type(get_named_type(field.type)) and not field.args
     )
 
 
