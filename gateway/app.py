@@ -43,7 +43,8 @@ from resolvers.request.limits.deadlines import get_tasks_without_deadline
 from rest import endpoints
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
-from rest.path_routing import SCOPE_ROUTE, PathRoute, PathRouter
+from rest.path_routing import PathRoute, PathRouter
+from rest.scope_members import SCOPE_ROUTE
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.audit import Actor, Origin

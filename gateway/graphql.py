@@ -35,7 +35,7 @@ from rest.errors import (
     method_not_allowed_error,
 )
 from rest.json_writing import BYTES_IN_PART, write_json
-from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, OperationResult
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION

@@ -23,12 +23,8 @@ from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_
 from rest.field_selection import FIELDS, select_fields
 from rest.json_writing import write_json
 from rest.parameters import EndpointInputs
-from rest.path_routing import (
-    SCOPE_DEPRECATION,
-    SCOPE_OPERATION,
-    Handler,
-    PathRoute,
-)
+from rest.path_routing import Handler, PathRoute
+from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.costs.argument_size import measure_value
 from schema.errors import UnavailableError
 from schema.execution import (

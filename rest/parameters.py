@@ -23,7 +23,7 @@ from rest.endpoint_table import Endpoint
 from rest.errors import invalid_input_error
 from rest.field_selection import build_fields_input
 from rest.names import to_kebab_case
-from rest.path_routing import SCOPE_IGNORED_PARAMETERS
+from rest.scope_members import SCOPE_IGNORED_PARAMETERS
 from schema.execution import Operation
 from schema.operation_inputs import (
     ID,
@@ -42,7 +42,6 @@ MIN_LIKENESS = 0.76
 """From 0 to 1, of a name that is suggested: `floor` for `floor-id` (0.77), not for `foo` (0.75)."""
 MAX_IGNORED_REPORTED = 10
 """Unknown parameters that a response names."""
-IGNORED_HEADER = "Floorgate-Ignored-Parameters"
 API_KEY_PARAMETER = "api-key"
 UNIT_PREFIX = "unit:"
 """Before the id of a unit where a location's id may stand too."""

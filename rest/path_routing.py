@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_ROUTE
 from schema.operation_inputs import is_id
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
@@ -22,16 +23,6 @@ Handler = Callable[[Request], Awaitable[ASGIApp]]
 SegmentTree: TypeAlias = dict[Any, Any]
 """From a segment to the tree of following segments; from `END_OF_PATH` to a route."""
 
-SCOPE_ROUTE = "floorgate.route"
-"""Scope member: template of the matched route."""
-SCOPE_OPERATION = "floorgate.operation"
-"""Scope member: name of the GraphQL operation, as the client or the endpoint gives it."""
-SCOPE_ERROR_CODES = "floorgate.error_codes"
-"""Scope member: codes of the errors in the response."""
-SCOPE_IGNORED_PARAMETERS = "floorgate.ignored_parameters"
-"""Scope member: header value that names the query parameters that were ignored; absent if none."""
-SCOPE_DEPRECATION = "floorgate.deprecation"
-"""Scope member: the `Deprecation` of the endpoint; absent if it is not deprecated."""
 ANY_SEGMENT = object()
 END_OF_PATH = None
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")

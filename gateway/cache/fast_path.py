@@ -21,7 +21,7 @@ from gateway.cache.response_cache import ResponseCache
 from gateway.exchange import MAX_WRITE_BYTES, SCOPE_AUTHENTICATED_KEY, RawHeaders
 from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
-from rest.path_routing import (
+from rest.scope_members import (
     SCOPE_DEPRECATION,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,

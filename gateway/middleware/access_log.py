@@ -26,15 +26,15 @@ from rest.errors import (
     server_error,
     service_unavailable_error,
 )
-from rest.parameters import IGNORED_HEADER
-from rest.path_routing import (
+from rest.request_body import ClientDisconnectedError
+from rest.scope_members import (
+    IGNORED_HEADER,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
 )
-from rest.request_body import ClientDisconnectedError
 
 CLIENT_CLOSED_REQUEST = 499
 """Logged, never sent: nginx's status for a client that left before the response."""

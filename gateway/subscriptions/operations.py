@@ -17,7 +17,7 @@ from gateway.subscriptions.streams import StreamKeys, Streams
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
-from rest.path_routing import SCOPE_ERROR_CODES
+from rest.scope_members import SCOPE_ERROR_CODES
 from schema.event_sources import list_event_variables
 from schema.execution import Event, Operation, OperationResult
 

@@ -27,7 +27,7 @@ from gateway.subscriptions.operations import StreamServices
 from gateway.subscriptions.streams import Stream, StreamEndedError
 from resolvers.request.caller import Caller
 from rest.errors import HttpError, server_error
-from rest.path_routing import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from schema.execution import InvalidOperationError, Operation
 
 MAX_OPERATIONS = 100

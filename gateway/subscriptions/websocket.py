@@ -26,7 +26,7 @@ from gateway.subscriptions.operations import StreamServices
 from gateway.subscriptions.socket_operations import SocketOperations
 from gateway.subscriptions.streams import Stream, StreamEnd
 from rest.errors import HttpError, service_unavailable_error
-from rest.path_routing import SCOPE_ROUTE
+from rest.scope_members import SCOPE_ROUTE
 
 SUBPROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0

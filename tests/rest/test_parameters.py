@@ -8,12 +8,12 @@ import pytest
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import (
-    IGNORED_HEADER,
     MAX_IGNORED_REPORTED,
     EndpointInputs,
     describe_ignored,
     parse_query,
 )
+from rest.scope_members import IGNORED_HEADER
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 

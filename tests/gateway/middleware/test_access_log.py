@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
-from rest.path_routing import SCOPE_ROUTE
 from rest.request_body import ClientDisconnectedError, receive_body
+from rest.scope_members import SCOPE_ROUTE
 from tests.gateway.log_lines import LogLines, capture_log_lines
 
 KEY = "fgk_" + "0aZ9" * 12

@@ -1,0 +1,13 @@
+"""What the handling of a request leaves in its scope, for the access log and the response."""
+
+SCOPE_ROUTE = "floorgate.route"
+"""Scope member: template of the matched route."""
+SCOPE_OPERATION = "floorgate.operation"
+"""Scope member: name of the GraphQL operation, as the client or the endpoint gives it."""
+SCOPE_ERROR_CODES = "floorgate.error_codes"
+"""Scope member: codes of the errors in the response."""
+SCOPE_IGNORED_PARAMETERS = "floorgate.ignored_parameters"
+"""Scope member: header value that names the query parameters that were ignored; absent if none."""
+IGNORED_HEADER = "Floorgate-Ignored-Parameters"
+SCOPE_DEPRECATION = "floorgate.deprecation"
+"""Scope member: the `Deprecation` of the endpoint; absent if it is not deprecated."""
