@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from pymongo import MongoClient
+from pymongo.periodic_executor import PeriodicExecutor
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
 
@@ -30,6 +31,20 @@ def pytest_configure() -> None:
     """
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MIN_MEMORY_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    PeriodicExecutor.join = _join_unless_of_events  # type: ignore[assignment,method-assign]
+
+
+_join = PeriodicExecutor.join
+
+
+def _join_unless_of_events(executor: PeriodicExecutor, timeout: int | None = None) -> None:
+    """Close clients of MongoDB at once.
+
+    The driver waits for its thread that publishes events, which sleeps half a second at a time, and
+    publishes the rest itself.
+    """
+    if executor._name != "pymongo_events_thread":
+        _join(executor, timeout)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
