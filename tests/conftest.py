@@ -20,8 +20,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 MEMORY = Path("/dev/shm")
-MIN_MEMORY_BYTES = 2 << 30
-"""A whole run takes less than a third of it."""
+MIN_MEMORY_BYTES = 4 << 30
+"""A whole run takes a small part of it."""
 
 
 def pytest_configure() -> None:

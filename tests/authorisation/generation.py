@@ -218,7 +218,8 @@ class OperationWriter:
         alias = f"{name}{self.number()}: " if arguments or not self.draw(st.integers(0, 9)) else ""
         inner = get_named_type(definition.type)
         if isinstance(inner, GraphQLInterfaceType):
-            return f"{alias}{name}{arguments} {self.node(depth)}"
+            beneath = self.node(depth) if definition.args else "{ __typename nodeId }"
+            return f"{alias}{name}{arguments} {beneath}"
         if not isinstance(inner, GraphQLObjectType):
             return f"{alias}{name}{arguments}"
         self.left -= 1
