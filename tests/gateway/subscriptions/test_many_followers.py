@@ -61,8 +61,12 @@ def test_one_event_is_read_a_few_times_for_any_number_of_followers(own_world: Wo
         ):
             await follow(socket, "subscription { ticks { number unit { id } } }")
             assert service.gateway.state is not None
+            feed = service.gateway.state.change_feed
+            async with asyncio.timeout(30):
+                while feed.take_snapshot() is None:  # until then, nothing is cached
+                    await asyncio.sleep(0.01)
             async with count_reads(database) as reads:
-                service.gateway.state.change_feed.count_write()  # the key may be another now
+                feed.count_write()  # the key may be another now
                 publish(1)
                 ticks = await receive(socket)
         assert [*ticks.values()] == FOLLOWERS * [{"number": 1, "unit": {"id": UNIT}}]
