@@ -131,6 +131,15 @@ class ReplicaSet:
         until_done(partial(_check_states, primary))
         return primary
 
+    def wait_until_committed(self) -> None:
+        """Wait until all members know that a majority has what the first one has written.
+
+        They learn it from the first one, and read nothing newer when it is gone.
+        """
+        written = _read_committed_time(self.members[0])
+        for member in self.members:
+            until_done(partial(_check_committed, member, written))
+
     @contextmanager
     def without_majority(self) -> Iterator[None]:
         """Freeze all but the first: what is written to that one in the block stays on it alone."""
@@ -214,6 +223,15 @@ def _check_states(member: Member) -> None:
     states = [each["stateStr"] for each in member.command("replSetGetStatus")["members"]]
     if sorted(states) != ["PRIMARY", "SECONDARY", "SECONDARY"]:
         raise PyMongoError(f"The members are still {states}.")
+
+
+def _read_committed_time(member: Member) -> Any:
+    return member.command("replSetGetStatus")["optimes"]["lastCommittedOpTime"]["ts"]
+
+
+def _check_committed(member: Member, written: Any) -> None:
+    if _read_committed_time(member) < written:
+        raise PyMongoError("The member does not know yet what is committed.")
 
 
 def until_done(attempt: Callable[[], object]) -> None:

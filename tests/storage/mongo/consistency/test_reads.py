@@ -167,6 +167,7 @@ async def test_secondaries_answer_while_there_is_no_primary(
 ) -> None:
     for value in range(1, 20):
         await write(on_three, value)
+    three.wait_until_committed()
     three.members[0].kill()
     assert await read_eventually(on_three) == [19, 19]
     with pytest.raises(UnavailableError), driver.limit_time(0.5):
@@ -175,6 +176,7 @@ async def test_secondaries_answer_while_there_is_no_primary(
 
 async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_three: Any) -> None:
     await write(on_three, 1)
+    three.wait_until_committed()
     with three.members[0].frozen():
         await wait_until_lost(on_three)
         assert await read_eventually(on_three) == [1, 1]
