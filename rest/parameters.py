@@ -59,7 +59,7 @@ _JSON_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
 
 
-_TIME_WITH_BLANK = re.compile(r"(.*:.*) ([0-9]{2}:?[0-9]{2})\Z")
+_OFFSET = re.compile(r"[0-9]{2}:?[0-9]{2}")
 _ESCAPED_ID = rf"((?:[^/\\\x00]|\\[/\\]){{1,{MAX_ID_CHARACTERS}}})"
 _ATTRIBUTE_PATTERN = f"{_ESCAPED_ID}/{_ESCAPED_ID}"
 _ATTRIBUTE = re.compile(rf"{_ATTRIBUTE_PATTERN}\Z", re.DOTALL)
@@ -154,7 +154,8 @@ def _parse_time(text: str) -> str:
     >>> _parse_time("2026-01-31T12:00:00 00:00")
     '2026-01-31T12:00:00+00:00'
     """
-    return _TIME_WITH_BLANK.sub(r"\1+\2", text)
+    time, _, offset = text.rpartition(" ")
+    return f"{time}+{offset}" if ":" in time and _OFFSET.fullmatch(offset) else text
 
 
 def _parse_number(text: str) -> float:

@@ -1,5 +1,7 @@
 """Query parameters: named, read and checked as the arguments behind them say."""
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import httpx
@@ -13,9 +15,11 @@ from rest.parameters import (
     describe_ignored,
     parse_query,
 )
+from rest.request_body import MAX_URL_BYTES
 from rest.scope_members import IGNORED_HEADER
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
+from tests.cpu_cost import measure_cost
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
 
@@ -23,6 +27,29 @@ EXECUTOR = Executor(GRAPHQL_SCHEMA)
 def inputs_of(path: str) -> EndpointInputs:
     (endpoint,) = (row for row in ENDPOINTS if row.path == path and row.method == "GET")
     return EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, EXECUTOR.prepare(endpoint.document))
+
+
+PARAMETERS = {
+    parameter.name: parameter
+    for row in ENDPOINTS
+    for parameter in EndpointInputs.read(
+        GRAPHQL_SCHEMA, row, EXECUTOR.prepare(row.document)
+    ).all_query
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_no_value_of_a_parameter_costs_much_to_read(name: str) -> None:
+    """An address has 24,576 bytes, and they are read in the event loop."""
+
+    def read(value: str) -> None:
+        with suppress(ValueError):
+            PARAMETERS[name].parse(value)
+
+    for length in (2_000, MAX_URL_BYTES):  # short first: the cube of the long one is hours
+        for piece in (":", " ", ",", "-", ".", "/", "0", "\\", "a:", "a,", "0:0 ", "1,1,"):
+            value = (piece * length)[:length]
+            assert measure_cost(partial(read, value)) < 10, (piece, length)
 
 
 def test_variables_are_divided_among_path_and_query() -> None:
