@@ -221,7 +221,9 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
 """By fragment."""
 
 _PAGING: Final = {
-    **{"per_page": 20, "current_page": 1, "next": "kwIUq3VjM3FudXBrNmky"},
+    "per_page": 20,
+    "current_page": 1,
+    "next": "kwIUq3VjM3FudXBrNmky",
     "totalCount": None,  # only on request
 }
 
