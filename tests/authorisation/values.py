@@ -175,9 +175,10 @@ class Values:
         if sort == "cursor":
             order = parse_order(filters)
             position: tuple[str | int, ...] = (draw(st.sampled_from(self.keys)),)
-            if order.field is not None:  # only lists of units have others
-                unit = draw(st.sampled_from(self.records["units"]))
-                position = (unit[order.field], unit["id"])
+            if order.field is not None:  # of units, or of the floors of an asset
+                kind = "floors" if coordinate == "Asset.floors" else "units"
+                record = draw(st.sampled_from(self.records[kind]))
+                position = (record[order.field], record["id"])
             cursor = Cursor(coordinate, parent_id, filters, 2, per_page, position)
             more = draw(st.sampled_from([{}, {"page": 2}, {"page": 2, "perPage": per_page}]))
             return {"after": cursor, **more}

@@ -61,7 +61,8 @@ async def test_a_poll_has_what_was_written_before_it(own_world: World) -> None:
         assert names(body) == [("updated", "units", UNIT)]
         assert body["data"][0]["asset_id"] == SEEN
         some = await poll(client, after=start["cursor"], fields="record_id")
-        assert some == body | {"data": [{"record_id": UNIT}]}
+        # The cursor of a poll that has all changes moves on with MongoDB's own writes.
+        assert some == body | {"data": [{"record_id": UNIT}], "cursor": some["cursor"]}
         assert (await poll(client, after=body["cursor"]))["data"] == []
 
 
