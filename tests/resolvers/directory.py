@@ -11,12 +11,16 @@ from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
+from storage.administration.api_keys import KEYS_COLLECTION
+from storage.administration.import_lease import LEASE_COLLECTION
 from storage.mongo import driver
 from storage.records.visibility import AssetScope
 from storage.store import Store
 from tests.fixtures import BASE_URL, World
 
 READING = {"find", "aggregate", "getMore", "count", "distinct"}
+BESIDE_REQUESTS = {KEYS_COLLECTION, LEASE_COLLECTION, 1, "$cmd.aggregate"}
+"""What a gateway reads at any time: keys, whether an import was interrupted, and changes."""
 
 
 class Commands(monitoring.CommandListener):
@@ -33,10 +37,10 @@ class Commands(monitoring.CommandListener):
         """The filter of each command, None where it has a pipeline."""
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        # getMore names its collection apart; keys and changes are followed beside the requests
+        # getMore names its collection apart
         command = event.command
         collection = command.get("collection", command.get(event.command_name))
-        if event.database_name != self.database or collection in ("api_keys", 1, "$cmd.aggregate"):
+        if event.database_name != self.database or collection in BESIDE_REQUESTS:
             return
         if event.command_name in READING:
             self.sent.append(collection)
