@@ -245,7 +245,7 @@ class Target:
     async def attack(self, content: bytes, **headers: str) -> httpx.Response:
         headers = {"Content-Type": "application/json", **ALL_FLAGS, **headers}
         self.runs = 0
-        self.commands.sent.clear()
+        self.commands.clear()
         return await self.client.post("/graphql", content=content, headers=headers)
 
 

@@ -24,17 +24,28 @@ BESIDE_REQUESTS = {KEYS_COLLECTION, LEASE_COLLECTION, 1, "$cmd.aggregate"}
 
 
 class Commands(monitoring.CommandListener):
-    """The reading commands that are sent to one database.
+    """The reading commands that one database has answered, or has not yet.
 
     `monitoring.register` it before the client is made: a client asks for listeners only then.
     """
 
     def __init__(self, database: str) -> None:
         self.database = database
-        self.sent: list[str] = []
+        self._sent: dict[int, tuple[str, Any]] = {}
+
+    @property
+    def sent(self) -> list[str]:
         """The collection of each command, in their order."""
-        self.filters: list[Any] = []
+        return [collection for collection, _ in self._sent.values()]
+
+    @property
+    def filters(self) -> list[Any]:
         """The filter of each command, None where it has a pipeline."""
+        return [filter for _, filter in self._sent.values()]
+
+    def clear(self) -> None:
+        """Forget the commands that were sent."""
+        self._sent.clear()
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         # getMore names its collection apart
@@ -43,12 +54,13 @@ class Commands(monitoring.CommandListener):
         if event.database_name != self.database or collection in BESIDE_REQUESTS:
             return
         if event.command_name in READING:
-            self.sent.append(collection)
-            self.filters.append(command.get("filter"))
+            self._sent[event.request_id] = (collection, command.get("filter"))
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
 
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        # A read is sent again if its snapshot is not there yet, as just after an import.
+        self._sent.pop(event.request_id, None)
 
 
 class Directory:
@@ -66,7 +78,7 @@ class Directory:
         scope = AssetScope(None if assets is None else frozenset(assets))
         caller = Caller("any", scope, frozenset(PERMISSIONS), frozenset(FLAGS))
         operation = self.executor.prepare(document)
-        self.commands.sent.clear()
+        self.commands.clear()
         return await self.executor.run(operation, variables, Context(caller, self.store, BASE_URL))
 
     async def read(self, document: str, assets: list[str] | None = None, **variables: Any) -> Any:
@@ -94,6 +106,7 @@ async def open_directory(mongo_url: str, database_name: str) -> AsyncIterator[Di
     commands = Commands(database_name)
     monitoring.register(commands)
     client = driver.connect(mongo_url, timeout_seconds=30)
+    await client.admin.command("ping")  # the first read of a client may be sent once more
     yield Directory(Store(client, database_name), commands)
     await driver.close(client)
 

@@ -80,7 +80,9 @@ def double(number: int) -> int:
 
 
 @pytest.fixture
-async def pool() -> AsyncIterator[ProcessPool]:
+async def pool(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessPool]:
+    """A pool in which work ends by its CPU time alone, however busy the machine is."""
+    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 1_000.0)
     async with ProcessPool(1) as pool:
         yield pool
 
@@ -189,9 +191,8 @@ async def test_the_process_is_nice(pool: ProcessPool) -> None:
 
 
 async def test_work_is_stopped_after_its_cpu_time_and_the_process_goes_on(
-    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
+    pool: ProcessPool,
 ) -> None:
-    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 1_000.0)
     pid = await pool_pid(pool)
     with pytest.raises(CpuTimeExceededError, match=r"over 0\.05 seconds of CPU time"):
         await pool.run(compute_forever, cpu_seconds=0.05)

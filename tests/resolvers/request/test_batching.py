@@ -124,7 +124,7 @@ async def test_the_number_of_commands_does_not_grow_with_the_number_of_records(
         assert "errors" not in await post_graphql(
             client, query
         )  # the key is in memory from here on
-        commands.sent.clear()
+        commands.clear()
         body = await post_graphql(client, query)
         assert "errors" not in body
         assert repr(body).count("{") >= each
@@ -148,6 +148,6 @@ async def test_a_rest_request_makes_few_commands(
 ) -> None:
     for _, commands, client in counted:
         await client.get(path)
-        commands.sent.clear()
+        commands.clear()
         await client.get(path)
         assert len(commands.sent) == number
