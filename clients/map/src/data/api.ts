@@ -1,0 +1,60 @@
+// The public API as the explorer uses it: the typed REST client, and GraphQL for what takes one query.
+
+import { createFloorgate, FloorgateError, type Floorgate, iterate } from '../../../typescript/src/index.js'
+
+export { FloorgateError, type Floorgate, iterate }
+export type { ItemOf, ListPath, Schemas } from '../../../typescript/src/index.js'
+
+/** Experimental parts of the API that the explorer uses. */
+export const FLAGS = ['distances', 'locations-resource', 'references', 'unit-attributes-resource']
+
+export interface GraphQLAnswer<T> {
+  data?: T | null
+  errors?: { message: string; path?: (string | number)[]; extensions?: { code?: string } }[]
+}
+
+export interface Api {
+  /** Address of the service, without a slash at its end. */
+  readonly url: string
+  readonly key: string
+  readonly rest: Floorgate
+  /** Run a query. Fields that the key may not read are null, and named in `errors`. */
+  graphql<T>(query: string, variables?: object, signal?: AbortSignal): Promise<GraphQLAnswer<T>>
+}
+
+/** Connect to a service with a key. Nothing is sent yet. */
+export function connect(url: string, key: string): Api {
+  const address = url.replace(/\/+$/, '')
+  const rest = createFloorgate({ url: address, key, flags: FLAGS })
+  const headers = { 'API-Key': key, 'Experimental-Flags': FLAGS.join(','), 'Content-Type': 'application/json' }
+  return {
+    url: address,
+    key,
+    rest,
+    async graphql<T>(query: string, variables = {}, signal?: AbortSignal) {
+      const body = JSON.stringify({ query, variables })
+      const response = await fetch(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null })
+      const answer = (await response.json().catch(() => ({}))) as GraphQLAnswer<T>
+      if (answer.data !== undefined) return answer
+      throw new FloorgateError(response, { message: answer.errors?.[0]?.message })
+    },
+  }
+}
+
+/** All resources of a list, or null if the key may not read it. Throws what else goes wrong. */
+export async function readAll<T>(items: AsyncIterable<T>): Promise<T[] | null> {
+  const all: T[] = []
+  try {
+    for await (const item of items) all.push(item)
+  } catch (error) {
+    if (error instanceof FloorgateError && error.status === 403) return null
+    throw error
+  }
+  return all
+}
+
+/** What went wrong, as a sentence for people. */
+export function toMessage(error: unknown, unreachable: string): string {
+  if (error instanceof FloorgateError) return error.message
+  return error instanceof TypeError ? unreachable : String(error) // fetch throws a TypeError if nothing answers
+}
