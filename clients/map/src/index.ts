@@ -1,0 +1,3 @@
+// The package: the picture of a map.
+
+export * from './view/index.ts'
