@@ -1,3 +1,6 @@
-// The package: the picture of a map.
+// The package: importing it defines <floorgate-map>.
 
-export * from './view/index.ts'
+export * from './element.js'
+export * from './links.js'
+export * from './state.js'
+export { ENGLISH, type Texts } from './texts.js'

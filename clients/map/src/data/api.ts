@@ -54,7 +54,7 @@ export async function readAll<T>(items: AsyncIterable<T>): Promise<T[] | null> {
 }
 
 /** What went wrong, as a sentence for people. */
-export function toMessage(error: unknown, unreachable: string): string {
-  if (error instanceof FloorgateError) return error.message
-  return error instanceof TypeError ? unreachable : String(error) // fetch throws a TypeError if nothing answers
+export function toMessage(error: unknown, texts: { unreachable: string; notFound: string }): string {
+  if (error instanceof FloorgateError) return error.status === 404 ? texts.notFound : error.message
+  return error instanceof TypeError ? texts.unreachable : String(error) // fetch throws a TypeError if nothing answers
 }

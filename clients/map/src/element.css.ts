@@ -1,0 +1,80 @@
+// The look of the element: its variables, which pages may set, and its layout on desk, phone and paper.
+
+import { css } from 'lit'
+
+export const elementStyles = css`
+  :host {
+    --floorgate-surface: light-dark(#ffffff, #17252b);
+    --floorgate-hover-surface: light-dark(#eaf2f1, #243840);
+    --floorgate-text: light-dark(#14272d, #e8f1f0);
+    --floorgate-quiet: light-dark(#52666c, #a9bfc2);
+    --floorgate-border: light-dark(#c4d1d2, #3a525a);
+    --floorgate-accent: light-dark(#0b6b62, #5eead4);
+    --floorgate-on-accent: light-dark(#ffffff, #06211e);
+    --floorgate-link: light-dark(#0b5c8a, #8fd3ff);
+    --floorgate-focus: light-dark(#1565d8, #ffd166);
+    --floorgate-radius: 8px;
+    --floorgate-shadow: 0 2px 10px rgb(0 0 0 / 0.18);
+    --floorgate-font: 15px/1.4 system-ui, sans-serif;
+
+    color-scheme: light dark;
+    display: block;
+    position: relative;
+    height: 480px;
+    overflow: hidden;
+    color: var(--floorgate-text);
+    font: var(--floorgate-font);
+    container-type: size;
+  }
+
+  .map { position: absolute; inset: 0; }
+  .top { position: absolute; z-index: 3; inset: 12px auto auto 12px; display: flex; gap: 8px; width: min(380px, calc(100% - 24px)); }
+  .top > button { flex: none; min-height: 40px; }
+  .panel { position: absolute; z-index: 2; inset: 64px auto 12px 12px; width: 380px; height: fit-content; max-height: calc(100% - 76px); overflow: auto; padding: 14px 16px; }
+  .panel:empty { display: none; }
+  .right { position: absolute; z-index: 2; inset: auto 12px 28px auto; display: flex; flex-direction: column; align-items: end; gap: 10px; }
+  .floors { display: flex; flex-direction: column; max-height: 60cqh; overflow: auto; }
+  .floors button { min-width: 44px; min-height: 40px; border: 0; border-radius: 0; }
+  .zoom { display: flex; flex-direction: column; }
+  .zoom button { width: 44px; min-height: 40px; border: 0; border-radius: 0; background: none; }
+  .zoom button:hover { background: var(--floorgate-hover-surface); }
+  .attribution { position: absolute; z-index: 1; inset: auto 12px 6px auto; font-size: 12px; color: var(--floorgate-quiet); }
+  .notice { position: absolute; z-index: 1; inset: 40% 12px auto; display: grid; justify-items: center; gap: 10px; margin: 0; text-align: center; }
+  .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+
+  h2 { margin: 0; font-size: 19px; }
+  .card header, .head { display: flex; align-items: center; justify-content: space-between; gap: 8px; }
+  .actions { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0; }
+  dl { display: grid; gap: 8px; margin: 12px 0; }
+  dl div { display: grid; grid-template-columns: 36% 1fr; gap: 8px; }
+  dt { color: var(--floorgate-quiet); }
+  dd { margin: 0; overflow-wrap: anywhere; }
+  details { border-top: 1px solid var(--floorgate-border); padding: 4px 0; }
+  summary { padding: 8px 0; cursor: pointer; }
+  pre { margin: 0 0 8px; padding: 10px; overflow: auto; border-radius: var(--floorgate-radius); background: var(--floorgate-hover-surface); font: 12px/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+  label { display: grid; gap: 6px; margin: 10px 0; }
+  .legend { display: grid; gap: 4px; margin: 0; padding: 0; list-style: none; }
+  .legend button { display: flex; align-items: center; gap: 10px; width: 100%; border-color: transparent; text-align: start; }
+  .legend button span { flex: 1; }
+  .legend button[aria-pressed='true'] small { color: inherit; }
+  .swatch { width: 18px; height: 18px; border-radius: 4px; }
+
+  /* On a phone, panels are a sheet at the bottom, and the map stays in sight above. */
+  @container (width < 640px) {
+    .panel { inset: auto 0 0; width: auto; max-height: 46cqh; border-radius: 14px 14px 0 0; }
+    .right { inset: 64px 12px auto auto; }
+    .zoom { display: none; }
+    .floors { max-height: 40cqh; }
+  }
+
+  @media (prefers-reduced-motion: reduce) {
+    *, ::before, ::after { transition-duration: 0.01ms !important; animation-duration: 0.01ms !important; }
+  }
+
+  @media print {
+    :host { height: auto; overflow: visible; color-scheme: light; }
+    .map { position: relative; height: 60vh; }
+    .top, .right, .card details, button.icon, .actions { display: none !important; }
+    .panel { position: static; width: auto; max-height: none; border: 0; box-shadow: none; }
+  }
+`
