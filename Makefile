@@ -19,7 +19,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check clients format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
+.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,6 +46,9 @@ check: development ## Check format, lint and types
 clients: development ## Generate the typed parts of the clients for TypeScript and Python
 	$(BIN)/python -m tools.client_generation
 	cd clients/typescript && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'generate']) or npm(['run', 'build']))"
+
+map: development ## Build the web component <floorgate-map> into clients/map/dist
+	cd clients/map && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'build']))"
 
 format: development ## Format the code
 	$(BIN)/ruff format .
