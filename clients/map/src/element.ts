@@ -1,6 +1,6 @@
 // <floorgate-map>: a map of a building with search, floors, units, amenities and routes.
 
-import { html, LitElement, nothing, type PropertyValues } from 'lit'
+import { html, LitElement, nothing, type PropertyValues, unsafeCSS } from 'lit'
 import { type Api, connect, toMessage } from './data/api.js'
 import { fillsOf } from './data/attributes.js'
 import type { Location } from './data/building.js'
@@ -56,7 +56,7 @@ export class FloorgateMap extends LitElement {
     entry: { state: true },
     results: { state: true },
   }
-  static override styles = [controls, elementStyles, viewStyles]
+  static override styles = [controls, elementStyles, unsafeCSS(viewStyles)]
 
   static override get observedAttributes() {
     return [...super.observedAttributes, ...STATE_ATTRIBUTES]
