@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -20,6 +21,7 @@ from gateway.exchange import (
     RawHeaders,
     get_client_address,
 )
+from gateway.explain.handler import ExplainingHandler
 from gateway.graphql import GraphQLEndpoint, serialize_result
 from gateway.health import HealthEndpoints
 from gateway.limits.bad_keys import BadKeyThrottle
@@ -41,7 +43,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.limits.deadlines import get_tasks_without_deadline
 from rest import endpoints
-from rest.endpoints import CacheKey, RequestServices
+from rest.endpoints import CacheKey, EndpointHandler, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import PathRoute, PathRouter
 from rest.scope_members import SCOPE_ROUTE
@@ -142,13 +144,24 @@ class Gateway:
 
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
-        graphql = GraphQLEndpoint(self.service, self.documents, self.stream_services)
+        endpoint = GraphQLEndpoint(self.service, self.documents, self.stream_services)
+        graphql = ExplainingHandler(
+            endpoint,
+            lambda service: replace(endpoint, service=service),
+            self.service,
+            self._require_state,
+        )
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
-            *endpoints.build_routes(self.service),
+            *endpoints.build_routes(self.service, wrap=self._explain_rest),
         ]
+
+    def _explain_rest(self, handler: EndpointHandler) -> ExplainingHandler:
+        return ExplainingHandler(
+            handler, handler.with_service, self.service, self._require_state, handler.operation
+        )
 
     def _build_websocket_endpoint(self) -> WebSocketEndpoint:
         origins = self.settings.allowed_origins

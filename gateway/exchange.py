@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.types import Message, Scope
 
@@ -33,6 +33,8 @@ authentication."""
 
 SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
+
+EXPLAIN_HEADER: Final = b"floorgate-explain"
 
 MAX_WRITE_BYTES = 256 << 10
 """Of a response, written to a connection at a time: a slow reader holds no more than that there."""

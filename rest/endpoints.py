@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -99,6 +100,12 @@ class EndpointHandler:
         self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
         self.is_cacheable = self.operation.is_query and endpoint.body is not UNIT_MAP_BODY
+
+    def with_service(self, service: RequestServices) -> "EndpointHandler":
+        """Return a handler of the same endpoint with other services."""
+        handler = copy(self)
+        handler.service = service
+        return handler
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Respond to a request. Check key, flag, permission, input, existence, in this order."""
@@ -267,9 +274,11 @@ class EndpointHandler:
 
 
 def build_routes(
-    service: RequestServices, endpoints: Iterable[Endpoint] = ENDPOINTS
+    service: RequestServices,
+    endpoints: Iterable[Endpoint] = ENDPOINTS,
+    wrap: Callable[[EndpointHandler], Handler] = lambda handler: handler,
 ) -> list[PathRoute]:
-    """Return a route for each path.
+    """Return a route for each path; `wrap` returns what is in front of a handler.
 
     Raises InvalidOperationError at start-up if a document does not fit the schema.
     """
@@ -279,5 +288,5 @@ def build_routes(
         # What an endpoint changes is before it in the table.
         handler = EndpointHandler(endpoint, service, by_spec_id.get(endpoint.changes))
         by_spec_id[endpoint.spec_id] = handler
-        handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
+        handlers.setdefault(endpoint.path, {})[endpoint.method] = wrap(handler)
     return [PathRoute(path, by_method) for path, by_method in handlers.items()]

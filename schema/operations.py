@@ -8,6 +8,7 @@ from typing import Any
 
 import graphql
 from graphql import (
+    ArgumentNode,
     DocumentNode,
     FieldNode,
     GraphQLError,
@@ -16,6 +17,7 @@ from graphql import (
     OperationType,
     TypeInfo,
     TypeInfoVisitor,
+    VariableNode,
     Visitor,
     visit,
 )
@@ -26,6 +28,7 @@ from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
 from schema.costs.query_limits import QueryLimits
 from schema.costs.query_size import OperationMeasure
+from schema.definitions import definition_of
 from schema.input_errors import say_null
 from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
@@ -270,20 +273,55 @@ def _collect_requirements(
     Validation has made sure that no fragment is unused; one that only another operation of the
     document uses counts, too.
     """
-    collector = _RequirementCollector(TypeInfo(schema))
+    return tuple(_collect(schema, document, node, {}).requirements)
+
+
+def _collect(
+    schema: GraphQLSchema,
+    document: DocumentNode,
+    node: OperationDefinitionNode,
+    variables: Mapping[str, Any],
+) -> "_RequirementCollector":
+    collector = _RequirementCollector(TypeInfo(schema), variables)
     for definition in document.definitions:
         if definition is node or not isinstance(definition, OperationDefinitionNode):
             visit(definition, TypeInfoVisitor(collector.types, collector))
-    return tuple(collector.requirements)
+    return collector
+
+
+def locate_requirements(
+    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any]
+) -> dict[str, Requirement]:
+    """Return the requirements of an operation's fields and of the arguments that it gives.
+
+    The keys say where they are, as in `Query.units(attributes:)`. An argument that is a variable
+    without a value is not given.
+    """
+    return _collect(schema, operation.document, operation.node, variables).located
 
 
 class _RequirementCollector(Visitor):
-    def __init__(self, types: TypeInfo) -> None:
+    def __init__(self, types: TypeInfo, variables: Mapping[str, Any]) -> None:
         super().__init__()
         self.types = types
+        self.variables = variables
+        self.field = ""
         self.requirements: dict[Requirement, None] = {}
+        self.located: dict[str, Requirement] = {}
 
-    def enter_field(self, *_: Any) -> None:
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
         requirement = requirement_of(self.types.get_field_def())
         if requirement != Requirement():
             self.requirements[requirement] = None
+            self.located[f"{self.types.get_parent_type()}.{node.name.value}"] = requirement
+        self.field = node.name.value  # its arguments come next
+
+    def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
+        argument, value = self.types.get_argument(), node.value
+        if argument is None:
+            return
+        if isinstance(value, VariableNode) and self.variables.get(value.name.value) is None:
+            return
+        if requirement := definition_of(argument).requirement:
+            place = f"{self.types.get_parent_type()}.{self.field}({node.name.value}:)"
+            self.located[place] = requirement

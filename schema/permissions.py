@@ -20,6 +20,7 @@ from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
 from resolvers.request import requirements
+from resolvers.request.caller import EXPLAIN_PERMISSION as EXPLAIN_PERMISSION
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.context import Context
 from resolvers.request.limits.deadlines import check_deadline

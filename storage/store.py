@@ -46,7 +46,7 @@ class Store:
         With a `session`, all reads are part of its transaction.
         """
         self.client = client
-        self.database = client[database_name]
+        self.database: driver.Database = client[database_name]
         self._bookmarks = bookmarks
         self._session = session
         self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)

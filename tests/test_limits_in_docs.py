@@ -21,6 +21,12 @@ from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, page, rows, section
 
 DOCUMENTED = {
+    "storage/mongo/plans:MAX_EXPLAINED_BYTES": [
+        ("explain.md", "## What is run", "more than {:,} bytes has no plan"),
+    ],
+    "storage/mongo/recorded_database:MAX_COMMANDS": [
+        ("explain.md", "# Explaining requests", "in which they were sent, {} at most"),
+    ],
     "gateway/server/websocket_protocol:MAX_MESSAGE_BYTES": [
         ("graphql/changes.md", "## Subscriptions", "over {:,} bytes"),
     ],
@@ -525,6 +531,12 @@ DOCUMENTED = {
     ],
 }
 INTERNAL = {
+    "gateway/explain/handler:MAX_ERRORS",
+    "gateway/explain/values:MAX_CHARACTERS",
+    "gateway/explain/values:MAX_LIST",
+    "gateway/explain/values:MAX_MEMBERS",
+    "gateway/explain/values:MAX_NUMBER",
+    "gateway/explain/values:MAX_VALUES",
     "gateway/subscriptions/messages:MAX_REASON_BYTES",
     "gateway/subscriptions/shared_results:MAX_SHARED_BYTES",
     "resolvers/changes:MAX_READS_PER_REQUEST",

@@ -18,7 +18,12 @@ from starlette.types import Scope
 from gateway.authentication import API_KEY_HEADER
 from gateway.cache.cached_response import SCOPE_CACHE_KEY, serialize_headers
 from gateway.cache.response_cache import ResponseCache
-from gateway.exchange import MAX_WRITE_BYTES, SCOPE_AUTHENTICATED_KEY, RawHeaders
+from gateway.exchange import (
+    EXPLAIN_HEADER,
+    MAX_WRITE_BYTES,
+    SCOPE_AUTHENTICATED_KEY,
+    RawHeaders,
+)
 from gateway.limits.rate_limit import RateLimiter
 from rest.endpoints import CacheKey
 from rest.scope_members import (
@@ -40,7 +45,15 @@ that an operation and its variables may be as long as a URL."""
 _KEY_HEADERS = (API_KEY_HEADER, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
 _NEGOTIATION_HEADERS = (b"accept-encoding", b"if-none-match")
 _SLOW_PATH_HEADERS = frozenset(
-    {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"connection", b"origin"}
+    {
+        b"content-length",
+        b"transfer-encoding",
+        b"expect",
+        b"upgrade",
+        b"connection",
+        b"origin",
+        EXPLAIN_HEADER,
+    }
 )
 _INSPECTED_HEADERS = frozenset({*_KEY_HEADERS, *_NEGOTIATION_HEADERS, *_SLOW_PATH_HEADERS})
 
@@ -114,6 +127,22 @@ class FastPath:
         head, body = encoded.header_lines + extra_headers, encoded.body_message["body"]
         return FastResponse(200, head, body, entry.route, record.id, entry.operation)
 
+    def can_answer(self, scope: Scope) -> bool:
+        """Return whether `find` would answer a request without its header `Floorgate-Explain`.
+
+        The rate limit is not asked.
+        """
+        headers = [(name, value) for name, value in scope["headers"] if name != EXPLAIN_HEADER]
+        inspected = _inspect_headers(headers) if scope["method"] == "GET" else None
+        if inspected is None:
+            return False
+        entry = self._entries.peek(_request_digest(_get_target(scope), inspected), None)
+        if entry is None:
+            return False
+        record, key_digest = entry.authenticated_key
+        is_same_key = self._key_cache.get_cached_key(key_digest) is record
+        return is_same_key and self._response_cache.contains(entry.cache_key)
+
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
         cache_key = scope.get(SCOPE_CACHE_KEY)
@@ -124,8 +153,6 @@ class FastPath:
         inspected = _inspect_headers(scope["headers"])
         if inspected is None:
             return
-        query: bytes = scope["query_string"]
-        target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         if sum(len(part) for part in cache_key if isinstance(part, (str, bytes))) > MAX_KEY_BYTES:
             return
         entry = FastPathEntry(
@@ -134,7 +161,12 @@ class FastPath:
             scope[SCOPE_ROUTE],
             scope.get(SCOPE_OPERATION),
         )
-        self._entries.put(_request_digest(target, inspected), entry)
+        self._entries.put(_request_digest(_get_target(scope), inspected), entry)
+
+
+def _get_target(scope: Scope) -> bytes:
+    path, query = bytes(scope["raw_path"]), bytes(scope["query_string"])
+    return path + b"?" + query if query else path
 
 
 def _inspect_headers(headers: RawHeaders) -> dict[bytes, bytes] | None:

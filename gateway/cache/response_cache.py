@@ -69,8 +69,7 @@ class ResponseCache:
         snapshot = self._feed.take_snapshot()
         response = await create()
         reads = context.reads
-        # A response that read nothing would never be invalidated.
-        if not reads.is_complete or not reads.collections or response.status_code != 200:
+        if not is_cacheable(response, context):
             return response
         new = CachedResponse(
             response.raw_headers, bytes(response.body), key, self._responses.reweigh
@@ -81,12 +80,28 @@ class ResponseCache:
             else response
         )
 
+    def contains(self, key: CacheKey) -> bool:
+        """Return whether the response for `key` is cached; nothing is counted."""
+        return self._responses.contains(key)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether no response is ever cached."""
+        return not self._responses.max_bytes
+
     def get(self, key: CacheKey) -> CachedResponse | None:
         """Return the cached response for `key`, for the fast path.
 
         A miss is not counted, because the full pipeline then looks up the same key.
         """
         return self._responses.get(key, None, count_miss=False)
+
+
+def is_cacheable(response: Response, context: Context) -> bool:
+    """Return whether a response that was read through a context may be cached."""
+    reads = context.reads
+    # A response that read nothing would never be invalidated.
+    return reads.is_complete and bool(reads.collections) and response.status_code == 200
 
 
 def _weigh(key: CacheKey, response: CachedResponse) -> int:

@@ -13,6 +13,7 @@ ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
 ALLOWED_HEADERS = (
     "API-Key",
     "Experimental-Flags",
+    "Floorgate-Explain",
     "Content-Type",
     "If-Match",
     "If-None-Match",

@@ -15,6 +15,7 @@ class Permission(StrEnum):
     CALCULATE_DISTANCES = caller.CALCULATE_DISTANCES_PERMISSION
     READ_UNIT_ATTRIBUTES = caller.READ_UNIT_ATTRIBUTES_PERMISSION
     WRITE_UNIT_ATTRIBUTES = caller.WRITE_UNIT_ATTRIBUTES_PERMISSION
+    EXPLAIN_REQUESTS = caller.EXPLAIN_PERMISSION
     ADMIN = caller.ADMIN_PERMISSION
 
 
@@ -28,6 +29,7 @@ graphql_enum(
     service_distances_calculate="Distances, routes, what is nearest, within reach and closed.",
     service_unit_attributes_read="Read the attributes of units.",
     service_unit_attributes_write="Assign attributes to units, and take them away.",
+    service_requests_explain="See how the service carries out the key's own requests.",
     service_admin="Administer keys, imports, maps and the audit log; only of a key for all assets.",
 )
 

@@ -25,6 +25,7 @@ PARSE_UNIT_MAPS_PERMISSION: Final = "service.unit-maps.parse"
 CALCULATE_DISTANCES_PERMISSION: Final = "service.distances.calculate"
 READ_UNIT_ATTRIBUTES_PERMISSION: Final = "service.unit-attributes.read"
 WRITE_UNIT_ATTRIBUTES_PERMISSION: Final = "service.unit-attributes.write"
+EXPLAIN_PERMISSION: Final = "service.requests.explain"
 ADMIN_PERMISSION: Final = "service.admin"
 PERMISSIONS = (
     READ_ASSET_REFERENCES_PERMISSION,
@@ -33,6 +34,7 @@ PERMISSIONS = (
     CALCULATE_DISTANCES_PERMISSION,
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
+    EXPLAIN_PERMISSION,
     ADMIN_PERMISSION,
 )
 

@@ -5,6 +5,7 @@ of the event loop and read the records with one MongoDB command.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from storage.changes.hub import ChangeHub
 from storage.closures import Closures, load_closures
 from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
+from storage.mongo.recorded_database import CommandLog, RecordedDatabase
 from storage.networks import (
     RoutingState,
     find_network,
@@ -123,6 +125,12 @@ class Context(Struct, frozen=True, eq=False):
     def without_record_cache(self) -> "Context":
         """Return this context without the record cache; read log and budget are shared."""
         return replace(self, record_cache=None)
+
+    def recording(self, log: CommandLog, record_cache: RecordCache | None) -> "Context":
+        """Return this context with a log of its commands, and another record cache."""
+        store = copy(self._store)
+        store.database = RecordedDatabase(store.database, log)
+        return replace(self, _store=store, record_cache=record_cache)
 
     def with_checked_inputs(self) -> "Context":
         """Return this context for an operation with inputs that have been checked already."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from schema.operation_inputs import MAX_ID_CHARACTERS
-from schema.permissions import FLAGS
+from schema.permissions import EXPLAIN_PERMISSION, FLAGS
 
 DESCRIPTION: Final = f"""\
 Properties, their floors and units, and the interactive maps that show them. The same directory is
@@ -34,6 +34,11 @@ are ignored; a repeated known one is an error.
 
 **Experimental** operations may change without notice. They need the header `Experimental-Flags`, a
 list of flags separated by commas: {", ".join(f"`{flag}`" for flag in FLAGS)}.
+
+**Explanations.** With the header `Floorgate-Explain: true`, the response to any request is how the
+service carries it out: the GraphQL operation, requirements, cost, MongoDB commands with their
+indexes, and what the caches have. The key needs the permission `{EXPLAIN_PERMISSION}`. Only reads
+are run.
 
 **Versions.** Resources, optional parameters and properties may be added, and properties reordered,
 at any time; any other change makes a new version, with a prefix other than `/v1`.

@@ -127,6 +127,14 @@ class Cache(Generic[K, V]):
         self._misses += count_miss
         return default
 
+    def contains(self, key: K) -> bool:
+        """Return whether there is a valid value for `key`; neither count nor mark it as used."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return False
+        now = None if self._feed is None else self._feed.take_snapshot()
+        return now is entry.snapshot or self._revalidate(key, entry, now)
+
     def peek(self, key: K, default: D) -> V | D:
         """Return the value for `key` or `default`; neither validate, count nor mark it as used."""
         entry = self._entries.get(key)

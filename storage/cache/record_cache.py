@@ -44,3 +44,24 @@ class RecordCache:
         if value is not None:
             self._values.put(key, value, snapshot, (key.collection,))
         return value
+
+    def contains(self, key: RecordCacheKey) -> bool:
+        """Return whether a value is cached."""
+        return self._values.contains(key)
+
+
+class BypassedRecordCache(RecordCache):
+    """Load every value, and count which of them another cache has."""
+
+    def __init__(self, cache: RecordCache) -> None:
+        self._cache = cache
+        self.hits = self.misses = 0
+
+    async def get_or_load(
+        self, key: RecordCacheKey, load: Callable[[], Awaitable[T | None]]
+    ) -> T | None:
+        """Load the value for `key`; neither the cache nor its counters change."""
+        is_hit = self._cache.contains(key)
+        self.hits += is_hit
+        self.misses += not is_hit
+        return await load()

@@ -6,6 +6,7 @@ from tests.doc_pages import DOCS
 
 RUN_PAGES: list[Path] = [
     DOCS / "demo.md",
+    DOCS / "explain.md",
     DOCS / "graphql.md",
     *sorted((DOCS / "graphql").glob("*.md")),
     DOCS / "rest.md",

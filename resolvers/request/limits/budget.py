@@ -31,6 +31,16 @@ class Budget(Struct):
     _records_read: int = 0
     _cost: int = 0
 
+    @property
+    def records_read(self) -> int:
+        """The records of lists that were read so far."""
+        return self._records_read
+
+    @property
+    def cost(self) -> int:
+        """What was returned so far, in records."""
+        return self._cost
+
     def count_read(self, count: int) -> None:
         """Count the records of a list that was read."""
         self._records_read += count

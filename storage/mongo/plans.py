@@ -1,0 +1,122 @@
+"""How MongoDB carries out a read: the index that it uses, and how much it looks at."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import bson
+from bson.errors import InvalidDocument
+from pymongo.errors import PyMongoError
+
+from storage.errors import UnavailableError
+from storage.mongo import driver
+from storage.mongo.recorded_database import CommandLog
+from storage.records.kinds import Document
+
+MAX_EXPLAINED_BYTES = 256_000
+"""Of a command. MongoDB repeats its values in the plan, many times over."""
+_INDEX_STAGES = frozenset({"IXSCAN", "COUNT_SCAN", "DISTINCT_SCAN", "EXPRESS_IXSCAN"})
+_ID_STAGES = frozenset({"IDHACK", "EXPRESS_IXSCAN", "CLUSTERED_IXSCAN", "EXPRESS_CLUSTERED_IXSCAN"})
+_ID_INDEX: Document = {"_id": 1}
+
+
+class Scan(NamedTuple):
+    """A stage that looks at an index or at the whole collection."""
+
+    stage: str
+    index_name: str | None
+    index_keys: Document | None
+    """The fields of the index with their directions; None without an index."""
+
+
+class Plan(NamedTuple):
+    """How MongoDB has carried out a command once more."""
+
+    scans: tuple[Scan, ...]
+    """The different ones, in the order of the plan."""
+    candidates: tuple[Scan, ...]
+    """Of all plans that MongoDB considered, sorted: unlike its choice, they do not depend on the
+    data."""
+    keys_examined: int
+    documents_examined: int
+    milliseconds: int
+    """Of MongoDB alone, without the way there and back."""
+
+
+async def explain_commands(
+    database: driver.Database, log: CommandLog, seconds: float
+) -> list[Plan | None]:
+    """Return the plan of each command; None for those that MongoDB does not tell in time."""
+    with driver.limit_time(seconds):
+        return [await explain_command(database, item.command) for item in log.commands]
+
+
+async def explain_command(database: driver.Database, command: Document) -> Plan | None:
+    """Run a read again and return its plan; None if MongoDB does not tell, or not in time."""
+    try:
+        if len(bson.encode(command)) > MAX_EXPLAINED_BYTES:
+            return None
+        with driver.translate_errors():
+            reply = await database.command({"explain": command, "verbosity": "executionStats"})
+    except (UnavailableError, PyMongoError, InvalidDocument, OverflowError):
+        return None
+    return read_plan(reply)
+
+
+def read_plan(reply: Document) -> Plan:
+    """Return the plan in the reply to an `explain` of a `find` or an `aggregate`.
+
+    >>> stage = {"stage": "FETCH", "inputStage": {"stage": "IXSCAN", "indexName": "i",
+    ...     "keyPattern": {"asset_id": 1}}}
+    >>> stats = {"totalKeysExamined": 3, "totalDocsExamined": 3, "executionTimeMillis": 1}
+    >>> read_plan({"queryPlanner": {"winningPlan": stage}, "executionStats": stats}).scans
+    (Scan(stage='IXSCAN', index_name='i', index_keys={'asset_id': 1}),)
+    """
+    chosen: list[Scan] = []
+    rejected: list[Scan] = []
+    keys = documents = milliseconds = 0
+    for part in _iter_documents(reply):
+        # Parts of an aggregation have their own plans: those of `$unionWith` are nested.
+        if isinstance(planner := part.get("queryPlanner"), dict):
+            chosen += _iter_scans(planner.get("winningPlan"))
+            rejected += _iter_scans(planner.get("rejectedPlans"))
+        if isinstance(stats := part.get("executionStats"), dict):
+            keys += stats.get("totalKeysExamined", 0)
+            documents += stats.get("totalDocsExamined", 0)
+            milliseconds += stats.get("executionTimeMillis", 0)
+    return Plan(
+        _without_repetitions(chosen),
+        _without_repetitions(sorted([*chosen, *rejected], key=repr)),
+        keys,
+        documents,
+        milliseconds,
+    )
+
+
+def _without_repetitions(scans: list[Scan]) -> tuple[Scan, ...]:
+    return tuple({repr(scan): scan for scan in scans}.values())
+
+
+def _iter_scans(plans: Any) -> Iterator[Scan]:
+    return (scan for stage in _iter_documents(plans) if (scan := _read_scan(stage)))
+
+
+def _read_scan(stage: Document) -> Scan | None:
+    name = stage.get("stage")
+    if name == "COLLSCAN":
+        return Scan(name, None, None)
+    if name in _ID_STAGES and "keyPattern" not in stage:
+        return Scan(name, "_id_", _ID_INDEX)
+    if name in _INDEX_STAGES:
+        keys = stage.get("keyPattern")
+        return Scan(name, stage.get("indexName"), keys if isinstance(keys, dict) else None)
+    return None
+
+
+def _iter_documents(value: Any) -> Iterator[Document]:
+    """Yield a document and all documents in it, outer ones first."""
+    if isinstance(value, dict):
+        yield value
+        value = [*value.values()]
+    if isinstance(value, list):
+        for member in value:
+            yield from _iter_documents(member)

@@ -1,0 +1,66 @@
+"""A recorded database sends the same commands and notes the reads; their plans name indexes."""
+
+import pytest
+
+from storage.mongo import driver
+from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command
+from storage.mongo.recorded_database import MAX_COMMANDS, CommandLog, RecordedDatabase
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_reads_are_noted_with_what_they_return(database: driver.Database) -> None:
+    await database["units"].insert_many([{"_id": "a", "n": 1}, {"_id": "b", "n": 2}])
+    log = CommandLog()
+    recorded = RecordedDatabase(database, log)
+    found = await driver.find_documents(recorded, "units", {"n": 2}, {"n": 1}, limit=5)
+    assert found == [{"_id": "b", "n": 2}]
+    await driver.aggregate_documents(recorded, "units", [{"$match": {"n": 1}}])
+    assert await recorded["units"].find({"n": 1}, sort=[("_id", 1)]).to_list(None)
+    assert [item.returned for item in log.commands] == [1, 1, None]
+    assert log.commands[0].command == {
+        "find": "units",
+        "filter": {"n": 2},
+        "projection": {"n": 1},
+        "skip": 0,
+        "limit": 5,
+    }
+    assert log.commands[2].command == {"find": "units", "filter": {"n": 1}, "sort": {"_id": 1}}
+
+
+async def test_only_the_first_commands_are_kept(database: driver.Database) -> None:
+    log = CommandLog()
+    recorded = RecordedDatabase(database, log)
+    for _ in range(MAX_COMMANDS + 2):
+        await recorded.command({"find": "units", "filter": {}})
+    assert (len(log.commands), log.omitted) == (MAX_COMMANDS, 2)
+
+
+async def test_plans_tell_scans_and_how_much_is_examined(database: driver.Database) -> None:
+    await database["units"].insert_many([{"n": number, "m": number % 2} for number in range(10)])
+    await database["units"].create_index([("n", 1)])
+    indexed = await explain_command(database, {"find": "units", "filter": {"n": {"$lt": 3}}})
+    assert indexed is not None
+    assert [scan.index_keys for scan in indexed.scans] == [{"n": 1}]
+    assert (indexed.keys_examined, indexed.documents_examined) == (3, 3)
+    whole = await explain_command(database, {"find": "units", "filter": {"m": 1}})
+    assert whole is not None
+    assert [scan.stage for scan in whole.scans] == ["COLLSCAN"]
+    by_id = await explain_command(database, {"find": "units", "filter": {"_id": "a"}})
+    assert by_id is not None
+    assert [scan.index_name for scan in by_id.scans] == ["_id_"]
+    pipeline = [
+        {"$match": {"n": 1}},
+        {"$unionWith": {"coll": "units", "pipeline": [{"$match": {"m": 0}}]}},
+    ]
+    union = await explain_command(
+        database, {"aggregate": "units", "pipeline": pipeline, "cursor": {}}
+    )
+    assert union is not None
+    assert [scan.stage for scan in union.scans] == ["IXSCAN", "COLLSCAN"]
+
+
+async def test_what_cannot_be_explained_has_no_plan(database: driver.Database) -> None:
+    too_long = {"find": "units", "filter": {"n": "x" * MAX_EXPLAINED_BYTES}}
+    assert await explain_command(database, too_long) is None
+    assert await explain_command(database, {"find": "units", "filter": {"n": {"$no": 1}}}) is None
