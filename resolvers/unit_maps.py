@@ -7,14 +7,14 @@ from typing import Annotated, NamedTuple, NewType
 from urllib.parse import quote
 
 from parsing.svg.report.drawing_report import MapSummary
-from parsing.svg.report.warnings import ParseWarning
+from parsing.svg.report.warnings import MAX_LISTED_PLACES, MAX_PLACES, ParseWarning
 from parsing.svg.unit_map import parse_unit_map as parse_svg
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.input_rules import argument
+from resolvers.request.input_rules import Range, argument
 from resolvers.request.limits.deadlines import extend_read
 from storage.maps import Map
 
@@ -39,10 +39,14 @@ async def parse_unit_map(
     force: Annotated[
         bool, argument("Whether to parse a drawing that is mostly an image, and so left out.")
     ] = False,
+    places: Annotated[
+        int,
+        argument("How many places of each cause to list at most.", Range(1, MAX_LISTED_PLACES)),
+    ] = MAX_PLACES,
 ) -> UnitMapParse:
     """Parse the SVG of a unit map to the form that viewers draw from."""
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
-    parse = partial(parse_svg, force=force)
+    parse = partial(parse_svg, force=force, max_places=places)
     with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
         async with nullcontext(pool) if pool else ProcessPool(1) as processes:
             parsed = await run_on_drawing(processes, parse, svg, owner)

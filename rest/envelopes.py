@@ -19,6 +19,8 @@ MAX_WARNINGS_HEADER_BYTES = 2_000
 """Warnings that would make the header longer are left out of it."""
 MAX_NAME_CHARACTERS = 40
 """Length up to which the id of an element is in the header."""
+DECIMAL_BOUND = 999_999_999_999
+"""Largest number that a structured header may have (RFC 9651, 3.3.2)."""
 OPTIONAL_WAYPOINT_MEMBERS = frozenset({"id", "name"})
 
 _PRINTABLE = re.compile(r"[\x20-\x7e]+")
@@ -313,6 +315,11 @@ def _build_link_header(next_url: str | None, previous_url: str | None) -> str | 
     return ", ".join(links) or None
 
 
+def _format_decimal(number: float) -> str:
+    """Return a decimal as a structured header has it."""
+    return f"{min(max(number, -DECIMAL_BOUND), DECIMAL_BOUND):.3f}".rstrip("0").rstrip(".")
+
+
 def _build_warnings_header(warnings: Iterable[dict[str, Any]]) -> str | None:
     """Return a list of tokens, the causes, with parameters (RFC 9651, 3.1), or None."""
     header = ""
@@ -322,6 +329,8 @@ def _build_warnings_header(warnings: Iterable[dict[str, Any]]) -> str | None:
         item = f"{', ' if header else ''}{warning['code']};count={warning['count']}"
         for place in warning["places"][:1]:
             item += f";line={place['line']}" if place["line"] else ""
+            if place["x"] is not None:
+                item += f";x={_format_decimal(place['x'])};y={_format_decimal(place['y'])}"
             name = place["name"]
             if name and len(name) <= MAX_NAME_CHARACTERS and _PRINTABLE.fullmatch(name):
                 escaped = name.replace("\\", "\\\\").replace('"', '\\"')

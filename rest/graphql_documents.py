@@ -273,7 +273,7 @@ UNASSIGN_ATTRIBUTES = with_fragments("""mutation UnassignUnitAttributes(
 PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!, $force: Boolean = false) {
     parsedUnitMap(svg: $svg, force: $force) {
         map
-        warnings { code is_note: isNote count places { line name } }
+        warnings { code is_note: isNote count places { line name x y } }
     }
 }""")
 

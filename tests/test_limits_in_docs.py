@@ -214,6 +214,13 @@ DOCUMENTED = {
     "parsing/svg/report/warnings:MAX_PLACES": [
         ("unit-maps.md", "## Warnings", "the first {} of each cause"),
     ],
+    "parsing/svg/report/warnings:MAX_LISTED_PLACES": [
+        ("unit-maps.md", "## Warnings", "asks for, up to {}"),
+        ("graphql/maps.md", "## Warnings of a parse", "lists up to {} places"),
+    ],
+    "parsing/svg/report/found_elements:MAX_BOXES": [
+        ("unit-maps.md", "## Warnings", "its first {} shapes"),
+    ],
     "resolvers/shown_units:MAX_WARNINGS": [
         ("bundles.md", "## Fields", "up to {} causes of a drawing"),
     ],

@@ -29,7 +29,7 @@ from parsing.svg.geometry.lengths import Number
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import Outline, find_start, trace_shape
 from parsing.svg.names import RECT_LENGTHS
-from parsing.svg.walk import walk_drawing
+from parsing.svg.walk_drawing import walk_drawing
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import number_faults, number_lines
 

@@ -14,8 +14,8 @@ from parsing.svg.geometry.lengths import Number, parse_opacity
 from parsing.svg.identities import Identity
 from parsing.svg.names import OUTLINE_ATTRIBUTES, SHAPE_KINDS, UNIT_LAYERS
 from parsing.svg.report.drawing_report import DrawingReport, MapSummary
-from parsing.svg.report.warnings import ParseWarning
-from parsing.svg.walk import walk_drawing
+from parsing.svg.report.warnings import MAX_PLACES, ParseWarning
+from parsing.svg.walk_drawing import walk_drawing
 
 UNIT_MAP_VERSION: Final = "1.2"
 MEDIA_TYPE: Final = "application/vnd.map+json"
@@ -43,11 +43,16 @@ class ParsedUnitMap:
 
 
 def parse_unit_map(
-    svg: bytes, *, force: bool = False, limits: DocumentLimits = DEFAULT_LIMITS
+    svg: bytes,
+    *,
+    force: bool = False,
+    max_places: int = MAX_PLACES,
+    limits: DocumentLimits = DEFAULT_LIMITS,
 ) -> ParsedUnitMap:
     """Parse the SVG of a unit map. Raises `ParsingError`.
 
     A drawing that is mostly an image is rejected, unless `force` asks for what is left of it.
+    Warnings have `max_places` places of each cause at most.
 
     The result is JSON text because half a million shapes take a tenth of the memory that objects
     would, and text crosses process borders at the cost of a copy.
@@ -57,7 +62,7 @@ def parse_unit_map(
     [{'width': 9, 'height': 5, 'type': 'Rect'}]
     """
     writer = UnitMapWriter(limits)
-    report = DrawingReport()
+    report = DrawingReport(max_places)
     warnings = walk_drawing(svg, writer, limits, report)
     if not force:
         report.check_image_share()

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
-from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.limits import DocumentLimits
 from parsing.svg.conditions import choose_switch_child
-from parsing.svg.definitions import Definitions, read_definitions
+from parsing.svg.definitions import Definitions
 from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
 from parsing.svg.geometry.lengths import Number, Viewport
 from parsing.svg.georeferences import parse_georeference
-from parsing.svg.identities import IDENTITY_ATTRIBUTES, ILLUSTRATOR_MARKER
+from parsing.svg.identities import IDENTITY_ATTRIBUTES
 from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.names import (
     CONDITION_ATTRIBUTES,
@@ -30,46 +30,18 @@ from parsing.svg.paint.colors import Color
 from parsing.svg.paint.patterns import MAX_TILE_CHARS, TilePainter, read_tile
 from parsing.svg.report.drawing_report import DrawingReport
 from parsing.svg.report.effects import REPORTED_ATTRIBUTES
-from parsing.svg.report.warnings import ParseWarning, ignore_faults
+from parsing.svg.report.warnings import ignore_faults
 from parsing.svg.style.fonts import FontSizes
 from parsing.svg.style.resolving import StyleResolver
 from parsing.svg.style.selectors import ROOT_CLASS
 from parsing.svg.use_expansion import MAX_NESTED_USES, ExpansionCounter, check_nested_uses
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
-from parsing.xml.decoding import decode_document
-from parsing.xml.tokens import ParserTarget, StartTag, Token, feed_document
+from parsing.xml.tokens import ParserTarget, StartTag, Token
 
 HREFS: Final = frozenset(HREF_ATTRIBUTES)
 HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})
 """Elements that make a picture of the foreignObject around them, which else is text."""
 HIDING_ATTRIBUTES: Final = CONDITION_ATTRIBUTES | {"display"}
-
-
-def walk_drawing(
-    svg: bytes,
-    handler: DrawingHandler,
-    limits: DocumentLimits = DEFAULT_LIMITS,
-    report: DrawingReport | None = None,
-) -> list[ParseWarning]:
-    """Call `handler` with a drawing's canvas size, groups, shapes and georeferences.
-
-    Skips what the unit-map format does not have: text, images, definitions, foreign namespaces.
-    Returns warnings of what is lost and what may be a mistake; `report` collects them. Memory does
-    not grow with the drawing, except for ids. Raises `ParsingError`, always with a position.
-    """
-    report = DrawingReport() if report is None else report
-    try:
-        document = decode_document(svg, limits)
-        definitions = read_definitions(document, limits)
-        names = NameReader(document.text, ILLUSTRATOR_MARKER.search(document.text) is not None)
-        report.begin(document.text, definitions)
-        walker = DrawingWalker(handler, document.text, definitions, names, report, limits)
-        feed_document(document, walker)
-        return report.finish(document)
-    except ParsingError as error:
-        if error.line:
-            raise
-        raise error.with_position((1, 1)) from error
 
 
 class DrawingWalker(ParserTarget):

@@ -75,14 +75,17 @@ async def test_rest_has_warnings_in_a_header_and_the_same_body(client: httpx.Asy
     assert "floorgate-warnings" not in response.headers
     response = await client.post("/v1/maps/parse", content=LOSSY, headers=XML)
     assert response.headers["floorgate-warnings"] == (
-        r'misspelt-type;count=1;line=7, text;count=2;line=6;name="a\"b"'
+        r'misspelt-type;count=1;line=7, text;count=2;line=6;x=0;y=0;name="a\"b"'
     )
     assert response.content == parse_unit_map(LOSSY.encode()).json
 
 
 async def test_graphql_has_warnings_and_a_summary_beside_the_map(client: httpx.AsyncClient) -> None:
     query = """query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) {
-        warnings { code isNote message remedy count places { line column element name detail } }
+        warnings {
+            code isNote message remedy count
+            places { line column element name detail levelIndex x y width height }
+        }
         summary { levels units hitAreas shapes }
     } }"""
     parsed = (await data_of(client, query, {"svg": LOSSY}))["parsedUnitMap"]
@@ -92,9 +95,20 @@ async def test_graphql_has_warnings_and_a_summary_beside_the_map(client: httpx.A
     assert text["isNote"] is False
     assert text["message"] == "text is left out"
     assert text["places"][0] == {
-        "line": 6, "column": 1, "element": "text", "name": 'a"b', "detail": ""
+        "line": 6, "column": 1, "element": "text", "name": 'a"b', "detail": "",
+        "levelIndex": None, "x": 0, "y": 0, "width": 0, "height": 0,
     }  # fmt: skip
     assert misspelt["places"][0]["detail"] == "'level'; did you mean 'Level'?"
+
+
+async def test_as_many_places_are_listed_as_are_asked_for(client: httpx.AsyncClient) -> None:
+    query = """query ($svg: SvgDocument!, $places: Int!) {
+        parsedUnitMap(svg: $svg, places: $places) { warnings { code count places { x } } } }"""
+    svg = SVG.replace("</svg>", "<text x='3'>1</text>" * 200 + "</svg>")
+    parsed = (await data_of(client, query, {"svg": svg, "places": 60}))["parsedUnitMap"]
+    assert parsed["warnings"] == [{"code": "text", "count": 200, "places": [{"x": 3}] * 60}]
+    refused = await post_graphql(client, query, {"svg": svg, "places": 101})
+    assert "must be from 1 to 100" in str(refused)
 
 
 async def test_a_picture_is_rejected_unless_it_is_forced(client: httpx.AsyncClient) -> None:

@@ -131,7 +131,7 @@ def test_the_schema_of_a_matrix_does_not_require_names() -> None:
 
 
 def warning(code: str, *, is_note: bool = False, **place: Any) -> dict[str, Any]:
-    places = [{"line": 0, "name": "", **place}]
+    places = [{"line": 0, "name": "", "x": None, "y": None, **place}]
     return {"code": code, "is_note": is_note, "count": 2, "places": places}
 
 
@@ -145,6 +145,8 @@ def warning(code: str, *, is_note: bool = False, **place: Any) -> dict[str, Any]
             [warning("text", line=4, name='a"\\'), warning("image", line=9)],
             r'text;count=2;line=4;name="a\"\\", image;count=2;line=9',
         ),
+        ([warning("use", x=-0.25, y=12.0)], "use;count=2;x=-0.25;y=12"),
+        ([warning("use", x=1e15, y=-1e15)], "use;count=2;x=999999999999;y=-999999999999"),
         # Only ASCII is safe in a header, and only what is short is of use.
         ([warning("text", name="\N{BULLET}\r\n")], "text;count=2"),
         ([warning("text", name="a" * 41)], "text;count=2"),

@@ -1,16 +1,16 @@
 """Find where shapes lie on the canvas, and geometry that cannot be drawn, at bounded cost."""
 
-import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from parsing.errors import InvalidMarkupError
 from parsing.svg.geometry.lengths import NUMBER_PATTERN, Viewport, parse_length
 from parsing.svg.geometry.matrices import AffineTransform, parse_transform
 from parsing.svg.geometry.outlines import find_start, trace_shape
 from parsing.svg.names import RECT_LENGTHS
+from parsing.svg.report.boxes import NOTHING, Box
 from parsing.svg.report.warnings import ignore_faults
 from parsing.svg.style.values import WIDE_KEYWORDS
 
@@ -47,51 +47,6 @@ SIZES: Final = {"Rect": ("width", "height"), "Circle": ("r",), "Ellipse": ("rx",
 IDENTITY: Final = AffineTransform()
 
 Attributes = Mapping[str, str | float]
-
-
-class Box(NamedTuple):
-    """A rectangle in the coordinates of the canvas."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def reaches_into(self, other: "Box") -> bool:
-        """Return whether the boxes meet."""
-        return (
-            self.left <= other.right
-            and other.left <= self.right
-            and self.top <= other.bottom
-            and other.top <= self.bottom
-        )
-
-    def is_within(self, other: "Box") -> bool:
-        """Return whether all of this box is in the other."""
-        return (
-            other.left <= self.left
-            and self.right <= other.right
-            and other.top <= self.top
-            and self.bottom <= other.bottom
-        )
-
-    @property
-    def side(self) -> float:
-        """The longer side."""
-        return max(self.right - self.left, self.bottom - self.top)
-
-    @property
-    def has_area(self) -> bool:
-        """Whether it is more than a line."""
-        return self.left < self.right and self.top < self.bottom
-
-    def describe(self) -> str:
-        """Return the corners as warnings show them."""
-        return f"reaches from {self.left:.5g},{self.top:.5g} to {self.right:.5g},{self.bottom:.5g}"
-
-
-NOTHING: Final = Box(math.inf, math.inf, -math.inf, -math.inf)
-"""The box of a shape that draws nothing."""
 
 
 class Canvas:

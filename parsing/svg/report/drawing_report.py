@@ -30,6 +30,7 @@ from parsing.svg.report.effects import (
     find_unread_sheets,
     has_effects,
 )
+from parsing.svg.report.found_elements import FindElements
 from parsing.svg.report.georeference_ranges import find_out_of_range
 from parsing.svg.report.pictures import PicturePatterns
 from parsing.svg.report.texts import find_blank_texts
@@ -65,8 +66,8 @@ class MapSummary(NamedTuple):
 class DrawingReport:
     """What is told about a drawing in addition to its parts."""
 
-    def __init__(self) -> None:
-        self._warnings = WarningCollector()
+    def __init__(self, max_places: int = MAX_PLACES) -> None:
+        self._warnings = WarningCollector(max_places)
         self.drawn = DrawnShapes(self._warnings)
         self.has_references = False
         """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
@@ -275,8 +276,8 @@ class DrawingReport:
                 detail = f"{subject}: {quote(error.message)}"
                 self._warnings.add("tags", ordinal, element, name, detail=detail)
 
-    def finish(self, document: XmlDocument) -> list[ParseWarning]:
-        """Check the drawing as a whole; return the warnings with their places."""
+    def finish(self, document: XmlDocument, find: FindElements | None = None) -> list[ParseWarning]:
+        """Check the drawing as a whole; return the warnings with the places that `find` finds."""
         if not self._levels:
             self._warnings.add("no-level", 0)
         else:
@@ -294,7 +295,7 @@ class DrawingReport:
                 if reference not in harmless:
                     self._warnings.add("clip", ordinal, *place)
         self.drawn.finish(self._levels > 0)
-        return self._warnings.locate(document)
+        return self._warnings.locate(document, find)
 
     def check_image_share(self) -> None:
         """Reject a drawing that is a picture. Raises `DocumentRejectedError`."""

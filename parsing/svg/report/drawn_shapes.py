@@ -8,10 +8,9 @@ from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingErr
 from parsing.svg.elements import Group, Shape
 from parsing.svg.geometry.lengths import Number, Viewport
 from parsing.svg.names import RECT_LENGTHS
+from parsing.svg.report.boxes import NOTHING, Box
 from parsing.svg.report.canvas import (
     GEOMETRY_TEXTS,
-    NOTHING,
-    Box,
     Canvas,
     find_fault,
     find_text_fault,
@@ -54,6 +53,8 @@ class DrawnShapes:
         self._looks = 0
         self._suspect_until = 0
         self._is_blank = True
+        self.level_ordinals: list[int] = []
+        """The start tags of the first Levels."""
         self._blank_levels: dict[int, tuple[Group, int]] = {}  # those with nothing on the canvas
 
     @property
@@ -68,6 +69,8 @@ class DrawnShapes:
 
     def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
         """Expect something on the canvas in a Level; `outer` is the Level around it."""
+        if len(self.level_ordinals) < MAX_CHECKED_LEVELS:
+            self.level_ordinals.append(ordinal)
         if len(self._blank_levels) < MAX_CHECKED_LEVELS:
             self._blank_levels.pop(id(outer), None)
             self._blank_levels[id(level)] = level, ordinal

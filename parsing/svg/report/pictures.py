@@ -6,7 +6,7 @@ from typing import Final
 from parsing.svg.definitions import Definitions
 from parsing.svg.geometry.lengths import Number
 from parsing.svg.names import LEFT_OUT_TAGS, USE_TAGS, referenced_id
-from parsing.svg.report.canvas import Box
+from parsing.svg.report.boxes import Box
 
 CELLS: Final = 64
 """Rows and columns into which the canvas is divided to measure what pictures cover."""

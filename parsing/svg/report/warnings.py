@@ -3,23 +3,32 @@
 Each has a cause from a table. All places are counted, and the first few of a cause are kept.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.report.causes import CAUSES
+from parsing.svg.report.found_elements import FindElements, FoundElements
 from parsing.xml.decoding import XmlDocument
 from parsing.xml.tokens import locate_start_tags
 
 MAX_PLACES: Final = 10
-"""Places of one cause that are kept."""
+"""Places of one cause that are kept unless more are asked for."""
+MAX_LISTED_PLACES: Final = 100
+"""Places of one cause that can be asked for."""
 SAMPLED: Final = " (at least so many: of the shapes that are no units a sample is looked at)"
 MAX_QUOTED_CHARACTERS: Final = 80
 """Characters of an id or a name in a warning."""
 
 
 class WarningPlace(NamedTuple):
-    """One place that a warning is about. Line and column are 0 for the drawing as a whole."""
+    """One place that a warning is about. Line and column are 0 for the drawing as a whole.
+
+    The middle and the size are those of the element on the map, under all transforms; of a group,
+    of its first shapes. They are null for the drawing as a whole and for what draws nothing. A text
+    is the point at which it begins, and has no size.
+    """
 
     line: Annotated[int, "Line of the element's start tag, from 1; 0 for the whole drawing."]
     column: Annotated[int, "Column of the element's start tag, from 1; 0 for the whole drawing."]
@@ -27,6 +36,16 @@ class WarningPlace(NamedTuple):
     name: Annotated[str, "Its `id` in the drawing, or empty."]
     level: Annotated[str, "Id of the Level around it, or empty."]
     detail: Annotated[str, "What exactly is meant, such as a value, or empty."]
+    level_index: Annotated[
+        int | None,
+        "Number of the Level around it, from 0 in the order of the drawing; of a Level, its own.",
+    ] = None
+    x: Annotated[
+        float | None, "Middle of the element, or where a text begins, in the map's coordinates."
+    ] = None
+    y: Annotated[float | None, "The same, downwards."] = None
+    width: Annotated[float | None, "Width of the element on the map; 0 for a text."] = None
+    height: Annotated[float | None, "Height of the element on the map; 0 for a text."] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +57,7 @@ class ParseWarning:
     message: str
     remedy: Annotated[str, "What to do about it, or empty."]
     count: Annotated[int, "In how many places."]
-    places: Annotated[list[WarningPlace], "The first of these places, at most 10."]
+    places: Annotated[list[WarningPlace], "The first of these places."]
 
     def describe(self, place: WarningPlace) -> str:
         """Return the message about one of the places.
@@ -63,7 +82,8 @@ class ParseWarning:
 class WarningCollector:
     """Counts the places of each cause and keeps the first, until they are located."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_places: int = MAX_PLACES) -> None:
+        self._max_places = max_places
         self._counts: dict[str, int] = {}
         self._sampled: frozenset[str] = frozenset()
         self._places: list[tuple[int, str, WarningPlace]] = []  # start tag, cause, place
@@ -71,7 +91,7 @@ class WarningCollector:
     def is_full(self, code: str) -> bool:
         """Return whether a cause has enough places; if so, count one more."""
         count = self._counts.get(code, 0)
-        if count < MAX_PLACES:
+        if count < self._max_places:
             return False
         self._counts[code] = count + 1
         return True
@@ -87,7 +107,7 @@ class WarningCollector:
     ) -> None:
         """Add a place; `ordinal` is the number of its start tag, 0 for the whole drawing."""
         count = self._counts[code] = self._counts.get(code, 0) + 1
-        if count <= MAX_PLACES:
+        if count <= self._max_places:
             place = WarningPlace(0, 0, element, quote(name), quote(level), detail)
             self._places.append((ordinal, code, place))
 
@@ -95,14 +115,24 @@ class WarningCollector:
         """Say of these causes that they were looked for in a part of the drawing."""
         self._sampled = frozenset(codes)
 
-    def locate(self, document: XmlDocument) -> list[ParseWarning]:
-        """Return the warnings with line and column, ordered by cause as in the table."""
+    def locate(self, document: XmlDocument, find: FindElements | None = None) -> list[ParseWarning]:
+        """Return the warnings with line and column, ordered by cause as in the table.
+
+        `find` finds where they are on the map.
+        """
+        numbers: Counter[tuple[int, str]] = Counter()  # of the places of one start tag and cause
         places: dict[str, list[WarningPlace]] = {code: [] for code in self._counts}
         in_order = sorted(self._places, key=lambda each: each[0])
         positions = locate_start_tags(document, (ordinal for ordinal, _, _ in in_order))
+        found = find({ordinal for ordinal, _, _ in in_order}) if find else {}
         for (ordinal, code, place), (line, column) in zip(in_order, positions, strict=True):
-            located = place._replace(line=line, column=column) if ordinal else place
-            places[code].append(located)
+            if ordinal:
+                place = place._replace(line=line, column=column)
+            if ordinal in found:
+                number = numbers[ordinal, code]
+                place = _place_on_map(place, found[ordinal], number)
+                numbers[ordinal, code] += 1
+            places[code].append(place)
         return [
             ParseWarning(
                 code,
@@ -115,6 +145,18 @@ class WarningCollector:
             for code, cause in CAUSES.items()
             if (count := self._counts.get(code))
         ]
+
+
+def _place_on_map(place: WarningPlace, found: FoundElements, number: int) -> WarningPlace:
+    x, y, width, height, level = found.find_extent(place.element, place.name, number)
+    return place._replace(
+        level=place.level or quote(found.level_id),
+        level_index=level,
+        x=x,
+        y=y,
+        width=width,
+        height=height,
+    )
 
 
 def is_fault(error: BaseException | None) -> bool:

@@ -21,7 +21,7 @@ from parsing.svg.elements import (
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.identities import Identity
 from parsing.svg.unit_map import parse_unit_map
-from parsing.svg.walk import walk_drawing
+from parsing.svg.walk_drawing import walk_drawing
 from tests.parsing.strategies import broken_drawings, drawings
 
 END = "end"

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.unit_map import parse_unit_map
+from parsing.svg.unit_map import UnitMapWriter
 from parsing.svg.use_expansion import ExpansionCounter, find_drawn_uses
 from parsing.svg.walk import DrawingWalker
+from parsing.svg.walk_drawing import walk_drawing
 from parsing.xml.decoding import XmlDocument
 from tests.parsing.tree import parse_shapes
 
@@ -65,7 +66,7 @@ def test_the_count_is_what_is_expanded(targets: list[str], uses: list[str]) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DrawingWalker, "_expand_use", expand)
         patch.setattr(ExpansionCounter, "__init__", init)
-        parse_unit_map(drawing.encode())
+        walk_drawing(drawing.encode(), UnitMapWriter(DEFAULT_LIMITS))
     assert [counter.expanded_elements for counter in counters] == [expanded]
 
 

@@ -259,12 +259,12 @@ UNREAD_RULES = [
         (
             CLEAN.replace("hit101", "hit999"),
             "unit-without-hit-area",
-            "a unit has no hit area, so it cannot be clicked: '101'",
+            "a unit has no hit area, so it cannot be clicked: '101' in level 'one'",
         ),
         (
             CLEAN.replace("hit101", "hit999"),
             "hit-area-without-unit",
-            "a hit area points to a unit that is not drawn: '999'",
+            "a hit area points to a unit that is not drawn: '999' in level 'one'",
         ),
         # Coordinates.
         (

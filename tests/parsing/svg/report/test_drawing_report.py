@@ -19,7 +19,7 @@ def test_a_place_has_line_and_column_element_id_and_level() -> None:
         CLEAN.replace("</g>\n</g>", '</g>\n  <text id="lobby">A</text>\n</g>')
     ).warnings
     assert (warning.code, warning.count, warning.is_note) == ("text", 1, False)
-    assert warning.places == [(4, 3, "text", "lobby", "one", "")]
+    assert warning.places == [(4, 3, "text", "lobby", "one", "", 0, 0, 0, 0, 0)]
     assert warning.describe(warning.places[0]) == (
         "text is left out: <text> 'lobby' in level 'one'"
     )
