@@ -154,6 +154,7 @@ class Gateway:
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
+            *browser_pages.build_page_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *endpoints.build_routes(self.service, wrap=self._explain_rest),
         ]

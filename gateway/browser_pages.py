@@ -1,4 +1,4 @@
-"""The browser pages: GraphiQL, the API reference, and the assets that both load.
+"""The browser pages: the map explorer, GraphiQL, the API reference, and the assets they load.
 
 `make setup` builds them into `gateway/web/dist/` from the locked npm packages, so serving them
 needs no network. The content security policy of every response allows its own origin only.
@@ -21,6 +21,7 @@ from rest.errors import not_found_error
 from rest.path_routing import PathRoute
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
+EXPLORER_PATH = "/maps"
 YEAR_SECONDS = 365 * 24 * 3600
 
 PAGE_POLICY = (
@@ -70,9 +71,25 @@ def graphiql_response() -> Response:
 def reference_response() -> ASGIApp:
     """Return the API reference, for `/v1/openapi`. 503 while the pages are not built."""
     try:
-        return _build_reference()
+        return _build_page("reference")
     except FileNotFoundError:
         return _not_built_response()
+
+
+async def explorer(_: Request) -> ASGIApp:
+    """Return the map explorer, for `/maps`. 503 while the pages are not built.
+
+    Its script reads the query and the fragment of the address.
+    """
+    try:
+        return _build_page("maps")
+    except FileNotFoundError:
+        return _not_built_response()
+
+
+def build_page_routes() -> list[PathRoute]:
+    """Return the routes of pages that have an address of their own."""
+    return [PathRoute(EXPLORER_PATH, {"GET": explorer})]
 
 
 class PageAssets:
@@ -105,9 +122,9 @@ def _read_asset(name: str) -> CachedResponse:
     return CachedResponse(file.raw_headers, content)
 
 
-def static_page_response(html: str) -> Response:
-    """Return a page without scripts and styles."""
-    headers = {**_page_headers(ASSET_POLICY), "Cache-Control": "no-cache"}
+def static_page_response(html: str, policy: str = ASSET_POLICY) -> Response:
+    """Return a page without scripts, and without styles unless the policy admits them."""
+    headers = {**_page_headers(policy), "Cache-Control": "no-cache"}
     return HTMLResponse(html, headers=headers)
 
 
@@ -117,9 +134,9 @@ def _not_built_response() -> Response:
 
 
 @cache
-def _build_reference() -> CachedResponse:
+def _build_page(name: str) -> CachedResponse:
     page = HTMLResponse(
-        _read_page("reference").replace(NONCE, ""),  # its policy allows no nonce
+        _read_page(name).replace(NONCE, ""),  # its policy allows no nonce
         headers=_page_headers(PAGE_POLICY) | {"Cache-Control": "no-cache"},
     )
     return CachedResponse(page.raw_headers, bytes(page.body))

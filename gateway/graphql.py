@@ -19,7 +19,7 @@ from gateway.documents.graphql_request import (
     read_graphql_request,
 )
 from gateway.graphql_errors import format_errors
-from gateway.negotiation import parse_weights
+from gateway.negotiation import accepts_html, parse_weights
 from gateway.subscriptions import event_stream
 from gateway.subscriptions.event_stream import EVENT_STREAM_MEDIA_TYPE, accepts_event_stream
 from gateway.subscriptions.operations import StreamServices
@@ -57,7 +57,7 @@ class GraphQLEndpoint:
 
     async def __call__(self, request: Request) -> ASGIApp:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
-        if request.method != "POST" and _accepts_html(request):
+        if request.method != "POST" and accepts_html(request.headers.get("accept", "")):
             return graphiql_response()
         accept = ", ".join(request.headers.getlist("accept"))
         accepted = negotiate_media_type(accept)
@@ -198,10 +198,6 @@ def negotiate_media_type(accept: str) -> str | None:
     }
     best = max(offered, key=lambda media_type: offered[media_type])
     return best if offered[best] > 0 else None
-
-
-def _accepts_html(request: Request) -> bool:
-    return "text/html" in request.headers.get("accept", "").lower()
 
 
 def _list_codes(errors: list[GraphQLError]) -> list[str]:

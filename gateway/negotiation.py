@@ -21,6 +21,15 @@ def parse_weights(header: str) -> dict[str, float]:
     return weights
 
 
+def accepts_html(accept: str) -> bool:
+    """Return whether a client is a browser, by its `Accept` header: those name HTML.
+
+    >>> accepts_html("text/html,application/xhtml+xml,*/*;q=0.8"), accepts_html("*/*")
+    (True, False)
+    """
+    return parse_weights(accept).get("text/html", 0.0) > 0
+
+
 def _find_weight(parameters: list[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp
 from gateway import browser_pages
 from gateway.cache.cached_response import CachedResponse
 from gateway.cache.shared_responses import SharedResponses
+from gateway.negotiation import accepts_html
+from gateway.start_page import START_POLICY, render_start_page
 from rest.error_codes import ERRORS_PATH, render_errors_page
 from rest.errors import JSON_MEDIA_TYPE, HttpError
 from rest.openapi import description
@@ -25,6 +27,7 @@ from storage.bundles.description.json_schema import build_bundle_schema
 
 YAML_MEDIA_TYPE = "application/yaml"
 SCHEMA_MEDIA_TYPE = "application/schema+json"
+_VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
 
 
 class OpenApiEndpoints:
@@ -53,11 +56,15 @@ class OpenApiEndpoints:
             )
         ]
 
-    async def root(self, _: Request) -> CachedResponse:
-        """Return where everything is."""
+    async def root(self, request: Request) -> CachedResponse:
+        """Return where everything is: to browsers as a page, to other clients as JSON."""
+        if accepts_html(request.headers.get("accept", "")):
+            return await self._documents.get_or_make("start page", _build_start_page)
         return await self._documents.get_or_make(
             ROOT_PATH,
-            lambda: _build_response(JSON_MEDIA_TYPE, orjson.dumps(build_root(self._base_url))),
+            lambda: _build_response(
+                JSON_MEDIA_TYPE, orjson.dumps(build_root(self._base_url)), _VARY_ACCEPT
+            ),
         )
 
     async def index(self, _: Request) -> CachedResponse:
@@ -117,5 +124,12 @@ def _build_errors_page() -> CachedResponse:
     return CachedResponse(page.raw_headers, bytes(page.body))
 
 
-def _build_response(media_type: str, document: bytes) -> CachedResponse:
-    return CachedResponse([(b"content-type", media_type.encode())], document)
+def _build_start_page() -> CachedResponse:
+    page = browser_pages.static_page_response(render_start_page(), START_POLICY)
+    return CachedResponse([*page.raw_headers, _VARY_ACCEPT], bytes(page.body))
+
+
+def _build_response(
+    media_type: str, document: bytes, *headers: tuple[bytes, bytes]
+) -> CachedResponse:
+    return CachedResponse([(b"content-type", media_type.encode()), *headers], document)

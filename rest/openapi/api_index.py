@@ -17,6 +17,7 @@ LINKS: Final = {
     "endpoints": INDEX_PATH,
     "description": "/v1/openapi.json",
     "reference": "/v1/openapi",
+    "explorer": "/maps",
     "errors": ERRORS_PATH,
     "graphql": "/graphql",
     "health": "/health/ready",

@@ -182,6 +182,8 @@ APP = Starlette(
         Route("/v1/units", list_units),
         Route("/v1/openapi.json", describe),
         Route("/v1/openapi", reference),
-        PathRouter(browser_pages.PageAssets().build_routes()),
+        PathRouter(
+            [*browser_pages.build_page_routes(), *browser_pages.PageAssets().build_routes()]
+        ),
     ]
 )

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 WEB = Path(browser_pages.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml"}
-PAGES = ["/graphql", "/v1/openapi"]
+PAGES = ["/graphql", "/v1/openapi", "/maps"]
 
 needs_build = pytest.mark.skipif(
     not browser_pages.DIST_DIR.exists(), reason="gateway/web/dist is not built: run `make setup`"
@@ -196,7 +196,7 @@ def test_without_a_build_a_page_says_how_to_build_it(
 ) -> None:
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
     browser_pages._read_page.cache_clear()
-    browser_pages._build_reference.cache_clear()
+    browser_pages._build_page.cache_clear()
     for path in PAGES:
         response = client.get(path)
         assert response.status_code == 503
