@@ -1,5 +1,7 @@
 // Every text of the component, in English. `texts` of the element replaces any of them.
 
+import { ROUTE_TEXTS } from './texts/routes.js'
+
 export const ENGLISH = {
   // the map
   mapOf: 'Map of {name}',
@@ -52,6 +54,7 @@ export const ENGLISH = {
   noAmenities: 'None',
 
   route: 'Route',
+  ...ROUTE_TEXTS,
 } as const
 
 export type Texts = { [name in keyof typeof ENGLISH]: string }

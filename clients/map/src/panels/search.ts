@@ -1,6 +1,7 @@
 // The search field: a combobox with a list of what is found (ARIA Authoring Practices, combobox pattern).
 
 import { css, html, LitElement, nothing } from 'lit'
+import { live } from 'lit/directives/live.js'
 import { repeat } from 'lit/directives/repeat.js'
 import type { Found, NameIndex } from '../data/search.js'
 import { ENGLISH, fill, type Texts } from '../texts.js'
@@ -14,9 +15,12 @@ export class SearchField extends LitElement {
     index: { attribute: false },
     texts: { attribute: false },
     floorNames: { attribute: false },
+    label: {},
+    chosen: {},
     typed: { state: true },
     active: { state: true },
     isOpen: { state: true },
+    isTyping: { state: true },
   }
   static override styles = [
     controls,
@@ -35,17 +39,25 @@ export class SearchField extends LitElement {
   declare texts: Texts
   /** The short names of floors, by id. */
   declare floorNames: ReadonlyMap<string, string>
+  /** The name of the field; by default that of a search. */
+  declare label: string
+  /** The name of what was chosen, which the field shows until the user types. */
+  declare chosen: string
   declare typed: string
   declare active: number
   declare isOpen: boolean
+  declare isTyping: boolean
 
   constructor() {
     super()
     this.texts = ENGLISH
     this.floorNames = new Map()
+    this.label = ''
+    this.chosen = ''
     this.typed = ''
     this.active = -1
     this.isOpen = false
+    this.isTyping = false
   }
 
   override render() {
@@ -55,7 +67,7 @@ export class SearchField extends LitElement {
       <input
         type="search"
         role="combobox"
-        aria-label=${this.texts.search}
+        aria-label=${this.label || this.texts.search}
         placeholder=${this.texts.search}
         aria-autocomplete="list"
         aria-controls="list"
@@ -63,15 +75,15 @@ export class SearchField extends LitElement {
         aria-activedescendant=${isOpen && found[this.active] ? `option-${this.active}` : nothing}
         autocomplete="off"
         spellcheck="false"
-        .value=${this.typed}
+        .value=${live(this.isTyping ? this.typed : this.chosen)}
         @input=${this.#type}
         @focus=${() => (this.isOpen = true)}
-        @blur=${() => (this.isOpen = false)}
+        @blur=${this.#leave}
         @keydown=${(event: KeyboardEvent) => this.#press(event, found)}
       />
       <div class="surface list" ?hidden=${!isOpen} @mousedown=${(event: Event) => event.preventDefault()}>
         <p class="count" role="status">${isOpen ? this.#describe(count, found.length) : nothing}</p>
-        <div id="list" role="listbox" aria-label=${this.texts.search}>
+        <div id="list" role="listbox" aria-label=${this.label || this.texts.search}>
           ${isOpen ? repeat(found, ({ id }) => id, (each, index) => this.#option(each, index)) : nothing}
         </div>
       </div>
@@ -98,7 +110,13 @@ export class SearchField extends LitElement {
     this.typed = (event.target as HTMLInputElement).value
     this.active = -1
     this.isOpen = true
+    this.isTyping = true
     this.#announce()
+  }
+
+  #leave() {
+    this.isOpen = false
+    if (this.chosen) this.clear()
   }
 
   #announce() {
@@ -112,7 +130,7 @@ export class SearchField extends LitElement {
     else if (event.key === 'Enter') {
       const chosen = found[Math.max(this.active, 0)]
       if (chosen) this.#choose(chosen)
-    } else if (event.key === 'Escape' && this.typed) this.clear()
+    } else if (event.key === 'Escape' && this.isTyping) this.clear()
     else return
     event.preventDefault()
     event.stopPropagation()
@@ -128,6 +146,7 @@ export class SearchField extends LitElement {
     this.typed = ''
     this.active = -1
     this.isOpen = false
+    this.isTyping = false
     this.#announce()
   }
 }

@@ -1,0 +1,94 @@
+// The nearest amenities, and what is within some minutes.
+
+import { html, nothing, type TemplateResult } from 'lit'
+import { AMENITIES, MOST } from '../data/reach.js'
+import { fill } from '../texts.js'
+import { failure } from './failure.js'
+import { floorName, length, type RoutesView, time } from './routes_view.js'
+
+const FIRST_MINUTES = 2
+const LAST_MINUTES = 15
+const STEP = 0.5
+
+/** The nearest amenities, ranked by time: choosing one leads there. */
+export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing {
+  const { finder, state, texts, change } = view
+  if (!state.from) return nothing
+  const { nearest } = finder
+  const found = nearest.value
+  const { tags = AMENITIES } = state
+  return html`<section class="nearest" aria-busy=${nearest.isBusy ? 'true' : 'false'}>
+    <h3>${tags === AMENITIES ? texts.nearest : fill(texts.nearestOf, { tags })}</h3>
+    ${failure(view, nearest)} ${found && !found.length ? html`<p>${texts.nothingNear}</p>` : nothing}
+    <ol>
+      ${found?.map(({ id, place, feet, seconds }) => {
+        const name = place.name ?? texts.unnamed
+        const floor = floorName(view, place.floorId)
+        const label = fill(texts.routeToPlace, { name, floor, time: time(view, seconds), length: length(view, feet) })
+        return html`<li>
+          <button
+            class="row"
+            type="button"
+            aria-label=${label}
+            aria-current=${state.to?.location === id ? 'true' : nothing}
+            @click=${() => change({ to: { location: id } })}
+          >
+            <span>${name} <small>${floor}</small></span>
+            <small>${time(view, seconds)} · ${length(view, feet)}</small>
+          </button>
+        </li>`
+      })}
+    </ol>
+  </section>`
+}
+
+/** A slider of minutes, with how much is within reach. */
+export function reachPanel(view: RoutesView): TemplateResult | typeof nothing {
+  const { finder, state, texts, change } = view
+  if (!state.from) return nothing
+  const { minutes } = state
+  const toggle = (event: Event) => {
+    change({ minutes: (event.target as HTMLInputElement).checked ? FIRST_MINUTES : undefined })
+  }
+  return html`<section class="reach">
+    <label class="option">
+      <input type="checkbox" .checked=${minutes !== undefined} @change=${toggle} /> ${texts.reach}
+    </label>
+    ${minutes === undefined ? nothing : html`${slider(view, finder.sliding ?? minutes)} ${failure(view, finder.reach)}`}
+    <p role="status">${reachSummary(view)}</p>
+  </section>`
+}
+
+function slider({ finder, texts, change }: RoutesView, minutes: number): TemplateResult {
+  const valueOf = (event: Event) => (event.target as HTMLInputElement).valueAsNumber
+  const set = (event: Event) => {
+    finder.slide(undefined)
+    change({ minutes: valueOf(event) })
+  }
+  return html`<div class="slider">
+    <input
+      type="range"
+      aria-label=${texts.minutes}
+      aria-valuetext=${exactMinutes(minutes, texts.language)}
+      min=${STEP}
+      max=${Math.max(LAST_MINUTES, minutes)}
+      step=${STEP}
+      .value=${String(minutes)}
+      @input=${(event: Event) => finder.slide(valueOf(event))}
+      @change=${set}
+    />
+    <output aria-hidden="true">${exactMinutes(minutes, texts.language)}</output>
+  </div>`
+}
+
+function reachSummary({ finder, texts }: RoutesView): string | typeof nothing {
+  const { value: reach, isBusy } = finder.reach
+  if (!reach || isBusy) return nothing
+  const minutes = exactMinutes(reach.minutes, texts.language)
+  const count = ({ length }: string[]) => (length < MOST ? length : fill(texts.orMore, { count: length }))
+  return fill(texts.within, { minutes, units: count(reach.units), amenities: count(reach.amenities) })
+}
+
+function exactMinutes(minutes: number, language: string): string {
+  return new Intl.NumberFormat(language, { style: 'unit', unit: 'minute', unitDisplay: 'short' }).format(minutes)
+}
