@@ -96,7 +96,7 @@ function turned(color: string): string {
   }
   const percent = (share: number) => `${(100 * share).toFixed(1)}%`
   // from 12 % for white to 80 % for black; pale colours need less saturation when they are dark
-  return `hsl(${(60 * hue).toFixed(1)} ${percent(saturation * 0.5)} ${percent(0.12 + 0.68 * (1 - light))} / ${alpha})`
+  return `hsl(${(60 * hue).toFixed(1)} ${percent(saturation * 0.4)} ${percent(0.12 + 0.68 * (1 - light))} / ${alpha})`
 }
 
 function remembered(compute: (color: string) => string): (color: string) => string {

@@ -67,6 +67,7 @@ export class MapView {
     this.#compiled = []
     this.#levels = this.#storeys.map(({ id, tags }, index) => ({ index, id, tags, box: this.#page }))
     this.#level = 0
+    this.#pointAt(undefined)
     this.#markers.set([])
     this.#shapes.setOverlay({ areas: [], lines: [] })
     this.#showContent(true)
@@ -90,6 +91,7 @@ export class MapView {
   showLevel(index: number): void {
     if (index === this.#level || !this.#levels[index]) return
     this.#level = index
+    this.#pointAt(undefined)
     this.#showContent(true)
   }
 
@@ -228,6 +230,7 @@ export class MapView {
 
   #move(): void {
     this.#hasMoved = true
+    this.#pictures.expectMore()
     this.#requestFrame()
   }
 

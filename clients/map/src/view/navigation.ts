@@ -80,7 +80,7 @@ export class Navigation {
 
   #setExtent(): void {
     const least = this.#scaleFor(this.#page, FIT_PADDING) / 2
-    const most = Math.min(this.#frame.width, this.#frame.height) / this.#smallest
+    const most = Math.min(this.#frame.width, this.#frame.height) / (this.#smallest || 1)
     this.#zoom.scaleExtent([least, Math.max(most, 16 * least)])
   }
 

@@ -61,6 +61,11 @@ export class Pictures {
     }
   }
 
+  /** Tell when all is drawn once more: the view has moved. */
+  expectMore(): void {
+    this.#toldDrawn = false
+  }
+
   /** Do a frame's share of work; true if there is more. `moving` is during a gesture. */
   update(transform: Transform, frame: Frame, moving: boolean): boolean {
     if (!this.#content || !(frame.width > 0 && frame.height > 0)) return false
@@ -68,7 +73,7 @@ export class Pictures {
     if (this.#job) this.#work(this.#job, this.#front ? MILLISECONDS_A_FRAME : Infinity)
     for (const sheet of [this.#overview, this.#front]) if (sheet) place(sheet, transform)
     const more = this.#job !== undefined || this.#needsDetail(transform, frame, moving) || this.#needsOverview(moving)
-    if (!this.#toldDrawn && !this.#stale && !this.#needsDetail(transform, frame, false)) {
+    if (!this.#toldDrawn && !moving && !this.#needsDetail(transform, frame, false)) {
       this.#toldDrawn = true
       this.drawn()
     }
@@ -105,9 +110,7 @@ export class Pictures {
     const covers =
       region.x <= left + tolerance && region.y <= top + tolerance &&
       region.x + region.width >= right - tolerance && region.y + region.height >= bottom - tolerance
-    const needs = !sharp || !covers || (!moving && density !== densityOf(frameOf(front)))
-    if (needs) this.#toldDrawn = false
-    return needs
+    return !sharp || !covers || (!moving && density !== densityOf(frameOf(front)))
   }
 
   // With its margins, the picture in front may hold the whole page.
@@ -137,7 +140,7 @@ export class Pictures {
 
   #wholePage(): Job {
     const sheet = this.#spare()
-    prepare(sheet, this.#page, OVERVIEW_PIXELS / Math.max(this.#page.width, this.#page.height), 1)
+    prepare(sheet, this.#page, OVERVIEW_PIXELS / (Math.max(this.#page.width, this.#page.height) || 1), 1)
     const finish = (finished: Sheet) => {
       this.#overviewStale = false
       this.#hide(this.#overview)

@@ -53,6 +53,6 @@ export interface ViewEvents {
   marker: { id: string }
   /** The view has moved; at most once a frame. */
   move: Record<string, never>
-  /** The picture of what is in view is complete and sharp. */
+  /** The view has come to rest, and the picture of what is in it is complete and sharp. */
   drawn: Record<string, never>
 }
