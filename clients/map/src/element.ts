@@ -1,66 +1,54 @@
 // <floorgate-map>: a map of a building with search, floors, units, amenities and routes.
 
-import { html, LitElement, nothing, type PropertyValues, unsafeCSS } from 'lit'
+import { html, nothing, type PropertyValues, type TemplateResult, unsafeCSS } from 'lit'
 import { type Api, connect, toMessage } from './data/api.js'
 import { fillsOf } from './data/attributes.js'
-import type { Location } from './data/building.js'
 import { MapData } from './data/map_data.js'
+import { type Measure, measureOf } from './data/measures.js'
+import type { FoundRoute } from './data/routes.js'
 import type { Found } from './data/search.js'
+import type { Place } from './data/waypoints.js'
 import { elementStyles } from './element.css.js'
-import { readLink } from './links.js'
+import { Memo } from './memo.js'
+import { overlayOf, targetOf } from './overlay.js'
 import { type CardOptions, locationCard, unitCard } from './panels/card.js'
 import { floorSwitch } from './panels/floors.js'
+import { icons } from './panels/icons.js'
 import { layersPanel } from './panels/layers.js'
+import { notice } from './panels/notice.js'
+import { RouteFinder } from './panels/route_finder.js'
+import { routesStyles } from './panels/routes.css.js'
+import { routesPanel } from './panels/routes.js'
+import type { End } from './panels/routes_view.js'
 import { SearchField } from './panels/search.js'
 import { controls } from './panels/styles.js'
-import { ShownMap } from './shown_map.js'
-import { type ExplorerState, INITIAL_STATE, type Waypoint } from './state.js'
+import { ShownMap, type Target } from './shown_map.js'
+import type { ExplorerState, Waypoint } from './state.js'
+import { type FloorgateMapEvents, StateElement } from './state_element.js'
 import { ENGLISH, fill, type Texts } from './texts.js'
-import { type Overlay, viewStyles } from './view/index.js'
+import { type Padding, viewStyles } from './view/index.js'
 
-/** Attributes that are a part of the state, written as in links. */
-const STATE_ATTRIBUTES = [
-  'map', 'floor', 'unit', 'location', 'from', 'to', 'mode', 'avoid', 'minutes', 'tags', 'color', 'theme',
-] as const satisfies (keyof ExplorerState)[]
 const ALL_CONTROLS = 'search floors zoom layers routes card'
 const SCHEMES = { auto: 'light dark', light: 'light', dark: 'dark' }
 const ZOOM_STEP = 1.6
 const NO_FILLS: ReadonlyMap<string, string> = new Map()
-const NOTHING_OVER: Overlay = { areas: [], lines: [], markers: [] }
 
 type Panel = 'card' | 'layers' | 'routes'
 
-/** The events of the element, by name. */
-export interface FloorgateMapEvents {
-  /** The map is drawn. */
-  ready: CustomEvent<{ map: string }>
-  /** The user has changed what is shown. */
-  statechange: CustomEvent<ExplorerState>
-  /** The user has selected a unit; null when it is no longer selected. */
-  unitselect: CustomEvent<{ id: string; name: string; floorId: string } | null>
-  /** The map cannot be shown. */
-  failure: CustomEvent<{ error: unknown; message: string }>
-}
-
-// Each part of the state is a property too, which takes a value of the state or text as in links.
-export interface FloorgateMap extends ExplorerState {}
-
-export class FloorgateMap extends LitElement {
+export class FloorgateMap extends StateElement {
   static override properties = {
     url: {},
     apiKey: { attribute: 'api-key' },
     controls: {},
-    state: { attribute: false },
+    measure: {},
+    ...StateElement.properties,
     texts: { attribute: false },
     panel: { state: true },
     entry: { state: true },
     results: { state: true },
+    choosing: { state: true },
   }
-  static override styles = [controls, elementStyles, unsafeCSS(viewStyles)]
-
-  static override get observedAttributes() {
-    return [...super.observedAttributes, ...STATE_ATTRIBUTES]
-  }
+  static override styles = [controls, unsafeCSS(viewStyles), elementStyles, routesStyles]
 
   /** Address of the service; by default that of the page. */
   declare url: string
@@ -68,8 +56,8 @@ export class FloorgateMap extends LitElement {
   declare apiKey: string
   /** Which controls are shown, separated by spaces. */
   declare controls: string
-  /** What is shown; set it to show something else. */
-  declare state: ExplorerState
+  /** Of lengths; by default as the user's language has it. */
+  declare measure: Measure
   /** Texts in place of the English ones. */
   declare texts: Partial<Texts>
 
@@ -79,64 +67,59 @@ export class FloorgateMap extends LitElement {
   declare entry: string | undefined
   /** The units that the search finds. */
   declare results: ReadonlySet<string> | undefined
+  /** The end of a route that the next click on the map sets. */
+  declare choosing: End | undefined
 
   #api: Api | undefined
   #announced: unknown
-  #memo = new Map<string, { inputs: unknown[]; value: unknown }>()
+  #toShow: Target | undefined
+  readonly #memo = new Memo()
   readonly #data = new MapData(this)
-  readonly #shown = new ShownMap({
-    pick: ({ unit }) => this.#select({ unit }),
-    marker: ({ id }) => this.#openMarker(id),
-    drawn: () => this.#announce(this.#data.start, 'ready', { map: this.state.map }),
+  readonly #finder = new RouteFinder(this, {
+    isOpen: () => this.panel === 'routes',
+    found: (answer) => answer.kind === 'route' && this.#showRoute(answer),
   })
-  readonly #scheme = matchMedia('(prefers-color-scheme: dark)')
-  readonly #followScheme = () => this.#shown.view?.refreshColors()
+  readonly #shown = new ShownMap({
+    pick: (place) => this.#pick(place),
+    marker: ({ id }) => this.#openMarker(id),
+    drawn: () => this.#announce(this.#data.start, 'ready', { map: this.state.map! }),
+  })
 
   constructor() {
     super()
     this.url = location.origin
     this.apiKey = ''
     this.controls = ALL_CONTROLS
-    this.state = INITIAL_STATE
+    this.measure = measureOf(navigator.language)
     this.texts = {}
+    this.addEventListener('keydown', ({ key }) => key === 'Escape' && this.#leave())
   }
 
   get api(): Api | undefined {
     return this.#api
   }
 
-  override attributeChangedCallback(name: string, old: string | null, value: string | null) {
-    super.attributeChangedCallback(name, old, value)
-    const part = STATE_ATTRIBUTES.find((each) => each === name)
-    if (part) this[part] = value as never
-  }
-
-  override connectedCallback() {
-    super.connectedCallback()
-    this.#scheme.addEventListener('change', this.#followScheme)
-  }
-
   override disconnectedCallback() {
     super.disconnectedCallback()
-    this.#scheme.removeEventListener('change', this.#followScheme)
     this.#shown.destroy()
-  }
-
-  /** Change a part of what is shown, as a user does. Fires `statechange`. */
-  change(part: Partial<ExplorerState>) {
-    this.state = { ...this.state, ...part }
-    this.#fire('statechange', this.state)
   }
 
   protected override willUpdate(changed: PropertyValues<this>) {
     if (changed.has('url') || changed.has('apiKey')) this.#api = this.apiKey ? connect(this.url, this.apiKey) : undefined
-    if (changed.has('state')) {
-      const last = changed.get('state')
-      if (last?.color !== this.state.color) this.entry = undefined
-      if (last?.theme !== this.state.theme) this.style.colorScheme = SCHEMES[this.state.theme]
-      const isSelected = this.state.unit ?? this.state.location
-      if (isSelected !== (last?.unit ?? last?.location)) this.panel = isSelected === undefined ? undefined : 'card'
+    if (changed.has('state')) this.#follow(changed.get('state'))
+  }
+
+  /** Open and show what a change of the state is about. */
+  #follow(last: ExplorerState | undefined) {
+    const { unit, location, from, to, color, theme } = this.state
+    if (last?.color !== color) this.entry = undefined
+    if (last?.theme !== theme) this.style.colorScheme = SCHEMES[theme]
+    if (unit !== last?.unit || location !== last?.location) {
+      if (unit !== undefined || location !== undefined) this.panel = 'card'
+      else if (this.panel === 'card') this.panel = undefined
     }
+    if (!last && (from || to)) this.panel = 'routes'
+    if (!last) this.#toShow = unit === undefined ? 'page' : { unit }
   }
 
   protected override render() {
@@ -151,12 +134,13 @@ export class FloorgateMap extends LitElement {
           ? html`<floorgate-search
               .index=${this.#data.index}
               .texts=${texts}
-              .floorNames=${this.#floorNames()}
+              .floorNames=${this.#floorNames}
               @choose=${({ detail }: CustomEvent<Found>) => this.#choose(detail)}
               @results=${({ detail }: CustomEvent<ReadonlySet<string>>) => (this.results = detail)}
             ></floorgate-search>`
           : nothing}
-        ${this.#shows('layers') && this.#data.building ? this.#opener('layers', texts.layers, '◧') : nothing}
+        ${this.#shows('routes') && this.#finder.availability.value?.allowed ? this.#opener('routes', texts.routes, icons.route) : nothing}
+        ${this.#shows('layers') && this.#data.building ? this.#opener('layers', texts.layers, icons.layers) : nothing}
       </div>
       ${this.#panel()}
       <div class="right">
@@ -165,9 +149,9 @@ export class FloorgateMap extends LitElement {
           : nothing}
         ${this.#shows('zoom') && view
           ? html`<div class="zoom surface" part="zoom">
-              <button aria-label=${texts.zoomIn} @click=${() => view.zoomBy(ZOOM_STEP)}>+</button>
-              <button aria-label=${texts.zoomOut} @click=${() => view.zoomBy(1 / ZOOM_STEP)}>−</button>
-              <button aria-label=${texts.showAll} @click=${() => view.fit()}>⤢</button>
+              <button aria-label=${texts.zoomIn} @click=${() => view.zoomBy(ZOOM_STEP)}>${icons.plus}</button>
+              <button aria-label=${texts.zoomOut} @click=${() => view.zoomBy(1 / ZOOM_STEP)}>${icons.minus}</button>
+              <button aria-label=${texts.showAll} @click=${() => view.fit(undefined, { animate: true, padding: this.#freeSpace() })}>${icons.whole}</button>
             </div>`
           : nothing}
       </div>
@@ -179,49 +163,47 @@ export class FloorgateMap extends LitElement {
     const { start, building, legend, error } = this.#data
     if (error) this.#announce(error, 'failure', { error, message: this.#explain(error) })
     if (!start?.drawing) return
-    const host = this.renderRoot.querySelector<HTMLElement>('.map')!
     const before = this.#shown.storey
-    const { unit, floor } = this.state
-    this.#shown.show(host, {
+    this.#shown.show(this.renderRoot.querySelector<HTMLElement>('.map')!, {
       label: fill(this.#texts.mapOf, { name: start.map.name }),
       drawing: start.drawing,
       floors: start.floors,
-      floor,
-      unit,
-      fills: this.#keep('fills', [legend], () => (legend ? fillsOf(legend) : NO_FILLS)),
-      labels: this.#keep('labels', [building], () => new Map([...(building?.units.values() ?? [])].map(({ id, name }) => [id, name]))),
+      floor: this.state.floor,
+      unit: this.state.unit,
+      fills: this.#memo.keep('fills', [legend], () => (legend ? fillsOf(legend) : NO_FILLS)),
+      labels: this.#memo.keep('labels', [building], () => new Map([...(building?.units.values() ?? [])].map(({ id, name }) => [id, name]))),
+      amenities: this.#memo.keep('amenities', [building], () => [...(building?.amenities.values() ?? [])]),
       dimmed: this.results ?? legend?.find(({ id }) => id === this.entry)?.units,
-      overlay: this.#overlay(),
     })
-    if (changed.get('state')?.theme !== this.state.theme) this.#shown.view?.refreshColors()
+    this.#shown.cover(this.#overlay())
+    if (changed.has('state') && changed.get('state')?.theme !== this.state.theme) this.#shown.view?.refreshColors()
+    if (this.#toShow && this.#shown.aim(this.#toShow, this.#freeSpace())) this.#toShow = undefined
     if (before !== this.#shown.storey) this.requestUpdate() // the switch of floors shows it
   }
 
   get #texts(): Texts {
-    return this.#keep('texts', [this.texts], () => ({ ...ENGLISH, ...this.texts }))
+    return this.#memo.keep('texts', [this.texts], () => ({ ...ENGLISH, ...this.texts }))
+  }
+
+  get #floorNames(): ReadonlyMap<string, string> {
+    const { start } = this.#data
+    return this.#memo.keep('floors', [start], () => new Map(start?.floors.map(({ id, name }) => [id, name])))
   }
 
   #shows(control: string): boolean {
     return this.controls.split(/\s+/).includes(control)
   }
 
-  #opener(panel: Panel, name: string, sign: string) {
+  #opener(panel: Panel, name: string, sign: TemplateResult) {
     const isOpen = this.panel === panel
-    return html`<button
-      class="icon"
-      aria-label=${name}
-      title=${name}
-      aria-pressed=${isOpen}
-      @click=${() => (this.panel = isOpen ? undefined : panel)}
-    >
-      ${sign}
-    </button>`
+    const press = () => (this.panel = isOpen ? undefined : panel)
+    return html`<button class="icon" aria-label=${name} title=${name} aria-pressed=${isOpen} @click=${press}>${sign}</button>`
   }
 
   #panel() {
-    const content = { card: () => this.#card(), layers: () => this.#layers(), routes: () => nothing }
-    const shown = this.panel && (this.panel !== 'card' || this.#shows('card')) ? content[this.panel]() : nothing
-    return html`<section class="panel surface" part="panel" ?hidden=${shown === nothing}>${shown}</section>`
+    const contents = { card: () => this.#card(), layers: () => this.#layers(), routes: () => this.#routes() }
+    const content = this.panel && (this.panel !== 'card' || this.#shows('card')) ? contents[this.panel]() : nothing
+    return html`<section class="panel surface" part="panel" ?hidden=${content === nothing}>${content}</section>`
   }
 
   #card() {
@@ -230,46 +212,56 @@ export class FloorgateMap extends LitElement {
     const options: CardOptions = {
       texts: this.#texts,
       url: this.url,
-      canRoute: this.#shows('routes'),
+      canRoute: this.#shows('routes') && this.#finder.availability.value?.allowed === true,
       onRoute: (end, waypoint) => this.#startRoute(end, waypoint),
       onClose: () => this.#select({}),
     }
-    const location = building.amenities.get(this.state.location ?? '')
+    const location = this.#location
     if (location) return locationCard(location, building, options)
     if (unit) return unitCard(unit, building, groups, options)
     return unit === null ? html`<p role="status">${this.#texts.unitNotFound}</p>` : nothing
   }
 
   #layers() {
-    const { groups, legend, kinds } = this.#data
-    const { color, tags } = this.state
+    const { groups, legend = [], kinds = new Map<string, number>() } = this.#data
     return layersPanel({
       texts: this.#texts,
       groups,
-      color,
-      legend: legend ?? [],
+      color: this.state.color,
+      legend,
       chosen: this.entry,
-      kinds: kinds ?? new Map(),
-      tags,
+      kinds,
+      tags: this.state.tags,
       onColor: (color) => this.change({ color }),
       onEntry: (entry) => (this.entry = entry),
       onTags: (tags) => this.change({ tags }),
     })
   }
 
+  #routes() {
+    return routesPanel({
+      finder: this.#finder,
+      state: this.state,
+      texts: this.#texts,
+      measure: this.measure,
+      floorNames: this.#floorNames,
+      index: this.#data.index,
+      nameOf: (waypoint) => this.#nameOf(waypoint),
+      choosing: this.choosing,
+      change: (part) => this.change(part),
+      choose: (end) => (this.choosing = end),
+      show: (place) => this.#show(place),
+    })
+  }
+
   #notice() {
     const texts = this.#texts
     const { error, start, isLoading } = this.#data
-    if (error)
-      return html`<div class="notice" role="alert">
-        <span>${this.#explain(error)}</span><button @click=${() => this.#data.retry()}>${texts.tryAgain}</button>
-      </div>`
-    const text = !this.#api ? texts.noKey
-      : this.state.map === undefined ? texts.noMap
-      : isLoading ? texts.loading
-      : start && !start.drawing ? texts.noDrawing
-      : undefined
-    return text ? html`<p class="notice" role="status">${text}</p>` : nothing
+    if (error) return notice(this.#explain(error), { text: texts.tryAgain, onPress: () => this.#data.retry() })
+    if (!this.#api) return notice(texts.noKey)
+    if (this.state.map === undefined) return notice(texts.noMap)
+    if (isLoading) return notice(texts.loading)
+    return notice(start && !start.drawing ? texts.noDrawing : undefined)
   }
 
   #explain(error: unknown): string {
@@ -277,82 +269,112 @@ export class FloorgateMap extends LitElement {
     return toMessage(error, { unreachable, notFound })
   }
 
-  #floorNames() {
-    const { building } = this.#data
-    return this.#keep('floors', [building], () => new Map(building?.floors.map(({ id, name }) => [id, name])))
+  get #location() {
+    return this.#data.building?.amenities.get(this.state.location ?? '')
   }
 
-  #overlay(): Overlay {
-    const { tagged } = this.#data
-    const { storey } = this.#shown
-    return this.#keep('overlay', [tagged, storey], () => ({
-      ...NOTHING_OVER,
-      markers: (tagged ?? []).filter(({ floors }) => floors.some(({ id }) => id === storey?.id)).map(amenityMarker),
-    }))
+  #nameOf({ unit, location }: Waypoint): string | undefined {
+    const { building } = this.#data
+    return building?.units.get(unit ?? '')?.name ?? building?.amenities.get(location ?? '')?.name
+  }
+
+  #overlay() {
+    const parts = [this.#shown.storey?.id, this.#finder.route.value, this.#finder.reach.value, this.#data.tagged, this.#location, this.#texts] as const
+    return this.#memo.keep('overlay', parts, () => {
+      const [floorId, route, reach, amenities, selected, texts] = parts
+      const floorName = (id: string) => this.#floorNames.get(id) ?? id
+      return overlayOf({ floorId, route, reach, amenities, selected, texts, floorName })
+    })
   }
 
   #choose({ kind, id, floorId }: Found) {
-    if (kind === 'unit') this.#select({ unit: id })
-    else this.#select({ location: id, floor: floorId })
-    const box = kind === 'unit' ? this.#shown.view?.boxOf(id)?.box : undefined
-    void this.updateComplete.then(() => this.#shown.view?.fit(box, { animate: true }))
+    if (this.choosing) return this.#setEnd(kind === 'unit' ? { unit: id } : { location: id })
+    this.#select(kind === 'unit' ? { unit: id } : { location: id, floor: floorId })
+    this.#toShow = kind === 'unit' ? { unit: id } : this.#placeOf(id)
   }
 
-  #select({ unit, location, floor }: { unit?: string; location?: string; floor?: string }) {
+  #placeOf(location: string): Target | undefined {
+    const found = this.#data.building?.amenities.get(location)
+    return found && { points: [found] }
+  }
+
+  #select({ unit, location, floor }: { unit?: string; location?: string; floor?: string | undefined }) {
     const storey = unit === undefined ? floor : this.#shown.storeyOf(unit)?.id
     if (unit === this.state.unit && location === this.state.location) return
     this.change({ unit, location, ...(storey !== undefined && { floor: storey }) })
     const found = this.#data.building?.units.get(unit ?? '')
-    this.#fire('unitselect', found ? { id: found.id, name: found.name, floorId: found.floor_id } : null)
+    this.fire('unitselect', found ? { id: found.id, name: found.name, floorId: found.floor_id } : null)
+  }
+
+  #pick({ x, y, unit }: { x: number; y: number; unit?: string }) {
+    const named = unit === undefined && this.#shown.namedAt({ x, y }, this.#data.building?.amenities.values() ?? [])
+    if (!this.choosing) return this.#select(named ? { location: named.id } : unit === undefined ? {} : { unit })
+    if (named) return this.#setEnd({ location: named.id })
+    const hasLocation = unit !== undefined && this.#data.building?.locationsOfUnits.has(unit)
+    this.#setEnd(hasLocation ? { unit } : { x, y, floor: this.#shown.storey?.id ?? '' })
   }
 
   #openMarker(id: string) {
-    const [kind, ...rest] = id.split(':')
-    const value = rest.join(':')
-    if (kind === 'amenity') this.#select({ location: value })
-    if (kind === 'floor') this.change({ floor: value })
+    const target = targetOf(id)
+    if (!target) return
+    if ('floor' in target) this.change(target)
+    else if (this.choosing) this.#setEnd(target)
+    else this.#select(target)
   }
 
-  #startRoute(end: 'from' | 'to', waypoint: Waypoint) {
+  #startRoute(end: End, waypoint: Waypoint) {
     this.change({ [end]: waypoint })
     this.panel = 'routes'
   }
 
-  /** Return the value made from the same inputs before, so that the picture sees that nothing has changed. */
-  #keep<T>(name: string, inputs: unknown[], make: () => T): T {
-    const kept = this.#memo.get(name)
-    if (kept?.inputs.every((input, index) => input === inputs[index])) return kept.value as T
-    const value = make()
-    this.#memo.set(name, { inputs, value })
-    return value
+  /** Show a route from its start. */
+  #showRoute(route: FoundRoute) {
+    const { floorId: first } = route.start
+    const floor = this.isUntouched ? (this.state.floor ?? first) : first
+    const walked = route.legs.filter(({ floor_id }) => floor_id === floor).flatMap(({ points }) => points)
+    const start = floor === first ? [route.start] : []
+    this.#toShow = { points: [...start, ...walked.map(([x = 0, y = 0]) => ({ x, y }))] }
+    this.change({ floor })
+    this.fire('routefound', route)
+  }
+
+  #setEnd(waypoint: Waypoint) {
+    const end = this.choosing!
+    this.choosing = undefined
+    this.change({ [end]: waypoint })
+  }
+
+  /** Leave what is open: first the choice of a place, then the panel. */
+  #leave() {
+    if (this.choosing) this.choosing = undefined
+    else if (this.panel === 'card') this.#select({})
+    else this.panel = undefined
+  }
+
+  #show(place: Place) {
+    this.#toShow = { points: [place] }
+    this.change({ floor: place.floorId })
+  }
+
+  /** The space that panels and controls leave to the map. */
+  #freeSpace(): Padding {
+    const whole = this.getBoundingClientRect()
+    const panel = this.renderRoot.querySelector('.panel')!.getBoundingClientRect()
+    const isSheet = panel.width > whole.width / 2
+    return {
+      top: 64,
+      right: 68,
+      bottom: panel.height && isSheet ? panel.height + 12 : 12,
+      left: panel.width && !isSheet ? panel.width + 24 : 12,
+    }
   }
 
   /** Fire an event once for each subject, such as a map. */
-  #announce(subject: unknown, type: keyof FloorgateMapEvents, detail: unknown) {
+  #announce<E extends 'ready' | 'failure'>(subject: unknown, type: E, detail: FloorgateMapEvents[E]['detail']) {
     if (this.#announced === subject) return
     this.#announced = subject
-    this.#fire(type, detail)
+    this.fire(type, detail)
   }
-
-  #fire(type: keyof FloorgateMapEvents, detail: unknown) {
-    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
-  }
-}
-
-function amenityMarker({ id, name, x, y }: Location) {
-  return { id: `amenity:${id}`, x, y, kind: 'amenity' as const, text: name.charAt(0), label: name }
-}
-
-for (const part of STATE_ATTRIBUTES) {
-  Object.defineProperty(FloorgateMap.prototype, part, {
-    get(this: FloorgateMap) {
-      return this.state[part]
-    },
-    set(this: FloorgateMap, value: unknown) {
-      const given = typeof value === 'string' ? readLink(String(new URLSearchParams({ [part]: value })))[part] : value
-      this.state = { ...this.state, [part]: given ?? INITIAL_STATE[part] }
-    },
-  })
 }
 
 customElements.define('floorgate-search', SearchField)

@@ -1,8 +1,8 @@
 // Keeps the picture as the state and the data say, and changes only what has changed.
 
-import type { Floor, ParsedMap } from './data/building.js'
+import type { Floor, Location, ParsedMap } from './data/building.js'
 import { type Storey, storeysOf } from './data/storeys.js'
-import { MapView, type Overlay, type ViewEvents } from './view/index.js'
+import { type Box, MapView, type NamedPlace, type Overlay, type Padding, type Point, type ViewEvents } from './view/index.js'
 
 /** What the picture is to show. Parts that are the same object as before are left as they are. */
 export interface Shown {
@@ -14,16 +14,29 @@ export interface Shown {
   unit: string | undefined
   fills: ReadonlyMap<string, string>
   labels: ReadonlyMap<string, string>
+  /** Named where they are; the names of units are in `labels`. */
+  amenities: Iterable<Location>
   dimmed: ReadonlySet<string> | undefined
-  overlay: Overlay
 }
 
+/** What the view is to show: a unit, some points, or the whole page. */
+export type Target = { unit: string } | { points: readonly Point[] } | 'page'
+
 type Listeners = { [E in keyof ViewEvents]?: (detail: ViewEvents[E]) => void }
+
+/** How many times wider than a unit the view is that shows it. */
+const AROUND_UNIT = 5
+/** Least share of the page that is shown around places. */
+const AROUND_PLACE = 0.3
+/** In pixels. */
+const [NAME_WIDTH, NAME_HEIGHT] = [80, 32]
 
 export class ShownMap {
   storeys: readonly Storey[] = []
   #view: MapView | undefined
   #last: Partial<Shown> = {}
+  #overlay: Overlay | undefined
+  #isFirst = true
 
   constructor(private readonly listeners: Listeners) {}
 
@@ -46,12 +59,49 @@ export class ShownMap {
     if (isNew || next.floor !== last.floor || next.floors !== last.floors) this.#showFloor(view, next.floor)
     if (next.fills !== last.fills) view.setFills(next.fills)
     if (next.labels !== last.labels) view.setLabels(next.labels)
+    if (isNew || next.amenities !== last.amenities || next.floors !== last.floors) view.setPlaces(this.#namedPlaces(next.amenities))
     if (next.dimmed !== last.dimmed) view.setDimmed(next.dimmed)
     if (isNew || next.unit !== last.unit) view.select(next.unit)
-    if (next.overlay !== last.overlay) view.setOverlay(next.overlay)
+    if (isNew || next.floor !== last.floor) this.#overlay = undefined
   }
 
-  /** Bring a unit into sight, on its storey. Returns the id of the storey, if the drawing has the unit. */
+  /** Lay an overlay over the storey that is shown. */
+  cover(overlay: Overlay): void {
+    if (overlay === this.#overlay) return
+    this.#overlay = overlay
+    this.#view?.setOverlay(overlay)
+  }
+
+  /** Bring something into view, beside the panels. Returns whether the drawing has it. */
+  aim(target: Target, padding: Padding): boolean {
+    const box = this.#boxOf(target)
+    if (box) this.#view?.fit(box, { animate: !this.#isFirst, padding })
+    this.#isFirst = false
+    return box !== undefined
+  }
+
+  #boxOf(target: Target): Box | undefined {
+    const page = this.#view?.levels[0]?.box
+    if (!page) return undefined
+    if (target !== 'page' && 'points' in target) return boxAround(target.points, Math.max(page.width, page.height) * AROUND_PLACE)
+    if (target === 'page') return page
+    const unit = this.#view?.boxOf(target.unit)?.box
+    return unit && boxAround([unit, { x: unit.x + unit.width, y: unit.y + unit.height }], Math.max(unit.width, unit.height) * AROUND_UNIT)
+  }
+
+  /** The place of the storey shown that is named at a point, if any. */
+  namedAt<P extends Location>(point: Point, places: Iterable<P>): P | undefined {
+    const view = this.#view
+    if (!view) return undefined
+    const pressed = view.toPixels(point)
+    return [...places].find((place) => {
+      const { x, y } = view.toPixels(place)
+      const isOn = Math.abs(x - pressed.x) < NAME_WIDTH / 2 && Math.abs(y - pressed.y) < NAME_HEIGHT / 2
+      return isOn && place.floors.some(({ id }) => id === this.storey?.id)
+    })
+  }
+
+  /** The storey that has a unit; undefined if the drawing does not show it. */
   storeyOf(unit: string): Storey | undefined {
     const found = this.#view?.boxOf(unit)
     return found && this.storeys.find(({ level }) => level === found.level)
@@ -61,6 +111,13 @@ export class ShownMap {
     this.#view?.destroy()
     this.#view = undefined
     this.#last = {}
+    this.#overlay = undefined
+  }
+
+  #namedPlaces(amenities: Iterable<Location>): NamedPlace[] {
+    return [...amenities].flatMap(({ x, y, name: text, floors }) =>
+      this.storeys.filter(({ id }) => floors.some((floor) => floor.id === id)).map(({ level }) => ({ x, y, text, level })),
+    )
   }
 
   #showFloor(view: MapView, floor: string | undefined): void {
@@ -73,4 +130,13 @@ export class ShownMap {
     for (const [event, listener] of Object.entries(this.listeners)) view.on(event as 'move', listener as () => void)
     return view
   }
+}
+
+/** The box around points, at least so large. */
+function boxAround(points: readonly Point[], least: number): Box {
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)]
+  const [left, top] = [Math.min(...xs), Math.min(...ys)]
+  const [width, height] = [Math.max(...xs) - left, Math.max(...ys) - top]
+  const [wide, high] = [Math.max(width * 1.2, least), Math.max(height * 1.2, least)]
+  return { x: left - (wide - width) / 2, y: top - (high - height) / 2, width: wide, height: high }
 }

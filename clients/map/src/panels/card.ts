@@ -7,6 +7,7 @@ import type { Building, Location } from '../data/building.js'
 import { curlOf, LOCATION_QUERY, locationResource, type RestResource, UNIT_QUERY, type UnitDetails, unitResource } from '../data/details.js'
 import { queryLink, referenceLink } from '../links.js'
 import type { Waypoint } from '../state.js'
+import { icons } from './icons.js'
 import type { Texts } from '../texts.js'
 
 export interface CardOptions {
@@ -58,7 +59,7 @@ function card(
   return html`<article class="card" part="card" aria-label=${name}>
     <header>
       <h2>${name}</h2>
-      <button class="icon" @click=${onClose} aria-label=${texts.close}>×</button>
+      <button class="icon" @click=${onClose} aria-label=${texts.close}>${icons.close}</button>
     </header>
     ${waypoint && canRoute
       ? html`<p class="actions">
@@ -92,7 +93,7 @@ function attributesByGroup(unit: UnitDetails, groups: AttributeGroup[] | null): 
 
 /** How to get the same from the API: by REST, as a command line, and with GraphQL. */
 function examples(resource: RestResource, query: string, variables: object, { texts, url }: CardOptions) {
-  const reference = url + referenceLink(resource)
+  const reference = url + referenceLink(resource.tag, resource.operation)
   const graphiql = url + queryLink({ query, variables })
   return html`
     <details name="same">

@@ -8,15 +8,10 @@ import type { FoundRoute } from '../data/routes.js'
 import { AVOIDABLES, type Avoidable, MODES } from '../state.js'
 import { fill } from '../texts.js'
 import { failure } from './failure.js'
+import { icons } from './icons.js'
 import { nearestPanel, reachPanel } from './nearest.js'
 import { explain, noRoute } from './no_route.js'
 import { type End, floorName, length, nameWaypoint, type RoutesView, time, waypointOf } from './routes_view.js'
-
-// No font has it for sure.
-const CROSSHAIR = html`<svg viewBox="0 0 20 20" width="20" height="20" fill="none" stroke="currentColor" aria-hidden="true">
-  <circle cx="10" cy="10" r="5" />
-  <path d="M10 1v6m0 6v6M1 10h6m6 0h6" />
-</svg>`
 
 /** Everything about routes; nothing if the key may not ask for them, or while that is unknown. */
 export function routesPanel(view: RoutesView): TemplateResult | typeof nothing {
@@ -46,7 +41,7 @@ function form(view: RoutesView): TemplateResult {
       ?disabled=${!from && !to}
       @click=${() => change({ from: to, to: from })}
     >
-      <span aria-hidden="true">⇅</span> ${texts.swap}
+      ${icons.swap} ${texts.swap}
     </button>
     <fieldset class="modes">
       <legend>${texts.mode}</legend>
@@ -107,7 +102,7 @@ function field(view: RoutesView, end: End): TemplateResult {
       title=${choose}
       @click=${() => view.choose(isChoosing ? undefined : end)}
     >
-      ${CROSSHAIR}
+      ${icons.target}
     </button>
     <button
       class="icon"

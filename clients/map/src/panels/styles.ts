@@ -11,11 +11,12 @@ export const controls = css`
   button:hover { background: var(--floorgate-hover-surface); }
   button[aria-pressed='true'], button[aria-checked='true'], button[aria-current='true'] { border-color: var(--floorgate-accent); background: var(--floorgate-accent); color: var(--floorgate-on-accent); }
   button.primary { border-color: var(--floorgate-accent); background: var(--floorgate-accent); color: var(--floorgate-on-accent); font-weight: 600; }
-  button.icon { display: inline-grid; place-items: center; width: 36px; padding: 0; font-size: 20px; line-height: 1; }
+  button.icon { display: inline-grid; place-items: center; width: 36px; padding: 0; }
   button:disabled { opacity: 0.5; cursor: default; }
   input, select { min-height: 40px; padding: 6px 12px; border: 1px solid var(--floorgate-border); border-radius: var(--floorgate-radius); background: var(--floorgate-surface); }
   :focus-visible { outline: 3px solid var(--floorgate-focus); outline-offset: 1px; }
   .surface { border: 1px solid var(--floorgate-border); border-radius: var(--floorgate-radius); background: var(--floorgate-surface); box-shadow: var(--floorgate-shadow); }
+  .sign { width: 20px; height: 20px; fill: none; stroke: currentColor; stroke-width: 1.8; stroke-linecap: round; stroke-linejoin: round; }
   small { color: var(--floorgate-quiet); }
   a { color: var(--floorgate-link); }
 `

@@ -7,7 +7,7 @@ import { Navigation } from './navigation.ts'
 import { Shapes } from './overlay.ts'
 import { type ParsedMap, type Storey, storeysOf } from './parsed.ts'
 import { type Frame, Pictures } from './pictures.ts'
-import type { Box, Level, Overlay, Padding, Point, ViewEvents } from './types.ts'
+import type { Box, Level, NamedPlace, Overlay, Padding, Point, ViewEvents } from './types.ts'
 
 type Listeners = { [K in keyof ViewEvents]: Set<(detail: ViewEvents[K]) => void> }
 
@@ -31,6 +31,7 @@ export class MapView {
   #level = 0
   #fills: ReadonlyMap<string, string> = new Map()
   #labels: ReadonlyMap<string, string> = new Map()
+  #places: readonly NamedPlace[] = []
   #lit: ReadonlySet<string> | undefined
   #selected: string | undefined
   #hovered: string | undefined
@@ -104,6 +105,12 @@ export class MapView {
   /** Name units: the id of a unit to a text, which is drawn where it fits. */
   setLabels(labels: ReadonlyMap<string, string>): void {
     this.#labels = labels
+    this.#showContent()
+  }
+
+  /** Name places that are no unit, such as amenities: drawn where no other name is. */
+  setPlaces(places: readonly NamedPlace[]): void {
+    this.#places = places
     this.#showContent()
   }
 
@@ -195,7 +202,16 @@ export class MapView {
     const level = this.#compile(this.#level)
     if (!level) return
     this.#pictures.setContent(
-      { level, colors: this.#colors, fills: this.#fills, labels: this.#labels, lit: this.#lit }, this.#page, atOnce,
+      {
+        level,
+        colors: this.#colors,
+        fills: this.#fills,
+        labels: this.#labels,
+        places: this.#places.filter((place) => place.level === this.#level),
+        lit: this.#lit,
+      },
+      this.#page,
+      atOnce,
     )
     if (atOnce) {
       this.#setPage()

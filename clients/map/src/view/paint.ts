@@ -2,7 +2,7 @@
 
 import type { Colors } from './colors.ts'
 import { isInside, type CompiledLevel, type Drawn } from './compile.ts'
-import type { Box } from './types.ts'
+import type { Box, NamedPlace } from './types.ts'
 
 /** What is drawn, and in which colours. */
 export interface Content {
@@ -10,6 +10,8 @@ export interface Content {
   colors: Colors
   fills: ReadonlyMap<string, string>
   labels: ReadonlyMap<string, string>
+  /** Names of places that are no unit, drawn where no other name is. */
+  places: readonly NamedPlace[]
   /** All other units are drawn paler. */
   lit?: ReadonlySet<string>
 }
@@ -30,6 +32,7 @@ const FONT_SIZE = 12
 const FONT = `500 ${FONT_SIZE}px system-ui, sans-serif`
 const LINE_HEIGHT = 14
 const LABEL_MARGIN = 3
+const LONGEST_LINE = 70 // pixels; longer names of places are in two lines
 
 /** Draw the content; without labels, nothing is read but the shapes. */
 export function* paint(sheet: Sheet, content: Content, withLabels: boolean): Generator<void> {
@@ -92,7 +95,8 @@ function paintShape(context: CanvasRenderingContext2D, shape: Drawn, content: Co
 
 function* paintLabels(context: CanvasRenderingContext2D, sheet: Sheet, content: Content): Generator<void> {
   const { region, scale, density } = sheet
-  const { labels, level, lit, colors } = content
+  const { labels, level, lit, colors, places } = content
+  const taken: Box[] = []
   context.setTransform(density, 0, 0, density, 0, 0)
   context.setLineDash([])
   context.lineJoin = 'round'
@@ -110,13 +114,33 @@ function* paintLabels(context: CanvasRenderingContext2D, sheet: Sheet, content: 
     if (++step % LABELS_A_STEP === 0) yield
     if (!placed) continue
     context.globalAlpha = lit && !lit.has(unit) ? 1 - PALE : 1
-    const { lines, x, y } = placed
-    for (const [i, line] of lines.entries()) {
-      const at = (y - region.y) * scale + (i - (lines.length - 1) / 2) * LINE_HEIGHT
-      context.strokeText(line, (x - region.x) * scale, at)
-      context.fillText(line, (x - region.x) * scale, at)
-    }
+    taken.push(write(context, placed, sheet))
   }
+  context.globalAlpha = 1
+  for (const { x, y, text } of places) {
+    const placed = { lines: widthOf(context, text) > LONGEST_LINE ? halves(text) : [text], x, y }
+    const box = boxOfLines(context, placed, sheet)
+    if (!touches({ x, y, width: 0, height: 0 }, region) || taken.some((other) => touches(box, other))) continue
+    taken.push(write(context, placed, sheet))
+    if (++step % LABELS_A_STEP === 0) yield
+  }
+}
+
+/** Write lines around their place, and return the box that they take, in pixels. */
+function write(context: CanvasRenderingContext2D, placed: Placed, sheet: Sheet): Box {
+  const box = boxOfLines(context, placed, sheet)
+  for (const [i, line] of placed.lines.entries()) {
+    const [x, y] = [box.x + box.width / 2, box.y + (i + 0.5) * LINE_HEIGHT]
+    context.strokeText(line, x, y)
+    context.fillText(line, x, y)
+  }
+  return box
+}
+
+function boxOfLines(context: CanvasRenderingContext2D, { lines, x, y }: Placed, { region, scale }: Sheet): Box {
+  const width = Math.max(...lines.map((line) => widthOf(context, line)))
+  const height = lines.length * LINE_HEIGHT
+  return { x: (x - region.x) * scale - width / 2, y: (y - region.y) * scale - height / 2, width, height }
 }
 
 const widths = new Map<string, number>()

@@ -68,6 +68,7 @@ export const viewStyles: string = `
   box-sizing: border-box;
   width: 28px;
   height: 28px;
+  min-height: 0;
   margin: 0;
   padding: 0;
   border: 2px solid ${cssColor('--floorgate-route-casing')};

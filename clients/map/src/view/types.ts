@@ -19,6 +19,12 @@ export interface Level {
   box: Box
 }
 
+/** A place with a name, on the level with this index. */
+export interface NamedPlace extends Point {
+  text: string
+  level: number
+}
+
 export type MarkerKind = 'start' | 'end' | 'stop' | 'warning' | 'amenity'
 
 export interface Marker extends Point {

@@ -1,0 +1,75 @@
+// An element with the state of the explorer: as one property, and each part as an attribute and a property.
+
+import { LitElement } from 'lit'
+import type { FoundRoute } from './data/routes.js'
+import { readLink } from './links.js'
+import { type ExplorerState, INITIAL_STATE } from './state.js'
+
+/** The parts of the state, each an attribute that is written as in links. */
+const PARTS = [
+  'map', 'floor', 'unit', 'location', 'from', 'to', 'mode', 'avoid', 'minutes', 'tags', 'color', 'theme',
+] as const satisfies (keyof ExplorerState)[]
+
+/** The events of the element, by name. */
+export interface FloorgateMapEvents {
+  /** The map is drawn. */
+  ready: CustomEvent<{ map: string }>
+  /** The user has changed what is shown. */
+  statechange: CustomEvent<ExplorerState>
+  /** The user has selected a unit; null when it is no longer selected. */
+  unitselect: CustomEvent<{ id: string; name: string; floorId: string } | null>
+  /** A route was found. */
+  routefound: CustomEvent<FoundRoute>
+  /** The map cannot be shown. */
+  failure: CustomEvent<{ error: unknown; message: string }>
+}
+
+// Each part of the state is a property too, which takes a value of the state or text as in links.
+export interface StateElement extends ExplorerState {}
+
+export class StateElement extends LitElement {
+  static override properties = { state: { attribute: false } }
+
+  static override get observedAttributes() {
+    return [...super.observedAttributes, ...PARTS]
+  }
+
+  /** What is shown; set it to show something else. */
+  declare state: ExplorerState
+  /** Whether the user has changed nothing yet. */
+  protected isUntouched = true
+
+  constructor() {
+    super()
+    this.state = INITIAL_STATE
+  }
+
+  override attributeChangedCallback(name: string, old: string | null, value: string | null) {
+    super.attributeChangedCallback(name, old, value)
+    const part = PARTS.find((each) => each === name)
+    if (part) this[part] = value as never
+  }
+
+  /** Change a part of what is shown, as a user does. Fires `statechange`. */
+  change(part: Partial<ExplorerState>) {
+    this.isUntouched = false
+    this.state = { ...this.state, ...part }
+    this.fire('statechange', this.state)
+  }
+
+  protected fire<E extends keyof FloorgateMapEvents>(type: E, detail: FloorgateMapEvents[E]['detail']) {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
+  }
+}
+
+for (const part of PARTS) {
+  Object.defineProperty(StateElement.prototype, part, {
+    get(this: StateElement) {
+      return this.state[part]
+    },
+    set(this: StateElement, value: unknown) {
+      const given = typeof value === 'string' ? readLink(String(new URLSearchParams({ [part]: value })))[part] : value
+      this.state = { ...this.state, [part]: given ?? INITIAL_STATE[part] }
+    },
+  })
+}
