@@ -1,14 +1,12 @@
 """The example page in React with Apollo Client, in a real browser beside the demo property."""
 
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.clients.page_server import serve_directory
 from tests.gateway.pages import browser
 from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
 from tests.rest.demo_service import UNLIMITED, demo_service
@@ -27,10 +25,6 @@ PAGE = CLIENTS / "examples" / "directory-page"
 PAGE_SIZE = 25
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None: ...
-
-
 @pytest.fixture(scope="module")
 def page_url() -> Iterator[str]:
     """Where the page is served, from an origin of its own."""
@@ -39,13 +33,8 @@ def page_url() -> Iterator[str]:
             pytest.skip(packages)
         if folder == PAGE:
             packages.run(*npm(), "run", "build")
-    handler = partial(QuietHandler, directory=str(PAGE))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serve_directory(PAGE) as address:
+        yield address
 
 
 def test_it_lists_and_finds_units_and_loads_more(

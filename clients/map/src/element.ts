@@ -26,7 +26,7 @@ import { ShownMap, type Target } from './shown_map.js'
 import type { ExplorerState, Waypoint } from './state.js'
 import { type FloorgateMapEvents, StateElement } from './state_element.js'
 import { ENGLISH, fill, type Texts } from './texts.js'
-import { type Padding, viewStyles } from './view/index.js'
+import { type Padding, type Point, viewStyles } from './view/index.js'
 
 const ALL_CONTROLS = 'search floors zoom layers routes card'
 const SCHEMES = { auto: 'light dark', light: 'light', dark: 'dark' }
@@ -102,6 +102,11 @@ export class FloorgateMap extends StateElement {
   override disconnectedCallback() {
     super.disconnectedCallback()
     this.#shown.destroy()
+  }
+
+  /** Where a position on the map is in the element, in pixels; undefined until the map is drawn. */
+  toPixels(position: Point): Point | undefined {
+    return this.#shown.view?.toPixels(position)
   }
 
   protected override willUpdate(changed: PropertyValues<this>) {

@@ -53,7 +53,8 @@ export class StateElement extends LitElement {
   /** Change a part of what is shown, as a user does. Fires `statechange`. */
   change(part: Partial<ExplorerState>) {
     this.isUntouched = false
-    this.state = { ...this.state, ...part }
+    const parts = Object.entries({ ...this.state, ...part }).filter(([, value]) => value !== undefined)
+    this.state = Object.fromEntries(parts) as unknown as ExplorerState
     this.fire('statechange', this.state)
   }
 

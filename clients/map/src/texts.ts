@@ -48,7 +48,7 @@ export const ENGLISH = {
   colorBy: 'Colour units by',
   noColor: 'Nothing',
   legend: 'Legend',
-  unitsWith: '{name}: {count} units',
+  unitCount: '{count} units',
   amenities: 'Amenities',
   allAmenities: 'All',
   noAmenities: 'None',

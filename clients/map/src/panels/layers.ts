@@ -53,13 +53,9 @@ function legendOf({ texts, legend, chosen, onEntry }: LayersOptions) {
   return html`<ul class="legend" aria-label=${texts.legend}>
     ${legend.map(
       ({ id, name, color, units }) => html`<li>
-        <button
-          aria-pressed=${id === chosen}
-          aria-label=${fill(texts.unitsWith, { name, count: units.size })}
-          @click=${() => onEntry(id === chosen ? undefined : id)}
-        >
+        <button aria-pressed=${id === chosen} @click=${() => onEntry(id === chosen ? undefined : id)}>
           <svg class="swatch" viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill=${color} /></svg>
-          <span>${name}</span><small>${units.size}</small>
+          <span>${name}</span> <small>${fill(texts.unitCount, { count: units.size })}</small>
         </button>
       </li>`,
     )}

@@ -112,7 +112,7 @@ function field(view: RoutesView, end: End): TemplateResult {
       ?disabled=${!waypoint}
       @click=${() => change({ [end]: undefined })}
     >
-      ×
+      ${icons.close}
     </button>
   </div>`
 }

@@ -1,0 +1,254 @@
+"""The map component in pages of others: what people see, press and type, beside the demo property."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.map.pages import build_bundle
+from tests.clients.map.site import EXAMPLES, Site, open_site
+from tests.gateway.pages import browser
+from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
+from tests.rest.packages import install
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("map-component"),
+    pytest.mark.skipif(
+        not browser.CHROMIUM, reason="no Chromium on this machine: apt install chromium"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def site(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    for missing in (build_bundle(), install(EXAMPLES), install(TOOLS)):
+        if isinstance(missing, str):
+            pytest.skip(missing)
+    with open_site(mongo_url, tmp_path_factory.mktemp("site")) as opened:
+        yield opened
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The component of a page, by the words that people see."""
+
+    page: Page
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def search(self, text: str) -> Locator:
+        """Type a search, and return the list of what is found."""
+        self.page.get_by_role("combobox", name="Search units and amenities").fill(text)
+        return self.page.get_by_role("option")
+
+    def find(self, text: str) -> None:
+        """Choose the first that a search finds."""
+        self.search(text).first.click()
+
+    @property
+    def card(self) -> Locator:
+        return self.page.get_by_role("article")
+
+    def floor(self, name: str) -> Locator:
+        return self.page.get_by_role("radio", name=name)
+
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.page.evaluate("document.querySelector('floorgate-map').state")
+        return state
+
+
+@pytest.fixture
+def explorer(site: Site) -> Explorer:
+    site.open("plain.html")
+    expect(site.page.get_by_role("application", name="Map of Floor plates")).to_be_visible()
+    return Explorer(site.page)
+
+
+def test_a_page_of_ten_lines_shows_the_map(site: Site, explorer: Explorer) -> None:
+    assert len((EXAMPLES / "plain.html").read_text().splitlines()) <= 10
+    expect(explorer.floor("Ground floor, Alder Court")).to_be_checked()
+    assert site.errors() == []
+
+
+def test_the_search_finds_units_and_amenities_as_people_type(explorer: Explorer) -> None:
+    expect(explorer.search("10")).to_contain_text(["101", "102", "103", "104", "105", "106", "107"])
+    expect(explorer.page.get_by_text("7 results")).to_be_visible()
+    expect(explorer.search("cen fit")).to_contain_text(["Fitness centre"])
+    expect(explorer.search("nowhere")).to_have_count(0)
+    expect(explorer.page.get_by_text("Nothing found")).to_be_visible()
+
+
+def test_a_unit_is_found_with_the_keyboard_alone(explorer: Explorer) -> None:
+    field = explorer.page.get_by_role("combobox", name="Search units and amenities")
+    field.press_sequentially("50")
+    field.press("ArrowDown")
+    field.press("ArrowDown")
+    field.press("Enter")
+    expect(explorer.card.get_by_role("heading")).to_have_text("502")
+    expect(explorer.floor("Floor 5, Alder Court")).to_be_checked()
+    explorer.page.keyboard.press("Escape")
+    expect(explorer.card).to_have_count(0)
+
+
+def test_the_card_of_a_unit_says_what_is_known_and_how_to_get_it(explorer: Explorer) -> None:
+    explorer.find("101")
+    for text in ("Ground floor, Alder Court", "Alder Court", "One bedroom", "AL-101"):
+        expect(explorer.card.get_by_text(text, exact=True)).to_be_visible()
+    unit = explorer.state()["unit"]
+    explorer.card.get_by_text("As JSON").click()
+    expect(explorer.card.get_by_text(f"GET /v1/units/{unit}")).to_be_visible()
+    link = explorer.card.get_by_role("link", name="Open in the API reference")
+    assert (link.get_attribute("href") or "").endswith("/v1/openapi#/Units/getUnit")
+    explorer.card.get_by_text("As GraphQL").click()
+    link = explorer.card.get_by_role("link", name="Open in GraphiQL")
+    assert "/graphql#query=query+ShowUnit" in (link.get_attribute("href") or "")
+    explorer.card.get_by_text("As curl").click()
+    expect(explorer.card.get_by_text('-H "API-Key: $KEY"')).to_be_visible()
+
+
+def test_a_click_on_the_map_selects_a_unit_or_an_amenity(site: Site, explorer: Explorer) -> None:
+    explorer.find("104")
+    expect(explorer.card.get_by_role("heading")).to_have_text("104")
+    site.click(2024, 640)
+    expect(explorer.card.get_by_role("heading")).to_have_text("101")
+    site.click(1200, 1900)
+    expect(explorer.card).to_have_count(0)
+
+
+def test_floors_are_switched_in_storey_order(explorer: Explorer) -> None:
+    switch = explorer.page.get_by_role("radiogroup", name="Floors")
+    expect(switch.get_by_role("radio")).to_have_text(["5", "4", "3", "2", "G"])
+    explorer.floor("Floor 3, Alder Court").click()
+    assert explorer.state()["floor"] == "alder-court-floor-3"
+    explorer.page.keyboard.press("ArrowUp")
+    expect(explorer.floor("Floor 4, Alder Court")).to_be_checked()
+    expect(explorer.floor("Floor 4, Alder Court")).to_be_focused()
+
+
+def test_units_are_coloured_by_a_group_with_a_legend(explorer: Explorer) -> None:
+    explorer.button("Colours and amenities").click()
+    explorer.page.get_by_label("Colour units by").select_option("Apartment type")
+    studios = explorer.page.get_by_role("button", name="Studio 24 units")
+    studios.click()
+    expect(studios).to_have_attribute("aria-pressed", "true")
+    assert explorer.state()["color"] == "apartment-type"
+
+
+def test_amenities_are_shown_by_their_kind(explorer: Explorer) -> None:
+    explorer.button("Colours and amenities").click()
+    kinds = explorer.page.locator("label").filter(has_text="Amenities").locator("select")
+    kinds.select_option("Kitchen (1)")
+    marker = explorer.button("Club kitchen")
+    marker.click()
+    expect(explorer.card.get_by_role("heading")).to_have_text("Club kitchen")
+
+
+def test_a_wheelchair_route_from_an_apartment_to_the_gym(site: Site, explorer: Explorer) -> None:
+    explorer.find("506")
+    explorer.button("Route from here").click()
+    to = explorer.page.get_by_role("combobox", name="To")
+    to.fill("fitness")
+    to.press("Enter")
+    explorer.page.get_by_label("By wheelchair").check()
+    expect(explorer.page.get_by_text("by wheelchair", exact=False).first).to_be_visible()
+    steps = explorer.page.get_by_role("listitem").filter(has_text="Take Lift")
+    expect(steps.first).to_be_visible()
+    state = explorer.state()
+    assert (state["mode"], state["floor"]) == ("wheelchair", "alder-court-floor-5")
+    explorer.button("Ground floor").click()
+    expect(explorer.floor("Ground floor, Alder Court")).to_be_checked()
+    assert site.events("routefound")[-1]["mode"] == "wheelchair"
+
+
+def test_attributes_are_a_link_and_events_tell_what_changes(site: Site) -> None:
+    site.open("plain.html")
+    script = """() => {
+      const map = document.querySelector('floorgate-map')
+      map.setAttribute('unit', 'ugwo2tfiznm')
+      map.setAttribute('theme', 'dark')
+      map.setAttribute('avoid', 'lifts,stairs')
+      return map.state
+    }"""
+    state = site.page.evaluate(script)
+    assert (state["unit"], state["theme"], state["avoid"]) == (
+        "ugwo2tfiznm",
+        "dark",
+        ["lifts", "stairs"],
+    )
+    explorer = Explorer(site.page)
+    expect(explorer.card.get_by_role("heading")).to_have_text("101")
+    assert site.events("statechange") == []  # only users fire it
+    explorer.button("Close").click()
+    assert site.events("unitselect") == [None]
+    assert "unit" not in site.events("statechange")[-1]
+
+
+def test_a_key_without_permissions_shows_the_map_and_no_more(site: Site) -> None:
+    site.open("plain.html", key=site.plain_key)
+    explorer = Explorer(site.page)
+    explorer.find("101")
+    expect(explorer.card.get_by_text("Ground floor, Alder Court")).to_be_visible()
+    expect(explorer.button("Route from here")).to_have_count(0)
+    expect(explorer.card.get_by_text("AL-101")).to_have_count(0)
+    explorer.button("Colours and amenities").click()
+    expect(explorer.page.get_by_label("Colour units by")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"key": "fgk_wrong"}, "Invalid authentication credentials"),
+        ({"key": ""}, "An API key is needed to show a map"),
+        ({"url": "https://127.0.0.1:1"}, "The service cannot be reached"),
+    ],
+)
+def test_people_are_told_why_there_is_no_map(
+    site: Site, changes: dict[str, str], message: str
+) -> None:
+    site.open("plain.html", **changes)
+    expect(site.page.locator(".notice")).to_contain_text(message)
+
+
+def test_a_map_that_the_key_does_not_see_is_like_none(site: Site, explorer: Explorer) -> None:
+    site.page.evaluate("document.querySelector('floorgate-map').map = 'birch-house-floor-plates'")
+    notice = explorer.page.get_by_role("alert")
+    expect(notice).to_contain_text("There is no such map, or the key may not see it")
+    assert site.events("failure")[-1]["message"] in notice.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(site: Site, explorer: Explorer, scheme: Any) -> None:
+    axe = AXE.read_text()
+    explorer.page.emulate_media(color_scheme=scheme)
+    assert problems(explorer.page, axe) == {}
+    explorer.find("101")
+    expect(explorer.card).to_be_visible()
+    assert problems(explorer.page, axe) == {}
+    explorer.button("Route from here").click()
+    explorer.page.get_by_role("combobox", name="To").fill("fit")
+    assert problems(explorer.page, axe) == {}
+    explorer.button("Colours and amenities").click()
+    explorer.page.get_by_label("Colour units by").select_option("Apartment type")
+    expect(explorer.page.get_by_role("button", name="Studio 24 units")).to_be_visible()
+    assert problems(explorer.page, axe) == {}
+
+
+def test_the_page_of_examples_has_it_in_react_and_vue(site: Site) -> None:
+    site.open("index.html")
+    for framework in ("react", "vue"):
+        part = site.page.locator(f"#{framework}")
+        part.get_by_role("combobox").fill("104")
+        part.get_by_role("option").first.click()
+        expect(part.get_by_text("knows that 104 is selected")).to_be_visible()
+    branded = site.page.locator("#branded")
+    expect(branded.get_by_text("Alder Court", exact=True).first).to_be_visible()
+    whole = site.page.locator("#whole")
+    whole.get_by_role("combobox").fill("104")
+    whole.get_by_role("option").first.click()
+    expect(site.page.locator("#told")).to_have_text("Unit 104 is selected.")
+    expect(site.page.locator("#still").get_by_role("button")).to_have_count(0)
+    assert site.errors() == []
