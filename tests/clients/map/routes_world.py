@@ -63,6 +63,8 @@ class World:
     plain_key: str
     """It sees everything, and may not calculate distances."""
     operator_key: str
+    visitor_key: str
+    """It sees everything, and may calculate distances."""
 
     def open(self, key: str | None = None) -> None:
         self.page.goto(f"{self.page_url}/?url={self.demo.url}&key={key or self.demo.key}")
@@ -105,8 +107,8 @@ def open_world(mongo_url: str, directory: Path) -> Iterator[World]:
         demo_service(mongo_url, directory, ("--cors-origins", page_url, *UNLIMITED)) as demo,
         browser.visit(page_url) as seen,
     ):
-        plain, operator = _create_key(demo), _create_key(demo, "service.admin")
-        yield World(seen.page, page_url, demo, plain, operator)
+        permissions = ((), ("service.admin",), ("service.distances.calculate",))
+        yield World(seen.page, page_url, demo, *(_create_key(demo, *each) for each in permissions))
 
 
 def _create_key(demo: DemoService, *permissions: str) -> str:

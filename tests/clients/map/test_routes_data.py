@@ -42,9 +42,13 @@ def world(opened: World) -> World:
 
 def find(world: World, **request: object) -> Any:
     """The answer to a request for a route."""
+    return find_with(world.demo.key, world, **request)
+
+
+def find_with(api_key: str, world: World, /, **request: object) -> Any:
     whole = {"map": MAP, "from": APARTMENT, "to": GYM, "mode": "foot", "avoid": [], **request}
     script = "return routes.findRoute(routes.connectAs(key), request)"
-    return world.run(script, key=world.demo.key, request=whole)
+    return world.run(script, key=api_key, request=whole)
 
 
 def test_a_route_has_steps_both_ends_and_the_straight_line(world: World) -> None:
@@ -107,6 +111,19 @@ def test_a_place_off_the_floor_is_named(world: World, end: str, other: str) -> N
 def test_a_place_that_the_map_does_not_have_is_named(world: World) -> None:
     answer = find(world, to={"unit": "nope"})
     assert answer == {"kind": "none", "reasons": [{"code": "unknown-place", "end": "to"}]}
+
+
+def test_a_map_that_is_not_processed_has_no_routes(world: World) -> None:
+    place, unit_map = (
+        {"x": 100, "y": 100, "floor": "birch-house-floor-1"},
+        "birch-house-floor-plates",
+    )
+    reason = {"code": "not-processed"}
+    answer = find_with(world.visitor_key, world, map=unit_map, **{"from": place, "to": place})
+    assert answer == {"kind": "none", "reasons": [reason]}
+    script = "return routes.findAvailability(routes.connectAs(key), map)"
+    found = world.run(script, key=world.visitor_key, map=unit_map)
+    assert found == {"allowed": True, "reason": reason}
 
 
 def test_a_narrow_door_is_in_the_way_of_wheelchairs(world: World) -> None:

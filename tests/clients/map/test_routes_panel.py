@@ -167,6 +167,17 @@ def test_a_key_that_may_not_ask_for_routes_sees_no_panel(world: World) -> None:
     expect(world.page.locator("routes-page")).to_have_text("")
 
 
+def test_what_has_changed_since_a_map_was_processed_is_told(world: World) -> None:
+    routing = {"isRoutable": False, "isStale": True, "reason": "its drawing has changed"}
+    answer = {"data": {"map": {"routing": routing, "closures": {"connectors": []}}}}
+    world.page.route("**/graphql", lambda route: route.fulfill(json=answer))
+    world.open()
+    text = "This map has no routes at the moment: its drawing has changed."
+    expect(world.page.locator("routes-page")).to_contain_text(text)
+    expect(world.page.get_by_role("combobox")).to_have_count(0)
+    world.page.unroute("**/graphql")
+
+
 def test_an_error_is_shown_and_the_request_repeated(world: World) -> None:
     page = world.page
     page.route("**/nearest?*", lambda route: route.abort())
@@ -183,12 +194,16 @@ def test_an_error_is_shown_and_the_request_repeated(world: World) -> None:
 def test_the_panel_is_accessible(world: World, scheme: Literal["light", "dark"]) -> None:
     if isinstance(tools := install(TOOLS), str):
         pytest.skip(tools)
-    world.page.emulate_media(color_scheme=scheme)
+    page = world.page
+    page.emulate_media(color_scheme=scheme)
     state = {"from": APARTMENT, "to": UPSTAIRS, "minutes": 2, "floor": "alder-court-floor-1"}
     world.set_state(**state)
-    expect(world.page.locator(".nearest").get_by_role("button")).to_have_count(10)
-    expect(world.page.locator(".steps")).to_be_visible()
-    assert problems(world.page, AXE.read_text()) == {}
+    expect(page.locator(".nearest").get_by_role("button")).to_have_count(10)
+    expect(page.locator(".steps")).to_be_visible()
+    assert problems(page, AXE.read_text()) == {}
+    world.set_state(**state, mode="wheelchair", avoid=["lifts"])
+    expect(page.locator(".reasons li")).to_have_count(2)
+    assert problems(page, AXE.read_text()) == {}
 
 
 def summary(page: Page) -> Locator:
