@@ -12,48 +12,14 @@ from types import MappingProxyType
 from tests.rest.packages import install, npm
 
 PACKAGE = Path(__file__).parents[3] / "clients" / "map"
+FILES = Path(__file__).with_name("page")
 BUNDLE = PACKAGE / "dist" / "floorgate-map.js"
 
 # The policy of the strictest page that may hold the component.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'"
 )
-PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>View</title>
-<meta name="viewport" content="width=device-width"><link rel="icon" href="icon.svg">
-<link rel="stylesheet" href="page.css"><main id="host"></main><script type="module" src="page.js"></script>
-"""
 ICON = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
-STYLE = b"""
-:root { color-scheme: light dark }
-body { margin: 0 }
-#host { position: relative; width: 100vw; height: 100vh }
-#host[hidden] { display: none }
-"""
-SCRIPT = b"""
-import { MapView, viewStyles } from './floorgate-map.js'
-const sheet = new CSSStyleSheet()
-sheet.replaceSync(viewStyles)
-document.adoptedStyleSheets.push(sheet)
-const view = new MapView(document.querySelector('#host'), { label: 'Map of the building' })
-const events = []
-for (const name of ['pick', 'hover', 'marker']) view.on(name, (detail) => events.push([name, detail]))
-view.on('move', () => { window.moves++ })
-view.on('drawn', () => { window.drawn++ })
-Object.assign(window, { view, events, moves: 0, drawn: 0 })
-window.show = async (name) => {
-  const parsed = await (await fetch(name)).json()
-  const before = window.drawn
-  view.setDrawing(parsed)
-  await window.settled(before)
-}
-/** Resolves when a condition holds, which is looked at once a frame. */
-window.until = (condition) => new Promise((resolve) => {
-  const check = () => (condition() ? resolve() : requestAnimationFrame(check))
-  check()
-})
-/** Resolves when the view is drawn once more than `before`. */
-window.settled = (before) => until(() => window.drawn > before)
-"""
 TYPES = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -78,10 +44,10 @@ def serve(
 ) -> Iterator[str]:
     """Serve the page, parsed maps by their names, and files by their paths; yields the address."""
     served = {
-        "/": PAGE,
+        "/": (FILES / "page.html").read_bytes(),
         "/icon.svg": ICON,
-        "/page.css": STYLE,
-        "/page.js": SCRIPT,
+        "/page.css": (FILES / "page.css").read_bytes(),
+        "/page.js": (FILES / "page.js").read_bytes(),
         "/floorgate-map.js": BUNDLE.read_bytes(),
         **files,
         **{f"/{name}.json": json.dumps(parsed).encode() for name, parsed in maps.items()},

@@ -38,7 +38,8 @@ SHAPES = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200" width
  stroke="#a00" stroke-width="5" stroke-opacity=".6"/></g>
 <g data-type="Level"><g data-type="UnitLayer">
 <path id="curve" d="M300 100a40 40 0 0 1 80 0v60h-80z" fill="rgb(20 120 200)"/></g></g></svg>"""
-IN_A_PAGE = b'<link rel="icon" href="icon.svg"><link rel="stylesheet" href="page.css"><img src="shapes.svg">'
+IN_A_PAGE = b"""<link rel="icon" href="icon.svg"><link rel="stylesheet" href="page.css">
+<img src="shapes.svg">"""
 
 # The units `low` and `top` overlap, `bare` has no hit area, the hit area of `far` is elsewhere.
 OVERLAPPING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
@@ -284,12 +285,14 @@ def test_units_are_coloured_dimmed_named_and_selected(page: Page) -> None:
 
 
 OVERLAY = """view.setOverlay({
-  areas: [{ rings: [[{x: 0, y: 0}, {x: 99, y: 0}, {x: 99, y: 99}], [{x: 50, y: 9}, {x: 60, y: 9}, {x: 60, y: 20}]] }],
+  areas: [{ rings: [[{x: 0, y: 0}, {x: 99, y: 0}, {x: 99, y: 99}],
+                   [{x: 50, y: 9}, {x: 60, y: 9}, {x: 60, y: 20}]] }],
   lines: [{ kind: 'route', points: [{x: 20, y: 50}, {x: 220, y: 50}] },
           { kind: 'straight', points: [{x: 20, y: 50}, {x: 220, y: 180}] }],
   markers: [
-    ...Array.from({ length: 2000 }, (_, i) => (
-      { id: `a${i}`, kind: 'amenity', x: (i % 50) * 8, y: Math.floor(i / 50) * 15, text: 'G', label: `Gym ${i}` })),
+    ...Array.from({ length: 2000 }, (_, i) => ({
+      id: `a${i}`, kind: 'amenity', x: (i % 50) * 8, y: Math.floor(i / 50) * 15,
+      text: 'G', label: `Gym ${i}` })),
     { id: 'from', kind: 'start', x: 20, y: 50, text: 'A', label: 'Start: lobby' },
     { id: 'to', kind: 'end', x: 220, y: 50, text: 'B', label: 'End: gym' },
     { id: 'lift', kind: 'stop', x: 220, y: 50, text: '1', label: 'Lift to floor 2' }],
