@@ -2,6 +2,7 @@
 
 import { getOperationAST, parse } from 'graphql'
 import { createClient } from 'graphql-sse'
+import { fetchExplanation } from './explain.js'
 import { judgeKey, session } from './session.js'
 
 const ADDRESS = 'graphql'
@@ -122,6 +123,13 @@ export async function fetcher(anyRequest, { signal } = {}) {
   const request = withOwnName(anyRequest)
   if (isSubscription(request)) return subscribeTo(request)
   return post(request, { signal, isShown: request.operationName !== 'IntrospectionQuery' })
+}
+
+/** How the service carries out an operation, with the key and the flags of this moment. */
+export async function explain(anyRequest) {
+  if (!session().key) return NO_KEY
+  const body = JSON.stringify(withOwnName(anyRequest))
+  return fetchExplanation(ADDRESS, { method: 'POST', headers: headers(session()), body })
 }
 
 /** The flags that errors of a result ask for. */

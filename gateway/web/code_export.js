@@ -82,7 +82,7 @@ print(response.json())
 
 const LANGUAGES = { curl, fetch: fetchCall, 'Apollo Client': apollo, 'Python httpx': httpx }
 
-function parsed(text) {
+export function parsed(text) {
   try {
     return JSON.parse(text || '{}')
   } catch {

@@ -3,6 +3,7 @@
 import 'swagger-ui-dist/swagger-ui.css'
 import './bar.css'
 import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js'
+import { fetchExplanation, showExplanation } from './explain.js'
 import { judgeKey, session, subscribe } from './session.js'
 
 const DESCRIPTION = new URL('openapi.json', location.href)
@@ -67,6 +68,22 @@ const withXmlExamples = {
   },
 }
 
+async function explain({ url, method, headers, body }) {
+  showExplanation(await fetchExplanation(url, { method, headers, body }))
+}
+
+/** Below each response: how the service carries out the request that was executed last. */
+const withExplanations = {
+  wrapComponents: {
+    // JSX would make elements of another React than Swagger UI's.
+    liveResponse: (LiveResponse, { React: { createElement, Fragment } }) => (props) => {
+      const request = () => props.specSelectors.mutatedRequestFor(props.path, props.method).toJS()
+      const button = { type: 'button', className: 'explanation-button', onClick: () => explain(request()) }
+      return createElement(Fragment, null, createElement(LiveResponse, props), createElement('button', button, 'Explain'))
+    },
+  },
+}
+
 function judge(response) {
   judgeKey(response, response.body?.message)
   return response
@@ -80,7 +97,7 @@ function draw(description) {
     deepLinking: true,
     displayRequestDuration: true,
     filter: true,
-    plugins: [withoutPadlocks, withoutNestedLinks, withXmlExamples],
+    plugins: [withoutPadlocks, withoutNestedLinks, withXmlExamples, withExplanations],
     responseInterceptor: judge,
     tryItOutEnabled: true,
     validatorUrl: null,

@@ -1,8 +1,10 @@
 // The line below a response: status, time, size, cost, headers, and the flag that an error names.
 
-import { useGraphiQLActions } from '@graphiql/react'
+import { useGraphiQL, useGraphiQLActions } from '@graphiql/react'
 import { useSyncExternalStore } from 'react'
-import { lastResponse, subscribeToResponses } from './call.js'
+import { explain, lastResponse, subscribeToResponses } from './call.js'
+import { parsed } from './code_export.js'
+import { showExplanation } from './explain.js'
 import { switchOn } from './session.js'
 
 const COST_HEADER = 'floorgate-cost'
@@ -54,14 +56,28 @@ function Headers({ headers }) {
   )
 }
 
+/** Shows how the service carries out the operation of the current tab. */
+function ExplainButton() {
+  const { query, variables, operationName } = useGraphiQL(({ tabs, activeTabIndex }) => tabs[activeTabIndex])
+  const request = { query: query ?? '', variables: parsed(variables), operationName }
+  return <button type="button" onClick={async () => showExplanation(await explain(request))}>Explain</button>
+}
+
 export function ResponseBar() {
   const response = useSyncExternalStore(subscribeToResponses, lastResponse)
-  if (!response) return <p className="response-bar">Run an operation to see its status, time, size and cost.</p>
+  if (!response) {
+    return (
+      <div className="response-bar">
+        Run an operation to see its status, time, size and cost. <ExplainButton />
+      </div>
+    )
+  }
   return (
     <div className="response-bar" role="status">
       {response.headers ? <Measures {...response} /> : <Events {...response} />}
       {response.isUntrusted && <span className="bad">{UNTRUSTED}</span>}
       {response.flags.map((flag) => <FlagButton key={flag} flag={flag} />)}
+      <ExplainButton />
       {response.headers && <Headers {...response} />}
     </div>
   )
