@@ -1,8 +1,8 @@
 """The explanation of a request as JSON.
 
-A key that is limited to some assets sees of the values in filters only the ids of these assets, all
-indexes that MongoDB considers, and not how much it looked at: the rest may tell of records that the
-key may not see. See docs/decisions/server/explain.md.
+A key that is limited to some assets sees of the values in filters only the ids of these assets, and
+neither the index that MongoDB chose nor how much it looked at: all that may tell of records that
+the key may not see. See docs/decisions/server/explain.md.
 """
 
 import sys
@@ -124,7 +124,6 @@ def _describe_command(
     (name, collection), *options = item.command.items()
     is_limited = own_assets is not None
     measured = None if is_limited else plan
-    scans = plan and (plan.candidates if is_limited else plan.scans)
     return {
         "command": name,
         "collection": collection,
@@ -133,7 +132,8 @@ def _describe_command(
             for option, value in options
             if option in SHOWN_OPTIONS
         },
-        "plan": None if scans is None else [scan._asdict() for scan in scans],
+        "plan": measured and [scan._asdict() for scan in measured.scans],
+        "considered": plan and [scan._asdict() for scan in plan.candidates],
         "keys_examined": measured and measured.keys_examined,
         "documents_examined": measured and measured.documents_examined,
         "returned": None if is_limited else item.returned,

@@ -72,7 +72,7 @@ class ExplainingHandler:
         else:
             if run.caller is None or not isinstance(made, Response):
                 return made
-            response = _describe_response(made, request.scope)
+            response = _describe_response(made)
         request.scope.pop(SCOPE_ERROR_CODES, None)  # of the response that is not sent
         plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
         explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
@@ -96,9 +96,9 @@ def _refuse_streams(scope: Scope) -> None:
     ]
 
 
-def _describe_response(response: Response, scope: Scope) -> ExplainedResponse:
+def _describe_response(response: Response) -> ExplainedResponse:
     body = bytes(response.body)
     error = None
-    if scope.get(SCOPE_ERROR_CODES):  # of /graphql, where a response may have data as well
+    if body.startswith(b'{"errors":'):  # of /graphql, where a response may have data as well
         error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
     return ExplainedResponse(response.status_code, error, len(body))

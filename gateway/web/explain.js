@@ -76,7 +76,7 @@ function commandTable({ commands, omitted_commands: omitted }) {
   const rows = commands.map((command) => [
     `${command.command} ${command.collection}`,
     element('code', {}, json(command.filter ?? command.pipeline, 0)),
-    scans(command.plan),
+    command.plan ? scans('', command.plan) : scans('One of', command.considered),
     `${count(command.keys_examined)} / ${count(command.documents_examined)}`,
     count(command.returned),
     milliseconds(command.milliseconds),
@@ -86,12 +86,14 @@ function commandTable({ commands, omitted_commands: omitted }) {
   return table(`MongoDB commands: ${commands.length}${more}`, names, rows)
 }
 
-function scans(plan) {
-  if (!plan) return 'unknown'
-  const texts = plan.map(({ stage, index_name: name }) =>
+/** The scans of a plan; a key that is limited to assets does not see which of several it is. */
+function scans(title, found) {
+  if (!found) return 'unknown'
+  const texts = found.map(({ stage, index_name: name }) =>
     element('span', { className: stage === 'COLLSCAN' ? 'bad' : '' }, name ? `${stage} ${name}` : stage),
   )
-  return element('div', {}, ...texts.flatMap((text, place) => (place ? [element('br'), text] : [text])))
+  const lines = title && texts.length > 1 ? [title, ...texts] : texts
+  return element('div', {}, ...lines.flatMap((line, place) => (place ? [element('br'), line] : [line])))
 }
 
 function table(caption, names, rows) {
@@ -125,4 +127,4 @@ function element(tag, properties = {}, ...children) {
 
 const json = (value, indent = 2) => JSON.stringify(value, null, indent)
 const count = (value) => value?.toLocaleString('en') ?? DASH
-const milliseconds = (value) => (value === null ? DASH : `${value.toFixed(1)} ms`)
+const milliseconds = (value) => (value === null ? DASH : `${value.toFixed(1)}\u00a0ms`)
