@@ -218,6 +218,12 @@ DOCUMENTED = {
         ("unit-maps.md", "## Warnings", "asks for, up to {}"),
         ("graphql/maps.md", "## Warnings of a parse", "lists up to {} places"),
     ],
+    "parsing/svg/report/picture:MAX_PICTURES": [
+        ("command-line.md", "## `floorgate parse FILE.svg...`", "those of the first {}"),
+    ],
+    "parsing/svg/report/picture:MAX_MARKERS": [
+        ("command-line.md", "## `floorgate parse FILE.svg...`", "picture {} markers at most"),
+    ],
     "parsing/svg/report/found_elements:MAX_BOXES": [
         ("unit-maps.md", "## Warnings", "its first {} shapes"),
     ],
@@ -620,6 +626,8 @@ INTERNAL = {
     "parsing/svg/report/drawn_shapes:MAX_LOOKS",
     "parsing/svg/report/drawn_shapes:MAX_STRIDE",
     "parsing/svg/report/pictures:MAX_PICTURES",
+    "parsing/svg/report/picture:MAX_NAME_CHARACTERS",
+    "parsing/svg/report/picture:MAX_TITLES",
     "parsing/svg/report/pictures:MAX_REFERENCES",
     "parsing/svg/report/unit_groups:MAX_GROUPS",
     "parsing/svg/report/pictures:MAX_STEPS",

@@ -9,7 +9,7 @@ import msgspec
 
 from parsing.errors import ParsingError
 from parsing.svg.report.drawing_report import MapSummary
-from parsing.svg.report.warnings import ParseWarning
+from parsing.svg.report.warnings import MAX_PLACES, ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from resolvers.processes.cpu_limit import limit_cpu_time
 
@@ -71,7 +71,9 @@ class DrawingCheck(msgspec.Struct, frozen=True):
             yield f"{self.name}: {format_summary(self.parsed.summary, self.mistakes)}"
 
 
-def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck:
+def check_drawing(
+    name: str, svg: bytes, *, force: bool = False, max_places: int = MAX_PLACES
+) -> DrawingCheck:
     """Parse a drawing within the limit of CPU time; `name` is that of its file.
 
     >>> check = check_drawing("plan.svg", b"<svg><text>Gym</text></svg>")
@@ -80,7 +82,7 @@ def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck
     """
     try:
         with limit_cpu_time():
-            return DrawingCheck(name, parse_unit_map(svg, force=force))
+            return DrawingCheck(name, parse_unit_map(svg, force=force, max_places=max_places))
     except ParsingError as error:
         return DrawingCheck(name, error=error)
     except Exception as error:  # a fault of the parser must not stop the other drawings
@@ -88,7 +90,9 @@ def check_drawing(name: str, svg: bytes, *, force: bool = False) -> DrawingCheck
         return DrawingCheck(name, error=ParsingError(f"the parser has a fault; report it: {fault}"))
 
 
-def check_drawing_file(file: str, *, force: bool = False) -> DrawingCheck:
+def check_drawing_file(
+    file: str, *, force: bool = False, max_places: int = MAX_PLACES
+) -> DrawingCheck:
     """Check the drawing in a file, or in standard input if it is `-`.
 
     A file that cannot be read is rejected as one that cannot be parsed.
@@ -99,7 +103,7 @@ def check_drawing_file(file: str, *, force: bool = False) -> DrawingCheck:
         svg = sys.stdin.buffer.read() if is_stdin else Path(file).read_bytes()
     except OSError as error:
         return DrawingCheck(name, error=ParsingError(str(error.strerror)))
-    return check_drawing(name, svg, force=force)
+    return check_drawing(name, svg, force=force, max_places=max_places)
 
 
 def format_summary(summary: MapSummary, mistakes: list[ParseWarning]) -> str:

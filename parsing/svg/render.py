@@ -21,25 +21,27 @@ def to_svg(parsed: JsonObject) -> str:
         "height": height,
         "viewBox": f"0 0 {width} {height}",
     }
-    return "\n".join([f"<svg{_format_attributes(root)}>", *_render_children(parsed), "</svg>", ""])
+    return "\n".join([f"<svg{_format_attributes(root)}>", *render_elements(parsed), "</svg>", ""])
 
 
-def _render_children(parent: JsonObject) -> Iterator[str]:
+def render_elements(parent: JsonObject) -> Iterator[str]:
+    """Yield the SVG of the elements of a parsed map or of one of its groups."""
     for element in parent["elements"]:
         kind = element["type"]
         if "elements" in element:
             yield f"<g{_format_attributes(_group_attributes(element))}>"
-            yield from _render_children(element)
+            yield from render_elements(element)
             yield "</g>"
         elif kind == "Georeference":
             yield f"<g{_format_attributes(_georeference_attributes(element))}/>"
         elif "shape" in element:
-            yield _render_shape({**_identity_attributes(element), **element["shape"]})
+            yield render_shape({**_identity_attributes(element), **element["shape"]})
         else:
-            yield _render_shape(element)
+            yield render_shape(element)
 
 
-def _render_shape(attributes: JsonObject) -> str:
+def render_shape(attributes: JsonObject) -> str:
+    """Return the SVG of a shape, from its attributes and its `type`."""
     own = {name: value for name, value in attributes.items() if name != "type"}
     return f"<{TAG_BY_KIND[attributes['type']]}{_format_attributes(own)}/>"
 

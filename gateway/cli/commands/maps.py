@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from gateway.cli.commands.closures import closable, close, closures, open_
 from gateway.cli.operator import run_with_database
+from gateway.cli.picture_files import write_pictures
 from gateway.cli.plan_report import print_report
 from gateway.settings import (
     STORABLE_TEXT,
@@ -117,7 +118,7 @@ def process_(
         pictures.mkdir(parents=True, exist_ok=True)
     outcome = _run_processing(settings_from_parameters(values), request, networks)
     if pictures is not None:
-        _write_pictures(pictures, outcome.pictures)
+        write_pictures(pictures, outcome.pictures)
     if as_json:
         click.echo(orjson.dumps(outcome.report, option=orjson.OPT_INDENT_2))
     else:
@@ -166,9 +167,3 @@ def _run_processing(
         ) from error
     except RequestError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _write_pictures(directory: Path, pictures: dict[str, str]) -> None:
-    for name, svg in pictures.items():
-        file_name = "".join(char if char.isalnum() or char in "-_." else "_" for char in name)
-        (directory / f"{file_name}.svg").write_text(svg, encoding="utf-8")

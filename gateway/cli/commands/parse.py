@@ -6,7 +6,10 @@ import click
 import orjson
 
 from gateway.cli.drawing_check import STANDARD_INPUT, DrawingCheck, check_drawing_file
+from gateway.cli.picture_files import find_picture_file, write_pictures
 from parsing.svg.render import to_svg
+from parsing.svg.report.picture import draw_pictures
+from parsing.svg.report.warnings import MAX_LISTED_PLACES, MAX_PLACES
 from parsing.svg.unit_map import ParsedUnitMap
 
 STANDARD_OUTPUT = Path("-")
@@ -25,6 +28,14 @@ STANDARD_OUTPUT = Path("-")
 @click.option("--pretty", is_flag=True, help="Indent the JSON.")
 @click.option("--check", is_flag=True, help="Print warnings and a summary instead of the map.")
 @click.option("--json", "as_json", is_flag=True, help="With --check, print a list of objects.")
+@click.option(
+    "--pictures",
+    "--picture",
+    "pictures",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write an SVG of each Level to this directory; it shows where each warning is.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
 @click.option("--force", is_flag=True, help="Parse drawings that are mostly an image, too.")
 def parse(
@@ -34,6 +45,7 @@ def parse(
     pretty: bool,
     check: bool,
     as_json: bool,
+    pictures: Path | None,
     strict: bool,
     force: bool,
 ) -> None:
@@ -54,10 +66,15 @@ def parse(
     if output == STANDARD_OUTPUT:
         output = None
     targets = _find_targets(files, output, ".svg" if svg else ".json") if output else []
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+    max_places = MAX_PLACES if pictures is None else MAX_LISTED_PLACES
     checks, has_failed = [], False
     for index, file in enumerate(files):
-        checked = check_drawing_file(file, force=force)
+        checked = check_drawing_file(file, force=force, max_places=max_places)
         has_failed |= checked.error is not None or bool(strict and checked.mistakes)
+        if pictures is not None and checked.parsed is not None:
+            _write_pictures(pictures, file, checked.parsed, files)
         if as_json:
             checks.append(checked.to_dict())
         elif check:
@@ -88,6 +105,26 @@ def _find_targets(files: tuple[str, ...], output: Path, suffix: str) -> list[Pat
         if target.exists() and Path(file).exists() and target.samefile(file):
             raise click.UsageError(f"{file} would be overwritten; choose another -o")
     return targets
+
+
+def _write_pictures(
+    directory: Path, file: str, parsed: ParsedUnitMap, files: tuple[str, ...]
+) -> None:
+    """Write the pictures of a drawing, with the name of its file in front of those of its Levels.
+
+    A picture of another run is replaced, but no drawing that is parsed.
+    """
+    stem = "stdin" if file == STANDARD_INPUT else Path(file).stem
+    drawn = draw_pictures(parsed.to_dict(), parsed.warnings)
+    pictures = {f"{stem}.{name}": svg for name, svg in drawn.items()}
+    sources = {Path(source).resolve() for source in files}
+    for name in pictures:
+        if (target := find_picture_file(directory, name)).resolve() in sources:
+            raise click.UsageError(f"{target} would be overwritten; choose another directory")
+    try:
+        write_pictures(directory, pictures)
+    except OSError as error:
+        raise click.ClickException(f"{directory}: {error.strerror}") from error
 
 
 def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:

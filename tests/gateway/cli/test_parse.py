@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -238,10 +239,10 @@ def test_a_plan_that_is_a_picture_has_to_be_forced(drawing: Path) -> None:
 def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
     drawing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def parse(svg: bytes, *, force: bool) -> object:
+    def parse(svg: bytes, **options: Any) -> object:
         if b"<rect" not in svg:
             raise KeyError("font")
-        return parse_unit_map(svg, force=force)
+        return parse_unit_map(svg, **options)
 
     monkeypatch.setattr(drawing_check, "parse_unit_map", parse)
     Path("odd.svg").write_text("<svg/>")
@@ -253,3 +254,33 @@ def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
 
 def test_standard_input_is_read_once() -> None:
     assert_explains(floorgate("parse", "-", "-", stdin="<svg/>"), 2, "- is given twice")
+
+
+def test_pictures_show_each_level_with_its_warnings(drawing: Path) -> None:
+    levels = "".join(f'<g data-type="Level" id="{id}"><text>A</text></g>' for id in ("a/b", "c"))
+    drawing.write_text(DRAWING.replace("</svg>", f"{levels}</svg>"), encoding="utf-8")
+    printed = floorgate("parse", "--check", "--pictures", "out", drawing)
+    assert printed.exit_code == 0
+    names = ["plan.1.a_b.svg", "plan.2.c.svg"]
+    assert sorted(path.name for path in Path("out").iterdir()) == names
+    assert "text is left out" in Path("out", names[0]).read_text(encoding="utf-8")
+    # They are drawings, so they can be parsed; the map is printed as without them.
+    assert floorgate("parse", Path("out", names[1])).exit_code == 0
+    assert floorgate("parse", "--picture", "out", drawing).stdout == (
+        floorgate("parse", drawing).stdout
+    )
+
+
+def test_pictures_replace_no_drawing(drawing: Path) -> None:
+    drawing.rename("plan.map.svg")
+    Path("plan.svg").write_text(DRAWING, encoding="utf-8")
+    refused = floorgate("parse", "--pictures", ".", "plan.svg", "plan.map.svg")
+    assert_explains(refused, 2, "plan.map.svg would be overwritten")
+    assert Path("plan.map.svg").read_text(encoding="utf-8") == DRAWING
+
+
+def test_a_check_as_json_has_positions(drawing: Path) -> None:
+    drawing.write_text(DRAWING.replace("</svg>", '<text x="3" y="4">A</text></svg>'))
+    [check] = json.loads(floorgate("parse", "--check", "--json", drawing).stdout)
+    [place] = next(each for each in check["warnings"] if each["code"] == "text")["places"]
+    assert (place["level_index"], place["x"], place["y"]) == (None, 3, 4)
