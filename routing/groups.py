@@ -48,7 +48,9 @@ class ProblemGroup:
         """How many locations are out of reach as long as the problems last."""
         return sum(problem.locations for problem in self.problems)
 
-    def to_dict(self, to_source: ToSource | None = None) -> dict[str, Any]:
+    def to_dict(
+        self, to_source: ToSource | None = None, feet_per_unit: float = 1.0
+    ) -> dict[str, Any]:
         """Return the group as JSON values."""
         levels = dict.fromkeys(problem.level_id for problem in self.problems)
         return {
@@ -61,7 +63,7 @@ class ProblemGroup:
             "locations": self.locations,
             "levels": [level_id for level_id in levels if level_id is not None],
             "problems": [
-                describe_problem(problem, to_source)
+                describe_problem(problem, to_source, feet_per_unit)
                 for problem in self.problems[:MAX_LISTED_PROBLEMS]
             ],
         }
@@ -105,8 +107,10 @@ def count_problems(problems: Iterable[PlanIssue]) -> int:
     return sum(problem.count for problem in problems)
 
 
-def describe_problem(problem: PlanIssue, to_source: ToSource | None) -> dict[str, Any]:
-    """Return one problem as JSON values: positions in feet, and as in the plan's file."""
+def describe_problem(
+    problem: PlanIssue, to_source: ToSource | None, feet_per_unit: float
+) -> dict[str, Any]:
+    """Return one problem as JSON values: positions in feet, on the map, and in the plan's file."""
     x, y = problem.at or (None, None)
     described = {
         "part": cut(problem.part),
@@ -116,6 +120,8 @@ def describe_problem(problem: PlanIssue, to_source: ToSource | None) -> dict[str
         "level_id": problem.level_id,
         "x": None if x is None else round(x, 2),
         "y": None if y is None else round(y, 2),
+        "map_x": None if x is None else round(x / feet_per_unit, 3),
+        "map_y": None if y is None else round(y / feet_per_unit, 3),
         "locations": problem.locations,
         "message": cut(problem.message),
     }

@@ -104,15 +104,20 @@ class ProcessingReport:
         """Return the number of problems of one kind."""
         return sum(group.count for group in self.groups if group.cause is kind)
 
-    def to_dict(self, to_source: ToSource | None = None) -> dict[str, Any]:
-        """Return the report as JSON values, with positions in the source's coordinates as well."""
+    def to_dict(
+        self, to_source: ToSource | None = None, feet_per_unit: float = 1.0
+    ) -> dict[str, Any]:
+        """Return the report as JSON values.
+
+        Positions are in feet, in units of the map of so many feet, and as the source has them.
+        """
         return {
             "modes": list(self.modes),
             "levels": [asdict(level) for level in self.levels],
             "connectors": self.connectors,
             "locations": self.locations,
             "reachability": [asdict(check) for check in self.reachability],
-            "groups": [group.to_dict(to_source) for group in self.groups],
+            "groups": [group.to_dict(to_source, feet_per_unit) for group in self.groups],
             "problem_counts": {group.cause.value: group.count for group in self.groups},
         }
 

@@ -114,7 +114,7 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
             *(str(note) for note in translated.notes if note.message not in causes),
             *drawing_notes,
         ],
-        **processed.report.to_dict(_to_source(drawing)),
+        **processed.report.to_dict(_to_source(drawing), drawing.feet_per_unit),
         "checked": asdict(processed.verification),
     }
     locations = [

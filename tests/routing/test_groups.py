@@ -79,3 +79,12 @@ def test_positions_are_in_hundredths_of_a_foot_and_in_units_of_the_source() -> N
     [problem] = group.to_dict(lambda x, y: (x * 10, y * 10))["problems"]
     assert (problem["x"], problem["y"]) == (1.23, 5.68)
     assert (problem["source_x"], problem["source_y"]) == (12.34, 56.78)
+
+
+def test_positions_are_in_units_of_the_map_too() -> None:
+    [group] = group_problems([issue(IssueKind.NO_AREA)], 1, {})
+    [problem] = group.to_dict(feet_per_unit=0.5)["problems"]
+    assert (problem["map_x"], problem["map_y"]) == (2.468, 11.356)
+    [nowhere] = group_problems([PlanIssue(IssueKind.NO_AREA, "a", "b")], 1, {})
+    [problem] = nowhere.to_dict()["problems"]
+    assert (problem["map_x"], problem["map_y"]) == (None, None)

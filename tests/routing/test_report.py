@@ -118,6 +118,8 @@ def test_the_report_is_json() -> None:
                 "level_id": "0",
                 "x": 30.0,
                 "y": 10.0,
+                "map_x": 30.0,
+                "map_y": 10.0,
                 "locations": 1,
                 "message": "the door '0:7,2' of room 'D' is locked, and it has no other",
             }
