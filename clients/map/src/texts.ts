@@ -1,6 +1,7 @@
 // Every text of the component, in English. `texts` of the element replaces any of them.
 
 import { ROUTE_TEXTS } from './texts/routes.js'
+import { WARNING_TEXTS } from './texts/warnings.js'
 
 export const ENGLISH = {
   // the map
@@ -55,6 +56,7 @@ export const ENGLISH = {
 
   route: 'Route',
   ...ROUTE_TEXTS,
+  ...WARNING_TEXTS,
 } as const
 
 export type Texts = { [name in keyof typeof ENGLISH]: string }

@@ -33,7 +33,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serve_page(directory: Path) -> Iterator[str]:
+def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
     """Build the page into a directory and serve it; skips the test without npm packages."""
     packages = install(PACKAGE)
     if isinstance(packages, str):
@@ -42,7 +42,7 @@ def serve_page(directory: Path) -> Iterator[str]:
     # sources outside the package find its packages in this way, as in its build
     variables = {"NODE_PATH": str(PACKAGE / "node_modules")}
     esbuild = str(PACKAGE / "node_modules" / ".bin" / "esbuild")
-    packages.run(esbuild, SOURCE, *bundle, "--log-level=warning", **variables)
+    packages.run(esbuild, source, *bundle, "--log-level=warning", **variables)
     (directory / "index.html").write_text(HTML.replace("<script", '<script type="module"'))
     handler = partial(QuietHandler, directory=str(directory))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -99,11 +99,11 @@ class World:
 
 
 @contextmanager
-def open_world(mongo_url: str, directory: Path) -> Iterator[World]:
+def open_world(mongo_url: str, directory: Path, source: Path = SOURCE) -> Iterator[World]:
     """Start everything until the block ends."""
     (files := directory / "page").mkdir()
     with (
-        serve_page(files) as page_url,
+        serve_page(files, source) as page_url,
         demo_service(mongo_url, directory, ("--cors-origins", page_url, *UNLIMITED)) as demo,
         browser.visit(page_url) as seen,
     ):
