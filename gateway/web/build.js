@@ -24,7 +24,9 @@ const WORKERS = {
   graphql: 'monaco-graphql/esm/graphql.worker.js',
   json: 'monaco-editor/esm/vs/language/json/json.worker.js',
 }
+const SHARE = '<button class="bar-button" id="open-share" type="button" aria-haspopup="dialog" hidden>Share</button>'
 const PAGES = {
+  maps: { title: 'Floorgate · Maps', root: '.', current: 'maps', tools: SHARE },
   graphiql: { title: 'Floorgate · GraphiQL', root: '.', current: 'graphql' },
   reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
 }
@@ -67,6 +69,8 @@ async function bundlePages(workers) {
     loader: { '.js': 'jsx', '.svg': 'copy', '.graphql': 'text' },
     define: { ...SHARED.define, WORKERS: JSON.stringify(workers) },
     plugins: [withoutMonacoStyles],
+    alias: { '@floorgate/map': '../../clients/map/src/index.ts' },
+    nodePaths: ['node_modules'], // the packages of the component, which is bundled from its sources
   })
   return outputs(metafile)
 }
@@ -81,9 +85,9 @@ function fill(template, values) {
 
 async function writePages(built) {
   const template = await readFile('page.html', 'utf8')
-  for (const [page, { title, root, current }] of Object.entries(PAGES)) {
+  for (const [page, { title, root, current, tools = '' }] of Object.entries(PAGES)) {
     const body = await readFile(`${page}.html`, 'utf8')
-    const html = fill(template, { ...built[page], title, root, body, icon: built[ICON].file })
+    const html = fill(template, { ...built[page], title, root, tools, body, icon: built[ICON].file })
     const marked = html.replace(`href="${root}/${current}"`, '$& aria-current="page"')
     await writeFile(`dist/${page}.html`, marked)
   }

@@ -15,11 +15,18 @@ import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
 import { fetcher } from './call.js'
 import { codeExport } from './code_export.js'
+import { takeFromFragment } from './fragment.js'
 import { ResponseBar } from './response_bar.js'
 import { session, subscribe } from './session.js'
 import { loadSamples, TASK_TABS } from './tasks.js'
 
 const PLUGINS = [HISTORY_PLUGIN, explorerPlugin({ showAttribution: false }), codeExport]
+
+/** The operation of a link such as `#query=…&variables=…`. It opens a tab and does not run. */
+function takeLinkedTab() {
+  const [query, variables] = [takeFromFragment('query'), takeFromFragment('variables')]
+  return query ? { query, variables: variables ?? '' } : null
+}
 
 /** Once the key is known, put records that it sees into the variables of the ready-made tabs. */
 function useSamples(key) {
@@ -61,6 +68,8 @@ function Footer({ apiKey }) {
   return <ResponseBar />
 }
 
+const LINKED = takeLinkedTab()
+
 function Page() {
   const { key } = useSyncExternalStore(subscribe, session)
   // Another function for another key: GraphiQL then asks for the schema again.
@@ -70,7 +79,10 @@ function Page() {
       fetcher={fetchForKey}
       // null: without a key there is no schema to ask for
       schema={key ? undefined : null}
-      defaultTabs={TASK_TABS}
+      // Without tabs of an earlier visit, GraphiQL opens the first of these and no other.
+      defaultTabs={LINKED ? [LINKED, ...TASK_TABS] : TASK_TABS}
+      initialQuery={LINKED?.query}
+      initialVariables={LINKED?.variables}
       plugins={PLUGINS}
       defaultEditorToolsVisibility="variables"
       isHeadersEditorEnabled={false}

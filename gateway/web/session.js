@@ -1,5 +1,8 @@
-// The API key and the experimental flags: what the caller typed, kept for this tab only.
+// The API key and the experimental flags: what the caller typed, kept for this tab only. The link to
+// the explorer that the demo prints has its key in the fragment.
 // The key goes nowhere but into sessionStorage and the API-Key header.
+
+import { takeFromFragment } from './fragment.js'
 
 const KEY = 'floorgate.key'
 const FLAGS = 'floorgate.flags'
@@ -66,11 +69,21 @@ export function subscribe(listener) {
   return () => listeners.delete(listener)
 }
 
+/** Use the key of a link as if it had been typed. */
+function takeKey() {
+  const key = takeFromFragment('key')?.trim()
+  if (!key) return
+  field.value = key
+  apply()
+}
+
 field.value = current.key
 boxes.forEach((box) => (box.checked = current.flags.split(',').includes(box.value)))
 showKeyState(current.key ? '' : HINT)
 field.addEventListener('change', apply)
 boxes.forEach((box) => box.addEventListener('change', apply))
+takeKey()
+addEventListener('hashchange', takeKey) // a link pasted into an open tab
 document.getElementById('key-form').addEventListener('submit', (event) => {
   event.preventDefault()
   apply()

@@ -72,7 +72,7 @@ export const elementStyles = css`
   }
 
   @media print {
-    :host { height: auto; overflow: visible; color-scheme: light; }
+    :host { container-type: normal; height: auto; overflow: visible; color-scheme: light; }
     .map { position: relative; height: 60vh; }
     .top, .right, .card details, button.icon, .actions { display: none !important; }
     .panel { position: static; width: auto; max-height: none; border: 0; box-shadow: none; }

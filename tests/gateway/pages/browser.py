@@ -7,7 +7,15 @@ from pathlib import Path
 from shutil import which
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(which, NAMES)), None)
@@ -65,20 +73,34 @@ class Visit:
 
 
 @contextmanager
-def visit(base_url: str) -> Iterator[Visit]:
-    """Start Chromium with an empty profile and one page; self-signed certificates are accepted."""
+def start_chromium() -> Iterator[Browser]:
+    """Start Chromium."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         try:
-            context = browser.new_context(
-                ignore_https_errors=True, viewport={"width": 1280, "height": 800}
-            )
-            context.set_default_timeout(TIMEOUT_MS)
-            opened = Visit(base_url, context.new_page())
-            opened.watch()
-            yield opened
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def open_page(browser: Browser, base_url: str) -> Iterator[Visit]:
+    """Open a page in a new, empty profile; self-signed certificates are accepted."""
+    context = browser.new_context(ignore_https_errors=True, viewport={"width": 1280, "height": 800})
+    try:
+        context.set_default_timeout(TIMEOUT_MS)
+        opened = Visit(base_url, context.new_page())
+        opened.watch()
+        yield opened
+    finally:
+        context.close()
+
+
+@contextmanager
+def visit(base_url: str) -> Iterator[Visit]:
+    """Start Chromium and open one page."""
+    with start_chromium() as browser, open_page(browser, base_url) as opened:
+        yield opened
 
 
 def type_key(page: Page, key: str) -> None:

@@ -1,0 +1,61 @@
+// The map explorer: the list of maps, or the component with one of them. The address holds what is
+// shown, so links, reloads and the back button work.
+
+import './bar.css'
+import './maps.css'
+import { INITIAL_STATE, readLink, writeLink } from '@floorgate/map'
+import { mapList } from './map_list.js'
+import { judgeKey, session, subscribe } from './session.js'
+import { openShare } from './share.js'
+
+/** Parts of the state that are steps of the back button; other changes replace the address. */
+const STEPS = ['map', 'unit', 'location', 'from', 'to']
+const BASE = new URL('.', location.href).href.replace(/\/$/, '')
+
+const page = document.getElementById('page')
+const shareButton = document.getElementById('open-share')
+const explorer = document.createElement('floorgate-map')
+explorer.url = BASE
+const list = mapList(BASE, (map) => show({ ...INITIAL_STATE, map }))
+
+const readAddress = () => ({ ...INITIAL_STATE, ...readLink(location.search) })
+const stepOf = (state) => writeLink({ ...INITIAL_STATE, ...Object.fromEntries(STEPS.map((part) => [part, state[part]])) })
+
+/** Write what is shown into the address. */
+function follow(state) {
+  const address = location.pathname + writeLink(state)
+  if (address === location.pathname + location.search) return
+  const isStep = stepOf(state) !== stepOf(readAddress())
+  history[isStep ? 'pushState' : 'replaceState'](null, '', address)
+}
+
+function draw(state) {
+  const isList = state.map === undefined
+  shareButton.hidden = isList
+  document.documentElement.dataset.theme = state.theme
+  explorer.state = state
+  const shown = isList ? list.element : explorer
+  if (page.firstChild !== shown) page.replaceChildren(shown)
+}
+
+function show(state) {
+  follow(state)
+  draw(state)
+}
+
+function useKey() {
+  explorer.apiKey = session().key
+  list.load(session().key)
+}
+
+explorer.addEventListener('statechange', ({ detail }) => {
+  follow(detail)
+  document.documentElement.dataset.theme = detail.theme
+})
+explorer.addEventListener('ready', () => judgeKey({ ok: true }))
+explorer.addEventListener('failure', ({ detail }) => judgeKey({ ok: false, status: detail.error?.status }, detail.message))
+shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
+addEventListener('popstate', () => draw(readAddress()))
+subscribe(useKey)
+useKey()
+draw(readAddress())
