@@ -107,6 +107,7 @@ def build_announcement(key: str, certificate: tuple[str, str] | None) -> Callabl
         command = ["curl", *trust, "-H", f"API-Key: {key}", f"{url}/v1/units?per-page=10"]
         click.echo(
             f"""
+Explorer   {url}/maps#key={key}
 REST       {url}/v1/units
 GraphiQL   {url}/graphql
 Reference  {url}/v1/openapi

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from gateway.cli.demo import create_key
+from gateway.cli.demo import build_announcement, create_key
 from gateway.settings import Settings
 from storage.administration.key_format import hash_key
 
@@ -91,3 +91,11 @@ def test_the_key_of_another_database_is_deleted_once_that_is_served_again(
         assert is_valid(settings, first)
     with create_key(settings):
         assert not is_valid(settings, first)
+
+
+def test_the_explorer_comes_first_with_the_key_where_browsers_do_not_send_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    build_announcement("fgk_x", None)("https://127.0.0.1:8443")
+    addresses = capsys.readouterr().out.split("\n\n")[1]
+    assert addresses.startswith("Explorer   https://127.0.0.1:8443/maps#key=fgk_x\n")
