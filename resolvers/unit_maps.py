@@ -21,6 +21,7 @@ from storage.maps import Map
 SvgDocument = NewType("SvgDocument", bytes)
 
 PARSED_PATH = "/v1/maps/{}/parsed"
+GEOJSON_PATH = "/v1/maps/{}/geojson"
 
 
 class UnitMapParse(NamedTuple):
@@ -73,4 +74,20 @@ async def load_url_of_map(parents: Sequence[Map], info: Info) -> list[str | None
         if parent.source or digest
         else parent.url
         for parent, digest in zip(parents, digests, strict=True)
+    ]
+
+
+@batch_resolver
+async def load_geojson_url_of_map(parents: Sequence[Map], info: Info) -> list[str | None]:
+    """Get the URL of a GeoJSON file for the map: of its drawing, if that has a georeference.
+
+    If the record names a URL, it is that instead.
+    """
+    to_ask = [None if parent.geojson_url else parent.id for parent in parents]
+    drawings = await info.context.load_stored_drawings(to_ask)
+    return [
+        info.context.base_url + GEOJSON_PATH.format(quote(parent.id, safe=""))
+        if drawing and drawing.georeference and drawing.georeference.has_scale(parent.feet_per_unit)
+        else parent.geojson_url
+        for parent, drawing in zip(parents, drawings, strict=True)
     ]

@@ -111,7 +111,17 @@ class SingleResource(Envelope):
     """One resource."""
 
 
-class ParsedMapResource(SingleResource):
+class DocumentResource(SingleResource):
+    """A document in a format of its own, which a response has as a whole."""
+
+
+class GeoJsonResource(DocumentResource):
+    """A map as GeoJSON (RFC 7946)."""
+
+    media_type = "application/geo+json"
+
+
+class ParsedMapResource(DocumentResource):
     """A drawing as a viewer draws it."""
 
     media_type = "application/vnd.map+json"

@@ -11,7 +11,7 @@ from graphql import GraphQLArgument, GraphQLList, GraphQLNonNull, GraphQLSchema,
 
 from rest.bodies import DATA
 from rest.endpoint_table import Endpoint
-from rest.envelopes import Envelope, ParsedMapResource
+from rest.envelopes import DocumentResource, Envelope
 from rest.openapi.json_schemas import ResultSchemaReader
 from schema.execution import Operation
 from schema.operation_inputs import Input, InputDefinition, InputViolation, JsonSchema
@@ -23,7 +23,7 @@ def build_fields_input(
     schema: GraphQLSchema, endpoint: Endpoint, operation: Operation
 ) -> Input | None:
     """Return the input `fields` of an endpoint; None if it does not return resources to a GET."""
-    if endpoint.method != "GET" or isinstance(endpoint.envelope, ParsedMapResource):
+    if endpoint.method != "GET" or isinstance(endpoint.envelope, DocumentResource):
         return None
     resource = ResultSchemaReader(schema, operation).read_schema(endpoint.envelope.result_path)
     names = _list_members(endpoint.envelope, resource)

@@ -98,7 +98,7 @@ FRAGMENTS.update(
 FRAGMENTS["ChangeBatch"] = _build_fragment("ChangeBatch")
 FRAGMENTS["Route"] = _build_fragment("Route", conditions={"steps": "steps"})
 FRAGMENTS["Map"] = _build_fragment(
-    "Map", exclude=("feetPerUnit",), include=("url",), last=TIMESTAMPS
+    "Map", exclude=("feetPerUnit",), include=("geojsonUrl", "url"), last=TIMESTAMPS
 )
 FRAGMENTS["Location"] = _build_fragment("Location", aliases={"floorId": "id"})
 FRAGMENTS["Closable"] = _build_fragment("Closable", aliases={"partId": "id"})
@@ -279,6 +279,12 @@ PARSE_MAP = with_fragments("""query ParseMap($svg: SvgDocument!, $force: Boolean
 
 GET_PARSED_MAP = with_fragments("""query GetParsedMap($map: ID!) {
     map(id: $map) { parsed }
+}""")
+
+GET_GEOJSON = with_fragments("""query GetGeoJson(
+    $map: ID!, $level: ID, $attributes: Boolean, $locations: Boolean
+) {
+    map(id: $map) { geojson(level: $level, attributes: $attributes, locations: $locations) }
 }""")
 
 CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(

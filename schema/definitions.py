@@ -31,6 +31,8 @@ LOAD_COST = 1_000
 REPORT_COST = 100
 """Of the report on a floor plan, which may be a megabyte long."""
 STEPS_COST = 2_000
+GEOJSON_COST = 10_000
+"""Of all levels of a map as GeoJSON, which is drawn in another process, once for a drawing."""
 PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 

@@ -12,6 +12,7 @@ from resolvers.request.times import DateTime
 from resolvers.unit_maps import SvgDocument
 
 ParsedMap = NewType("ParsedMap", bytes)
+GeoJson = NewType("GeoJson", bytes)
 
 _DECLARED_ENCODING = re.compile(r"""\A(\ufeff?<\?xml[^>]*?)\s+encoding=("[^"]*"|'[^']*')""")
 
@@ -63,6 +64,13 @@ SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
         name="ParsedMap",
         description="A parsed unit map: an object with version, type, width, height and elements.",
         # It is JSON already and is copied into the response as it is.
+        serialize=orjson.Fragment,
+        parse_value=str,
+    ),
+    GeoJson: strawberry.scalar(
+        name="GeoJson",
+        description="A GeoJSON FeatureCollection: an object with type and features.",
+        specified_by_url="https://datatracker.ietf.org/doc/html/rfc7946",
         serialize=orjson.Fragment,
         parse_value=str,
     ),

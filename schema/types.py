@@ -16,6 +16,7 @@ import resolvers.changes
 import resolvers.closures
 import resolvers.distances
 import resolvers.drawings.fields
+import resolvers.drawings.geojson
 import resolvers.floors
 import resolvers.level_tags
 import resolvers.locations
@@ -37,6 +38,7 @@ from resolvers.request.times import DateTime
 from schema.definitions import (
     AREAS_COST,
     DRAWING_COST,
+    GEOJSON_COST,
     LOAD_COST,
     MATRIX_COST,
     NEAREST_COST,
@@ -55,7 +57,7 @@ from schema.permissions import (
     CAN_READ_LOCATIONS,
     CAN_READ_UNIT_REFERENCES,
 )
-from schema.scalars import ParsedMap
+from schema.scalars import GeoJson, ParsedMap
 
 
 @strawberry.interface(description="A record that `node` finds by its `nodeId`.")
@@ -272,7 +274,7 @@ class Map(Node):
         description="A map that has been processed for pathfinding carries `pathfinding`."
     )
     routing_tier: str
-    geojson_url: str | None = strawberry.field(description="Address of a GeoJSON file for the map.")
+    geojson_url = resolver_field(resolvers.unit_maps.load_geojson_url_of_map, str | None)
     url = resolver_field(resolvers.unit_maps.load_url_of_map, str | None)
     feet_per_unit: float | None = strawberry.field(
         description="How many feet one unit of the map's coordinates is; null when unknown."
@@ -297,6 +299,9 @@ class Map(Node):
     parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
     drawing = resolver_field(
         resolvers.drawings.fields.load_drawing_of_map, Drawing | None, cost=DRAWING_COST
+    )
+    geojson = resolver_field(
+        resolvers.drawings.geojson.get_geojson_of_map, GeoJson | None, cost=GEOJSON_COST
     )
     locations = resolver_field(
         resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from storage.georeferences import GEOREFERENCE_FIELD
 from storage.records.fields import (
     TEXT_PATTERN,
     Id,
@@ -50,6 +51,8 @@ class Map(TimestampedRecord, frozen=True, kw_only=True):
 PARSED_FIELD = "parsed"
 """Field with the digest of the file that holds the parsed map: of the drawing (`source`), or of the
 plan that the map was processed from."""
+PARSED_FIELDS = (PARSED_FIELD, GEOREFERENCE_FIELD)
+"""Fields that change with the parsed map."""
 PATHFINDING_TAG = "pathfinding"
 """Tag of a map that has been processed for routing."""
 NETWORK_FIELD = "network"
@@ -65,8 +68,8 @@ REPORT_FIELD = "routing_report"
 def _keep_processed(new: Document, live: Document) -> Document:
     """Preserve what processing has set: bundles know nothing of it."""
     has_drawing = new.get("source") or live.get("source")
-    parsed: Document = {} if has_drawing else {PARSED_FIELD: live.get(PARSED_FIELD)}
-    return parsed | _keep_routing(new, live)
+    kept = {} if has_drawing else {name: live.get(name) for name in PARSED_FIELDS}
+    return kept | _keep_routing(new, live)
 
 
 def _keep_routing(new: Document, live: Document) -> Document:
@@ -108,7 +111,7 @@ MAPS = RecordType(
         ("updated_at", "_id"),
         ("asset_id", "updated_at", "_id"),
     ),
-    derived_fields=(PARSED_FIELD, NETWORK_FIELD, NETWORK_STATE_FIELD, NAME_WORDS_FIELD),
+    derived_fields=(*PARSED_FIELDS, NETWORK_FIELD, NETWORK_STATE_FIELD, NAME_WORDS_FIELD),
     derive=index_name,
     keep_on_import=_keep_processed,
     reserved_ids=frozenset({"parse"}),

@@ -29,12 +29,14 @@ from storage.closures import (
     keep_closures,
 )
 from storage.errors import NetworkOutdatedError
+from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import (
     MAPS,
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,
     PARSED_FIELD,
+    PARSED_FIELDS,
     PATHFINDING_TAG,
     REPORT_FIELD,
 )
@@ -52,7 +54,7 @@ from storage.tombstones import add_tombstones, end_tombstones
 
 _ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(NETWORK_FIELD, NETWORK_STATE_FIELD, PARSED_FIELD),
+    *(NETWORK_FIELD, NETWORK_STATE_FIELD, *PARSED_FIELDS),
 )
 
 
@@ -61,6 +63,8 @@ class PublishedFiles(NamedTuple):
 
     network: str
     parsed: str | None = None
+    georeference: Document | None = None
+    """Of the parsed map."""
 
 
 class BuiltFrom(NamedTuple):
@@ -117,6 +121,7 @@ async def write_files(database: driver.Database, publication: Publication) -> Pu
     return PublishedFiles(
         await files.write_file(database, publication.network),
         None if parsed is None else await files.write_file(database, parsed),
+        None if parsed is None else find_georeference(parsed),
     )
 
 
@@ -144,13 +149,15 @@ async def publish(
     )
     if writes:
         await database[LOCATIONS.name].bulk_write(writes, session=session)
-    routing = {
+    routing: Document = {
         NETWORK_FIELD: written.network,
         "routing_tier": publication.routing_tier,
         "feet_per_unit": state.feet_per_unit,
     }
     if written.parsed is not None:
         routing[PARSED_FIELD] = written.parsed
+        if before.get(GEOREFERENCE_FIELD) != written.georeference:
+            routing[GEOREFERENCE_FIELD] = written.georeference
     closed, is_same_closed = Document(), True
     if publication.parts is not None and before.get(CLOSURES_FIELD):
         kept = keep_closures(before, publication.parts, state.feet_per_unit or 1.0)

@@ -5,10 +5,11 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart
 from storage.cache.cache import Cache
+from storage.georeferences import GEOREFERENCE_FIELD, Georeference, read_georeference
 from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
 from storage.pauses import build_in_parts
@@ -27,6 +28,15 @@ MAX_UNION_BRANCHES = 90
 MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
 BRANCH_FIELD = "_branch"
+
+
+class StoredDrawing(NamedTuple):
+    """A parsed drawing: the digest of its file, and where it is on Earth, if it says so."""
+
+    digest: str
+    georeference: Georeference | None
+
+
 DOCUMENTS_IN_PART = 100
 """Documents that are decoded before a look at the clock; each may have many parts."""
 
@@ -243,10 +253,10 @@ class Store:
             )
         return {document["_id"]: document[field] for document in documents}
 
-    async def load_drawing_digests(
+    async def load_stored_drawings(
         self, scope: AssetScope, map_ids: Iterable[str]
-    ) -> dict[str, str]:
-        """Return the digests of the parsed drawings of visible maps, by map id."""
+    ) -> dict[str, StoredDrawing]:
+        """Return what is known of the parsed drawings of visible maps, by map id."""
         ids = sorted(set(map_ids))
         where = scope.restrict(MAPS, {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}})
         with driver.translate_errors():
@@ -254,11 +264,14 @@ class Store:
                 self.database,
                 MAPS.name,
                 where,
-                {PARSED_FIELD: 1},
+                {PARSED_FIELD: 1, GEOREFERENCE_FIELD: 1},
                 limit=len(ids),
                 session=self._session,
             )
-        return {document["_id"]: document[PARSED_FIELD] for document in maps}
+        return {
+            document["_id"]: StoredDrawing(document[PARSED_FIELD], read_georeference(document))
+            for document in maps
+        }
 
     async def load_drawings(
         self, digests: Collection[str], check_size: Callable[[int], None]

@@ -69,6 +69,7 @@ UNIT_IDS = sorted([*ODD_IDS, *(f"unit-{number}" for number in range(1, 6))])
 
 DRAWING = "data:image/svg+xml;base64," + base64.b64encode(
     b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
+    b'<g data-type="Georeference" data-latitude="56" data-longitude="10" data-zoom="20"/>'
     b'<g data-type="UnitLayer"><rect id="unit-1" width="4" height="8" fill="red"/></g></svg>'
 ).decode("ascii")
 

@@ -340,6 +340,21 @@ DOCUMENTED = {
     "resolvers/drawings/parsed_drawings:MAX_DRAWING_BYTES": [
         ("graphql/maps.md", "## Shapes", "of a drawing with over {:,} bytes"),
     ],
+    "resolvers/drawings/geojson:MAX_GEOJSON_DRAWING_BYTES": [
+        ("rest/pictures.md", "## Limits", "A drawing may have {:,} bytes"),
+    ],
+    "resolvers/drawings/drawn_features:MAX_POSITIONS": [
+        ("rest/pictures.md", "## Limits", "its shapes {:,} positions"),
+    ],
+    "resolvers/drawings/georeferencing:MAX_METRES": [
+        ("rest/pictures.md", "## Limits", "{:,.0f} metres from the middle"),
+    ],
+    "resolvers/drawings/areas:MAX_UNITED": [
+        ("rest/pictures.md", "## Limits", "over {:,} shapes on it"),
+    ],
+    "resolvers/drawings/areas:MAX_REPAIR_WORK": [
+        ("rest/pictures.md", "## Limits", "more than {:,} pairs of edges"),
+    ],
     "gateway/documents/graphql_request:MAX_BODY_BYTES": [
         ("graphql/limits.md", "## Limits", "A request body may have {:,} bytes"),
     ],
@@ -647,6 +662,11 @@ INTERNAL = {
     "gateway/documents/persisted_queries:MAX_BYTES_OF_ALL_KEYS",
     "resolvers/drawings/parsed_drawings:MAX_READ_DRAWINGS_BYTES",
     "resolvers/drawings/shapes:MAX_CHORDS_OF_CURVE",
+    "resolvers/drawings/drawn_features:MAX_CHORDS_OF_CURVE",
+    "resolvers/drawings/geojson:MAX_DRAWN_FEATURES_BYTES",
+    "storage/georeferences:MAX_LATITUDE",
+    "storage/georeferences:MAX_LONGITUDE",
+    "storage/georeferences:MAX_ZOOM",
     "storage/cache/trusted_document_cache:MAX_CACHED_DOCUMENTS",
     "storage/cache/trusted_document_cache:MAX_CACHED_DOCUMENT_BYTES",
     "gateway/exchange:MAX_WRITE_BYTES",

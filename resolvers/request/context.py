@@ -42,7 +42,7 @@ from storage.networks import (
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
-from storage.store import Store
+from storage.store import Store, StoredDrawing
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -375,16 +375,22 @@ class Context(Struct, frozen=True, eq=False):
 
         return await self._get_loader("closures", load).load(map_ids)
 
-    async def load_drawing_digests(self, map_ids: Sequence[str | None]) -> list[str | None]:
-        """Return the digest of each map's parsed drawing; None for None and maps without one."""
+    async def load_stored_drawings(
+        self, map_ids: Sequence[str | None]
+    ) -> list[StoredDrawing | None]:
+        """Return what is known of each map's parsed drawing; None for None and maps without one."""
 
-        async def load(map_ids: list[str | None]) -> Sequence[str | None]:
+        async def load(map_ids: list[str | None]) -> Sequence[StoredDrawing | None]:
             keys = [map_id for map_id in map_ids if map_id is not None]
             store = self._log_read(MAPS)
-            found = await store.load_drawing_digests(self.caller.scope, keys) if keys else {}
+            found = await store.load_stored_drawings(self.caller.scope, keys) if keys else {}
             return _align(map_ids, found)
 
-        return await self._get_loader("drawing digests", load).load(map_ids)
+        return await self._get_loader("stored drawings", load).load(map_ids)
+
+    async def load_drawing_digests(self, map_ids: Sequence[str | None]) -> list[str | None]:
+        """Return the digest of each map's parsed drawing; None for None and maps without one."""
+        return [found and found.digest for found in await self.load_stored_drawings(map_ids)]
 
     async def load_drawings(self, map_ids: Sequence[str]) -> list[bytes | None]:
         """Return each map's parsed drawing as JSON; None for maps without one."""

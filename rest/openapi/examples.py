@@ -6,6 +6,7 @@ Each fragment has one example resource; the envelopes build complete response ex
 from typing import Any, Final
 
 from rest.envelopes import Envelope, EnvelopedBody, RequestUrl
+from rest.openapi.geojson import GEOJSON_EXAMPLE
 from rest.openapi.json_schemas import MissingDescriptionError
 from schema.operation_inputs import JsonSchema
 
@@ -124,6 +125,7 @@ RESOURCE_EXAMPLES: Final[dict[str, dict[str, Any]]] = {
             }
         ],
     },
+    "GeoJson": GEOJSON_EXAMPLE,
     "DistanceMatrix": {
         "distance_method": "pathfinding",
         "sources": [

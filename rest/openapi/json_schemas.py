@@ -22,6 +22,7 @@ from graphql import (
     get_named_type,
 )
 
+from rest.openapi.geojson import GEOJSON_SCHEMA
 from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
 from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
 from schema.definitions import is_null_on_error, meaning_of
@@ -56,6 +57,7 @@ SCALAR_JSON_SCHEMAS: dict[str, JsonSchema] = {
     "Boolean": {"type": "boolean"},
     "DateTime": {"type": "string", "format": "date-time", "maxLength": 40},
     "ParsedMap": PARSED_MAP_SCHEMA,
+    "GeoJson": GEOJSON_SCHEMA,
 }
 
 EXTENSIBLE_ENUMS: Final = {"ChangeOperation", "RecordKind"}

@@ -33,7 +33,7 @@ Weights: TypeAlias = Sequence[int] | None
 Siblings may share an object, which is then resolved once and written for each of them.
 """
 
-DRAWING_TYPE = "ParsedMap"
+DRAWING_TYPES = frozenset({"ParsedMap", "GeoJson"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> 
         return None
     named, nullable = get_named_type(definition.type), get_nullable_type(definition.type)
     if is_leaf_type(named):
-        return Counter(Budget.count_bytes, len) if named.name == DRAWING_TYPE else None
+        return Counter(Budget.count_bytes, len) if named.name in DRAWING_TYPES else None
     if isinstance(nullable, GraphQLList):
         return Counter(Budget.count_cost, len)
     if not is_page(named):

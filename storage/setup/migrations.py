@@ -18,13 +18,16 @@ import msgspec
 
 from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
+from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
 from storage.maps import (
     MAPS,
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,
+    PARSED_FIELD,
     ROUTING_TIERS,
     WHEELCHAIR_ROUTING,
 )
+from storage.mongo import files
 from storage.mongo.driver import Database, UpdateOne, write_valid
 from storage.mongo.iteration import iter_batches
 from storage.mongo.lease import Lease
@@ -117,10 +120,25 @@ async def index_names(database: Database) -> str:
     return f"{count} records changed"
 
 
+async def record_georeferences(database: Database) -> str:
+    """Record where drawings are on Earth, of maps written before imports recorded it."""
+    maps, count = database[MAPS.name], 0
+    missing = {PARSED_FIELD: {"$type": "string"}, GEOREFERENCE_FIELD: None}
+    async for documents in iter_batches(maps, missing, {PARSED_FIELD: 1}):
+        for document in documents:
+            content = await files.read_file(database, document[PARSED_FIELD])
+            if content is not None and (found := find_georeference(content)):
+                # With its drawing in the condition: another may be imported meanwhile.
+                write = UpdateOne(document, {"$set": {GEOREFERENCE_FIELD: found}})
+                count += await write_valid(maps, [write])
+    return f"{count} maps changed"
+
+
 MIGRATIONS = (
     Migration(1, "routing tiers of published maps", set_routing_tiers),
     Migration(2, "what networks were built from", record_network_states),
     Migration(3, "words of names", index_names),
+    Migration(4, "georeferences of drawings", record_georeferences),
 )
 
 

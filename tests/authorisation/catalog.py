@@ -40,7 +40,9 @@ HALL = (
 )
 """An empty hall: the way from one place to another is the straight line."""
 UNITS = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><g data-type="UnitLayer">'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
+    '<g data-type="Georeference" data-latitude="56" data-longitude="10" data-zoom="20"/>'
+    '<g data-type="UnitLayer">'
     '<rect id="{unit}" width="4" height="8" fill="red"/></g></svg>'
 )
 ROUTABLE_ASSETS = 2

@@ -60,7 +60,11 @@ REQUIRED_ARGUMENTS = {
     "Query.units": {
         "attribute": (ATTRIBUTES, "service.unit-attributes.read"),
         "reference": (REFERENCES, "service.unit-references.read"),
-    }
+    },
+    "Map.geojson": {
+        "attributes": (ATTRIBUTES, "service.unit-attributes.read"),
+        "locations": (LOCATIONS, None),
+    },
 }
 """What a field needs if an argument is given."""
 

@@ -325,6 +325,15 @@ def _url(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
     )
 
 
+def _geojson(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
+    drawing = view.directory.drawings.get(unit_map["id"])
+    if drawing is None:
+        return None
+    if given.get("level") is not None or drawing["elements"][0]["type"] != "Georeference":
+        raise error("INVALID_INPUT")
+    return ANY
+
+
 ASSET, UNIT, MAP = (
     _edge("assets", id="asset_id"),
     _edge("units", id="unit_id"),
@@ -373,6 +382,8 @@ EDGES: dict[str, Edge] = {
     "LocationFloor.floorId": lambda view, source, given: source["id"],
     "LocationFloor.floor": _edge("floors", id="id"),
     "Map.url": _url,
+    "Map.geojsonUrl": lambda view, source, given: source["geojson_url"],
+    "Map.geojson": _geojson,
     "Map.asset": ASSET,
     "Map.background": _by_id("backgrounds", unit_map_id="id"),
     "Map.chosenBackground": _edge("backgrounds", id="background_id"),

@@ -49,7 +49,8 @@ from storage.bundles.removing.removals import Removals
 from storage.bundles.removing.unmentioned import note_unmentioned_assets, note_unused_floors
 from storage.bundles.shown_parts import ShownParts
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD
+from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
+from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD, PARSED_FIELDS
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
@@ -130,7 +131,7 @@ class ImportRun:
                 self._lease.check_held()
                 for member in batch.members:
                     if "source" in member.document:
-                        member.document[PARSED_FIELD] = None
+                        member.document.update(dict.fromkeys(PARSED_FIELDS))
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source)
                 await writer.submit(self._staging.add_members(batch.members, violations))
@@ -194,6 +195,7 @@ class ImportRun:
             if parse_source is not None:
                 drawing = await parse_source(content)
                 document[PARSED_FIELD] = await files.write_file(self._database, drawing.parsed)
+                document[GEOREFERENCE_FIELD] = find_georeference(drawing.parsed)
                 document[SHOWN_FIELD] = drawing.shown
                 place = self._violations.columns.describe(f"{member.origin}.source")
                 self._source_notes.add(f"{place}: {warning}" for warning in drawing.warnings)

@@ -33,7 +33,7 @@ COMPONENTS = description.build_description(GRAPHQL_SCHEMA)["components"]
 
 
 def test_every_resource_has_an_example_and_every_example_a_resource() -> None:
-    assert {*RESOURCE_EXAMPLES} == {*FRAGMENTS, "ParsedMap"}
+    assert {*RESOURCE_EXAMPLES} == {*FRAGMENTS, "GeoJson", "ParsedMap"}
 
 
 @pytest.mark.parametrize("name", RESOURCE_EXAMPLES)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from storage.maps import FOOT_ROUTING, NO_ROUTING, WHEELCHAIR_ROUTING
-from storage.mongo import lease
+from storage.mongo import files, lease
 from storage.routing_inputs import list_stale_networks
 from storage.setup.migrations import (
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
     Migration,
     index_names,
+    record_georeferences,
     record_network_states,
     run_pending,
 )
@@ -187,3 +188,22 @@ async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
     assert [(each.map_id, each.reason) for each in stale] == [
         ("other scale", "its scale has changed")
     ]
+
+
+async def test_georeferences_of_stored_drawings_are_recorded(database: Any) -> None:
+    place = b'{"elements":[{"type":"Georeference","uid":"u1","latitude":56,"longitude":10}]}'
+    parsed = {
+        "placed": await files.write_file(database, place),
+        "plain": await files.write_file(database, b'{"elements":[]}'),
+        "lost": "0" * 64,
+        "blank": None,
+    }
+    documents = [{"_id": key, "parsed": digest} for key, digest in parsed.items()]
+    await database["maps"].insert_many(documents)
+    assert [await record_georeferences(database) for _ in range(2)] == [
+        "1 maps changed",
+        "0 maps changed",
+    ]
+    found = {each["_id"]: each.get("georeference") async for each in database["maps"].find()}
+    georeference = {"latitude": 56.0, "longitude": 10.0, "zoom": 0.0, "bearing": 0.0}
+    assert found == {"placed": georeference, "plain": None, "lost": None, "blank": None}

@@ -1,0 +1,337 @@
+"""Resolver of a map as GeoJSON (RFC 7946): levels, units, hit areas, locations."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import numpy as np
+import orjson
+import strawberry
+
+from resolvers.drawings.drawing_levels import ShownFloor
+from resolvers.drawings.drawn_features import (
+    HIT_AREA,
+    LEVEL,
+    UNIT,
+    DrawnFeature,
+    DrawnFeatures,
+    draw_features,
+)
+from resolvers.drawings.georeferencing import DECIMALS
+from resolvers.floors import FLOORS_OF_ASSET
+from resolvers.locations import get_unit_id
+from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processes.drawings import run_on_drawing
+from resolvers.processes.process_pool import ProcessPool, max_seconds
+from resolvers.request.arguments import MAX_PER_PAGE, PageArguments
+from resolvers.request.caching import Cache
+from resolvers.request.context import MAX_KEYS_PER_COMMAND, Context, Info
+from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
+from resolvers.request.input_rules import ID, argument
+from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST
+from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.requirements import READ_ATTRIBUTES, READ_LOCATIONS
+from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment
+from storage.floors import Floor
+from storage.georeferences import Georeference
+from storage.locations import LOCATIONS, Location
+from storage.maps import Map
+from storage.records.fields import Record
+from storage.records.kinds import RecordType
+from storage.store import StoredDrawing
+from storage.units import UNITS, Unit
+
+R = TypeVar("R", bound=Record)
+
+MAX_GEOJSON_DRAWING_BYTES = 32_000_000
+"""Of the JSON of a drawing that becomes GeoJSON."""
+MAX_DRAWN_FEATURES_BYTES = 32_000_000
+"""Geometries of the drawings that are kept in memory."""
+ATTRIBUTE_PREFIX = "attribute:"
+"""Of the property with what a unit has of an attribute group, before the group's id."""
+ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
+
+_drawn: Cache[tuple[Any, ...], DrawnFeatures] = Cache(
+    max_bytes=MAX_DRAWN_FEATURES_BYTES, weigh=lambda _, drawn: drawn.size_bytes
+)
+"""By all that they depend on: they are never out of date."""
+
+
+class _Records(NamedTuple):
+    """What the directory says of the features of a map."""
+
+    unit_map: Map
+    floors: Mapping[str, Floor]
+    units: Mapping[str, Unit]
+    attributes: Mapping[str, Mapping[str, Any]]
+    """By unit, and by property."""
+    locations: Sequence[Location]
+
+
+async def get_geojson_of_map(
+    parent: strawberry.Parent[Map],
+    info: Info,
+    level: Annotated[
+        strawberry.ID | None,
+        argument(
+            "Only what is on the level that shows the floor with this id, or has it itself.",
+            ID,
+            example="alder-court-floor-1",
+        ),
+    ] = None,
+    attributes: Annotated[
+        bool | None,
+        argument(
+            "Whether units have their attributes: for each group a property "
+            f"`{ATTRIBUTE_PREFIX}<group id>` with the name, or a list of names if a unit may have "
+            "several.",
+            example=True,
+            requirement=READ_ATTRIBUTES,
+        ),
+    ] = None,
+    locations: Annotated[
+        bool | None,
+        argument("Whether locations are features too.", example=True, requirement=READ_LOCATIONS),
+    ] = None,
+) -> bytes | None:
+    """Get a georeferenced map as GeoJSON: a feature for each level, unit and hit area.
+
+    It follows RFC 7946: longitude and latitude in degrees of WGS 84, valid polygons, outer rings
+    counterclockwise. The property `feature_type` is `level`, `unit`, `hit_area` or `location`.
+    Null for a map without a drawing.
+    """
+    context = info.context
+    [drawing] = await context.load_stored_drawings([parent.id])
+    if drawing is None:
+        return None
+    page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
+    floors = {floor.id: floor for floor in page.data}
+    draw = partial(
+        draw_features,
+        georeference=_require_georeference(parent, drawing),
+        feet_per_unit=parent.feet_per_unit,
+        floor_ids=[*floors],
+        level=level,
+    )
+    drawn = await _draw(context, parent, draw)
+    chosen = [shown for shown in drawn.levels if level is None or shown.is_called(level)]
+    if not chosen and level is not None:
+        raise InvalidInputError(
+            level=f"{level!r} is neither a floor that the drawing shows nor one of its Levels"
+        )
+    unit_ids = {each.target_id for each in drawn.features if each.target_type == "Unit"}
+    records = _Records(
+        parent,
+        floors,
+        units := await _load_units(context, parent, {id for id in unit_ids if id}),
+        await _load_attributes(context, parent, units) if attributes else {},
+        await _load_locations(context, parent, chosen, level) if locations else (),
+    )
+    content = await run_in_thread(_build_collection, drawn, records)
+    context.budget.check_least(len(content))
+    return content
+
+
+def _require_georeference(unit_map: Map, drawing: StoredDrawing) -> Georeference:
+    if drawing.georeference is None:
+        raise InvalidInputError(
+            map=f"the drawing of {unit_map.id!r} does not say where it is; add a "
+            '<g data-type="Georeference" data-latitude="…" data-longitude="…"/> to the SVG, with '
+            "degrees in their range, and import it again"
+        )
+    if not drawing.georeference.has_scale(unit_map.feet_per_unit):
+        raise InvalidInputError(
+            map=f"the scale of {unit_map.id!r} is unknown; give the map feet_per_unit, or the "
+            "Georeference of its drawing data-zoom"
+        )
+    return drawing.georeference
+
+
+async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]") -> DrawnFeatures:
+    [digest] = await context.load_drawing_digests([unit_map.id])
+    keywords = draw.keywords | {"floor_ids": tuple(draw.keywords["floor_ids"])}
+    key = (digest, *keywords.values())
+    drawn = _drawn.get(key)
+    if drawn is not None:
+        return drawn
+    [content] = await context.load_drawings([unit_map.id])
+    if content is None:
+        raise NotFoundError
+    if len(content) > MAX_GEOJSON_DRAWING_BYTES:
+        raise LimitExceededError(
+            f"The drawing has {len(content)} bytes, over the limit of {MAX_GEOJSON_DRAWING_BYTES}"
+            " for GeoJSON",
+            limit="response_bytes",
+            maximum=MAX_GEOJSON_DRAWING_BYTES,
+            requested=len(content),
+        )
+    pool = context.drawing_pool
+    with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
+        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
+            drawn = await run_on_drawing(processes, draw, content, context.caller.key_id)
+    _drawn.put(key, drawn)
+    return drawn
+
+
+async def _load_units(context: Context, unit_map: Map, unit_ids: Iterable[str]) -> dict[str, Unit]:
+    found: dict[str, Unit] = {}
+    for ids in _split([*unit_ids]):
+        context.budget.count_read(len(ids))
+        found |= await _load_whole(context, UNITS, ids)
+    # A drawing may have the id of a unit of another asset.
+    return {id: unit for id, unit in found.items() if unit.asset_id == unit_map.asset_id}
+
+
+async def _load_whole(context: Context, kind: RecordType[R], keys: Iterable[str]) -> dict[str, R]:
+    """Return records by key, without those that are damaged."""
+    found = await context.load_by_id(kind, keys)
+    return {key: record for key, record in found.items() if isinstance(record, kind.struct)}
+
+
+async def _load_attributes(
+    context: Context, unit_map: Map, units: Mapping[str, Unit]
+) -> dict[str, dict[str, Any]]:
+    assignments: list[Assignment] = []
+    for ids in _split([*units]):
+        where = {"unit_id": {"$in": ids}}
+        keys = await context.list_ids(ASSIGNMENTS, where, MAX_RECORDS_PER_REQUEST + 1)
+        context.budget.count_read(len(keys))
+        for part in _split(keys):
+            assignments += (await _load_whole(context, ASSIGNMENTS, part)).values()
+    group_ids = {each.group_id for each in assignments}
+    groups = await _load_whole(context, ATTRIBUTE_GROUPS, group_ids)
+    names = {
+        (group.group_id, attribute.attribute_id): attribute.attribute_name
+        for group in groups.values()
+        for attribute in group.attributes
+    }
+    found: dict[str, dict[str, Any]] = {}
+    for each in sorted(assignments, key=lambda each: (each.group_id, each.attribute_id)):
+        name = names.get((each.group_id, each.attribute_id))
+        if name is None or each.asset_id != unit_map.asset_id:
+            continue
+        properties = found.setdefault(each.unit_id, {})
+        if groups[each.group_id].one_attribute_per_unit:
+            properties[ATTRIBUTE_PREFIX + each.group_id] = name
+        else:
+            properties.setdefault(ATTRIBUTE_PREFIX + each.group_id, []).append(name)
+    return found
+
+
+async def _load_locations(
+    context: Context, unit_map: Map, chosen: Sequence[ShownFloor], level: str | None
+) -> list[Location]:
+    """Return the locations of a map, or those that are on a floor that the level shows."""
+    where = {"unit_map_id": unit_map.id}
+    keys = await context.list_ids(LOCATIONS, where, MAX_RECORDS_PER_REQUEST + 1)
+    context.budget.count_read(len(keys))
+    found: dict[str, Location] = {}
+    for part in _split(keys):
+        found |= await _load_whole(context, LOCATIONS, part)
+    floor_ids = {shown.floor_id for shown in chosen}
+    return [
+        found[key]
+        for key in keys
+        if key in found
+        and (level is None or any(floor.id in floor_ids for floor in found[key].floors))
+    ]
+
+
+def _split(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), MAX_KEYS_PER_COMMAND):
+        yield keys[start : start + MAX_KEYS_PER_COMMAND]
+
+
+def _build_collection(drawn: DrawnFeatures, records: _Records) -> bytes:
+    features = [
+        {
+            "type": "Feature",
+            "id": each.uid,
+            "geometry": orjson.Fragment(each.geometry),
+            "properties": _PROPERTIES[each.feature_type](each, drawn.levels, records),
+        }
+        for each in drawn.features
+    ]
+    features += _describe_locations(drawn, records)
+    # GDAL takes the name for that of the layer.
+    name = records.unit_map.name
+    return orjson.dumps({"type": "FeatureCollection", "name": name, "features": features})
+
+
+def _describe_level(
+    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+) -> dict[str, Any]:
+    assert feature.level is not None
+    shown = levels[feature.level]
+    floor = records.floors.get(shown.floor_id or "")
+    return {
+        "feature_type": LEVEL,
+        "level_id": shown.level_id,
+        "floor_id": shown.floor_id,
+        "name": floor.name if floor else shown.level_id,
+        "short_label": floor.short_label if floor else None,
+        "sort": floor.sort if floor else None,
+    }
+
+
+def _describe_unit(
+    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+) -> dict[str, Any]:
+    shown = None if feature.level is None else levels[feature.level]
+    unit = records.units.get(feature.target_id or "")
+    floor_id = unit.floor_id if unit else shown and shown.floor_id
+    floor = records.floors.get(floor_id or "")
+    return {
+        "feature_type": UNIT,
+        "unit_id": feature.target_id,
+        "name": unit and unit.name,
+        "asset_id": records.unit_map.asset_id,
+        "floor_id": floor_id,
+        "floor_short_label": floor and floor.short_label,
+        "level_id": shown and shown.level_id,
+        **records.attributes.get(feature.target_id or "", {}),
+    }
+
+
+def _describe_hit_area(
+    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+) -> dict[str, Any]:
+    shown = None if feature.level is None else levels[feature.level]
+    return {
+        "feature_type": HIT_AREA,
+        "unit_id": feature.target_id if feature.target_type == "Unit" else None,
+        "target_id": feature.target_id,
+        "target_type": feature.target_type,
+        "floor_id": shown and shown.floor_id,
+        "level_id": shown and shown.level_id,
+    }
+
+
+_PROPERTIES = {LEVEL: _describe_level, UNIT: _describe_unit, HIT_AREA: _describe_hit_area}
+
+
+def _describe_locations(drawn: DrawnFeatures, records: _Records) -> Iterator[dict[str, Any]]:
+    limit, placement = drawn.placement.max_units, drawn.placement
+    near = [
+        each
+        for each in records.locations
+        if abs(each.x - placement.center_x) <= limit and abs(each.y - placement.center_y) <= limit
+    ]
+    positions = np.array([(each.x, each.y) for each in near], dtype=np.float64).reshape(-1, 2)
+    degrees = np.round(placement.to_degrees(positions), DECIMALS).tolist()
+    for location, position in zip(near, degrees, strict=True):
+        yield {
+            "type": "Feature",
+            "id": f"location:{location.id}",
+            "geometry": {"type": "Point", "coordinates": position},
+            "properties": {
+                "feature_type": "location",
+                "location_id": location.id,
+                "name": location.name,
+                "unit_id": get_unit_id(location),
+                "floor_ids": [floor.id for floor in location.floors],
+                "tags": {tag.key: tag.value for tag in location.tags},
+            },
+        }
