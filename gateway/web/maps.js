@@ -16,6 +16,7 @@ const page = document.getElementById('page')
 const shareButton = document.getElementById('open-share')
 const explorer = document.createElement('floorgate-map')
 explorer.url = BASE
+explorer.controls = 'search floors zoom layers routes card check'
 const list = mapList(BASE, (map) => show({ ...INITIAL_STATE, map }))
 
 const readAddress = () => ({ ...INITIAL_STATE, ...readLink(location.search) })

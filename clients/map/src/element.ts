@@ -7,11 +7,13 @@ import { MapData } from './data/map_data.js'
 import { type Measure, measureOf } from './data/measures.js'
 import type { FoundRoute } from './data/routes.js'
 import type { Found } from './data/search.js'
-import type { Place } from './data/waypoints.js'
+import { Checks } from './checks.js'
 import { elementStyles } from './element.css.js'
 import { Memo } from './memo.js'
 import { overlayOf, targetOf } from './overlay.js'
 import { type CardOptions, locationCard, unitCard } from './panels/card.js'
+import { checksPanel } from './panels/checks.js'
+import { drawingCheckStyles } from './panels/drawing_check.css.js'
 import { floorSwitch } from './panels/floors.js'
 import { icons } from './panels/icons.js'
 import { layersPanel } from './panels/layers.js'
@@ -31,9 +33,10 @@ import { type Padding, type Point, viewStyles } from './view/index.js'
 const ALL_CONTROLS = 'search floors zoom layers routes card'
 const SCHEMES = { auto: 'light dark', light: 'light', dark: 'dark' }
 const ZOOM_STEP = 1.6
+const NO_FLOORS: never[] = []
 const NO_FILLS: ReadonlyMap<string, string> = new Map()
 
-type Panel = 'card' | 'layers' | 'routes'
+type Panel = 'card' | 'layers' | 'routes' | 'check'
 
 export class FloorgateMap extends StateElement {
   static override properties = {
@@ -48,7 +51,7 @@ export class FloorgateMap extends StateElement {
     results: { state: true },
     choosing: { state: true },
   }
-  static override styles = [controls, unsafeCSS(viewStyles), elementStyles, routesStyles]
+  static override styles = [controls, unsafeCSS(viewStyles), elementStyles, routesStyles, drawingCheckStyles]
 
   /** Address of the service; by default that of the page. */
   declare url: string
@@ -79,6 +82,7 @@ export class FloorgateMap extends StateElement {
     isOpen: () => this.panel === 'routes',
     found: (answer) => answer.kind === 'route' && this.#showRoute(answer),
   })
+  readonly #checks = new Checks(this, () => this.panel === 'check')
   readonly #shown = new ShownMap({
     pick: (place) => this.#pick(place),
     marker: ({ id }) => this.#openMarker(id),
@@ -92,6 +96,8 @@ export class FloorgateMap extends StateElement {
     this.controls = ALL_CONTROLS
     this.measure = measureOf(navigator.language)
     this.texts = {}
+    this.addEventListener('dragover', (event) => this.#shows('check') && event.preventDefault())
+    this.addEventListener('drop', (event) => this.#drop(event))
     this.addEventListener('keydown', ({ key }) => key === 'Escape' && this.#leave())
   }
 
@@ -102,6 +108,14 @@ export class FloorgateMap extends StateElement {
   override disconnectedCallback() {
     super.disconnectedCallback()
     this.#shown.destroy()
+  }
+
+  /** Show a drawing as the service reads it, with its warnings; nothing is stored. */
+  async checkDrawing(file: Blob) {
+    if (!this.#api) return
+    this.panel = 'check'
+    await this.#checks.open(this.#api, file, this.#texts)
+    this.#toShow = 'page'
   }
 
   /** Where a position on the map is in the element, in pixels; undefined until the map is drawn. */
@@ -145,6 +159,7 @@ export class FloorgateMap extends StateElement {
             ></floorgate-search>`
           : nothing}
         ${this.#shows('routes') && this.#finder.availability.value?.allowed ? this.#opener('routes', texts.routes, icons.route) : nothing}
+        ${this.#shows('check') && this.#api ? this.#opener('check', texts.check, icons.check) : nothing}
         ${this.#shows('layers') && this.#data.building ? this.#opener('layers', texts.layers, icons.layers) : nothing}
       </div>
       ${this.#panel()}
@@ -167,17 +182,19 @@ export class FloorgateMap extends StateElement {
   protected override updated(changed: PropertyValues<this>) {
     const { start, building, legend, error } = this.#data
     if (error) this.#announce(error, 'failure', { error, message: this.#explain(error) })
-    if (!start?.drawing) return
+    const checked = this.#checks.drawing
+    const drawing = checked?.parsed ?? start?.drawing
+    if (!drawing) return
     const before = this.#shown.storey
     this.#shown.show(this.renderRoot.querySelector<HTMLElement>('.map')!, {
-      label: fill(this.#texts.mapOf, { name: start.map.name }),
-      drawing: start.drawing,
-      floors: start.floors,
+      label: checked ? this.#texts.mapOfDrawing : fill(this.#texts.mapOf, { name: start!.map.name }),
+      drawing,
+      floors: checked ? NO_FLOORS : start!.floors,
       floor: this.state.floor,
       unit: this.state.unit,
       fills: this.#memo.keep('fills', [legend], () => (legend ? fillsOf(legend) : NO_FILLS)),
       labels: this.#memo.keep('labels', [building], () => new Map([...(building?.units.values() ?? [])].map(({ id, name }) => [id, name]))),
-      amenities: this.#memo.keep('amenities', [building], () => [...(building?.amenities.values() ?? [])]),
+      amenities: checked ? NO_FLOORS : this.#memo.keep('amenities', [building], () => [...(building?.amenities.values() ?? [])]),
       dimmed: this.results ?? legend?.find(({ id }) => id === this.entry)?.units,
     })
     this.#shown.cover(this.#overlay())
@@ -206,7 +223,7 @@ export class FloorgateMap extends StateElement {
   }
 
   #panel() {
-    const contents = { card: () => this.#card(), layers: () => this.#layers(), routes: () => this.#routes() }
+    const contents = { card: () => this.#card(), layers: () => this.#layers(), routes: () => this.#routes(), check: () => this.#check() }
     const content = this.panel && (this.panel !== 'card' || this.#shows('card')) ? contents[this.panel]() : nothing
     return html`<section class="panel surface" part="panel" ?hidden=${content === nothing}>${content}</section>`
   }
@@ -255,13 +272,25 @@ export class FloorgateMap extends StateElement {
       choosing: this.choosing,
       change: (part) => this.change(part),
       choose: (end) => (this.choosing = end),
-      show: (place) => this.#show(place),
+      show: (place) => this.#show(place, place.floorId),
+    })
+  }
+
+  #check() {
+    return checksPanel({
+      checks: this.#checks,
+      texts: this.#texts,
+      storeys: this.#shown.storeys,
+      onFile: (file) => void this.checkDrawing(file),
+      onPlace: (place, floor) => this.#show(place, floor),
+      onClose: () => this.#checks.close(),
     })
   }
 
   #notice() {
     const texts = this.#texts
     const { error, start, isLoading } = this.#data
+    if (this.#checks.drawing) return nothing
     if (error) return notice(this.#explain(error), { text: texts.tryAgain, onPress: () => this.#data.retry() })
     if (!this.#api) return notice(texts.noKey)
     if (this.state.map === undefined) return notice(texts.noMap)
@@ -284,11 +313,17 @@ export class FloorgateMap extends StateElement {
   }
 
   #overlay() {
-    const parts = [this.#shown.storey?.id, this.#finder.route.value, this.#finder.reach.value, this.#data.tagged, this.#location, this.#texts] as const
+    const { storey } = this.#shown
+    const { drawing, report } = this.#checks
+    const checked = this.panel === 'check' ? (drawing ?? report) : undefined
+    const warnings = this.#memo.keep('warnings', [checked, storey], () => (checked ? this.#checks.markersOn(storey) : []))
+    const isOther = drawing !== undefined
+    const parts = [storey?.id, this.#finder.route.value, this.#finder.reach.value, this.#data.tagged, this.#location, warnings, isOther, this.#texts] as const
     return this.#memo.keep('overlay', parts, () => {
-      const [floorId, route, reach, amenities, selected, texts] = parts
+      const [floorId, route, reach, amenities, selected, warnings, , texts] = parts
       const floorName = (id: string) => this.#floorNames.get(id) ?? id
-      return overlayOf({ floorId, route, reach, amenities, selected, texts, floorName })
+      const own = isOther ? {} : { route, reach, amenities, selected }
+      return overlayOf({ floorId, ...own, warnings, texts, floorName })
     })
   }
 
@@ -319,7 +354,16 @@ export class FloorgateMap extends StateElement {
     this.#setEnd(hasLocation ? { unit } : { x, y, floor: this.#shown.storey?.id ?? '' })
   }
 
+  #drop(event: DragEvent) {
+    const file = event.dataTransfer?.files[0]
+    if (!file || !this.#shows('check')) return
+    event.preventDefault()
+    void this.checkDrawing(file)
+  }
+
   #openMarker(id: string) {
+    this.#checks.selected = id
+    this.requestUpdate()
     const target = targetOf(id)
     if (!target) return
     if ('floor' in target) this.change(target)
@@ -356,9 +400,10 @@ export class FloorgateMap extends StateElement {
     else this.panel = undefined
   }
 
-  #show(place: Place) {
+  #show(place: Point, floor: string | undefined) {
     this.#toShow = { points: [place] }
-    this.change({ floor: place.floorId })
+    if (floor !== undefined) this.change({ floor })
+    this.requestUpdate()
   }
 
   /** The space that panels and controls leave to the map. */

@@ -9,22 +9,28 @@ import type { Marker, Overlay } from './view/index.js'
 
 export interface Layers {
   floorId: string | undefined
-  route: RouteAnswer | undefined
-  reach: Reach | undefined
+  route?: RouteAnswer | undefined
+  reach?: Reach | undefined
   /** The amenities that the user wants to see, and the one that is selected. */
-  amenities: readonly Location[] | undefined
-  selected: Location | undefined
+  amenities?: readonly Location[] | undefined
+  selected?: Location | undefined
+  /** Of a drawing that is checked, or of the plan of the map. */
+  warnings: readonly Marker[]
   texts: Texts
   floorName: (id: string) => string
 }
 
-export function overlayOf({ floorId, route, reach, amenities = [], selected, texts, floorName }: Layers): Overlay {
+export function overlayOf({ floorId, route, reach, amenities = [], selected, warnings, texts, floorName }: Layers): Overlay {
   const { lines, markers } = route ? routeOverlay(route, floorId, texts, floorName) : { lines: [], markers: [] }
   const shown = selected && !amenities.includes(selected) ? [...amenities, selected] : amenities
   return {
     areas: reach ? reachOverlay(reach.areas, floorId) : [],
     lines,
-    markers: [...shown.filter(({ floors }) => floors.some(({ id }) => id === floorId)).map(amenityMarker), ...markers],
+    markers: [
+      ...shown.filter(({ floors }) => floors.some(({ id }) => id === floorId)).map(amenityMarker),
+      ...markers,
+      ...warnings,
+    ],
   }
 }
 

@@ -1,8 +1,8 @@
 // Keeps the picture as the state and the data say, and changes only what has changed.
 
-import type { Floor, Location, ParsedMap } from './data/building.js'
+import type { Floor, Location } from './data/building.js'
 import { type Storey, storeysOf } from './data/storeys.js'
-import { type Box, MapView, type NamedPlace, type Overlay, type Padding, type Point, type ViewEvents } from './view/index.js'
+import { type Box, MapView, type NamedPlace, type Overlay, type Padding, type ParsedMap, type Point, type ViewEvents } from './view/index.js'
 
 /** What the picture is to show. Parts that are the same object as before are left as they are. */
 export interface Shown {

@@ -2,6 +2,11 @@
 // what to do about it are texts of the service.
 
 export const WARNING_TEXTS = {
+  check: 'Check drawings',
+  checkDrawing: 'Check a drawing (SVG) before it is imported: choose it, or drop it on the map',
+  readingDrawing: 'Reading the drawing',
+  mapOfDrawing: 'The drawing as the service reads it',
+  backToMap: 'Back to the map',
   drawingCheck: 'Warnings of the drawing',
   drawingRead: '{levels} levels, {units} units, {hitAreas} hit areas, {shapes} other shapes',
   noWarnings: 'No warnings',
