@@ -28,6 +28,7 @@ from rest.envelopes import (
     NullableData,
     PagedList,
     ParsedMapResource,
+    PictureResource,
     SingleResource,
     UnpagedList,
 )
@@ -123,6 +124,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = tuple(chain(
          documents.GET_PARSED_MAP, ParsedMapResource("map", "parsed")),
     _get("X9", "/v1/maps/{map}/geojson", "Maps", "Get a unit map as GeoJSON",
          documents.GET_GEOJSON, GeoJsonResource("map", "geojson")),
+    _get("X10", "/v1/maps/{map}/picture", "Maps", "Get a picture of a level of a unit map",
+         documents.GET_PICTURE, PictureResource("map", "picture")),
     _get("E12", "/v1/maps/{map}/backgrounds", "Maps", "List the backgrounds of a unit map",
          documents.LIST_BACKGROUNDS, PagedList("map", "backgrounds")),
     _get("E13", "/v1/maps/{map}/backgrounds/{background}", "Maps", "Get a background",

@@ -219,8 +219,12 @@ class EndpointHandler:
             body = select_fields(body, request_url.fields)
         data = body.get("data") if isinstance(body, dict) else None
         is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
-        content = await write_json(body) if is_long else orjson.dumps(body)
-        return Response(content, envelope.status, headers, envelope.media_type)
+        if isinstance(body, bytes):
+            content = body
+        else:
+            content = await write_json(body) if is_long else orjson.dumps(body)
+        media_type = enveloped.media_type or envelope.media_type
+        return Response(content, envelope.status, headers, media_type)
 
     def _check_requirements(self, caller: Caller) -> None:
         try:

@@ -1,6 +1,7 @@
 """Envelopes: from an operation's result to the body of the response."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,6 +18,8 @@ TOTAL_COUNT_HEADER = "Floorgate-Total-Count"
 WARNINGS_HEADER = "Floorgate-Warnings"
 MAX_WARNINGS_HEADER_BYTES = 2_000
 """Warnings that would make the header longer are left out of it."""
+PICTURE_HEADERS = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+"""An SVG that is opened as a page may run nothing."""
 MAX_NAME_CHARACTERS = 40
 """Length up to which the id of an element is in the header."""
 DECIMAL_BOUND = 999_999_999_999
@@ -74,7 +77,10 @@ class EnvelopedBody:
     """The body of a response, and the headers that depend on the result."""
 
     body: Any
+    """A value to write as JSON, or bytes as they are."""
     headers: dict[str, str] = field(default_factory=dict)
+    media_type: str | None = None
+    """If it is not that of the envelope."""
 
 
 class Envelope:
@@ -119,6 +125,25 @@ class GeoJsonResource(DocumentResource):
     """A map as GeoJSON (RFC 7946)."""
 
     media_type = "application/geo+json"
+
+
+class PictureResource(DocumentResource):
+    """A picture: SVG or PNG.
+
+    >>> data = {"picture": {"format": "png", "content": "iVBORw=="}}
+    >>> PictureResource("picture").wrap(data, RequestUrl("/v1", [])).media_type
+    'image/png'
+    """
+
+    media_type = "image/svg+xml"
+    media_types: ClassVar = {"svg": media_type, "png": "image/png"}
+
+    def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
+        """Return the bytes of the picture."""
+        picture = self.get_resource(data)
+        is_text, content = picture["format"] == "svg", picture["content"]
+        body = content.encode() if is_text else b64decode(content)
+        return EnvelopedBody(body, PICTURE_HEADERS, self.media_types[picture["format"]])
 
 
 class ParsedMapResource(DocumentResource):

@@ -287,6 +287,18 @@ GET_GEOJSON = with_fragments("""query GetGeoJson(
     map(id: $map) { geojson(level: $level, attributes: $attributes, locations: $locations) }
 }""")
 
+GET_PICTURE = with_fragments("""query GetPicture(
+    $map: ID!, $level: ID, $format: PictureFormat, $width: Int, $unit: ID, $from: WaypointInput,
+    $to: WaypointInput, $mode: TravelMode, $avoid: [Avoidable!]
+) {
+    map(id: $map) {
+        picture(
+            level: $level, format: $format, width: $width, unit: $unit, from: $from, to: $to,
+            mode: $mode, avoid: $avoid
+        ) { format content }
+    }
+}""")
+
 CALCULATE_DISTANCES = with_fragments("""query CalculateDistances(
     $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!, $costing: CostingModel,
     $costingOptions: CostingOptions, $distanceMethod: DistanceMethod

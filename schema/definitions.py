@@ -33,6 +33,8 @@ REPORT_COST = 100
 STEPS_COST = 2_000
 GEOJSON_COST = 10_000
 """Of all levels of a map as GeoJSON, which is drawn in another process, once for a drawing."""
+PICTURE_COST = 5_000
+"""Of a picture of a level, which is drawn in another process; some have a route, too."""
 PROCESS_COST = 10_000
 """Of a field with work that takes seconds, in another process or in MongoDB."""
 

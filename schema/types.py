@@ -17,6 +17,7 @@ import resolvers.closures
 import resolvers.distances
 import resolvers.drawings.fields
 import resolvers.drawings.geojson
+import resolvers.drawings.pictures
 import resolvers.floors
 import resolvers.level_tags
 import resolvers.locations
@@ -43,6 +44,7 @@ from schema.definitions import (
     MATRIX_COST,
     NEAREST_COST,
     NEAREST_FROM_SOURCES_COST,
+    PICTURE_COST,
     REPORT_COST,
     ROUTE_COST,
     SHAPE_COST,
@@ -302,6 +304,11 @@ class Map(Node):
     )
     geojson = resolver_field(
         resolvers.drawings.geojson.get_geojson_of_map, GeoJson | None, cost=GEOJSON_COST
+    )
+    picture = resolver_field(
+        resolvers.drawings.pictures.get_picture_of_map,
+        output_type(resolvers.drawings.pictures.Picture) | None,
+        cost=PICTURE_COST,
     )
     locations = resolver_field(
         resolvers.locations.list_locations_on_map, Page[Location], CAN_READ_LOCATIONS

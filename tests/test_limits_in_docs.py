@@ -349,6 +349,15 @@ DOCUMENTED = {
     "resolvers/drawings/georeferencing:MAX_METRES": [
         ("rest/pictures.md", "## Limits", "{:,.0f} metres from the middle"),
     ],
+    "resolvers/drawings/picture_files:MAX_PNG_SHAPES": [
+        ("rest/pictures.md", "## Limits", "one of over {:,} shapes no PNG"),
+    ],
+    "resolvers/drawings/picture_files:MAX_PICTURE_HEIGHT": [
+        ("rest/pictures.md", "## Limits", "at most {:,} pixels high"),
+    ],
+    "resolvers/drawings/pictures:MAX_PICTURE_WIDTH": [
+        ("rest/pictures.md", "## Pictures", "from 16 to {:,}, by default"),
+    ],
     "resolvers/drawings/areas:MAX_UNITED": [
         ("rest/pictures.md", "## Limits", "over {:,} shapes on it"),
     ],

@@ -9,7 +9,14 @@ import yaml
 from graphql import GraphQLSchema
 
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.envelopes import LINK_HEADER, TOTAL_COUNT_HEADER, WARNINGS_HEADER, MapParse, PagedList
+from rest.envelopes import (
+    LINK_HEADER,
+    TOTAL_COUNT_HEADER,
+    WARNINGS_HEADER,
+    MapParse,
+    PagedList,
+    PictureResource,
+)
 from rest.graphql_documents import LIST_CHANGES
 from rest.openapi import examples, parsed_maps, responses
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
@@ -183,6 +190,15 @@ class _DescriptionBuilder:
             return {
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references(*caching) | more,
+            }
+        if isinstance(endpoint.envelope, PictureResource):
+            return {
+                "description": f"{endpoint.summary}.",
+                "headers": responses.header_references("ETag", *caching),
+                "content": {
+                    name: {"schema": {"contentMediaType": name}}
+                    for name in endpoint.envelope.media_types.values()
+                },
             }
         resource = results.read_schema(endpoint.envelope.result_path)
         path = endpoint.path.format_map(

@@ -56,7 +56,8 @@ REQUIRED: dict[str, tuple[str | None, str | None]] = {
     "Mutation.processMap": ADMIN,
 }
 """The flag and the permission that a field needs, by its coordinate."""
-REQUIRED_ARGUMENTS = {
+_WALK = (DISTANCES, "service.distances.calculate")
+REQUIRED_ARGUMENTS: dict[str, dict[str, tuple[str | None, str | None]]] = {
     "Query.units": {
         "attribute": (ATTRIBUTES, "service.unit-attributes.read"),
         "reference": (REFERENCES, "service.unit-references.read"),
@@ -65,6 +66,7 @@ REQUIRED_ARGUMENTS = {
         "attributes": (ATTRIBUTES, "service.unit-attributes.read"),
         "locations": (LOCATIONS, None),
     },
+    "Map.picture": {"from": _WALK, "to": _WALK, "mode": _WALK, "avoid": _WALK},
 }
 """What a field needs if an argument is given."""
 

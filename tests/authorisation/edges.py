@@ -334,6 +334,32 @@ def _geojson(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
     return ANY
 
 
+def _picture(view: View, unit_map: Record, given: dict[str, Any]) -> Record | None:
+    ends = [given.get("from"), given.get("to")]
+    if (ends[0] is None) != (ends[1] is None):
+        raise error("INVALID_INPUT")
+    drawing = view.directory.drawings.get(unit_map["id"])
+    if drawing is None:
+        return None
+    if ends[0] is not None:
+        require_routable(view, unit_map, ends)  # type: ignore[arg-type]
+    elements = drawing["elements"]
+    # A hall has a Level and no units, and other drawings have one unit.
+    is_hall = elements[0]["type"] == "Level"
+    units = [] if is_hall else [elements[1]["elements"][0]["id"]]
+    if given.get("level") is not None or given.get("unit") not in (None, *units):
+        raise error("INVALID_INPUT")
+    width = given.get("width") or 1024
+    return {
+        "format": given.get("format") or "svg",
+        "width": width,
+        "height": round(width * drawing["height"] / drawing["width"]),
+        "level_id": None,
+        "floor_id": elements[0]["tags"]["floor"] if is_hall else None,
+        "content": ANY,
+    }
+
+
 ASSET, UNIT, MAP = (
     _edge("assets", id="asset_id"),
     _edge("units", id="unit_id"),
@@ -384,6 +410,7 @@ EDGES: dict[str, Edge] = {
     "Map.url": _url,
     "Map.geojsonUrl": lambda view, source, given: source["geojson_url"],
     "Map.geojson": _geojson,
+    "Map.picture": _picture,
     "Map.asset": ASSET,
     "Map.background": _by_id("backgrounds", unit_map_id="id"),
     "Map.chosenBackground": _edge("backgrounds", id="background_id"),

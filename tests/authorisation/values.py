@@ -147,6 +147,8 @@ class Values:
             return draw(st.sampled_from([30.0, 60.0]))  # all of a floor
         if name == "limit":
             return draw(st.sampled_from([1, 2, 10]))
+        if name == "width":
+            return draw(st.sampled_from([16, 100]))
         if type == "Boolean":
             return draw(st.booleans())
         raise CannotGenerateError(f"give values for the input {name!r} in {__name__}.Values")

@@ -1,0 +1,245 @@
+"""Resolver of pictures of a map: one level as SVG or PNG, with a unit and a route on it."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any
+
+import strawberry
+from msgspec import Struct
+
+from parsing.svg.picture import Marks, RouteStop
+from resolvers.distances import TRAVEL_MODES
+from resolvers.drawings.parsed_drawings import MAX_DRAWING_BYTES
+from resolvers.drawings.picture_files import (
+    NoSuchPartError,
+    PictureFile,
+    PictureRequest,
+    RouteOnFloors,
+    make_picture,
+)
+from resolvers.floors import FLOORS_OF_ASSET
+from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, Avoidable
+from resolvers.networks.waypoints import WaypointInput
+from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processes.drawings import run_on_drawing
+from resolvers.processes.process_pool import ProcessPool, max_seconds
+from resolvers.request.arguments import MAX_PER_PAGE, PageArguments
+from resolvers.request.context import Context, Info
+from resolvers.request.enums import graphql_enum
+from resolvers.request.errors import InvalidInputError, LimitExceededError
+from resolvers.request.input_rules import (
+    ID,
+    InputViolation,
+    JsonSchema,
+    OneOf,
+    Range,
+    argument,
+    joint_rules,
+)
+from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.requirements import CALCULATE_DISTANCES
+from resolvers.routes import Route, find_route
+from routing.costing import TravelMode
+from storage.maps import Map
+
+MIN_PICTURE_WIDTH, MAX_PICTURE_WIDTH = 16, 2_048
+DEFAULT_PICTURE_WIDTH = 1_024
+ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
+
+
+class PictureFormat(StrEnum):
+    """The formats of pictures."""
+
+    SVG = "svg"
+    PNG = "png"
+
+
+graphql_enum(
+    PictureFormat,
+    "A format of pictures.",
+    svg="Shapes, sharp at any size.",
+    png="Pixels, for programs that do not draw SVG.",
+)
+
+
+class Picture(Struct, frozen=True):
+    """A picture of one level of a map."""
+
+    format: PictureFormat
+    width: Annotated[int, "In pixels."]
+    height: Annotated[int, "In pixels."]
+    level_id: Annotated[str | None, "The id of the Level, if it has one."]
+    floor_id: Annotated[str | None, "The floor that the Level shows, if it shows one."]
+    content: Annotated[str, "The text of an SVG; a PNG in Base64."]
+
+
+class BothEnds:
+    """Joint rule of a picture: a route has a start and an end."""
+
+    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
+        """Return the error, or None."""
+        if (values["source"] is None) == (values["target"] is None):
+            return None
+        missing, given = ("from", "to") if values["source"] is None else ("to", "from")
+        return InputViolation(missing, f"must be given too, as {given} is")
+
+    def json_schema(self) -> JsonSchema:
+        """Return that each needs the other."""
+        return {"dependentRequired": {"from": ["to"], "to": ["from"]}}
+
+
+@joint_rules(BothEnds())
+async def get_picture_of_map(
+    parent: strawberry.Parent[Map],
+    info: Info,
+    level: Annotated[
+        strawberry.ID | None,
+        argument(
+            "The level that shows the floor with this id, or has it itself; by default that of the "
+            "unit, else the one where the route starts, else the lowest.",
+            ID,
+            example="alder-court-floor-1",
+        ),
+    ] = None,
+    format: Annotated[
+        PictureFormat | None,
+        argument("The format.", OneOf(*(each.value for each in PictureFormat)), example="png"),
+    ] = PictureFormat.SVG,
+    width: Annotated[
+        int | None,
+        argument(
+            "In pixels; the height follows.",
+            Range(MIN_PICTURE_WIDTH, MAX_PICTURE_WIDTH),
+            example=DEFAULT_PICTURE_WIDTH,
+        ),
+    ] = DEFAULT_PICTURE_WIDTH,
+    unit: Annotated[
+        strawberry.ID | None, argument("The unit to mark.", ID, example="ugwo2tfiznm")
+    ] = None,
+    source: Annotated[
+        WaypointInput | None,
+        argument(
+            "Where a route starts.",
+            name="from",
+            example={"id": "l4xusy2pgwt"},
+            requirement=CALCULATE_DISTANCES,
+        ),
+    ] = None,
+    target: Annotated[
+        WaypointInput | None,
+        argument(
+            "Where the route goes.",
+            name="to",
+            example={"id": "l4xusy2pgwt"},
+            requirement=CALCULATE_DISTANCES,
+        ),
+    ] = None,
+    mode: Annotated[
+        TravelMode | None,
+        argument(
+            "How to travel.",
+            TRAVEL_MODES,
+            example=TravelMode.WHEELCHAIR.value,
+            requirement=CALCULATE_DISTANCES,
+        ),
+    ] = None,
+    avoid: Annotated[
+        list[Avoidable] | None,
+        argument(AVOID_DESCRIPTION, *AVOID_RULES, requirement=CALCULATE_DISTANCES),
+    ] = None,
+) -> Picture | None:
+    """Get a picture of one level, with a unit and a route marked on it.
+
+    Null for a map without a drawing. Where no path leads, no route is drawn.
+    """
+    context = info.context
+    [digest] = await context.load_drawing_digests([parent.id])
+    if digest is None:
+        return None
+    page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
+    floors = sorted(page.data, key=lambda floor: (floor.sort, floor.id))
+    route = None
+    if source is not None and target is not None:
+        route = await find_route(parent, info, source, target, mode or TravelMode.FOOT, avoid)
+    chosen = format or PictureFormat.SVG
+    request = PictureRequest(
+        {floor.id: floor.name for floor in floors},
+        parent.name,
+        level,
+        unit,
+        None if route is None else _divide(route, [floor.id for floor in floors]),
+        chosen is PictureFormat.PNG,
+        width or DEFAULT_PICTURE_WIDTH,
+    )
+    file = await _make(context, parent, request)
+    is_text = chosen is PictureFormat.SVG
+    content = file.content.decode() if is_text else base64.b64encode(file.content).decode()
+    context.budget.check_least(len(content))
+    shown = file.shown
+    return Picture(
+        chosen,
+        file.width,
+        file.height,
+        shown and shown.level_id,
+        shown and shown.floor_id,
+        content,
+    )
+
+
+async def _make(context: Context, unit_map: Map, request: PictureRequest) -> PictureFile:
+    [content] = await context.load_drawings([unit_map.id])
+    size = len(content or b"")
+    if content is None or size > MAX_DRAWING_BYTES:
+        raise LimitExceededError(
+            f"The drawing has {size} bytes, over the limit of {MAX_DRAWING_BYTES} for pictures; "
+            "ask for parsed instead",
+            limit="response_bytes",
+            maximum=MAX_DRAWING_BYTES,
+            requested=size,
+        )
+    make = partial(make_picture, request=request)
+    pool = context.drawing_pool
+    with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
+        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
+            try:
+                return await run_on_drawing(processes, make, content, context.caller.key_id)
+            except NoSuchPartError as error:
+                name, message = error.args
+                raise InvalidInputError(**{name: message}) from error
+
+
+def _divide(route: Route, order: Sequence[str]) -> RouteOnFloors:
+    """Return what each floor shows of a route."""
+    ranks = {floor_id: rank for rank, floor_id in enumerate(order)}
+    marks: dict[str, Marks] = {}
+
+    def add(floor_id: str, **changes: Any) -> None:
+        before = marks.get(floor_id, Marks())
+        more: dict[str, Any] = {
+            name: (*getattr(before, name), value) if name in ("lines", "stops") else value
+            for name, value in changes.items()
+        }
+        marks[floor_id] = before._replace(**more)
+
+    legs = route.legs
+    for index, leg in enumerate(legs):
+        if leg.points:
+            line = [(x, y) for x, y in leg.points]
+            add(leg.floor_id, lines=tuple(line))
+            if index == 0:
+                add(leg.floor_id, start=line[0])
+            if index == len(legs) - 1:
+                add(leg.floor_id, end=line[-1])
+            continue
+        is_up = ranks.get(leg.to_floor_id, 0) > ranks.get(leg.floor_id, 0)
+        if index and legs[index - 1].points:
+            x, y = legs[index - 1].points[-1]
+            add(leg.floor_id, stops=RouteStop((x, y), "up" if is_up else "down"))
+        if index + 1 < len(legs) and legs[index + 1].points:
+            x, y = legs[index + 1].points[0]
+            add(leg.to_floor_id, stops=RouteStop((x, y), "here"))
+    first = legs[0].floor_id if legs else ""
+    return RouteOnFloors(marks, first)

@@ -1,0 +1,142 @@
+"""Pictures of a map: which level, in which format, for whom."""
+
+import io
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from parsing.errors import DocumentRejectedError
+from parsing.svg.unit_map import parse_unit_map
+from resolvers.drawings import picture_files
+from resolvers.drawings.picture_files import NoSuchPartError, PictureRequest, make_picture
+from tests.fixtures import (
+    ALL_FLAGS,
+    HIDDEN_MAP,
+    MAP,
+    OTHER_MAP,
+    data_of,
+)
+from tests.rest.error_bodies import read_message
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+PATH = "/v1/maps/plan%2Fone/picture"
+SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">
+  <g data-type="Level" id="attic"><rect width="1" height="1"/></g>
+  <g data-type="Level" data-tags="floor=f2"><g data-type="UnitLayer">
+    <rect id="both" width="4" height="4"/><rect id="upper" width="4" height="4"/>
+  </g></g>
+  <g data-type="Level" data-tags="floor=f1"><g data-type="UnitLayer">
+    <rect id="both" width="4" height="4" fill="#0000ff"/>
+  </g></g>
+</svg>"""
+DRAWING = parse_unit_map(SVG).json
+
+
+def ask(**members: Any) -> PictureRequest:
+    names = {"f1": "First", "f2": "Second"}
+    return PictureRequest(names, "Plates", None, None, None, False, 80)._replace(**members)
+
+
+@pytest.mark.parametrize(
+    ("members", "floor"),
+    [
+        ({}, "f1"),  # the lowest, though it is drawn last
+        ({"level": "f2"}, "f2"),
+        ({"level": "attic"}, None),
+        ({"unit_id": "both"}, "f1"),
+        ({"unit_id": "upper"}, "f2"),
+        ({"unit_id": "both", "level": "f2"}, "f2"),
+        ({"route": picture_files.RouteOnFloors({}, "f2")}, "f2"),
+    ],
+)
+def test_the_level_is_chosen(members: dict[str, Any], floor: str | None) -> None:
+    shown = make_picture(DRAWING, ask(**members)).shown
+    assert shown is not None
+    assert shown.floor_id == floor
+
+
+@pytest.mark.parametrize(
+    ("members", "name"),
+    [
+        ({"level": "f3"}, "level"),
+        ({"unit_id": "none"}, "unit"),
+        ({"unit_id": "upper", "level": "f1"}, "unit"),
+    ],
+)
+def test_what_is_not_drawn_is_an_error(members: dict[str, Any], name: str) -> None:
+    with pytest.raises(NoSuchPartError) as error:
+        make_picture(DRAWING, ask(**members))
+    assert error.value.args[0] == name
+
+
+def test_a_png_has_the_pixels_of_the_drawing() -> None:
+    made = make_picture(DRAWING, ask(is_png=True))
+    image = Image.open(io.BytesIO(made.content)).convert("RGB")
+    assert image.size == (made.width, made.height) == (80, 40)
+    assert (image.getpixel((4, 4)), image.getpixel((70, 30))) == ((0, 0, 255), (255, 255, 255))
+
+
+def test_a_high_picture_is_made_smaller_and_a_large_drawing_has_no_png(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picture_files, "MAX_PICTURE_HEIGHT", 10)
+    made = make_picture(DRAWING, ask())
+    assert (made.width, made.height) == (20, 10)
+    monkeypatch.setattr(picture_files, "MAX_PNG_SHAPES", 3)
+    with pytest.raises(DocumentRejectedError, match="over 3 shapes"):
+        make_picture(DRAWING, ask(is_png=True))
+
+
+async def test_rest_and_graphql_have_the_same_picture(client: httpx.AsyncClient) -> None:
+    response = await client.get(PATH, params={"unit": "unit-1", "width": 64})
+    assert response.headers["content-type"] == "image/svg+xml"
+    assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    arguments = 'unit: "unit-1", width: 64'
+    query = f'{{ map(id: "{MAP}") {{ picture({arguments}) {{ format width height content }} }} }}'
+    picture = (await data_of(client, query))["map"]["picture"]
+    assert picture == {"format": "svg", "width": 64, "height": 64, "content": response.text}
+    tag = {"If-None-Match": response.headers["etag"]}
+    again = await client.get(PATH, params={"unit": "unit-1", "width": 64}, headers=tag)
+    assert again.status_code == 304
+
+
+async def test_png_is_a_parameter(client: httpx.AsyncClient) -> None:
+    response = await client.get(PATH, params={"format": "png", "width": 16})
+    assert response.headers["content-type"] == "image/png"
+    assert Image.open(io.BytesIO(response.content)).size == (16, 16)
+    head = await client.head(PATH, params={"format": "png", "width": 16})
+    assert head.headers["content-length"] == str(len(response.content))
+
+
+@pytest.mark.parametrize("query", ["from=a&to=b", "mode=foot", "avoid=stairs"])
+async def test_routes_need_the_flag_and_the_permission(
+    client: httpx.AsyncClient, restricted: httpx.AsyncClient, query: str
+) -> None:
+    assert (await client.get(f"{PATH}?{query}")).status_code == 400
+    response = await restricted.get(f"{PATH}?{query}", headers=ALL_FLAGS)
+    assert response.status_code == 403
+    assert read_message(response).endswith("service.distances.calculate")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("from=a", "to: must be given too, as from is"),
+        ("to=a", "from: must be given too, as to is"),
+        ("width=2049", "width: must be from 16 to 2048, not 2049"),
+        ("level=none", "level: 'none' is neither a floor that the drawing shows nor one of its"),
+        ("unit=none", "unit: 'none' is not drawn there"),
+    ],
+)
+async def test_wrong_inputs_are_named(client: httpx.AsyncClient, query: str, message: str) -> None:
+    response = await client.get(f"{PATH}?{query}", headers=ALL_FLAGS)
+    assert response.status_code == 422
+    assert read_message(response).startswith(message)
+
+
+@pytest.mark.parametrize("map", [HIDDEN_MAP, OTHER_MAP, "none"])
+async def test_a_map_without_drawing_has_none(restricted: httpx.AsyncClient, map: str) -> None:
+    assert (await restricted.get(f"/v1/maps/{map}/picture")).status_code == 404
