@@ -33,8 +33,15 @@ async def execute(
     database: driver.Database, document: str, variables: dict[str, Any]
 ) -> dict[str, Any]:
     """Run an operation and return its data. Raises StorageError, or ClickException."""
-    executor = Executor(GRAPHQL_SCHEMA)
     context = Context(OPERATOR, Store(database.client, database.name))
+    return await run_in_context(context, document, variables)
+
+
+async def run_in_context(
+    context: Context, document: str, variables: dict[str, Any]
+) -> dict[str, Any]:
+    """Run an operation as `execute` does, with what the context has."""
+    executor = Executor(GRAPHQL_SCHEMA)
     result = await executor.run(executor.prepare(document), variables, context)
     if result.errors or result.data is None:
         cause = result.errors[0].__cause__

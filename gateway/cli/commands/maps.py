@@ -1,4 +1,4 @@
-"""`floorgate maps`: make a map routable, and close parts of it."""
+"""`floorgate maps`: make a map routable, close parts of it, draw it."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from gateway.cli.commands.closures import closable, close, closures, open_
+from gateway.cli.commands.pictures import picture
 from gateway.cli.operator import run_with_database
 from gateway.cli.picture_files import write_pictures
 from gateway.cli.plan_report import print_report
@@ -36,7 +37,7 @@ def maps() -> None:
     """Work on unit maps."""
 
 
-for command in (close, open_, closures, closable):
+for command in (close, open_, closures, closable, picture):
     maps.add_command(command)
 
 
