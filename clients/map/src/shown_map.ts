@@ -1,6 +1,6 @@
 // Keeps the picture as the state and the data say, and changes only what has changed.
 
-import type { Floor, Location } from './data/building.js'
+import type { Building, Floor, Location } from './data/building.js'
 import { type Storey, storeysOf } from './data/storeys.js'
 import { type Box, MapView, type NamedPlace, type Overlay, type Padding, type ParsedMap, type Point, type ViewEvents } from './view/index.js'
 
@@ -19,8 +19,8 @@ export interface Shown {
   dimmed: ReadonlySet<string> | undefined
 }
 
-/** What the view is to show: a unit, some points, or the whole page. */
-export type Target = { unit: string } | { points: readonly Point[] } | 'page'
+/** What the view is to show: a unit, a location, some points, or the whole page. */
+export type Target = { unit: string } | { location: string } | { points: readonly Point[] } | 'page'
 
 type Listeners = { [E in keyof ViewEvents]?: (detail: ViewEvents[E]) => void }
 
@@ -73,18 +73,22 @@ export class ShownMap {
   }
 
   /** Bring something into view, beside the panels. Returns whether the drawing has it. */
-  aim(target: Target, padding: Padding): boolean {
-    const box = this.#boxOf(target)
+  aim(target: Target, building: Building | undefined, padding: Padding): boolean {
+    const box = this.#boxOf(target, building)
     if (box) this.#view?.fit(box, { animate: !this.#isFirst, padding })
     this.#isFirst = false
     return box !== undefined
   }
 
-  #boxOf(target: Target): Box | undefined {
+  #boxOf(target: Target, building: Building | undefined): Box | undefined {
     const page = this.#view?.levels[0]?.box
     if (!page) return undefined
     if (target !== 'page' && 'points' in target) return boxAround(target.points, Math.max(page.width, page.height) * AROUND_PLACE)
     if (target === 'page') return page
+    if ('location' in target) {
+      const location = building?.amenities.get(target.location)
+      return location && boxAround([location], Math.max(page.width, page.height) * AROUND_PLACE)
+    }
     const unit = this.#view?.boxOf(target.unit)?.box
     return unit && boxAround([unit, { x: unit.x + unit.width, y: unit.y + unit.height }], Math.max(unit.width, unit.height) * AROUND_UNIT)
   }

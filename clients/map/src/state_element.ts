@@ -37,7 +37,7 @@ export class StateElement extends LitElement {
   /** What is shown; set it to show something else. */
   declare state: ExplorerState
   /** Whether the user has changed nothing yet. */
-  protected isUntouched = true
+  isUntouched = true
 
   constructor() {
     super()
@@ -58,7 +58,7 @@ export class StateElement extends LitElement {
     this.fire('statechange', this.state)
   }
 
-  protected fire<E extends keyof FloorgateMapEvents>(type: E, detail: FloorgateMapEvents[E]['detail']) {
+  fire<E extends keyof FloorgateMapEvents>(type: E, detail: FloorgateMapEvents[E]['detail']) {
     this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
   }
 }

@@ -1,4 +1,4 @@
-"""A web site of others that shows the map: its pages from an origin of their own, beside the demo."""
+"""A web site of others that shows the map: its pages from an origin of their own."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Site:
         return [detail for kind, detail in told if kind == name]
 
     def errors(self) -> list[str]:
-        """What went wrong on the page, but for requests to the service, which has another origin."""
+        """What went wrong on the page, but for requests to the service on its own origin."""
         return [each for each in self.seen.all_errors() if "another origin" not in each]
 
 

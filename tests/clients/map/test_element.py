@@ -1,4 +1,4 @@
-"""The map component in pages of others: what people see, press and type, beside the demo property."""
+"""The map component in pages of others: what people see, press and type."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,0 +1,90 @@
+// The panel that is open: the card, colours and amenities, routes, or the check of drawings.
+
+import { html, nothing } from 'lit'
+import type { Measure } from '../data/measures.js'
+import type { Explorer } from '../explorer.js'
+import type { ExplorerState } from '../state.js'
+import type { Texts } from '../texts.js'
+import { type CardOptions, locationCard, unitCard } from './card.js'
+import { checksPanel } from './checks.js'
+import { layersPanel } from './layers.js'
+import { routesPanel } from './routes.js'
+
+export interface PanelOptions {
+  explorer: Explorer
+  state: ExplorerState
+  texts: Texts
+  measure: Measure
+  /** Address of the service. */
+  url: string
+  canRoute: boolean
+  change(part: Partial<ExplorerState>): void
+  onFile(file: File): void
+}
+
+export function openPanel(options: PanelOptions) {
+  const { panel } = options.explorer
+  const content = panel ? CONTENTS[panel](options) : nothing
+  return html`<section class="panel surface" part="panel" ?hidden=${content === nothing}>${content}</section>`
+}
+
+const CONTENTS = { card, layers, routes, check }
+
+function card({ explorer, texts, url, canRoute }: PanelOptions) {
+  const { building, unit, groups } = explorer.data
+  if (!building) return nothing
+  const options: CardOptions = {
+    texts,
+    url,
+    canRoute,
+    onRoute: (end, waypoint) => explorer.startRoute(end, waypoint),
+    onClose: () => explorer.select({}),
+  }
+  const { location } = explorer
+  if (location) return locationCard(location, building, options)
+  if (unit) return unitCard(unit, building, groups, options)
+  return unit === null ? html`<p role="status">${texts.unitNotFound}</p>` : nothing
+}
+
+function layers({ explorer, state: { color, tags }, texts, change }: PanelOptions) {
+  const { groups, legend = [], kinds = new Map<string, number>() } = explorer.data
+  return layersPanel({
+    texts,
+    groups,
+    color,
+    legend,
+    chosen: explorer.entry,
+    kinds,
+    tags,
+    onColor: (color) => change({ color }),
+    onEntry: (entry) => explorer.set({ entry }),
+    onTags: (tags) => change({ tags }),
+  })
+}
+
+function routes({ explorer, state, texts, measure, change }: PanelOptions) {
+  return routesPanel({
+    finder: explorer.finder,
+    state,
+    texts,
+    measure,
+    floorNames: explorer.floorNames,
+    index: explorer.data.index,
+    nameOf: (waypoint) => explorer.nameOf(waypoint),
+    choosing: explorer.choosing,
+    change,
+    choose: (choosing) => explorer.set({ choosing }),
+    show: (place) => explorer.show(place, place.floorId),
+  })
+}
+
+function check({ explorer, texts, onFile }: PanelOptions) {
+  return checksPanel({
+    checks: explorer.checks,
+    texts,
+    storeys: explorer.shown.storeys,
+    onFile,
+    onPlace: (place, floor) => explorer.show(place, floor),
+    onClose: () => explorer.checks.close(),
+  })
+}
