@@ -145,6 +145,8 @@ class Values:
             return f"{draw(years)}-01-31T12:00:00+00:00"
         if name == "minutes":
             return draw(st.sampled_from([30.0, 60.0]))  # all of a floor
+        if name == "places":
+            return draw(st.sampled_from([1, 100]))
         if name == "limit":
             return draw(st.sampled_from([1, 2, 10]))
         if name == "width":

@@ -1,7 +1,8 @@
 """Find where the elements that warnings are about lie on the map, in a second walk.
 
 It resolves the styles of those shapes only that are looked for, and of the groups around them, and
-ends at the last of them. Only drawings with warnings are walked twice.
+ends at the last of them. Only drawings with warnings are walked twice. See
+docs/decisions/parsing/positions-of-warnings.md.
 """
 
 from bisect import bisect_left
