@@ -19,7 +19,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit sbom openapi-check fuzz bench soak drill restarts chaos lock
+.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -131,6 +131,9 @@ $(PEERS): requirements-bench.lock | $(DEVELOPMENT)
 
 audit: development $(AUDIT)/node_modules $(AUDITORS) ## Run all security audits; they need the network and slowhttptest
 	$(BIN)/python -m tools.audit
+
+screenshots: development ## Make the pictures of the map explorer in the README
+	$(BIN)/python -m tools.screenshots
 
 sbom: development $(AUDITORS) ## Write what a release consists of (CycloneDX) to build/sbom
 	$(BIN)/python -m tools.audit.sbom build/sbom

@@ -43,7 +43,7 @@ function search(maps, text) {
   })
 }
 
-/** Make the list in `element`; `load(key)` reads it anew, `choose(id)` is called with a map. */
+/** Make the list in `element`; `load(key)` reads it for another key, `choose(id)` is called with a map. */
 export function mapList(base, choose) {
   const element = document.createElement('section')
   element.className = 'maps'
@@ -51,6 +51,7 @@ export function mapList(base, choose) {
   let notice = null
   let text = ''
   let reading = null
+  let readKey // the key that the maps are of
 
   const open = (event, id) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return // in a tab of its own
@@ -82,6 +83,8 @@ export function mapList(base, choose) {
   }
 
   async function load(key) {
+    if (key === readKey) return
+    readKey = key
     reading?.abort()
     const { signal } = (reading = new AbortController())
     maps = null
@@ -95,6 +98,7 @@ export function mapList(base, choose) {
       notice = maps.length ? null : TEXTS.noMaps
     } catch (error) {
       if (signal.aborted) return
+      readKey = undefined
       notice = error instanceof TypeError ? TEXTS.unreachable : error.message
     }
     draw()

@@ -32,6 +32,7 @@ function follow(state) {
 
 function draw(state) {
   const isList = state.map === undefined
+  if (isList) list.load(session().key)
   shareButton.hidden = isList
   document.documentElement.dataset.theme = state.theme
   explorer.state = state
@@ -46,7 +47,7 @@ function show(state) {
 
 function useKey() {
   explorer.apiKey = session().key
-  list.load(session().key)
+  if (list.element.isConnected) list.load(session().key)
 }
 
 explorer.addEventListener('statechange', ({ detail }) => {
@@ -58,5 +59,5 @@ explorer.addEventListener('failure', ({ detail }) => judgeKey({ ok: false, statu
 shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
 addEventListener('popstate', () => draw(readAddress()))
 subscribe(useKey)
-useKey()
 draw(readAddress())
+useKey()

@@ -229,18 +229,14 @@ def test_a_picture_is_asked_for_with_the_key_and_saved(
     opened: browser.Visit, service: DemoService
 ) -> None:
     page = opened.page
-    asked = []
-    page.route(
-        "**/picture?*",
-        lambda route: (asked.append(route.request), route.fulfill(body="<svg/>")),
-    )
+    page.route("**/picture?*", lambda route: route.fulfill(body="<svg/>"))
     floor = "alder-court-floor-1"
     change(opened, {"floor": floor, "from": {"unit": UNIT}, "to": {"location": "gym"}})
     page.get_by_role("button", name="Share").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Picture as SVG").click()
     assert download.value.suggested_filename == f"{MAP}.svg"
-    [request] = asked
+    [request] = [each for each in opened.requests if "/picture?" in each.url]
     query = f"level={floor}&from=unit%3A{UNIT}&to=gym&format=svg"
     assert request.url == f"{service.url}/v1/maps/{MAP}/picture?{query}"
     assert request.headers["api-key"] == service.key
