@@ -42,6 +42,8 @@ export interface Colors {
 /** Read the colours that hold for an element. */
 export function readColors(element: HTMLElement): Colors {
   const probe = element.appendChild(document.createElement('span'))
+  // style sheets for reduced motion give all elements a duration; the colour would not change at once
+  probe.style.setProperty('transition', 'none', 'important')
   const read = (name: ColorName) => {
     probe.style.color = cssColor(name)
     return getComputedStyle(probe).color
