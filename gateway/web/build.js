@@ -24,9 +24,10 @@ const WORKERS = {
   graphql: 'monaco-graphql/esm/graphql.worker.js',
   json: 'monaco-editor/esm/vs/language/json/json.worker.js',
 }
-const SHARE = '<button class="bar-button" id="open-share" type="button" aria-haspopup="dialog" hidden>Share</button>'
+const opener = (id, name) => `<button class="bar-button" id="open-${id}" type="button" aria-haspopup="dialog" hidden>${name}</button>`
+const MAP_TOOLS = `${opener('requests', 'Explain')} ${opener('share', 'Share')}`
 const PAGES = {
-  maps: { title: 'Floorgate · Maps', root: '.', current: 'maps', tools: SHARE },
+  maps: { title: 'Floorgate · Maps', root: '.', current: 'maps', tools: MAP_TOOLS },
   graphiql: { title: 'Floorgate · GraphiQL', root: '.', current: 'graphql' },
   reference: { title: 'Floorgate · API reference', root: '..', current: 'v1/openapi' },
 }

@@ -43,10 +43,16 @@ function search(maps, text) {
   })
 }
 
-/** Make the list in `element`; `load(key)` reads it for another key, `choose(id)` is called with a map. */
-export function mapList(base, choose) {
+/** Make the list in `element`; `load(key)` reads it for another key, `choose(id)` is called with a map, and `check(file)` with a
+ * drawing that is to be checked. */
+export function mapList(base, { choose, check }) {
   const element = document.createElement('section')
   element.className = 'maps'
+  element.addEventListener('dragover', (event) => event.preventDefault())
+  element.addEventListener('drop', (event) => {
+    event.preventDefault()
+    checkFirst(event.dataTransfer.files)
+  })
   let maps = null
   let notice = null
   let text = ''
@@ -58,6 +64,8 @@ export function mapList(base, choose) {
     event.preventDefault()
     choose(id)
   }
+
+  const checkFirst = ([file]) => file && readKey && check(file)
 
   const card = ({ id, name, tags, url, asset }) => html`<li>
     <a href=${`?map=${encodeURIComponent(id)}`} @click=${(event) => open(event, id)}>
@@ -77,6 +85,9 @@ export function mapList(base, choose) {
           ? html`<label>${TEXTS.search}<input type="search" .value=${text} @input=${({ target }) => draw((text = target.value))}></label>
               <p role="status">${found.length ? TEXTS.found(shown.length, found.length) : TEXTS.noneFound}</p>
               <ul>${shown.map(card)}</ul>`
+          : nothing}
+        ${maps
+          ? html`<label class="file">${TEXTS.drop}<input type="file" accept=".svg,image/svg+xml" @change=${({ target }) => checkFirst(target.files)}></label>`
           : nothing}`,
       element,
     )

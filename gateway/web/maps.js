@@ -4,6 +4,7 @@
 import './bar.css'
 import './maps.css'
 import { INITIAL_STATE, readLink, writeLink } from '@floorgate/map'
+import { requestList } from './explain_requests.js'
 import { mapList } from './map_list.js'
 import { judgeKey, session, subscribe } from './session.js'
 import { openShare } from './share.js'
@@ -17,7 +18,9 @@ const shareButton = document.getElementById('open-share')
 const explorer = document.createElement('floorgate-map')
 explorer.url = BASE
 explorer.controls = 'search floors zoom layers routes card check'
-const list = mapList(BASE, (map) => show({ ...INITIAL_STATE, map }))
+const list = mapList(BASE, { choose: (map) => show({ ...INITIAL_STATE, map }), check: checkDrawing })
+const explainButton = document.getElementById('open-requests')
+const requests = requestList(explorer, document.getElementById('requests'))
 
 const readAddress = () => ({ ...INITIAL_STATE, ...readLink(location.search) })
 const stepOf = (state) => writeLink({ ...INITIAL_STATE, ...Object.fromEntries(STEPS.map((part) => [part, state[part]])) })
@@ -34,6 +37,7 @@ function draw(state) {
   const isList = state.map === undefined
   if (isList) list.load(session().key)
   shareButton.hidden = isList
+  explainButton.hidden = isList
   document.documentElement.dataset.theme = state.theme
   explorer.state = state
   const shown = isList ? list.element : explorer
@@ -43,6 +47,12 @@ function draw(state) {
 function show(state) {
   follow(state)
   draw(state)
+}
+
+/** Show a drawing that was dropped on the list. */
+function checkDrawing(file) {
+  page.replaceChildren(explorer)
+  explorer.checkDrawing(file)
 }
 
 function useKey() {
@@ -57,6 +67,7 @@ explorer.addEventListener('statechange', ({ detail }) => {
 explorer.addEventListener('ready', () => judgeKey({ ok: true }))
 explorer.addEventListener('failure', ({ detail }) => judgeKey({ ok: false, status: detail.error?.status }, detail.message))
 shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
+explainButton.addEventListener('click', requests.open)
 addEventListener('popstate', () => draw(readAddress()))
 subscribe(useKey)
 draw(readAddress())

@@ -13,6 +13,10 @@ export const TEXTS = {
   notDrawn: 'no drawing',
   routable: 'routes',
 
+  explain: 'Requests of this page',
+  explainHint: 'Choose one to see how the service carries it out: its operation, what it requires and costs, its MongoDB commands, and the caches.',
+  drop: 'Drop a drawing (SVG) here to see it as the service reads it, or choose one:',
+
   share: 'Share what you see',
   address: 'Link',
   copy: 'Copy link',

@@ -1,7 +1,7 @@
 // <floorgate-map>: a map of a building with search, floors, units, amenities and routes.
 
 import { html, nothing, type PropertyValues, type TemplateResult, unsafeCSS } from 'lit'
-import { type Api, connect, toMessage } from './data/api.js'
+import { type Api, connect, type SentRequest, toMessage } from './data/api.js'
 import { fillsOf } from './data/attributes.js'
 import { type Measure, measureOf } from './data/measures.js'
 import type { Found } from './data/search.js'
@@ -90,7 +90,7 @@ export class FloorgateMap extends StateElement {
   }
 
   protected override willUpdate(changed: PropertyValues<this>) {
-    if (changed.has('url') || changed.has('apiKey')) this.#api = this.apiKey ? connect(this.url, this.apiKey) : undefined
+    if (changed.has('url') || changed.has('apiKey')) this.#connect()
     if (!changed.has('state')) return
     this.#explorer.follow(changed.get('state'))
     this.style.colorScheme = SCHEMES[this.state.theme]
@@ -158,6 +158,11 @@ export class FloorgateMap extends StateElement {
     if (changed.has('state') && changed.get('state')?.theme !== this.state.theme) shown.view?.refreshColors()
     if (toShow && shown.aim(toShow, building, this.#freeSpace())) this.#explorer.toShow = undefined
     if (before !== shown.storey) this.requestUpdate() // the switch of floors shows it
+  }
+
+  #connect() {
+    const tell = (request: SentRequest) => this.fire('request', request)
+    this.#api = this.apiKey ? connect(this.url, this.apiKey, tell) : undefined
   }
 
   #shows(control: string): boolean {

@@ -1,6 +1,7 @@
 // An element with the state of the explorer: as one property, and each part as an attribute and a property.
 
 import { LitElement } from 'lit'
+import type { SentRequest } from './data/api.js'
 import type { FoundRoute } from './data/routes.js'
 import { readLink } from './links.js'
 import { type ExplorerState, INITIAL_STATE } from './state.js'
@@ -20,6 +21,8 @@ export interface FloorgateMapEvents {
   unitselect: CustomEvent<{ id: string; name: string; floorId: string } | null>
   /** A route was found. */
   routefound: CustomEvent<FoundRoute>
+  /** A request is sent to the service; its API key is not among the headers. */
+  request: CustomEvent<SentRequest>
   /** The map cannot be shown. */
   failure: CustomEvent<{ error: unknown; message: string }>
 }

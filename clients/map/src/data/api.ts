@@ -22,18 +22,34 @@ export interface Api {
   graphql<T>(query: string, variables?: object, signal?: AbortSignal): Promise<GraphQLAnswer<T>>
 }
 
-/** Connect to a service with a key. Nothing is sent yet. */
-export function connect(url: string, key: string): Api {
+/** A request that is sent: what another tool needs to send the same, but for the key. */
+export interface SentRequest {
+  method: string
+  url: string
+  headers: Record<string, string>
+  body?: string
+}
+
+/** Connect to a service with a key. Nothing is sent yet; `onRequest` is told what is. */
+export function connect(url: string, key: string, onRequest: (request: SentRequest) => void): Api {
   const address = url.replace(/\/+$/, '')
-  const rest = createFloorgate({ url: address, key, flags: FLAGS })
-  const headers = { 'API-Key': key, 'Experimental-Flags': FLAGS.join(','), 'Content-Type': 'application/json' }
+  const flags = { 'Experimental-Flags': FLAGS.join(',') }
+  const send = async (request: Request) => {
+    const body = request.body ? await request.clone().text() : undefined
+    const type = request.headers.get('content-type')
+    const headers = { ...flags, ...(type && { 'Content-Type': type }) }
+    onRequest({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }) })
+    return fetch(request)
+  }
+  const rest = createFloorgate({ url: address, key, flags: FLAGS, fetch: send })
+  const headers = { 'API-Key': key, ...flags, 'Content-Type': 'application/json' }
   return {
     url: address,
     key,
     rest,
     async graphql<T>(query: string, variables = {}, signal?: AbortSignal) {
       const body = JSON.stringify({ query, variables })
-      const response = await fetch(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null })
+      const response = await send(new Request(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null }))
       const answer = (await response.json().catch(() => ({}))) as GraphQLAnswer<T>
       if (answer.data !== undefined) return answer
       throw new FloorgateError(response, { message: answer.errors?.[0]?.message })
