@@ -196,7 +196,7 @@ class _DescriptionBuilder:
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references("ETag", *caching),
                 "content": {
-                    name: {"schema": {"contentMediaType": name}}
+                    name: {"schema": {"type": "string", "format": "binary"}}
                     for name in endpoint.envelope.media_types.values()
                 },
             }

@@ -73,6 +73,9 @@ await client.GET('/v1/maps/{map}/units/{unit}', {
   params: { path: { map: MAP, unit: given(unitsOnMap[0]).id } },
 })
 const { data: parsed } = await client.GET('/v1/maps/{map}/parsed', { params: onMap })
+const { data: geojson } = await client.GET('/v1/maps/{map}/geojson', { params: onMap })
+if (geojson.features.length === 0) throw new Error('no features')
+await client.GET('/v1/maps/{map}/picture', { params: onMap, parseAs: 'text' })
 const { data: drawing } = await client.POST('/v1/maps/parse', { body: DRAWING })
 const path = drawing.elements[0]
 
