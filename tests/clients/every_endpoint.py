@@ -33,9 +33,11 @@ from floorgate_client.rest.api.floors import get_floor, list_floors
 from floorgate_client.rest.api.locations import list_locations, list_map_locations
 from floorgate_client.rest.api.maps import (
     get_background,
+    get_geo_json,
     get_map,
     get_map_unit,
     get_parsed_map,
+    get_picture,
     list_backgrounds,
     list_level_tags,
     list_map_units,
@@ -115,6 +117,8 @@ def read_map(client: Floorgate) -> dict[str, Any]:
     get_map_unit.sync(MAP, units[0].id, client=client)
     parsed = get_parsed_map.sync(MAP, client=client)
     outlines = {each.id: each.shape.type_ for each in iterate_units(parsed)}
+    assert get_geo_json.sync(MAP, client=client).features
+    assert get_picture.sync(MAP, client=client).payload.read().startswith(b"<svg ")
     [path] = parse_map.sync(client=client, body=DRAWING).elements
     assert isinstance(path, MapPath)
     list_map_locations.sync(MAP, client=client, tags="svc:amenity==yes")
