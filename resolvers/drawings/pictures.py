@@ -45,7 +45,8 @@ from resolvers.routes import Route, find_route
 from routing.costing import TravelMode
 from storage.maps import Map
 
-MIN_PICTURE_WIDTH, MAX_PICTURE_WIDTH = 16, 2_048
+MIN_PICTURE_WIDTH = 16
+MAX_PICTURE_WIDTH = 2_048
 DEFAULT_PICTURE_WIDTH = 1_024
 ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 

@@ -46,6 +46,7 @@ _FEATURE_SCHEMA: Final[JsonSchema] = {
                     "enum": ["level", "unit", "hit_area", "location"],
                 }
             },
+            "additionalProperties": True,
         },
     },
 }

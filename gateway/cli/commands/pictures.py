@@ -63,8 +63,8 @@ TIMEOUT_SECONDS = 60.0
     "--mode", type=click.Choice([each.value for each in TravelMode]), help="How to travel."
 )
 @click.option(
-    "-o",
     "--output",
+    "-o",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write the picture; by default to the standard output.",

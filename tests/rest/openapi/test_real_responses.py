@@ -26,6 +26,8 @@ async def test_a_response_has_nothing_that_is_not_described(
     parameters: dict[str, str] = HERE if path.endswith(("route", "nearest", "reachable")) else {}
     response = await client.get(url, params=parameters, headers=ALL_FLAGS)
     assert response.status_code in (200, 404, 422)
+    if response.headers["content-type"] == "image/svg+xml":
+        return  # no JSON
     assert errors_of(response, path) == []
 
 
