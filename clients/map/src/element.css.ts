@@ -13,6 +13,7 @@ export const elementStyles = css`
     --floorgate-on-accent: light-dark(#ffffff, #06211e);
     --floorgate-link: light-dark(#0b5c8a, #8fd3ff);
     --floorgate-focus: light-dark(#1565d8, #ffd166);
+    --floorgate-warning: light-dark(#b45309, #fbbf24);
     --floorgate-radius: 8px;
     --floorgate-shadow: 0 2px 10px rgb(0 0 0 / 0.18);
     --floorgate-font: 15px/1.4 system-ui, sans-serif;

@@ -9,7 +9,7 @@ export const routesStyles = css`
   .routes p:empty { display: none; }
   .routes .place { display: grid; grid-template-columns: 44px 1fr auto auto; gap: 6px; align-items: center; }
   .routes .place button { height: 40px; }
-  .routes .swap { justify-self: start; }
+  .routes .swap { display: inline-flex; gap: 6px; align-items: center; justify-self: start; }
   .routes fieldset { display: flex; flex-wrap: wrap; gap: 2px 16px; }
   .routes .option { display: inline-flex; gap: 6px; align-items: center; min-height: 28px; margin: 0; }
   .routes .option input { min-height: 0; width: 18px; height: 18px; margin: 0; accent-color: var(--floorgate-accent); }
