@@ -94,7 +94,7 @@ async def test_a_map_has_its_fields_and_defaults(directory: Directory) -> None:
         "styleType": "floor_plate",
         "tags": ["ils", "mls"],
         "routingTier": "no_routing",
-        "geojsonUrl": None,
+        "geojsonUrl": "https://directory.test/v1/maps/plan%2Fone/geojson",
         "feetPerUnit": None,
     }
 
