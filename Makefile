@@ -47,7 +47,7 @@ clients: development ## Generate the typed parts of the clients for TypeScript a
 	$(BIN)/python -m tools.client_generation
 	cd clients/typescript && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'generate']) or npm(['run', 'build']))"
 
-map: development ## Build the web component <floorgate-map> into clients/map/dist
+map: clients ## Build the web component <floorgate-map> into clients/map/dist
 	cd clients/map && PYTHONPATH= ../../$(BIN)/python -c "$(NODE); sys.exit(npm(['ci', '--no-fund', '--no-audit']) or npm(['run', 'build']))"
 
 format: development ## Format the code

@@ -23,16 +23,13 @@ HEADERS_OF_CLIENTS = {"Experimental-Flags", "If-None-Match", "X-Request-Id"}
 """Parameters that the clients set themselves."""
 PATH_DATA = "path_data"
 """What the Python package calls the member `d` of paths, a name that the generator uses itself."""
-DESCRIPTION = CLIENTS / "typescript" / "openapi.json"
+TYPESCRIPT = CLIENTS / "typescript"
+DESCRIPTION = TYPESCRIPT / "openapi.json"
 
 
 def main() -> None:
     """Write the description for TypeScript, and the generated part of the Python package."""
-    description = deepcopy(build_description(GRAPHQL_SCHEMA, None))  # others read it as it is
-    _remove_headers_of_clients(description)
-    _remove_deprecated_members(description)
-    _remove_errors(description)
-    DESCRIPTION.write_text(json.dumps(description, indent=1))
+    description = describe_for_typescript()
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "openapi.json"
         file.write_text(json.dumps(_for_python(description)))
@@ -53,6 +50,16 @@ def main() -> None:
     pages = _names_of_pages(description)
     for module in generated.glob("models/*.py"):
         module.write_text(_mark_page(module.read_text(), pages))
+
+
+def describe_for_typescript() -> dict[str, Any]:
+    """Write the description that openapi-typescript reads, and return it."""
+    description = deepcopy(build_description(GRAPHQL_SCHEMA, None))  # others read it as it is
+    _remove_headers_of_clients(description)
+    _remove_deprecated_members(description)
+    _remove_errors(description)
+    DESCRIPTION.write_text(json.dumps(description, indent=1))
+    return description
 
 
 def _join_lists(module: str) -> str:
