@@ -1,9 +1,9 @@
-// Every text of the component, in English. `texts` of the element replaces any of them.
-
-import { ROUTE_TEXTS } from './texts/routes.js'
-import { WARNING_TEXTS } from './texts/warnings.js'
+// Every text of the component, in English. `texts` of the element replaces any of them. Slots in braces are filled.
 
 export const ENGLISH = {
+  /** Of numbers, units and lists, as a language tag. */
+  language: 'en',
+
   // the map
   mapOf: 'Map of {name}',
   loading: 'Loading the map',
@@ -40,8 +40,6 @@ export const ENGLISH = {
   asCurl: 'As curl',
   openReference: 'Open in the API reference',
   openGraphiql: 'Open in GraphiQL',
-  copy: 'Copy',
-  copied: 'Copied',
   unitNotFound: 'The key does not see this unit',
 
   // colours and amenities
@@ -54,9 +52,108 @@ export const ENGLISH = {
   allAmenities: 'All',
   noAmenities: 'None',
 
-  route: 'Route',
-  ...ROUTE_TEXTS,
-  ...WARNING_TEXTS,
+  // routes
+  routes: 'Routes',
+  from: 'From',
+  to: 'To',
+  chooseFrom: 'Choose the start on the map',
+  chooseTo: 'Choose the destination on the map',
+  choosing: 'Click a place on the map.',
+  clearFrom: 'Clear the start',
+  clearTo: 'Clear the destination',
+  swap: 'Swap start and destination',
+  pointOn: 'Point on {floor}',
+  unnamed: 'Unnamed place',
+
+  mode: 'Way of travel',
+  foot: 'On foot',
+  wheelchair: 'By wheelchair',
+  avoid: 'Avoid',
+  stairs: 'Stairs',
+  escalators: 'Escalators',
+  lifts: 'Lifts',
+  outdoors: 'Outdoors',
+
+  // on the map
+  start: 'Start',
+  end: 'Destination',
+  startLetter: 'A',
+  endLetter: 'B',
+  elevator: 'Lift',
+  steps: 'Stairs',
+  escalator: 'Escalator',
+  ramp: 'Ramp',
+  stopTo: '{connector} to {floor}',
+  stopFrom: '{connector} from {floor}',
+
+  // the way
+  looking: 'Looking for a route…',
+  onFoot: '{time}, {length} on foot',
+  byWheelchair: '{time}, {length} by wheelchair',
+  floorsOfRoute: 'Floors of the route',
+  stepsOfRoute: 'Step by step',
+  straight: 'Straight line: {length}.',
+  longer: 'The route is {percent} longer.',
+  asShort: 'The route is no longer than that.',
+
+  // why there is none, and what to do
+  noRoute: 'There is no route.',
+  notProcessed:
+    'This map has no routes yet: it has not been processed for pathfinding. An operator can do so with ' +
+    '“floorgate maps process”.',
+  stale: 'This map has no routes at the moment: {why}. An operator has to process it again.',
+  unknownFrom: 'The map does not know where the start is. Choose a place on the map instead.',
+  unknownTo: 'The map does not know where the destination is. Choose a place on the map instead.',
+  offFloorFrom: 'The start is not on floor that can be walked. Choose a place in a room or corridor.',
+  offFloorTo: 'The destination is not on floor that can be walked. Choose a place in a room or corridor.',
+  footOnly: 'There is a way, but not for wheelchairs.',
+  avoidedOnly: 'Every way has something that you avoid: {kinds}.',
+  footAndAvoidedOnly: 'There is a way, but not for wheelchairs, and not without what you avoid: {kinds}.',
+  barrier: 'In the way: “{step}”',
+  goOnFoot: 'Go on foot ({time}, {length})',
+  allow: 'Allow {kinds} ({time}, {length})',
+  goOnFootAllow: 'Go on foot and allow {kinds} ({time}, {length})',
+  closed: 'Closed at the moment: {parts}. Try again once they are open.',
+  andMore: 'more',
+  connector: 'a connector',
+  door: 'a door',
+  space: 'a space',
+  oneWay: 'There is only a way back: a one-way door or escalator leads in the other direction.',
+  apart:
+    'Nothing that can be walked joins the two places: a door, or stairs or a lift between floors, may be missing ' +
+    'in the drawing.',
+  showBarrier: 'Show on the map',
+
+  // what is near
+  nearest: 'Nearest amenities',
+  nearestOf: 'Nearest: {tags}',
+  nothingNear: 'None can be reached from the start.',
+  routeToPlace: 'Route to {name}, {floor}: {time}, {length}',
+  reach: 'Show what is within reach',
+  minutes: 'Minutes of travel',
+  within: 'Within {minutes}: units {units}, amenities {amenities}',
+  /** In place of {units} or {amenities} when not all were counted. */
+  orMore: '{count} or more',
+
+  // drawings that are checked, and plans with problems: what is wrong and what to do are texts of the service
+  check: 'Check drawings',
+  checkDrawing: 'Check a drawing (SVG) before it is imported: choose it, or drop it on the map',
+  readingDrawing: 'Reading the drawing',
+  mapOfDrawing: 'The drawing as the service reads it',
+  backToMap: 'Back to the map',
+  drawingCheck: 'Warnings of the drawing',
+  drawingRead: '{levels} levels, {units} units, {hitAreas} hit areas, {shapes} other shapes',
+  noWarnings: 'No warnings',
+  notes: 'How names were read',
+  times: '{count} places',
+  firstPlaces: '{count} places; the first {shown} are listed',
+  atLine: 'Line {line}',
+  wholeDrawing: 'The whole drawing',
+  onlyInFile: 'It draws nothing, so it is not on the map',
+  drawingRejected: 'The drawing cannot be read',
+
+  planProblems: 'Problems of the floor plan',
+  noProblems: 'The floor plan has no problems',
 } as const
 
 export type Texts = { [name in keyof typeof ENGLISH]: string }

@@ -1,11 +1,11 @@
 // A page with the panels of warnings, and what tests ask for by itself, as `window.routes`.
 
 import { html, render } from 'lit'
-import { connect } from '../../../clients/map/src/data/api.ts'
-import * as check from '../../../clients/map/src/data/drawing_check.ts'
-import * as problems from '../../../clients/map/src/data/plan_problems.ts'
-import { drawingCheckPanel, planProblemsPanel, rejectedDrawing } from '../../../clients/map/src/panels/drawing_check.ts'
-import { ENGLISH as texts } from '../../../clients/map/src/texts.ts'
+import { connect } from '../../../clients/map/src/data/api.js'
+import * as check from '../../../clients/map/src/data/drawing_check.js'
+import * as problems from '../../../clients/map/src/data/plan_problems.js'
+import { drawingCheckPanel, planProblemsPanel, rejectedDrawing } from '../../../clients/map/src/panels/drawing_check.js'
+import { ENGLISH as texts } from '../../../clients/map/src/texts.js'
 
 const parameters = new URLSearchParams(location.search)
 const api = connect(parameters.get('url') ?? '', parameters.get('key') ?? '')

@@ -1,24 +1,25 @@
 // An element with the panels of routes only, and what tests ask for by itself, as `window.routes`.
 
 import { css, html, LitElement } from 'lit'
-import { type Api, connect } from '../../../clients/map/src/data/api.ts'
-import * as availability from '../../../clients/map/src/data/availability.ts'
-import { type Building, readBuilding, readStart } from '../../../clients/map/src/data/building.ts'
-import * as measures from '../../../clients/map/src/data/measures.ts'
-import * as overlays from '../../../clients/map/src/data/overlays.ts'
-import * as reach from '../../../clients/map/src/data/reach.ts'
-import * as routes from '../../../clients/map/src/data/routes.ts'
-import { NameIndex } from '../../../clients/map/src/data/search.ts'
-import * as waypoints from '../../../clients/map/src/data/waypoints.ts'
-import * as why from '../../../clients/map/src/data/why.ts'
-import { elementStyles } from '../../../clients/map/src/element.css.ts'
-import { RouteFinder } from '../../../clients/map/src/panels/route_finder.ts'
-import { routesStyles } from '../../../clients/map/src/panels/routes.css.ts'
-import { routesPanel } from '../../../clients/map/src/panels/routes.ts'
-import { SearchField } from '../../../clients/map/src/panels/search.ts'
-import { controls } from '../../../clients/map/src/panels/styles.ts'
-import { type ExplorerState, INITIAL_STATE } from '../../../clients/map/src/state.ts'
-import { ENGLISH } from '../../../clients/map/src/texts.ts'
+import { type Api, connect } from '../../../clients/map/src/data/api.js'
+import * as availability from '../../../clients/map/src/data/availability.js'
+import { type Building, readBuilding, readStart } from '../../../clients/map/src/data/building.js'
+import * as measures from '../../../clients/map/src/data/measures.js'
+import * as overlays from '../../../clients/map/src/data/overlays.js'
+import * as reach from '../../../clients/map/src/data/reach.js'
+import * as routes from '../../../clients/map/src/data/routes.js'
+import { NameIndex } from '../../../clients/map/src/data/search.js'
+import * as waypoints from '../../../clients/map/src/data/waypoints.js'
+import * as why from '../../../clients/map/src/data/why.js'
+import { elementStyles } from '../../../clients/map/src/element.css.js'
+import * as links from '../../../clients/map/src/links.js'
+import { RouteFinder } from '../../../clients/map/src/panels/route_finder.js'
+import { routesStyles } from '../../../clients/map/src/panels/routes.css.js'
+import { routesPanel } from '../../../clients/map/src/panels/routes.js'
+import { SearchField } from '../../../clients/map/src/panels/search.js'
+import { controls } from '../../../clients/map/src/panels/styles.js'
+import { type ExplorerState, INITIAL_STATE } from '../../../clients/map/src/state.js'
+import { ENGLISH } from '../../../clients/map/src/texts.js'
 
 const parameters = new URLSearchParams(location.search)
 const connectAs = (key: string) => connect(parameters.get('url') ?? '', key)
@@ -63,6 +64,6 @@ class RoutesPage extends LitElement {
 
 customElements.define('floorgate-search', SearchField)
 customElements.define('routes-page', RoutesPage)
-const modules = { ...availability, ...measures, ...overlays, ...reach, ...routes, ...waypoints, ...why }
+const modules = { ...availability, ...measures, ...links, ...overlays, ...reach, ...routes, ...waypoints, ...why }
 Object.assign(window, { routes: { ...modules, ENGLISH, connectAs } })
 document.body.append(document.createElement('routes-page'))

@@ -230,9 +230,9 @@ def test_without_a_route_both_places_stay(world: World) -> None:
          "Turn left and walk 370 m past 10 ft Hall."),
         ("convertStep('Walk 12 ft through 101.', 'metres', 'en')", "Walk 4 m through 101."),
         ("convertStep('Take Lift 2 to Floor 5.', 'metres', 'en')", "Take Lift 2 to Floor 5."),
-        ("toText({ unit: 'a' })", "unit:a"),
-        ("toText({ location: 'b' })", "b"),
-        ("toText({ x: 1e-7, y: -2.5, floor: 'c,d' })", "0,-2.5,c,d"),
+        ("writeWaypoint({ unit: 'a' })", "unit:a"),
+        ("writeWaypoint({ location: 'b' })", "b"),
+        ("writeWaypoint({ x: 1e-7, y: -2.5, floor: 'c,d' })", "0,-2.5,c,d"),
     ],
 )  # fmt: skip
 def test_values_are_written_as_people_and_the_service_read_them(

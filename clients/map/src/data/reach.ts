@@ -1,8 +1,9 @@
 // What is near a waypoint: the nearest locations, and what is within some minutes.
 
+import { writeWaypoint } from '../links.js'
 import type { Avoidable, Mode, Waypoint } from '../state.js'
 import { type Api, FloorgateError, type Schemas } from './api.js'
-import { type Place, toInput, toText } from './waypoints.js'
+import { type Place, toInput } from './waypoints.js'
 
 export interface Start {
   map: string
@@ -28,7 +29,7 @@ export async function findNearest(
   { map, from, mode, avoid, tags = AMENITIES }: Start & { tags?: string | undefined },
   signal?: AbortSignal,
 ): Promise<Near[]> {
-  const query = { from: toText(from), tags, limit: NEAREST, mode, ...(avoid.length && { avoid: [...avoid] }) }
+  const query = { from: writeWaypoint(from), tags, limit: NEAREST, mode, ...(avoid.length && { avoid: [...avoid] }) }
   const answer = await api.rest.GET('/v1/maps/{map}/nearest', { params: { path: { map }, query }, signal })
   return answer.data.data.map(({ distance, time, location }) => ({
     id: location.id,

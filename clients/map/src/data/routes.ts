@@ -1,8 +1,9 @@
 // Routes: the fastest one between two waypoints beside the straight line, or why there is none.
 
+import { writeWaypoint } from '../links.js'
 import type { Avoidable, Mode, Waypoint } from '../state.js'
 import { type Api, FloorgateError, type Schemas } from './api.js'
-import { type Place, toBody, toText } from './waypoints.js'
+import { type Place, toBody } from './waypoints.js'
 import { findReasons, type Reason } from './why.js'
 
 export interface RouteRequest {
@@ -39,7 +40,7 @@ export type RouteAnswer = FoundRoute | NoRoute
 /** Find the fastest route, or the reasons why there is none. Throws FloorgateError for all else that is wrong. */
 export async function findRoute(api: Api, request: RouteRequest, signal?: AbortSignal): Promise<RouteAnswer> {
   const { map, from, to, mode, avoid } = request
-  const query = { from: toText(from), to: toText(to), mode, steps: true, ...(avoid.length && { avoid: [...avoid] }) }
+  const query = { from: writeWaypoint(from), to: writeWaypoint(to), mode, steps: true, ...(avoid.length && { avoid: [...avoid] }) }
   const found = api.rest.GET('/v1/maps/{map}/route', { params: { path: { map }, query }, signal })
   const ends = findEnds(api, request, signal)
   ends.catch(() => {}) // the route has the same error, with better names

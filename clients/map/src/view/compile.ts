@@ -1,9 +1,9 @@
 // A storey made ready to draw and to pick from.
 
-import { Grid } from './grid.ts'
-import { length, matrixOf, measure, outlineOf, type Size, straightBox, union } from './outline.ts'
-import type { Leaf, ParsedHitArea, ParsedShape, ParsedUnit, Storey } from './parsed.ts'
-import type { Box, Point } from './types.ts'
+import { Grid } from './grid.js'
+import { length, matrixOf, measure, outlineOf, type Size, straightBox, union } from './outline.js'
+import type { Leaf, ParsedHitArea, ParsedShape, ParsedUnit, Storey } from './parsed.js'
+import type { Box, Point } from './types.js'
 
 export interface Stroke {
   color: string

@@ -1,6 +1,6 @@
 // Finds the boxes that hold a point: a uniform grid, each cell with the boxes that touch it.
 
-import type { Box, Point } from './types.ts'
+import type { Box, Point } from './types.js'
 
 const MOST_CELLS_ACROSS = 128
 

@@ -1,13 +1,13 @@
 // The picture of a map: drawn from its parsed JSON, with pan, zoom, picking and overlays.
 
-import { type Colors, readColors } from './colors.ts'
-import { type CompiledLevel, compileLevel } from './compile.ts'
-import { Markers } from './markers.ts'
-import { Navigation } from './navigation.ts'
-import { Shapes } from './overlay.ts'
-import { type ParsedMap, type Storey, storeysOf } from './parsed.ts'
-import { type Frame, Pictures } from './pictures.ts'
-import type { Box, Level, NamedPlace, Overlay, Padding, Point, ViewEvents } from './types.ts'
+import { type Colors, readColors } from './colors.js'
+import { type CompiledLevel, compileLevel } from './compile.js'
+import { Markers } from './markers.js'
+import { Navigation } from './navigation.js'
+import { Shapes } from './overlay.js'
+import { type ParsedMap, type Storey, storeysOf } from './parsed.js'
+import { type Frame, Pictures } from './pictures.js'
+import type { Box, Level, NamedPlace, Overlay, Padding, Point, ViewEvents } from './types.js'
 
 type Listeners = { [K in keyof ViewEvents]: Set<(detail: ViewEvents[K]) => void> }
 

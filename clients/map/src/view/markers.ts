@@ -1,7 +1,7 @@
 // Markers: buttons that stay where their point is. Amenities give way to others where they overlap.
 
-import type { Frame, Transform } from './pictures.ts'
-import type { Marker, MarkerKind } from './types.ts'
+import type { Frame, Transform } from './pictures.js'
+import type { Marker, MarkerKind } from './types.js'
 
 const MOST_SHOWN = 500
 const APART = 30 // pixels between amenities: the size of a marker and a gap

@@ -3,8 +3,8 @@
 import { select, type Selection } from 'd3-selection'
 import 'd3-transition'
 import { zoom, type ZoomBehavior, zoomIdentity, type ZoomTransform, zoomTransform } from 'd3-zoom'
-import type { Frame } from './pictures.ts'
-import type { Box, Padding } from './types.ts'
+import type { Frame } from './pictures.js'
+import type { Box, Padding } from './types.js'
 
 const FIT_PADDING = { top: 16, right: 16, bottom: 16, left: 16 }
 const MILLISECONDS = 300

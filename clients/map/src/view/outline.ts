@@ -1,7 +1,7 @@
 // Outlines of shapes as the data of SVG paths, which canvas and SVG both draw, and their boxes.
 
-import type { ParsedShape } from './parsed.ts'
-import type { Box, Point } from './types.ts'
+import type { ParsedShape } from './parsed.js'
+import type { Box, Point } from './types.js'
 
 export interface Size {
   width: number

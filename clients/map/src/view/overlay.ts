@@ -1,8 +1,8 @@
 // What lies over the picture as SVG: the units that are hovered and selected, areas and lines.
 
-import type { Target } from './compile.ts'
-import type { Transform } from './pictures.ts'
-import type { Overlay, Point } from './types.ts'
+import type { Target } from './compile.js'
+import type { Transform } from './pictures.js'
+import type { Overlay, Point } from './types.js'
 
 const SVG = 'http://www.w3.org/2000/svg'
 

@@ -1,8 +1,8 @@
 // Draws a level on a canvas, in steps: a generator that yields between pieces of the work.
 
-import type { Colors } from './colors.ts'
-import { isInside, type CompiledLevel, type Drawn } from './compile.ts'
-import type { Box, NamedPlace } from './types.ts'
+import type { Colors } from './colors.js'
+import { isInside, type CompiledLevel, type Drawn } from './compile.js'
+import type { Box, NamedPlace } from './types.js'
 
 /** What is drawn, and in which colours. */
 export interface Content {

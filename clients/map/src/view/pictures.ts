@@ -3,8 +3,8 @@
 // drawn on a canvas that is not shown, some milliseconds a frame, and then change places.
 // Decision: docs/decisions/server/map-view.md
 
-import { type Content, paint, type Sheet } from './paint.ts'
-import type { Box } from './types.ts'
+import { type Content, paint, type Sheet } from './paint.js'
+import type { Box } from './types.js'
 
 /** Pixels = drawing * k + (x, y), as in d3-zoom. */
 export interface Transform {

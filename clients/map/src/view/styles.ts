@@ -1,6 +1,6 @@
 // The style sheet of the view, for `adoptedStyleSheets` of the root that holds the host.
 
-import { cssColor } from './colors.ts'
+import { cssColor } from './colors.js'
 
 export const viewStyles: string = `
 .floorgate-view {
