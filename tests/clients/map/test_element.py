@@ -252,3 +252,10 @@ def test_the_page_of_examples_has_it_in_react_and_vue(site: Site) -> None:
     expect(site.page.locator("#told")).to_have_text("Unit 104 is selected.")
     expect(site.page.locator("#still").get_by_role("button")).to_have_count(0)
     assert site.errors() == []
+
+
+def test_a_query_that_meets_the_rate_limit_is_sent_again(site: Site, explorer: Explorer) -> None:
+    headers = {"Retry-After": "0", "Access-Control-Allow-Origin": "*"}
+    site.page.route("**/graphql", lambda route: route.fulfill(status=429, headers=headers), times=1)
+    explorer.find("101")
+    expect(explorer.card.get_by_text("AL-101")).to_be_visible()

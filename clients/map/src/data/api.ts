@@ -1,6 +1,7 @@
 // The public API as the explorer uses it: the typed REST client, and GraphQL for what takes one query.
 
 import { createFloorgate, FloorgateError, type Floorgate, iterate } from '../../../typescript/src/index.js'
+import { withRetries } from '../../../typescript/src/transport.js'
 
 export { FloorgateError, type Floorgate, iterate }
 export type { ItemOf, ListPath, Schemas } from '../../../typescript/src/index.js'
@@ -31,25 +32,26 @@ export interface SentRequest {
 }
 
 /** Connect to a service with a key. Nothing is sent yet; `onRequest` is told what is. */
-export function connect(url: string, key: string, onRequest: (request: SentRequest) => void): Api {
+export function connect(url: string, key: string, onRequest?: (request: SentRequest) => void): Api {
   const address = url.replace(/\/+$/, '')
   const flags = { 'Experimental-Flags': FLAGS.join(',') }
   const send = async (request: Request) => {
     const body = request.body ? await request.clone().text() : undefined
     const type = request.headers.get('content-type')
     const headers = { ...flags, ...(type && { 'Content-Type': type }) }
-    onRequest({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }) })
+    onRequest?.({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }) })
     return fetch(request)
   }
   const rest = createFloorgate({ url: address, key, flags: FLAGS, fetch: send })
   const headers = { 'API-Key': key, ...flags, 'Content-Type': 'application/json' }
+  const sendAgain = withRetries(send) // queries change nothing
   return {
     url: address,
     key,
     rest,
     async graphql<T>(query: string, variables = {}, signal?: AbortSignal) {
       const body = JSON.stringify({ query, variables })
-      const response = await send(new Request(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null }))
+      const response = await sendAgain(new Request(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null }))
       const answer = (await response.json().catch(() => ({}))) as GraphQLAnswer<T>
       if (answer.data !== undefined) return answer
       throw new FloorgateError(response, { message: answer.errors?.[0]?.message })
