@@ -51,6 +51,9 @@ export class FloorgateMap extends StateElement {
   #api: Api | undefined
   readonly #explorer = new Explorer(this)
   readonly #memo = new Memo()
+  /** What had the focus before an update, and the panel around it. */
+  #focused: { element: Element | null; panel: Panel | undefined } = { element: null, panel: undefined }
+  #panelShown: Panel | undefined
 
   constructor() {
     super()
@@ -73,6 +76,11 @@ export class FloorgateMap extends StateElement {
     return this.#memo.keep('texts', [this.texts], () => ({ ...ENGLISH, ...this.texts }))
   }
 
+  override connectedCallback() {
+    super.connectedCallback()
+    this.requestUpdate() // draws again after a move in the page
+  }
+
   override disconnectedCallback() {
     super.disconnectedCallback()
     this.#explorer.shown.destroy()
@@ -90,6 +98,8 @@ export class FloorgateMap extends StateElement {
   }
 
   protected override willUpdate(changed: PropertyValues<this>) {
+    this.#focused = { element: (this.renderRoot as ShadowRoot | undefined)?.activeElement ?? null, panel: this.#panelShown }
+    this.#panelShown = this.#explorer.panel
     if (changed.has('url') || changed.has('apiKey')) this.#connect()
     if (!changed.has('state')) return
     this.#explorer.follow(changed.get('state'))
@@ -103,6 +113,7 @@ export class FloorgateMap extends StateElement {
     return html`
       <div class="map" part="map"></div>
       ${this.#notice()}
+      <p class="unseen" role="status">${this.#selection()}</p>
       <div class="top" part="top">
         <slot name="brand"></slot>
         ${this.#shows('search')
@@ -118,7 +129,7 @@ export class FloorgateMap extends StateElement {
         ${this.#shows('check') && this.#api ? this.#opener('check', texts.check, icons.check) : nothing}
         ${this.#shows('layers') && data.building ? this.#opener('layers', texts.layers, icons.layers) : nothing}
       </div>
-      ${this.#panel()}
+      ${this.#panel()} ${this.#printedTitle()}
       <div class="right">
         ${this.#shows('floors') && storeys.length > 1
           ? floorSwitch(storeys, storey?.id ?? '', texts, (floor) => this.change({ floor }))
@@ -136,6 +147,11 @@ export class FloorgateMap extends StateElement {
   }
 
   protected override updated(changed: PropertyValues<this>) {
+    this.#draw(changed)
+    this.#keepFocus()
+  }
+
+  #draw(changed: PropertyValues<this>) {
     const { data, checks, shown, entry, results, overlay, toShow } = this.#explorer
     const { start, building, legend, error } = data
     if (error) this.#explorer.announce(error, 'failure', { error, message: toMessage(error, this.fullTexts) })
@@ -156,8 +172,24 @@ export class FloorgateMap extends StateElement {
     })
     shown.cover(overlay)
     if (changed.has('state') && changed.get('state')?.theme !== this.state.theme) shown.view?.refreshColors()
-    if (toShow && shown.aim(toShow, building, this.#freeSpace())) this.#explorer.toShow = undefined
+    if (toShow && shown.aim(toShow, building, this.#freeSpace()) && !this.#explorer.isCardGrowing) this.#explorer.toShow = undefined
     if (before !== shown.storey) this.requestUpdate() // the switch of floors shows it
+  }
+
+  /** Where the focus was may be gone: it goes on in the panel, else where that was opened, else on the map. */
+  #keepFocus() {
+    const { element, panel } = this.#focused
+    if (!element || element.checkVisibility()) return
+    const isOnMap = element.matches('.marker')
+    const places = [...(isOnMap ? [] : ['.panel:not([hidden])', `[data-panel='${panel}']`]), '.floorgate-view']
+    const [place] = places.flatMap((each) => this.renderRoot.querySelector<HTMLElement>(each) ?? [])
+    place?.focus({ preventScroll: true })
+  }
+
+  /** What is selected, for screen readers: the focus may be elsewhere. */
+  #selection() {
+    const name = this.#explorer.panel === 'card' ? this.#explorer.nameOf(this.state) : undefined
+    return name === undefined ? nothing : fill(this.fullTexts.selected, { name })
   }
 
   #connect() {
@@ -176,7 +208,7 @@ export class FloorgateMap extends StateElement {
   #opener(panel: Panel, name: string, sign: TemplateResult) {
     const isOpen = this.#explorer.panel === panel
     const press = () => this.#explorer.open(isOpen ? undefined : panel)
-    return html`<button class="icon" aria-label=${name} title=${name} aria-pressed=${isOpen} @click=${press}>${sign}</button>`
+    return html`<button class="icon" data-panel=${panel} aria-label=${name} title=${name} aria-pressed=${isOpen} @click=${press}>${sign}</button>`
   }
 
   #panel() {
@@ -187,11 +219,19 @@ export class FloorgateMap extends StateElement {
       state: this.state,
       texts: this.fullTexts,
       measure: this.measure,
-      url: this.url,
+      url: this.#api?.url ?? '',
       canRoute: this.#canRoute,
       change: (part) => this.change(part),
       onFile: (file) => void this.checkDrawing(file),
     })
+  }
+
+  /** What the paper shows. */
+  #printedTitle() {
+    const { data, checks, shown } = this.#explorer
+    if (!data.start || checks.drawing) return nothing
+    const { assetName, map } = data.start
+    return html`<p class="printed title">${[assetName, map.name, shown.storey?.name].filter(Boolean).join(' · ')}</p>`
   }
 
   #notice() {

@@ -53,7 +53,7 @@ export class Explorer {
     this.shown = new ShownMap({
       pick: (place) => this.#pick(place),
       marker: ({ id }) => this.#pressMarker(id),
-      drawn: () => this.announce(this.data.start, 'ready', { map: host.state.map! }),
+      drawn: () => this.announce(this.data.start, 'ready', { map: host.state.map!, name: this.data.start?.map.name ?? '' }),
     })
   }
 
@@ -88,6 +88,13 @@ export class Explorer {
   /** The amenity that is selected. */
   get location(): Location | undefined {
     return this.data.building?.amenities.get(this.host.state.location ?? '')
+  }
+
+  /** Whether the card still waits for what it shows. */
+  get isCardGrowing(): boolean {
+    const { building, unit, unitError, error } = this.data
+    const waitsForUnit = this.host.state.unit !== undefined && unit === undefined && !unitError
+    return this.#panel === 'card' && !error && (!building || waitsForUnit)
   }
 
   get floorNames(): ReadonlyMap<string, string> {

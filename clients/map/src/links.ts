@@ -16,6 +16,8 @@ const UNIT = 'unit:'
 const TEXTS = ['map', 'floor', 'unit', 'location', 'tags', 'color'] as const
 /** As the service has it for ids; longer values are dropped, so that no link breaks the page. */
 const MAX_CHARACTERS = 2_000
+/** The longest way that the service looks for. */
+const MAX_MINUTES = 60
 
 /** Read a waypoint in the form that the REST API has: `unit:` and an id, `x,y,floor`, or the id of a location. */
 export function readWaypoint(text: string): Waypoint {
@@ -55,7 +57,7 @@ export function readLink(search: string): Partial<ExplorerState> {
   const [mode, theme, minutes] = [get('mode'), get('theme'), Number(get('minutes'))]
   if (isOneOf(MODES, mode)) state.mode = mode
   if (isOneOf(THEMES, theme)) state.theme = theme
-  if (minutes > 0 && Number.isFinite(minutes)) state.minutes = minutes
+  if (minutes > 0) state.minutes = Math.min(minutes, MAX_MINUTES)
   const avoid = (get('avoid') ?? '').split(',').filter((each): each is Avoidable => isOneOf(AVOIDABLES, each))
   if (avoid.length) state.avoid = [...new Set(avoid)]
   return state

@@ -14,7 +14,7 @@ const PARTS = [
 /** The events of the element, by name. */
 export interface FloorgateMapEvents {
   /** The map is drawn. */
-  ready: CustomEvent<{ map: string }>
+  ready: CustomEvent<{ map: string; name: string }>
   /** The user has changed what is shown. */
   statechange: CustomEvent<ExplorerState>
   /** The user has selected a unit; null when it is no longer selected. */
@@ -31,20 +31,30 @@ export interface FloorgateMapEvents {
 export interface StateElement extends ExplorerState {}
 
 export class StateElement extends LitElement {
-  static override properties = { state: { attribute: false } }
+  static override properties = { state: { attribute: false, noAccessor: true } }
 
   static override get observedAttributes() {
     return [...super.observedAttributes, ...PARTS]
   }
 
-  /** What is shown; set it to show something else. */
-  declare state: ExplorerState
+  #state = INITIAL_STATE
   /** Whether the user has changed nothing yet. */
   isUntouched = true
 
   constructor() {
     super()
-    this.state = INITIAL_STATE
+    this.requestUpdate('state')
+  }
+
+  /** What is shown; set it to show something else. Parts that are left out are as at first. */
+  get state(): ExplorerState {
+    return this.#state
+  }
+
+  set state(state: Partial<ExplorerState>) {
+    const last = this.#state
+    this.#state = { ...INITIAL_STATE, ...state }
+    this.requestUpdate('state', last)
   }
 
   override attributeChangedCallback(name: string, old: string | null, value: string | null) {

@@ -10,6 +10,7 @@ export const ENGLISH = {
   noMap: 'Choose a map',
   noKey: 'An API key is needed to show a map',
   noDrawing: 'This map has no drawing to show',
+  selected: 'Selected: {name}',
   notFound: 'There is no such map, or the key may not see it',
   unreachable: 'The service cannot be reached. Is its address right, and may pages of this site call it?',
   tryAgain: 'Try again',
@@ -40,7 +41,8 @@ export const ENGLISH = {
   asCurl: 'As curl',
   openReference: 'Open in the API reference',
   openGraphiql: 'Open in GraphiQL',
-  unitNotFound: 'The key does not see this unit',
+  loadingDetails: 'Loading',
+  placeNotFound: 'There is no such place, or the key may not see it',
 
   // colours and amenities
   layers: 'Colours and amenities',
@@ -48,6 +50,7 @@ export const ENGLISH = {
   noColor: 'Nothing',
   legend: 'Legend',
   unitCount: '{count} units',
+  oneUnit: '1 unit',
   amenities: 'Amenities',
   allAmenities: 'All',
   noAmenities: 'None',

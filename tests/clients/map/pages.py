@@ -41,7 +41,9 @@ def build_bundle() -> str | None:
     assert not isinstance(client, str) and not isinstance(packages, str)
     client_generation.describe_for_typescript()
     schema = TYPESCRIPT / "src" / "schema.ts"
-    generated = schema.with_name(f"schema-{os.getpid()}.ts")  # tests of the client may read the other
+    generated = schema.with_name(
+        f"schema-{os.getpid()}.ts"
+    )  # tests of the client may read the other
     client.tool("openapi-typescript", "openapi.json", "--output", generated)
     generated.replace(schema)
     packages.run(*npm(), "run", "--silent", "build")

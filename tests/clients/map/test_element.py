@@ -21,6 +21,8 @@ pytestmark = [
     ),
 ]
 
+MAP = "alder-court-floor-plates"
+
 
 @pytest.fixture(scope="module")
 def site(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
@@ -254,8 +256,81 @@ def test_the_page_of_examples_has_it_in_react_and_vue(site: Site) -> None:
     assert site.errors() == []
 
 
+def test_the_focus_goes_on_where_its_control_is_gone(explorer: Explorer) -> None:
+    page = explorer.page
+    on_map = page.get_by_role("application", name="Map of Floor plates")
+    explorer.find("506")
+    expect(page.get_by_role("status").get_by_text("Selected: 506")).to_be_attached()
+    explorer.button("Close").press("Enter")
+    expect(on_map).to_be_focused()
+    explorer.find("506")
+    explorer.button("Route from here").press("Enter")
+    expect(page.get_by_role("region", name="Routes").first).to_be_focused()
+    to = page.get_by_role("combobox", name="To")
+    to.fill("fitness")
+    to.press("Enter")
+    explorer.button("Lift 1 to Ground floor").press("Enter")
+    expect(on_map).to_be_focused()
+    explorer.button("Swap start and destination").focus()
+    page.keyboard.press("Escape")
+    expect(explorer.button("Routes")).to_be_focused()
+
+
+@pytest.mark.parametrize("part", ["unit", "location"])
+def test_an_unknown_place_has_a_card_that_says_so(explorer: Explorer, part: str) -> None:
+    explorer.page.evaluate("part => { document.querySelector('floorgate-map')[part] = 'no' }", part)
+    expect(explorer.card).to_contain_text("There is no such place, or the key may not see it")
+    explorer.button("Close").click()
+    expect(explorer.card).to_have_count(0)
+    assert explorer.state() == {"map": MAP, "mode": "foot", "avoid": [], "theme": "auto"}
+
+
+def test_a_card_without_details_says_why_and_asks_again(site: Site, explorer: Explorer) -> None:
+    body = {"errors": [{"message": "The key was revoked"}]}
+    site.page.route("**/graphql", lambda route: route.fulfill(status=401, json=body))
+    explorer.find("101")
+    expect(explorer.card.get_by_role("heading")).to_have_text("101")
+    expect(explorer.card.get_by_role("alert")).to_contain_text("The key was revoked")
+    site.page.unroute("**/graphql")
+    explorer.button("Try again").click()
+    expect(explorer.card.get_by_text("AL-101")).to_be_visible()
+
+
 def test_a_query_that_meets_the_rate_limit_is_sent_again(site: Site, explorer: Explorer) -> None:
     headers = {"Retry-After": "0", "Access-Control-Allow-Origin": "*"}
     site.page.route("**/graphql", lambda route: route.fulfill(status=429, headers=headers), times=1)
     explorer.find("101")
     expect(explorer.card.get_by_text("AL-101")).to_be_visible()
+
+
+def test_a_state_needs_no_more_than_the_map(explorer: Explorer) -> None:
+    script = (
+        "map => { document.querySelector('floorgate-map').state = { map, unit: 'ugwo2tfiznm' } }"
+    )
+    explorer.page.evaluate(script, MAP)
+    explorer.button("Route from here").click()
+    expect(explorer.page.get_by_label("On foot")).to_be_checked()
+
+
+def test_an_element_that_is_moved_in_the_page_draws_again(explorer: Explorer) -> None:
+    script = "document.body.prepend(document.querySelector('floorgate-map'))"
+    explorer.page.evaluate(script)
+    expect(explorer.page.get_by_role("application", name="Map of Floor plates")).to_be_visible()
+    expect(explorer.page.get_by_role("application")).to_have_count(1)
+    explorer.find("101")
+    expect(explorer.card.get_by_role("heading")).to_have_text("101")
+
+
+def test_what_colours_and_amenities_lack_is_told(site: Site, explorer: Explorer) -> None:
+    body = {"message": "The key was revoked"}
+    assignments = "**/attribute-groups/*/assignments*"
+    site.page.route(assignments, lambda route: route.fulfill(status=401, json=body))
+    explorer.button("Colours and amenities").click()
+    panel = explorer.page.get_by_role("region", name="Colours and amenities")
+    panel.get_by_label("Colour units by").select_option("Apartment type")
+    expect(panel.get_by_role("alert")).to_contain_text("The key was revoked")
+    site.page.unroute(assignments)
+    explorer.button("Try again").click()
+    expect(panel.get_by_role("button", name="Studio 24 units")).to_be_visible()
+    kinds = panel.locator("option", has_text="Storage")
+    expect(kinds).to_have_text(["Storage, amenity (4)", "Storage, room (4)"])

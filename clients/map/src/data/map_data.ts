@@ -34,7 +34,7 @@ export class MapData {
         const building = await readBuilding(api, start)
         const kinds = new Map<string, number>()
         for (const kind of [...building.amenities.values()].flatMap(kindsOf)) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-        return { building, index: new NameIndex(building), kinds: new Map([...kinds].sort()) }
+        return { building, index: new NameIndex(building), kinds }
       },
     )
     this.#groups = this.#task(
@@ -90,6 +90,14 @@ export class MapData {
   get tagged() {
     return valueOf(this.#tagged)
   }
+  /** Why the details of the selected unit cannot be shown, if so. */
+  get unitError() {
+    return this.#unit.error
+  }
+  /** Why colours or amenities cannot be shown, if so. */
+  get layersError() {
+    return this.#groups.error ?? this.#legend.error ?? this.#tagged.error
+  }
   get isLoading() {
     return this.#start.status === TaskStatus.PENDING
   }
@@ -99,7 +107,7 @@ export class MapData {
   }
 
   retry() {
-    for (const task of [this.#start, this.#building, this.#groups]) if (task.error) void task.run()
+    for (const task of [this.#start, this.#building, this.#groups, this.#legend, this.#unit, this.#tagged]) if (task.error) void task.run()
   }
 }
 

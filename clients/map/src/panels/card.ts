@@ -34,6 +34,11 @@ export function unitCard(unit: UnitDetails, building: Building, groups: Attribut
   return card(unit.name, parts, waypoint, options, examples(unitResource(unit.id), UNIT_QUERY, { id: unit.id }, options))
 }
 
+/** A card that says why there is no more to show, or that there will be. */
+export function briefCard(name: string, content: unknown, { texts, onClose }: Pick<CardOptions, 'texts' | 'onClose'>) {
+  return html`<article class="card" part="card" aria-label=${name || nothing}>${head(name, texts, onClose)} ${content}</article>`
+}
+
 /** The card of a location that is no unit's. */
 export function locationCard(location: Location, building: Building, options: CardOptions) {
   const { texts } = options
@@ -57,10 +62,7 @@ function card(
   same: TemplateResult,
 ) {
   return html`<article class="card" part="card" aria-label=${name}>
-    <header>
-      <h2>${name}</h2>
-      <button class="icon" @click=${onClose} aria-label=${texts.close}>${icons.close}</button>
-    </header>
+    ${head(name, texts, onClose)}
     ${waypoint && canRoute
       ? html`<p class="actions">
           <button class="primary" @click=${() => onRoute('to', waypoint)}>${texts.routeTo}</button>
@@ -71,6 +73,13 @@ function card(
     <dl>${parts}</dl>
     ${same}
   </article>`
+}
+
+function head(name: string, texts: Texts, onClose: () => void) {
+  return html`<header>
+    <h2>${name}</h2>
+    <button class="icon" @click=${onClose} aria-label=${texts.close} title=${texts.close}>${icons.close}</button>
+  </header>`
 }
 
 function fact(name: string, value: string | undefined) {
@@ -95,21 +104,23 @@ function attributesByGroup(unit: UnitDetails, groups: AttributeGroup[] | null): 
 function examples(resource: RestResource, query: string, variables: object, { texts, url }: CardOptions) {
   const reference = url + referenceLink(resource.tag, resource.operation)
   const graphiql = url + queryLink({ query, variables })
+  // a page of the service itself gives the key of this tab to the tab that it opens
+  const rel = new URL(url, location.href).origin === location.origin ? 'opener' : 'noopener'
   return html`
     <details name="same">
       <summary>${texts.asJson}</summary>
       <pre tabindex="0">GET ${resource.path}</pre>
-      <a href=${reference} target="_blank" rel="noopener">${texts.openReference}</a>
+      <a href=${reference} target="_blank" rel=${rel}>${texts.openReference}</a>
     </details>
     <details name="same">
       <summary>${texts.asGraphql}</summary>
       <pre tabindex="0">${query}</pre>
-      <a href=${graphiql} target="_blank" rel="noopener">${texts.openGraphiql}</a>
+      <a href=${graphiql} target="_blank" rel=${rel}>${texts.openGraphiql}</a>
     </details>
     <details name="same">
       <summary>${texts.asCurl}</summary>
       <pre tabindex="0">${curlOf(url, resource.path, FLAGS)}</pre>
-      <a href=${reference} target="_blank" rel="noopener">${texts.openReference}</a>
+      <a href=${reference} target="_blank" rel=${rel}>${texts.openReference}</a>
     </details>
   `
 }

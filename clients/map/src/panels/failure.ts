@@ -2,13 +2,12 @@
 
 import { html, nothing, type TemplateResult } from 'lit'
 import { toMessage } from '../data/api.js'
-import type { Asked } from './route_finder.js'
-import type { RoutesView } from './routes_view.js'
+import type { Texts } from '../texts.js'
 
-export function failure({ texts }: RoutesView, asked: Asked<unknown>): TemplateResult | typeof nothing {
-  if (asked.error === undefined) return nothing
+export function failure(texts: Texts, error: unknown, retry: () => void): TemplateResult | typeof nothing {
+  if (error === undefined) return nothing
   return html`<p class="failure" role="alert">
-    ${toMessage(asked.error, texts)}
-    <button type="button" @click=${() => asked.retry()}>${texts.tryAgain}</button>
+    ${toMessage(error, texts)}
+    <button type="button" @click=${retry}>${texts.tryAgain}</button>
   </p>`
 }

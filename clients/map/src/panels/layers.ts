@@ -2,10 +2,13 @@
 
 import { html, nothing } from 'lit'
 import type { AttributeGroup, LegendEntry } from '../data/attributes.js'
+import { byName } from '../data/search.js'
 import { fill, type Texts } from '../texts.js'
 
 export interface LayersOptions {
   texts: Texts
+  /** Why colours or amenities are missing. */
+  problem: unknown
   /** Null if the key may not read attributes. */
   groups: AttributeGroup[] | null
   color: string | undefined
@@ -34,14 +37,14 @@ export function layersPanel(options: LayersOptions) {
           </select>
         </label>`
       : nothing}
-    ${color ? legendOf(options) : nothing}
+    ${color ? legendOf(options) : nothing} ${options.problem}
     ${kinds.size
       ? html`<label>
           ${texts.amenities}
           <select @change=${(event: Event) => options.onTags(valueOf(event))}>
             <option value="">${texts.noAmenities}</option>
             ${option(ALL_AMENITIES, texts.allAmenities, tags === ALL_AMENITIES)}
-            ${[...kinds].map(([kind, count]) => option(kind, `${nameOf(kind)} (${count})`, kind === tags))}
+            ${namesOf([...kinds.keys()]).map(([kind, name]) => option(kind, `${name} (${kinds.get(kind)})`, kind === tags))}
           </select>
         </label>`
       : nothing}
@@ -55,7 +58,7 @@ function legendOf({ texts, legend, chosen, onEntry }: LayersOptions) {
       ({ id, name, color, units }) => html`<li>
         <button aria-pressed=${id === chosen} @click=${() => onEntry(id === chosen ? undefined : id)}>
           <svg class="swatch" viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill=${color} /></svg>
-          <span>${name}</span> <small>${fill(texts.unitCount, { count: units.size })}</small>
+          <span>${name}</span> <small>${units.size === 1 ? texts.oneUnit : fill(texts.unitCount, { count: units.size })}</small>
         </button>
       </li>`,
     )}
@@ -70,8 +73,14 @@ function valueOf(event: Event): string | undefined {
   return (event.target as HTMLSelectElement).value || undefined
 }
 
-/** `amenity==letter_box` as people write it. */
-function nameOf(kind: string): string {
-  const value = kind.split('==').pop()!.replaceAll('_', ' ')
-  return value.charAt(0).toUpperCase() + value.slice(1)
+/** Kinds such as `amenity==letter_box` as people write them, by name; where two have one name, with the key. */
+function namesOf(kinds: readonly string[]): [string, string][] {
+  const plain = kinds.map((kind) => {
+    const [key = '', value = ''] = kind.split('==').map((part) => part.replaceAll('_', ' '))
+    return { kind, key, name: value.charAt(0).toUpperCase() + value.slice(1) }
+  })
+  const isShared = (name: string) => plain.filter((each) => each.name === name).length > 1
+  return plain
+    .map(({ kind, key, name }): [string, string] => [kind, isShared(name) ? `${name}, ${key}` : name])
+    .sort(([, one], [, other]) => byName(one, other))
 }

@@ -3,8 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { AMENITIES, MOST } from '../data/reach.js'
 import { fill } from '../texts.js'
-import { failure } from './failure.js'
-import { floorName, length, type RoutesView, time } from './routes_view.js'
+import { failureOf, floorName, length, type RoutesView, time } from './routes_view.js'
 
 const FIRST_MINUTES = 2
 const LAST_MINUTES = 15
@@ -19,7 +18,7 @@ export function nearestPanel(view: RoutesView): TemplateResult | typeof nothing 
   const { tags = AMENITIES } = state
   return html`<section class="nearest" aria-busy=${nearest.isBusy ? 'true' : 'false'}>
     <h3>${tags === AMENITIES ? texts.nearest : fill(texts.nearestOf, { tags })}</h3>
-    ${failure(view, nearest)} ${found && !found.length ? html`<p>${texts.nothingNear}</p>` : nothing}
+    ${failureOf(view, nearest)} ${found && !found.length ? html`<p>${texts.nothingNear}</p>` : nothing}
     <ol>
       ${found?.map(({ id, place, feet, seconds }) => {
         const name = place.name ?? texts.unnamed
@@ -54,7 +53,7 @@ export function reachPanel(view: RoutesView): TemplateResult | typeof nothing {
     <label class="option">
       <input type="checkbox" .checked=${minutes !== undefined} @change=${toggle} /> ${texts.reach}
     </label>
-    ${minutes === undefined ? nothing : html`${slider(view, finder.sliding ?? minutes)} ${failure(view, finder.reach)}`}
+    ${minutes === undefined ? nothing : html`${slider(view, finder.sliding ?? minutes)} ${failureOf(view, finder.reach)}`}
     <p role="status">${reachSummary(view)}</p>
   </section>`
 }

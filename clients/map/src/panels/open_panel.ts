@@ -5,8 +5,9 @@ import type { Measure } from '../data/measures.js'
 import type { Explorer } from '../explorer.js'
 import type { ExplorerState } from '../state.js'
 import type { Texts } from '../texts.js'
-import { type CardOptions, locationCard, unitCard } from './card.js'
+import { briefCard, type CardOptions, locationCard, unitCard } from './card.js'
 import { checksPanel } from './checks.js'
+import { failure } from './failure.js'
 import { layersPanel } from './layers.js'
 import { routesPanel } from './routes.js'
 
@@ -25,13 +26,14 @@ export interface PanelOptions {
 export function openPanel(options: PanelOptions) {
   const { panel } = options.explorer
   const content = panel ? CONTENTS[panel](options) : nothing
-  return html`<section class="panel surface" part="panel" ?hidden=${content === nothing}>${content}</section>`
+  const name = panel && panel !== 'card' ? options.texts[panel] : nothing // the card has its own
+  return html`<section class="panel surface" part="panel" tabindex="-1" aria-label=${name} ?hidden=${content === nothing}>${content}</section>`
 }
 
 const CONTENTS = { card, layers, routes, check }
 
-function card({ explorer, texts, url, canRoute }: PanelOptions) {
-  const { building, unit, groups } = explorer.data
+function card({ explorer, state, texts, url, canRoute }: PanelOptions) {
+  const { building, unit, unitError, groups } = explorer.data
   if (!building) return nothing
   const options: CardOptions = {
     texts,
@@ -43,13 +45,17 @@ function card({ explorer, texts, url, canRoute }: PanelOptions) {
   const { location } = explorer
   if (location) return locationCard(location, building, options)
   if (unit) return unitCard(unit, building, groups, options)
-  return unit === null ? html`<p role="status">${texts.unitNotFound}</p>` : nothing
+  const name = explorer.nameOf(state) ?? ''
+  if (state.unit === undefined || unit === null) return briefCard(name, html`<p role="status">${texts.placeNotFound}</p>`, options)
+  if (unitError) return briefCard(name, failure(texts, unitError, () => explorer.data.retry()), options)
+  return briefCard(name, html`<p role="status">${texts.loadingDetails}</p>`, options)
 }
 
 function layers({ explorer, state: { color, tags }, texts, change }: PanelOptions) {
-  const { groups, legend = [], kinds = new Map<string, number>() } = explorer.data
+  const { groups, legend = [], kinds = new Map<string, number>(), layersError } = explorer.data
   return layersPanel({
     texts,
+    problem: failure(texts, layersError, () => explorer.data.retry()),
     groups,
     color,
     legend,

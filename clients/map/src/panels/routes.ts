@@ -7,16 +7,15 @@ import type { Found } from '../data/search.js'
 import type { FoundRoute } from '../data/routes.js'
 import { AVOIDABLES, type Avoidable, MODES } from '../state.js'
 import { fill } from '../texts.js'
-import { failure } from './failure.js'
 import { icons } from './icons.js'
 import { nearestPanel, reachPanel } from './nearest.js'
 import { explain, noRoute } from './no_route.js'
-import { type End, floorName, length, nameWaypoint, type RoutesView, time, waypointOf } from './routes_view.js'
+import { type End, failureOf, floorName, length, nameWaypoint, type RoutesView, time, waypointOf } from './routes_view.js'
 
 /** Everything about routes; nothing if the key may not ask for them, or while that is unknown. */
 export function routesPanel(view: RoutesView): TemplateResult | typeof nothing {
   const { availability } = view.finder
-  if (availability.error !== undefined) return html`<section class="routes">${failure(view, availability)}</section>`
+  if (availability.error !== undefined) return html`<section class="routes">${failureOf(view, availability)}</section>`
   if (!availability.value?.allowed) return nothing
   const { reason } = availability.value
   return html`<section class="routes" aria-label=${view.texts.routes}>
@@ -118,11 +117,16 @@ function field(view: RoutesView, end: End): TemplateResult {
 }
 
 function result(view: RoutesView): TemplateResult {
-  const { route } = view.finder
+  const { finder, state, texts } = view
+  const { route } = finder
+  const { from, to } = state
   const answer = route.value
   return html`<section class="result" aria-busy=${route.isBusy ? 'true' : 'false'}>
+    ${answer && from && to
+      ? html`<p class="printed">${texts.from}: ${nameWaypoint(view, from)}. ${texts.to}: ${nameWaypoint(view, to)}.</p>`
+      : nothing}
     <p class="summary" role="status">${summary(view)}</p>
-    ${failure(view, route)} ${answer?.kind === 'route' ? way(view, answer) : nothing}
+    ${failureOf(view, route)} ${answer?.kind === 'route' ? way(view, answer) : nothing}
     ${answer?.kind === 'none' ? noRoute(view, answer) : nothing}
   </section>`
 }

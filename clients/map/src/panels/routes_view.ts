@@ -1,11 +1,14 @@
 // What the panels of routes are made from.
 
+import { html, nothing, type TemplateResult } from 'lit'
+import { FloorgateError } from '../data/api.js'
 import { formatLength, formatTime, type Measure } from '../data/measures.js'
 import type { Place } from '../data/waypoints.js'
 import type { Found, NameIndex } from '../data/search.js'
 import type { ExplorerState, Waypoint } from '../state.js'
 import { fill, type Texts } from '../texts.js'
-import type { RouteFinder } from './route_finder.js'
+import { failure } from './failure.js'
+import type { Asked, RouteFinder } from './route_finder.js'
 
 export type End = 'from' | 'to'
 
@@ -51,4 +54,11 @@ export function length({ measure, texts }: RoutesView, feet: number): string {
 
 export function time({ texts }: RoutesView, seconds: number): string {
   return formatTime(seconds, texts.language)
+}
+
+/** Why a part of the panel has no answer. That the start is unknown is no reason to try again. */
+export function failureOf({ texts, state }: RoutesView, asked: Asked<unknown>): TemplateResult | typeof nothing {
+  const { error } = asked
+  if (!(error instanceof FloorgateError && error.fields.from)) return failure(texts, error, () => asked.retry())
+  return state.to ? nothing : html`<p role="alert">${texts.unknownFrom}</p>` // with both ends, the route says so
 }
