@@ -19,6 +19,7 @@ li { margin: 20px 0; }
   color: #fff; font-weight: 600; text-decoration: none; }
 a:not(.first a) { color: light-dark(#0f766e, #5eead4); }
 li span, .first span { display: block; }
+.first span { margin-top: 8px; }
 """
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 START_POLICY: Final = (

@@ -22,6 +22,8 @@ const list = mapList(BASE, { choose: (map) => show({ ...INITIAL_STATE, map }), c
 const explainButton = document.getElementById('open-requests')
 const requests = requestList(explorer, document.getElementById('requests'))
 
+const TITLE = document.title
+
 const readAddress = () => ({ ...INITIAL_STATE, ...readLink(location.search) })
 const stepOf = (state) => writeLink({ ...INITIAL_STATE, ...Object.fromEntries(STEPS.map((part) => [part, state[part]])) })
 
@@ -36,6 +38,7 @@ function follow(state) {
 function draw(state) {
   const isList = state.map === undefined
   if (isList) list.load(session().key)
+  if (isList) document.title = TITLE
   shareButton.hidden = isList
   explainButton.hidden = isList
   document.documentElement.dataset.theme = state.theme
@@ -64,7 +67,10 @@ explorer.addEventListener('statechange', ({ detail }) => {
   follow(detail)
   document.documentElement.dataset.theme = detail.theme
 })
-explorer.addEventListener('ready', () => judgeKey({ ok: true }))
+explorer.addEventListener('ready', ({ detail }) => {
+  document.title = `${detail.name} · ${TITLE}`
+  judgeKey({ ok: true })
+})
 explorer.addEventListener('failure', ({ detail }) => judgeKey({ ok: false, status: detail.error?.status }, detail.message))
 shareButton.addEventListener('click', () => openShare(BASE, explorer.state))
 explainButton.addEventListener('click', requests.open)

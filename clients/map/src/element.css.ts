@@ -43,6 +43,8 @@ export const elementStyles = css`
   .notice { position: absolute; z-index: 1; inset: 40% 12px auto; display: grid; justify-items: center; gap: 10px; margin: 0; text-align: center; }
   .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 
+  .printed { display: none; }
+
   h2 { margin: 0; font-size: 19px; }
   .card header, .head { display: flex; align-items: center; justify-content: space-between; gap: 8px; }
   .actions { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0; }
@@ -73,8 +75,10 @@ export const elementStyles = css`
   }
 
   @media print {
-    :host { container-type: normal; height: auto; overflow: visible; color-scheme: light; }
-    .map { position: relative; height: 60vh; }
+    :host { display: flex; flex-direction: column; container-type: normal; height: auto; overflow: visible; color-scheme: light !important; }
+    .printed { display: block; }
+    .title { order: -1; margin: 0 0 8px; font-size: 19px; font-weight: 600; }
+    .map { position: relative; height: 60vh; break-inside: avoid; }
     .top, .right, .card details, button.icon, .actions { display: none !important; }
     .panel { position: static; width: auto; max-height: none; border: 0; box-shadow: none; }
   }

@@ -253,6 +253,29 @@ def test_paper_has_the_map_without_the_controls_of_the_page(opened: browser.Visi
     opened.page.emulate_media(media="print")
     expect(opened.page.locator(".bar")).to_be_hidden()
     expect(opened.page.locator("floorgate-map")).to_be_visible()
+    expect(opened.page.get_by_text("Alder Court · Floor plates · Ground floor")).to_be_visible()
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("part", "link"),
+    [("As GraphQL", "Open in GraphiQL"), ("As JSON", "Open in the API reference")],
+)
+def test_links_of_a_card_open_with_the_key(
+    opened: browser.Visit, service: DemoService, part: str, link: str
+) -> None:
+    change(opened, {"unit": UNIT})
+    opened.page.get_by_text(part).click()
+    with opened.page.expect_popup() as popup:
+        opened.page.get_by_role("link", name=link).click()
+    expect(popup.value.locator(KEY_FIELD)).to_have_value(service.key)
+
+
+@needs_browser
+def test_the_title_of_the_page_names_the_map(opened: browser.Visit) -> None:
+    expect(opened.page).to_have_title("Floor plates · Floorgate · Maps")
+    opened.page.go_back()
+    expect(opened.page).to_have_title("Floorgate · Maps")
 
 
 @needs_browser

@@ -30,6 +30,6 @@ export const routesStyles = css`
 
   @media print {
     .routes :is(form, .nearest, .reach, .passed, .reasons button) { display: none; }
-    .routes .row { padding: 0; }
+    .routes .row { min-height: 0; padding: 0; }
   }
 `
