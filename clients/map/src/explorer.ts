@@ -1,7 +1,7 @@
 // What the explorer knows and does: the data, the panel that is open, and what clicks and keys mean.
 
 import { Checks } from './checks.js'
-import type { Api } from './data/api.js'
+import { type Api, toMessage } from './data/api.js'
 import type { Location } from './data/building.js'
 import { type DataHost, MapData } from './data/map_data.js'
 import type { FoundRoute } from './data/routes.js'
@@ -35,6 +35,8 @@ export class Explorer {
   entry: string | undefined
   /** The units that the search finds. */
   results: ReadonlySet<string> | undefined
+  /** Whether the card shows its JSON. */
+  isJsonOpen = false
   /** The end of a route that the next click on the map sets. */
   choosing: End | undefined
   /** What is brought into view as soon as it is there. */
@@ -67,7 +69,7 @@ export class Explorer {
     this.#panel = panel
   }
 
-  set(part: Partial<Pick<Explorer, 'entry' | 'results' | 'choosing'>>): void {
+  set(part: Partial<Pick<Explorer, 'entry' | 'results' | 'choosing' | 'isJsonOpen'>>): void {
     Object.assign(this, part)
     this.host.requestUpdate()
   }
@@ -77,12 +79,20 @@ export class Explorer {
     const { unit, location, from, to, color } = this.host.state
     if (last?.color !== color) this.entry = undefined
     if (unit !== last?.unit || location !== last?.location) {
+      this.isJsonOpen = false
       if (unit !== undefined || location !== undefined) this.#panel = 'card'
       else if (this.#panel === 'card') this.#panel = undefined
     }
     if (last) return
     if (from || to) this.#panel = 'routes'
     this.toShow = unit !== undefined ? { unit } : location !== undefined ? { location } : 'page'
+  }
+
+  /** The JSON that a path answers, if the card shows it. */
+  jsonOf(path: string): Promise<string> | undefined {
+    const { api } = this.host
+    if (!this.isJsonOpen || !api) return undefined
+    return this.#memo.keep('json', [api, path], () => api.readJson(path).catch((error) => toMessage(error, this.host.fullTexts)))
   }
 
   /** The amenity that is selected. */

@@ -103,6 +103,7 @@ def test_the_card_of_a_unit_says_what_is_known_and_how_to_get_it(explorer: Explo
     unit = explorer.state()["unit"]
     explorer.card.get_by_text("As JSON").click()
     expect(explorer.card.get_by_text(f"GET /v1/units/{unit}")).to_be_visible()
+    expect(explorer.card.get_by_text('"name": "101"')).to_be_visible()
     link = explorer.card.get_by_role("link", name="Open in the API reference")
     assert (link.get_attribute("href") or "").endswith("/v1/openapi#/Units/getUnit")
     explorer.card.get_by_text("As GraphQL").click()

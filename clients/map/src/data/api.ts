@@ -19,6 +19,8 @@ export interface Api {
   readonly url: string
   readonly key: string
   readonly rest: Floorgate
+  /** Read what a path answers, also an error, as text that is indented. */
+  readJson(path: string): Promise<string>
   /** Run a query. Fields that the key may not read are null, and named in `errors`. */
   graphql<T>(query: string, variables?: object, signal?: AbortSignal): Promise<GraphQLAnswer<T>>
 }
@@ -44,11 +46,15 @@ export function connect(url: string, key: string, onRequest?: (request: SentRequ
   }
   const rest = createFloorgate({ url: address, key, flags: FLAGS, fetch: send })
   const headers = { 'API-Key': key, ...flags, 'Content-Type': 'application/json' }
-  const sendAgain = withRetries(send) // queries change nothing
+  const sendAgain = withRetries(send) // what is sent changes nothing
   return {
     url: address,
     key,
     rest,
+    async readJson(path: string) {
+      const response = await sendAgain(new Request(address + path, { headers: { 'API-Key': key, ...flags } }))
+      return JSON.stringify(await response.json(), null, 2)
+    },
     async graphql<T>(query: string, variables = {}, signal?: AbortSignal) {
       const body = JSON.stringify({ query, variables })
       const response = await sendAgain(new Request(`${address}/graphql`, { method: 'POST', headers, body, signal: signal ?? null }))

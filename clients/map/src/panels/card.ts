@@ -1,6 +1,7 @@
 // The card of what is selected: a unit, or another location such as a gym.
 
 import { html, nothing, type TemplateResult } from 'lit'
+import { until } from 'lit/directives/until.js'
 import { FLAGS } from '../data/api.js'
 import type { AttributeGroup } from '../data/attributes.js'
 import type { Building, Location } from '../data/building.js'
@@ -17,6 +18,9 @@ export interface CardOptions {
   canRoute: boolean
   onRoute(end: 'from' | 'to', waypoint: Waypoint): void
   onClose(): void
+  /** What a path answers, once the JSON is opened. */
+  jsonOf(path: string): Promise<string> | undefined
+  onJson(isOpen: boolean): void
 }
 
 /** The card of a unit. Parts that the key may not read are absent. */
@@ -101,15 +105,17 @@ function attributesByGroup(unit: UnitDetails, groups: AttributeGroup[] | null): 
 }
 
 /** How to get the same from the API: by REST, as a command line, and with GraphQL. */
-function examples(resource: RestResource, query: string, variables: object, { texts, url }: CardOptions) {
+function examples(resource: RestResource, query: string, variables: object, { texts, url, jsonOf, onJson }: CardOptions) {
   const reference = url + referenceLink(resource.tag, resource.operation)
+  const json = jsonOf(resource.path)
   const graphiql = url + queryLink({ query, variables })
   // a page of the service itself gives the key of this tab to the tab that it opens
   const rel = new URL(url, location.href).origin === location.origin ? 'opener' : 'noopener'
   return html`
-    <details name="same">
+    <details name="same" ?open=${json !== undefined} @toggle=${({ target }: Event) => onJson((target as HTMLDetailsElement).open)}>
       <summary>${texts.asJson}</summary>
       <pre tabindex="0">GET ${resource.path}</pre>
+      ${json ? html`<pre tabindex="0">${until(json, texts.loadingDetails)}</pre>` : nothing}
       <a href=${reference} target="_blank" rel=${rel}>${texts.openReference}</a>
     </details>
     <details name="same">

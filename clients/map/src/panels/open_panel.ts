@@ -41,6 +41,8 @@ function card({ explorer, state, texts, url, canRoute }: PanelOptions) {
     canRoute,
     onRoute: (end, waypoint) => explorer.startRoute(end, waypoint),
     onClose: () => explorer.select({}),
+    jsonOf: (path) => explorer.jsonOf(path),
+    onJson: (isJsonOpen) => explorer.set({ isJsonOpen }),
   }
   const { location } = explorer
   if (location) return locationCard(location, building, options)
