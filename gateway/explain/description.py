@@ -95,7 +95,8 @@ def _describe_requirements(run: ExplainedRun) -> Iterator[dict[str, Any]]:
 def _describe_cost(run: ExplainedRun) -> dict[str, Any]:
     executor, budget = run.original.executor, run.context and run.context.budget
     # The limit is of operations that clients write; those of REST were written with it in mind.
-    is_of_client = run.operation is not None and run.operation.measure is not None
+    operation = run.operation
+    is_of_client = run.refused_cost is not None if operation is None else operation.measure
     return {
         "estimated": _estimate_cost(executor, run),
         "limit": executor.limits.cost if is_of_client else None,
@@ -107,7 +108,7 @@ def _describe_cost(run: ExplainedRun) -> dict[str, Any]:
 def _estimate_cost(executor: Executor, run: ExplainedRun) -> int | None:
     operation = run.operation
     if operation is None or run.variables is None:
-        return None
+        return run.refused_cost
     measure = operation.measure or OperationMeasure(
         executor.schema, operation.document, operation.node
     )

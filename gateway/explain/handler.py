@@ -1,5 +1,7 @@
 """The handler in front of an endpoint: with `Floorgate-Explain: true`, it explains the request.
 
+Any value but `false` asks for that: a mutation must not run because of a misspelt one.
+
 See docs/decisions/server/explain.md.
 """
 
@@ -81,7 +83,7 @@ class ExplainingHandler:
 
 def _wants_explanation(scope: Scope) -> bool:
     return any(
-        name == EXPLAIN_HEADER and value.strip().lower() == b"true"
+        name == EXPLAIN_HEADER and value.strip().lower() not in (b"", b"false")
         for name, value in scope["headers"]
     )
 

@@ -14,7 +14,14 @@ from resolvers.request.requirements import EXPLAIN
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import from_graphql_error
 from schema.errors import RequestError
-from schema.execution import Caller, Context, Executor, Operation, OperationResult
+from schema.execution import (
+    Caller,
+    Context,
+    Executor,
+    InvalidOperationError,
+    Operation,
+    OperationResult,
+)
 from storage.cache.record_cache import BypassedRecordCache
 from storage.mongo.recorded_database import CommandLog
 
@@ -35,6 +42,8 @@ class ExplainedRun:
     operation: Operation | None = None
     variables: Mapping[str, Any] | None = None
     """None if the request failed before they were known."""
+    refused_cost: int | None = None
+    """Of a document that was refused for it."""
     was_run: bool = False
     caller: Caller | None = None
     """None until the key is known to be valid, and to have the permission."""
@@ -48,7 +57,7 @@ class ExplainedRun:
         """The services of the gateway, with an eye on each."""
         return replace(
             self.original,
-            executor=_ObservedExecutor(self.original.executor, self.note_operation),
+            executor=_ObservedExecutor(self.original.executor, self),
             authenticate=self.authenticate,
             create_context=self.create_context,
             run_operation=self.run_operation,
@@ -78,6 +87,12 @@ class ExplainedRun:
         self.operation, self.variables = operation, variables
         if not operation.is_query:
             raise NotRunError
+
+    def note_refusal(self, refusal: InvalidOperationError) -> None:
+        """Note the cost of a document, if it was refused for it."""
+        details = refusal.errors[0].extensions or {}
+        if details.get("limit") == "cost":
+            self.refused_cost = details.get("requested")
 
     async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context
@@ -113,15 +128,17 @@ class ExplainedRun:
 class _ObservedExecutor(Executor):
     """An executor that shares everything with another and tells which operations are loaded."""
 
-    def __init__(
-        self, executor: Executor, note: Callable[[Operation, Mapping[str, Any]], None]
-    ) -> None:
+    def __init__(self, executor: Executor, run: ExplainedRun) -> None:
         self.__dict__.update(vars(executor))
-        self._note = note
+        self._run = run
 
     async def load_client_operation(
         self, text: str, name: str | None, variables: Mapping[str, Any]
     ) -> Operation:
-        operation = await super().load_client_operation(text, name, variables)
-        self._note(operation, variables)
+        try:
+            operation = await super().load_client_operation(text, name, variables)
+        except InvalidOperationError as refusal:
+            self._run.note_refusal(refusal)
+            raise
+        self._run.note_operation(operation, variables)
         return operation
