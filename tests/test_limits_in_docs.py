@@ -361,8 +361,11 @@ DOCUMENTED = {
     "resolvers/drawings/areas:MAX_UNITED": [
         ("rest/pictures.md", "## Limits", "over {:,} shapes on it"),
     ],
-    "resolvers/drawings/areas:MAX_REPAIR_WORK": [
-        ("rest/pictures.md", "## Limits", "more than {:,} pairs of edges"),
+    "resolvers/drawings/areas:MAX_MEETING_EDGES": [
+        ("rest/pictures.md", "## Limits", "over {:,} pairs of edges"),
+    ],
+    "resolvers/drawings/areas:MAX_UNION_WORK": [
+        ("rest/pictures.md", "## Limits", "over {:,} pairs of corners"),
     ],
     "gateway/documents/graphql_request:MAX_BODY_BYTES": [
         ("graphql/limits.md", "## Limits", "A request body may have {:,} bytes"),

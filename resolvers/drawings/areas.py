@@ -13,8 +13,14 @@ from parsing.drawing import AreaGeometry, Coordinates
 from parsing.svg.geometry.areas import signed_area
 from resolvers.plans.shapes import TooManyRingsError, to_shape
 
-MAX_REPAIR_WORK: Final = 20_000_000
-"""Pairs of edges that may cross in the shapes that are repaired; the others get their hulls."""
+MAX_MEETING_EDGES: Final = 100_000
+"""Pairs of edges with boxes that meet in the shapes that are repaired; the others get their hulls.
+
+Where they cross, a pair takes up to 100 microseconds.
+"""
+MAX_UNION_WORK: Final = 20_000_000
+"""Pairs of corners of shapes that are united; one takes half a microsecond."""
+EDGES_PER_QUERY: Final = 200
 MAX_UNITED: Final = 2_000
 """Shapes that are united to the outline of a level; of more, it is their hull."""
 
@@ -23,7 +29,7 @@ Rings = Sequence[Coordinates]
 
 
 class AreaBuilder:
-    """Builds areas; what they cost is bounded for all together.
+    """Builds areas; what they cost is bounded for all together, by two budgets.
 
     >>> builder = AreaBuilder()
     >>> [area] = builder.build([[((0, 0), (2, 2), (2, 0), (0, 2))]])
@@ -31,8 +37,11 @@ class AreaBuilder:
     (True, 2.0)
     """
 
-    def __init__(self, max_work: int = MAX_REPAIR_WORK) -> None:
-        self.remaining_work = max_work
+    def __init__(
+        self, max_meeting_edges: int = MAX_MEETING_EDGES, max_union_work: int = MAX_UNION_WORK
+    ) -> None:
+        self.remaining_edges = max_meeting_edges
+        self.remaining_union_work = max_union_work
 
     def build(self, shapes: Sequence[Rings], *, nonzero: bool = True) -> list[Area | None]:
         """Return what the rings of each shape fill; None for what has no area."""
@@ -57,20 +66,23 @@ class AreaBuilder:
         if len(areas) <= MAX_UNITED:
             counts = shapely.get_num_coordinates(areas)
             one, other = shapely.STRtree(areas).query(areas)
-            if self._take(int((counts[one] * counts[other]).sum())):
+            work = int((counts[one] * counts[other])[one != other].sum())
+            if work <= self.remaining_union_work:
+                self.remaining_union_work -= work
                 return _keep_areas(shapely.union_all(areas))
         hull: BaseGeometry = shapely.convex_hull(shapely.GeometryCollection([*areas]))
         return _keep_areas(hull)
 
-    def _take(self, work: int) -> bool:
-        """Return whether so much work may be done, and count it."""
-        if work > self.remaining_work:
+    def _may_repair(self, rings: Rings) -> bool:
+        """Return whether rings have few enough edges that may cross, and count these."""
+        pairs = _count_meeting_edges(rings, self.remaining_edges)
+        if pairs > self.remaining_edges:
             return False
-        self.remaining_work -= work
+        self.remaining_edges -= pairs
         return True
 
     def _repair(self, polygon: Polygon) -> Area | None:
-        if not self._take(int(shapely.get_num_coordinates(polygon)) ** 2):
+        if not self._may_repair([tuple(polygon.exterior.coords[:-1])]):
             return _keep_areas(shapely.convex_hull(polygon))
         # This method fills as `nonzero` does, the other one as `evenodd`.
         repaired: BaseGeometry = shapely.make_valid(
@@ -83,8 +95,7 @@ class AreaBuilder:
             return None
         if polygon := _with_holes(rings, nonzero):
             return polygon
-        corners = sum(map(len, rings))
-        if self._take(corners**2):
+        if self._may_repair(rings):
             try:
                 filled = to_shape(AreaGeometry(tuple(rings), nonzero), 1.0)
             except TooManyRingsError:
@@ -100,6 +111,25 @@ def _build_polygons(rings: Rings) -> NDArray[np.object_]:
     positions = np.concatenate([np.asarray(ring, dtype=np.float64) for ring in rings])
     indices = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
     return np.asarray(shapely.polygons(shapely.linearrings(positions, indices=indices)))
+
+
+def _count_meeting_edges(rings: Rings, limit: int) -> int:
+    """Return how many pairs of edges that are no neighbours have boxes that meet.
+
+    Counting ends soon after the limit.
+    """
+    corners = [np.asarray(ring, dtype=np.float64) for ring in rings]
+    edges = np.concatenate([np.stack((ring, np.roll(ring, -1, axis=0)), 1) for ring in corners])
+    lows, highs = edges.min(axis=1), edges.max(axis=1)
+    boxes = shapely.box(lows[:, 0], lows[:, 1], highs[:, 0], highs[:, 1])
+    tree = shapely.STRtree(boxes)
+    # Each pair is found from both sides; each edge finds itself and its two neighbours.
+    found = -3 * len(boxes)
+    for start in range(0, len(boxes), EDGES_PER_QUERY):
+        found += tree.query(boxes[start : start + EDGES_PER_QUERY]).shape[1]
+        if found > 2 * limit:
+            break
+    return max(found, 0) // 2
 
 
 def _with_holes(rings: Rings, nonzero: bool) -> Polygon | None:

@@ -59,23 +59,36 @@ def test_what_would_take_too_much_work_gets_its_hull(monkeypatch: pytest.MonkeyP
         return make_valid(shape, **options)
 
     monkeypatch.setattr(shapely, "make_valid", count)
-    builder = AreaBuilder(max_work=3 * 102**2)
+    probe = AreaBuilder()
+    probe.build([[star(101, 50)]])
+    pairs = areas.MAX_MEETING_EDGES - probe.remaining_edges
+    assert 2_000 < pairs < 101 * 101 / 2
+    repaired.clear()
+    builder = AreaBuilder(max_meeting_edges=3 * pairs)
     built = builder.build([[star(101, 50)] for _ in range(20)])
     assert len(repaired) == 3
     assert all(each is not None and each.is_valid for each in built)
-    assert builder.remaining_work == 0
-    [tangle] = AreaBuilder(max_work=1).build([[star(7, 3), star(9, 4)]])
+    assert builder.remaining_edges == 0
+    [tangle] = AreaBuilder(max_meeting_edges=1).build([[star(7, 3), star(9, 4)]])
     assert tangle is not None
     assert tangle.is_valid
 
 
 def test_a_union_that_would_take_too_much_work_is_the_hull() -> None:
     corner = [shapely.box(0, 0, 2, 1), shapely.box(0, 0, 1, 2)]
-    exact, hull = AreaBuilder().unite(corner), AreaBuilder(max_work=10).unite(corner)
+    exact, hull = AreaBuilder().unite(corner), AreaBuilder(max_union_work=10).unite(corner)
     assert exact is not None
     assert hull is not None
     assert (exact.area, hull.area) == (3.0, 3.5)
     many = [shapely.box(x, 0, x + 1, 1) for x in range(areas.MAX_UNITED + 1)]
     builder = AreaBuilder()
     assert builder.unite(many) is not None
-    assert builder.remaining_work == areas.MAX_REPAIR_WORK
+    assert builder.remaining_union_work == areas.MAX_UNION_WORK
+
+
+def test_large_shapes_that_hardly_cross_themselves_are_repaired() -> None:
+    """Such as all walls of a building in one path."""
+    walls = [tuple((x + 9.0 * n, y) for x, y in SQUARE) for n in range(1_000)]
+    [built] = AreaBuilder(max_meeting_edges=2 * len(walls)).build([walls])
+    assert built is not None
+    assert built.area == 16.0 * len(walls)
