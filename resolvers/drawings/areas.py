@@ -82,7 +82,7 @@ class AreaBuilder:
         return True
 
     def _repair(self, polygon: Polygon) -> Area | None:
-        if not self._may_repair([tuple(polygon.exterior.coords[:-1])]):
+        if not self._may_repair([tuple((x, y) for x, y in polygon.exterior.coords[:-1])]):
             return _keep_areas(shapely.convex_hull(polygon))
         # This method fills as `nonzero` does, the other one as `evenodd`.
         repaired: BaseGeometry = shapely.make_valid(
