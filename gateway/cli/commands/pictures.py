@@ -17,6 +17,7 @@ from resolvers.drawings.pictures import (
     MIN_PICTURE_WIDTH,
     PictureFormat,
 )
+from resolvers.networks.avoidance import Avoidable
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.context import Context
 from rest.graphql_documents import GET_PICTURE
@@ -63,6 +64,12 @@ TIMEOUT_SECONDS = 60.0
     "--mode", type=click.Choice([each.value for each in TravelMode]), help="How to travel."
 )
 @click.option(
+    "--avoid",
+    type=click.Choice([each.value for each in Avoidable]),
+    multiple=True,
+    help="What the route does not use; repeatable.",
+)
+@click.option(
     "--output",
     "-o",
     metavar="FILE",
@@ -79,6 +86,7 @@ def picture(
     source: str | None,
     target: str | None,
     mode: str | None,
+    avoid: tuple[str, ...],
     output: Path | None,
     **values: Any,
 ) -> None:
@@ -93,6 +101,7 @@ def picture(
         "from": None if source is None else parse_waypoint(source),
         "to": None if target is None else parse_waypoint(target),
         "mode": mode,
+        "avoid": [*avoid] or None,
     }
 
     async def draw(database: driver.Database) -> dict[str, Any]:

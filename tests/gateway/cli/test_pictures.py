@@ -27,6 +27,11 @@ def test_a_level_is_drawn_with_a_route(mongo_url: str, database_name: str, tmp_p
     assert (drawn.exit_code, drawn.stdout) == (0, ""), drawn.stderr
     assert 'fill="#c92a2a"' in file.read_text()
 
+    avoid = ["--avoid", "lifts", "--avoid", "stairs"]
+    nowhere = floorgate("maps", "picture", "yard", *ends, *avoid, *storage)
+    assert nowhere.exit_code == 0, nowhere.stderr
+    assert "<polyline" not in nowhere.stdout
+
     pixels = tmp_path / "lower.png"
     floorgate("maps", "picture", "yard", "--width", "99", "-o", pixels, *storage)
     assert pixels.read_bytes().startswith(b"\x89PNG")
