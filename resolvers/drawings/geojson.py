@@ -51,6 +51,8 @@ MAX_DRAWN_FEATURES_BYTES = 32_000_000
 """Geometries of the drawings that are kept in memory."""
 ATTRIBUTE_PREFIX = "attribute:"
 """Of the property with what a unit has of an attribute group, before the group's id."""
+TAG_PREFIX = "tag:"
+"""Of the property with a tag of a location. Tools such as MapLibre filter by flat properties."""
 ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
 _drawn: Cache[tuple[Any, ...], DrawnFeatures] = Cache(
@@ -332,6 +334,6 @@ def _describe_locations(drawn: DrawnFeatures, records: _Records) -> Iterator[dic
                 "name": location.name,
                 "unit_id": get_unit_id(location),
                 "floor_ids": [floor.id for floor in location.floors],
-                "tags": {tag.key: tag.value for tag in location.tags},
+                **{TAG_PREFIX + tag.key: tag.value for tag in location.tags},
             },
         }

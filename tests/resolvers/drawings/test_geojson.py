@@ -140,6 +140,7 @@ async def test_attributes_and_locations_are_asked_for(
     assert more[: len(plain)] == plain
     assert last["properties"]["feature_type"] == "location"
     assert last["geometry"]["type"] == "Point"
+    assert last["properties"]["tag:svc:amenity"] == "yes"
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,8 @@ def test_gdal_reads_it(demo: DemoService, tmp_path: Path) -> None:
         "hit_area": 86,
         "location": 127,
     }
-    assert {"attribute:apartment-type", "attribute:views-and-features"} <= {*meta["fields"]}
+    flat = {"attribute:apartment-type", "attribute:views-and-features", "tag:indoor"}
+    assert flat <= {*meta["fields"]}
     drawn = shapely.from_wkb(shapes)
     assert shapely.is_valid(drawn).all()
     for part in shapely.get_parts(drawn[shapely.get_dimensions(drawn) == 2]):
