@@ -4,6 +4,8 @@ import './explain.css'
 
 const HEADER = 'Floorgate-Explain'
 const DASH = '–'
+const LIMITED = `The key is limited to assets, so values that are not its assets, the index that was \
+chosen and what was examined are not shown: they could tell of other assets.`
 
 /** The explanation of a request that `fetch` could send, or an error of the API. */
 export async function fetchExplanation(url, { headers, ...request }) {
@@ -83,7 +85,9 @@ function commandTable({ commands, omitted_commands: omitted }) {
   ])
   const more = omitted ? `, and ${omitted} more` : ''
   const names = ['Command', 'Filter', 'Index', 'Keys / documents examined', 'Returned', 'Time']
-  return table(`MongoDB commands: ${commands.length}${more}`, names, rows)
+  const drawn = table(`MongoDB commands: ${commands.length}${more}`, names, rows)
+  const isLimited = commands.some(({ plan, considered }) => !plan && considered)
+  return isLimited ? element('div', {}, drawn, element('p', {}, LIMITED)) : drawn
 }
 
 /** The scans of a plan; a key that is limited to assets does not see which of several it is. */

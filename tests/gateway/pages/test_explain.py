@@ -60,6 +60,7 @@ def test_graphiql_explains_the_operation_of_the_tab(
     dialog = explain(seen.page)
     expect(dialog).to_contain_text("query Units")
     expect(dialog.get_by_role("table", name="MongoDB commands")).to_contain_text("IXSCAN asset_id")
+    expect(dialog).to_contain_text("The key is limited to assets, so values")
     dialog.get_by_text("As JSON").press("Enter")
     expect(dialog).to_contain_text('"requirements"')
     assert problems(seen.page, axe) == {}
