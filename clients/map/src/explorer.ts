@@ -20,7 +20,6 @@ export type Panel = 'card' | 'layers' | 'routes' | 'check'
 
 /** The element around it. */
 export interface ExplorerHost extends DataHost {
-  readonly fullTexts: Texts
   readonly isUntouched: boolean
   change(part: Partial<ExplorerState>): void
   fire<E extends keyof FloorgateMapEvents>(type: E, detail: FloorgateMapEvents[E]['detail']): void

@@ -25,6 +25,14 @@ export const ENGLISH = {
   results: '{count} results',
   oneResult: '1 result',
   noResults: 'Nothing found',
+  /** What people call amenities: the value of a tag, a colon, other words for it. */
+  synonyms:
+    'fitness_centre: gym, workout, sport; fitness_studio: gym; swimming_pool: pool, swim; laundry: washing machine; ' +
+    'parcel_locker: package, post, delivery; letter_box: post, letters; bicycle_parking: bike, cycle; ' +
+    'animal_wash: dog, pet; meeting_room: conference; coworking_space: office, desk; recycling: trash, rubbish, bins; ' +
+    'waste: trash, rubbish, bins; storage: locker; toilets: restroom, bathroom, wc; shower: bathroom; ' +
+    'reception_desk: entrance, concierge; property_management: leasing, manager; parking: car, garage; ' +
+    'indoor_play: kids, children; amusement_arcade: games; cinema: movies, film; cafe: coffee; kitchen: cooking',
   moreResults: '{count} results; the first {shown} are listed',
 
   // the card of a unit or an amenity

@@ -3,6 +3,7 @@
 import { Task, TaskStatus } from '@lit/task'
 import type { ReactiveControllerHost } from 'lit'
 import type { ExplorerState } from '../state.js'
+import type { Texts } from '../texts.js'
 import type { Api } from './api.js'
 import { readGroups, readLegend } from './attributes.js'
 import { kindsOf, readBuilding, readStart, readTagged } from './building.js'
@@ -12,6 +13,7 @@ import { NameIndex } from './search.js'
 export interface DataHost extends ReactiveControllerHost {
   readonly api: Api | undefined
   readonly state: ExplorerState
+  readonly fullTexts: Texts
 }
 
 export class MapData {
@@ -34,7 +36,7 @@ export class MapData {
         const building = await readBuilding(api, start)
         const kinds = new Map<string, number>()
         for (const kind of [...building.amenities.values()].flatMap(kindsOf)) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-        return { building, index: new NameIndex(building), kinds }
+        return { building, index: new NameIndex(building, host.fullTexts.synonyms), kinds }
       },
     )
     this.#groups = this.#task(
