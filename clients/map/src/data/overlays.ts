@@ -6,6 +6,9 @@ import type { Place } from './waypoints.js'
 import { fill, type Texts } from '../texts.js'
 import type { Overlay } from '../view/index.js'
 
+type Leg = FoundRoute['legs'][number]
+type Passage = Pick<Leg, 'floor_id' | 'to_floor_id' | 'connector_id'>
+
 interface Point {
   x: number
   y: number
@@ -38,7 +41,8 @@ export function routeOverlay(
     overlay.lines.push({ points: [at(start), at(end)], kind: 'straight' })
   }
   if (answer.kind === 'route') {
-    for (const [index, leg] of answer.legs.entries()) {
+    const legs = joinPassages(answer.legs)
+    for (const [index, leg] of legs.entries()) {
       const { connector_kind: kind, floor_id: from, to_floor_id: to } = leg
       if (!kind) {
         if (from === floorId) overlay.lines.push({ points: leg.points.map(toPoint), kind: 'route' })
@@ -46,7 +50,7 @@ export function routeOverlay(
       }
       if (from !== floorId && to !== floorId) continue
       const [other, text] = from === floorId ? [to, texts.stopTo] : [from, texts.stopFrom]
-      const place = from === floorId ? lastPoint(answer, index) : firstPoint(answer, index)
+      const place = from === floorId ? lastPoint(legs, answer.start, index) : firstPoint(legs, answer.end, index)
       const connector = leg.connector_name ?? texts[kind]
       const label = fill(text, { connector, floor: floorName(other) })
       overlay.markers.push({ id: `floor:${other}`, ...place, kind: 'stop', text: SIGNS[kind], label })
@@ -58,20 +62,29 @@ export function routeOverlay(
 }
 
 /** Where the walk before a passage ends. Passages that follow one another are at one place. */
-function lastPoint({ legs, start }: FoundRoute, passage: number): Point {
+function lastPoint(legs: readonly Leg[], start: Place, passage: number): Point {
   const point = legs.slice(0, passage).flatMap(({ points }) => points).at(-1)
   return point ? toPoint(point) : at(start)
 }
 
 /** Where the walk after a passage begins. */
-function firstPoint({ legs, end }: FoundRoute, passage: number): Point {
+function firstPoint(legs: readonly Leg[], end: Place, passage: number): Point {
   const point = legs.slice(passage).flatMap(({ points }) => points)[0]
   return point ? toPoint(point) : at(end)
 }
 
-/** Ids of the floors that a route leads over, in their order, without those that a lift only passes. */
-export function floorsOf(legs: { floor_id: string; to_floor_id: string }[]): string[] {
-  const all = legs.flatMap(({ floor_id, to_floor_id }) => [floor_id, to_floor_id])
+/** Make one leg of those that follow one another in the same lift or on the same stairs. */
+function joinPassages<L extends Passage>(legs: readonly L[]): L[] {
+  return legs.reduce<L[]>((joined, leg) => {
+    const last = joined.at(-1)
+    const isSame = last?.connector_id != null && last.connector_id === leg.connector_id
+    return isSame ? [...joined.slice(0, -1), { ...last, to_floor_id: leg.to_floor_id }] : [...joined, leg]
+  }, [])
+}
+
+/** Ids of the floors that a route leads over, in their order, without those that it only passes in a lift or on stairs. */
+export function floorsOf(legs: readonly Passage[]): string[] {
+  const all = joinPassages(legs).flatMap(({ floor_id, to_floor_id }) => [floor_id, to_floor_id])
   return all.filter((id, index) => id !== all[index - 1])
 }
 
