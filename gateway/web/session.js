@@ -69,12 +69,13 @@ export function subscribe(listener) {
   return () => listeners.delete(listener)
 }
 
-/** Use the key of a link as if it had been typed. */
+/** Use the key and the flags of a link as if they had been typed and switched on. */
 function takeKey() {
   const key = takeFromFragment('key')?.trim()
-  if (!key) return
-  field.value = key
-  apply()
+  const flags = takeFromFragment('flags')?.split(',') ?? []
+  if (key) field.value = key
+  for (const box of boxes) box.checked ||= flags.includes(box.value)
+  if (key || flags.length) apply()
 }
 
 field.value = current.key

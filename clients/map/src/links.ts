@@ -85,9 +85,16 @@ export function writeLink(state: Readonly<Partial<ExplorerState>>): string {
   return query && `?${query}`
 }
 
-/** The path in the service that opens a query in GraphiQL, as a tab that does not run by itself. */
-export function queryLink({ query, variables }: { query: string; variables?: object }): string {
-  const values = { query, ...(variables && { variables: JSON.stringify(variables, null, 2) }) }
+/**
+ * The path in the service that opens a query in GraphiQL, as a tab that does not run by itself, and switches on the
+ * experimental flags that the query needs.
+ */
+export function queryLink({ query, variables, flags = [] }: { query: string; variables?: object; flags?: readonly string[] }): string {
+  const values = {
+    query,
+    ...(variables && { variables: JSON.stringify(variables, null, 2) }),
+    ...(flags.length && { flags: flags.join(',') }),
+  }
   return `/graphql#${new URLSearchParams(values)}`
 }
 

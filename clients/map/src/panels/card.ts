@@ -108,7 +108,7 @@ function attributesByGroup(unit: UnitDetails, groups: AttributeGroup[] | null): 
 function examples(resource: RestResource, query: string, variables: object, { texts, url, jsonOf, onJson }: CardOptions) {
   const reference = url + referenceLink(resource.tag, resource.operation)
   const json = jsonOf(resource.path)
-  const graphiql = url + queryLink({ query, variables })
+  const graphiql = url + queryLink({ query, variables, flags: FLAGS })
   // a page of the service itself gives the key of this tab to the tab that it opens
   const rel = new URL(url, location.href).origin === location.origin ? 'opener' : 'noopener'
   return html`
