@@ -67,6 +67,7 @@ explorer.addEventListener('statechange', ({ detail }) => {
   follow(detail)
   document.documentElement.dataset.theme = detail.theme
 })
+explorer.addEventListener('checkend', () => draw(readAddress()))
 explorer.addEventListener('ready', ({ detail }) => {
   document.title = `${detail.name} · ${TITLE}`
   judgeKey({ ok: true })

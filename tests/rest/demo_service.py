@@ -24,6 +24,8 @@ class DemoService:
     """Where it is, and how to be let in."""
 
     url: str
+    explorer: str
+    """The address of the explorer as it is printed, with the key."""
     key: str
     certificate: Path
     environment: dict[str, str]
@@ -48,8 +50,9 @@ def demo_service(
         try:
             lines = iter(process.stdout or ())
             url = _found(r"ready (\S+)", lines)
-            key = _found(r"(fgk_\w+)", lines)
-            yield DemoService(url, key, data_dir / "tls" / "cert.pem", environment)
+            explorer = _found(r"Explorer +(\S+)", lines)
+            key = explorer.partition("#key=")[2]
+            yield DemoService(url, explorer, key, data_dir / "tls" / "cert.pem", environment)
         finally:
             process.terminate()
             process.communicate()

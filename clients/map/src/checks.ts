@@ -2,12 +2,13 @@
 
 import { Task } from '@lit/task'
 import { type Api, toMessage } from './data/api.js'
-import { checkDrawing, type DrawingCheck, RejectedDrawing, warningMarkers } from './data/drawing_check.js'
+import type { Building } from './data/building.js'
+import { checkDrawing, type DrawingCheck, RejectedDrawing, warningMarkers, withUnknownUnits } from './data/drawing_check.js'
 import type { DataHost } from './data/map_data.js'
 import { problemMarkers, readRoutingReport } from './data/plan_problems.js'
 import type { Storey } from './data/storeys.js'
-import type { Texts } from './texts.js'
-import type { Marker } from './view/index.js'
+import { fill, type Texts } from './texts.js'
+import type { MapView, Marker } from './view/index.js'
 
 export class Checks {
   /** The drawing that is shown in place of the map. */
@@ -17,6 +18,7 @@ export class Checks {
   /** The marker that was pressed last. */
   selected: string | undefined
   readonly #report
+  #compared: DrawingCheck | undefined
 
   /** The report of the plan is read while `isOpen`. */
   constructor(
@@ -45,6 +47,15 @@ export class Checks {
       this.rejected = error instanceof RejectedDrawing ? error : new RejectedDrawing(toMessage(error, texts))
     }
     this.isReading = false
+    this.host.requestUpdate()
+  }
+
+  /** Add the units of the drawing that the map of the building does not have, which `view` shows. */
+  compare({ map, units }: Building, view: MapView, texts: Texts): void {
+    if (!this.drawing || this.drawing === this.#compared) return
+    const message = fill(texts.unknownUnits, { map: map.name })
+    const words = { message, remedy: texts.unknownUnitsRemedy }
+    this.drawing = this.#compared = withUnknownUnits(this.drawing, units, (unit) => view.boxOf(unit), words)
     this.host.requestUpdate()
   }
 

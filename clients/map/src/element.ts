@@ -157,7 +157,7 @@ export class FloorgateMap extends StateElement {
     if (error) this.#explorer.announce(error, 'failure', { error, message: toMessage(error, this.fullTexts) })
     const checked = checks.drawing
     const drawing = checked?.parsed ?? start?.drawing
-    if (!drawing) return
+    if (!drawing) return shown.destroy()
     const before = shown.storey
     shown.show(this.renderRoot.querySelector<HTMLElement>('.map')!, {
       label: checked ? this.fullTexts.mapOfDrawing : fill(this.fullTexts.mapOf, { name: start!.map.name }),
@@ -170,6 +170,7 @@ export class FloorgateMap extends StateElement {
       amenities: checked ? NO_FLOORS : this.#memo.keep('amenities', [building], () => [...(building?.amenities.values() ?? [])]),
       dimmed: results ?? legend?.find(({ id }) => id === entry)?.units,
     })
+    if (checked) this.#explorer.compareUnits()
     shown.cover(overlay)
     if (changed.has('state') && changed.get('state')?.theme !== this.state.theme) shown.view?.refreshColors()
     if (toShow && shown.aim(toShow, building, this.#freeSpace()) && !this.#explorer.isCardGrowing) this.#explorer.toShow = undefined

@@ -41,6 +41,8 @@ export class Explorer {
   /** What is brought into view as soon as it is there. */
   toShow: Target | undefined
   #panel: Panel | undefined
+  /** The floor that was shown before a drawing was. */
+  #floor: string | undefined
   #announced: unknown
   readonly #memo = new Memo()
 
@@ -75,7 +77,8 @@ export class Explorer {
 
   /** Open and show what a change of the state is about. */
   follow(last: ExplorerState | undefined): void {
-    const { unit, location, from, to, color } = this.host.state
+    const { map, unit, location, from, to, color } = this.host.state
+    if (last && last.map !== map) this.checks.close()
     if (last?.color !== color) this.entry = undefined
     if (unit !== last?.unit || location !== last?.location) {
       this.isJsonOpen = false
@@ -205,8 +208,24 @@ export class Explorer {
   /** Show a drawing as the service reads it. */
   async check(api: Api, file: Blob): Promise<void> {
     this.open('check')
+    if (!this.checks.drawing) this.#floor = this.host.state.floor
     await this.checks.open(api, file, this.host.fullTexts)
     this.toShow = 'page'
+  }
+
+  /** Show the map again in place of the drawing. */
+  endCheck(): void {
+    this.checks.close()
+    this.host.change({ floor: this.#floor })
+    this.toShow = 'page'
+    this.host.fire('checkend', null)
+  }
+
+  /** Compare the units of the drawing that is checked, and shown, with those of the map. */
+  compareUnits(): void {
+    const { building } = this.data
+    const { view } = this.shown
+    if (building && view) this.checks.compare(building, view, this.host.fullTexts)
   }
 
   /** Fire an event once for each subject, such as a map. */

@@ -21,6 +21,8 @@ export interface FloorgateMapEvents {
   unitselect: CustomEvent<{ id: string; name: string; floorId: string } | null>
   /** A route was found. */
   routefound: CustomEvent<FoundRoute>
+  /** The user went back from a drawing to the map. */
+  checkend: CustomEvent<null>
   /** A request is sent to the service; its API key is not among the headers. */
   request: CustomEvent<SentRequest>
   /** The map cannot be shown. */

@@ -151,7 +151,7 @@ export const ENGLISH = {
   checkDrawing: 'Check a drawing (SVG) before it is imported: choose it, or drop it on the map',
   readingDrawing: 'Reading the drawing',
   mapOfDrawing: 'The drawing as the service reads it',
-  backToMap: 'Back to the map',
+  closeDrawing: 'Close the drawing',
   drawingCheck: 'Warnings of the drawing',
   drawingRead: '{levels} levels, {units} units, {hitAreas} hit areas, {shapes} other shapes',
   noWarnings: 'No warnings',
@@ -161,6 +161,8 @@ export const ENGLISH = {
   atLine: 'Line {line}',
   wholeDrawing: 'The whole drawing',
   onlyInFile: 'It draws nothing, so it is not on the map',
+  unknownUnits: 'the map “{map}” has no unit with this id',
+  unknownUnitsRemedy: 'give the shape the id of a unit of this map, or import the unit together with the drawing',
   drawingRejected: 'The drawing cannot be read',
 
   planProblems: 'Problems of the floor plan',

@@ -1,7 +1,7 @@
 // What the service reads of a drawing before it is imported, and where the warnings are on it.
 
-import type { Marker } from '../view/types.js'
-import type { ParsedElement, ParsedMap } from '../view/parsed.js'
+import type { Box, Marker } from '../view/types.js'
+import type { ParsedElement, ParsedMap, ParsedUnit } from '../view/parsed.js'
 import type { Api } from './api.js'
 
 /** Places of each cause that are asked for. */
@@ -98,6 +98,50 @@ export function storeysOfLevels(parsed: ParsedMap): number[] {
   }
   visit(parsed.elements)
   return storeys
+}
+
+/** Code of the cause that `withUnknownUnits` adds. */
+export const UNKNOWN_UNITS = 'unknown-units'
+
+/**
+ * A check with one more cause: the units of the drawing that are not `known` on the map. `boxOf` says where a
+ * unit is drawn, and on which of the view's storeys.
+ */
+export function withUnknownUnits(
+  check: DrawingCheck,
+  known: { has(unit: string): boolean },
+  boxOf: (unit: string) => { level: number; box: Box } | undefined,
+  words: Pick<DrawingWarning, 'message' | 'remedy'>,
+): DrawingCheck {
+  const unknown = [...new Set(unitsOf(check.parsed.elements))].filter((unit) => !known.has(unit))
+  if (!unknown.length) return check
+  const storeys = storeysOfLevels(check.parsed)
+  const places = unknown.slice(0, MAX_PLACES).map((unit): WarningPlace => {
+    const found = boxOf(unit)
+    const level = found ? storeys.indexOf(found.level) : -1
+    return {
+      line: 0,
+      column: 0,
+      element: '',
+      name: unit,
+      level: '',
+      detail: '',
+      levelIndex: level < 0 ? null : level,
+      x: found ? found.box.x + found.box.width / 2 : null,
+      y: found ? found.box.y + found.box.height / 2 : null,
+      width: found?.box.width ?? null,
+      height: found?.box.height ?? null,
+    }
+  })
+  const warning = { code: UNKNOWN_UNITS, isNote: false, ...words, count: unknown.length, places }
+  return { ...check, warnings: [...check.warnings, warning] }
+}
+
+function unitsOf(elements: readonly ParsedElement[]): string[] {
+  return elements.flatMap((element) => {
+    if ('elements' in element) return unitsOf((element as { elements: ParsedElement[] }).elements)
+    return element.type === 'Unit' ? [(element as ParsedUnit).id] : []
+  })
 }
 
 export interface LocatedPlace {

@@ -31,14 +31,14 @@ export function checksPanel({ checks, texts, storeys, onFile, onPlace, onClose }
     <label class="file">${texts.checkDrawing}<input type="file" accept=".svg,image/svg+xml" @change=${choose} /></label>
     <p role="status">${isReading ? texts.readingDrawing : nothing}</p>
     ${rejected ? rejectedDrawing(rejected, texts) : nothing}
+    ${drawing || rejected ? html`<button @click=${onClose}>${texts.closeDrawing}</button>` : nothing}
     ${drawing
-      ? html`<button @click=${onClose}>${texts.backToMap}</button>
-          ${drawingCheckPanel({
-            check: drawing,
-            texts,
-            selected,
-            onPlace: ({ id, place, storey }) => press(id, { x: place.x!, y: place.y! }, storeys.find(({ level }) => level === storey)?.id),
-          })}`
+      ? drawingCheckPanel({
+          check: drawing,
+          texts,
+          selected,
+          onPlace: ({ id, place, storey }) => press(id, { x: place.x!, y: place.y! }, storeys.find(({ level }) => level === storey)?.id),
+        })
       : report
         ? planProblemsPanel({
             report,

@@ -102,8 +102,8 @@ function placeItem(
   selected: string | undefined,
   onPlace: (place: LocatedPlace) => void,
 ): TemplateResult {
-  const { line, x } = each.place
-  const where = line ? fill(texts.atLine, { line }) : texts.wholeDrawing
+  const { line, name, x } = each.place
+  const where = line ? fill(texts.atLine, { line }) : name ? '' : texts.wholeDrawing
   const text = [where, describePlace(each.place)].filter(Boolean).join(': ')
   const isOnMap = x !== null
   const hint = line && !isOnMap ? texts.onlyInFile : ''

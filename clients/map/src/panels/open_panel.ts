@@ -93,6 +93,6 @@ function check({ explorer, texts, onFile }: PanelOptions) {
     storeys: explorer.shown.storeys,
     onFile,
     onPlace: (place, floor) => explorer.show(place, floor),
-    onClose: () => explorer.checks.close(),
+    onClose: () => explorer.endCheck(),
   })
 }
