@@ -69,7 +69,7 @@ graphql_enum(
 class Picture(Struct, frozen=True):
     """A picture of one level of a map."""
 
-    format: PictureFormat
+    format: Annotated[PictureFormat, "SVG or PNG."]
     width: Annotated[int, "In pixels."]
     height: Annotated[int, "In pixels."]
     level_id: Annotated[str | None, "The id of the Level, if it has one."]

@@ -217,7 +217,7 @@ def test_drawings_are_refused_before_they_are_copied(comparison: ExecutorCompari
     compiled, interpreted = run_both(comparison, DrawnOperation(DRAWINGS_OF_SIBLINGS, {}))
     size = compiled.budget.drawing_bytes
     assert size == interpreted.budget.drawing_bytes
-    assert size > 100 * 340  # the drawings of the world, once each
+    assert size > 100 * 436  # the drawings of the world, once each
     for each in (compiled, interpreted):
         each.budget.max_bytes = size - 1
         with pytest.raises(LimitExceededError, match=f"at least {size} bytes.* perPage"):
@@ -231,9 +231,9 @@ def test_drawings_are_not_read_if_they_exceed_the_limit_together(
         "storage.mongo.files.read_files", lambda *_: pytest.fail("reads the drawings")
     )
     drawn = DrawnOperation("{ maps { data { parsed } } }", {})
-    for each in run_both(comparison, drawn, max_bytes=339):
+    for each in run_both(comparison, drawn, max_bytes=435):
         [error] = each.result.errors
-        assert (error.extensions or {})["requested"] == 340
+        assert (error.extensions or {})["requested"] == 436
         assert "at least" in error.message
 
 

@@ -9,8 +9,8 @@ const VALUES = [
   "Closable", "Closures", "DistanceMatrix", "Drawing", "DrawingLevel", "DrawingTag", "FieldChange",
   "ImportedKind", "LevelTagValue", "LocationFloor", "LocationTag", "MapRouting", "MapSummary",
   "MatrixSource", "MatrixTarget", "NearLocation", "NearUnit", "NearestFromSource", "PageInfo", "Paging",
-  "ParseWarning", "Place", "Reachable", "ReachableArea", "RecordChange", "Removal", "Route", "RouteLeg",
-  "RouteStep", "Shape", "ShapeBox", "UnitMapParse", "WarningPlace",
+  "ParseWarning", "Picture", "Place", "Reachable", "ReachableArea", "RecordChange", "Removal", "Route",
+  "RouteLeg", "RouteStep", "Shape", "ShapeBox", "UnitMapParse", "WarningPlace",
 ];
 
 // The names of the REST API, which GraphQL shares (attribute_id, attribute_name, attribute_key),
