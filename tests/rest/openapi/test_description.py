@@ -71,7 +71,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
 @each_operation
 def test_every_example_fits_its_schema(operation: dict[str, Any]) -> None:
     for content in media(operation):
-        assert examples_of(content)
+        assert examples_of(content) or content["schema"].get("format") == "binary"
         for example in examples_of(content):
             assert schema_errors(content["schema"], example) == []
 
