@@ -30,7 +30,22 @@ export interface FloorgateMapEvents {
 }
 
 // Each part of the state is a property too, which takes a value of the state or text as in links.
-export interface StateElement extends ExplorerState {}
+export interface StateElement extends ExplorerState {
+  addEventListener<E extends keyof ElementEvents>(
+    type: E,
+    listener: (this: this, event: ElementEvents[E]) => unknown,
+    options?: boolean | AddEventListenerOptions,
+  ): void
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void
+  removeEventListener<E extends keyof ElementEvents>(
+    type: E,
+    listener: (this: this, event: ElementEvents[E]) => unknown,
+    options?: boolean | EventListenerOptions,
+  ): void
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | EventListenerOptions): void
+}
+
+type ElementEvents = FloorgateMapEvents & HTMLElementEventMap
 
 export class StateElement extends LitElement {
   static override properties = { state: { attribute: false, noAccessor: true } }
