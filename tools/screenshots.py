@@ -23,7 +23,7 @@ from tests.gateway.pages import browser
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ROUTE = {
     "map": "alder-court-floor-plates",
-    "from": "unit:ugwo2tfiznm",
+    "from": "unit:ugs5wt5xndi",
     "to": "l4xusy2pgwt",
     "mode": "wheelchair",
 }
