@@ -5,6 +5,7 @@ package; openapi-typescript, from npm, those of the TypeScript package.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -58,7 +59,9 @@ def describe_for_typescript() -> dict[str, Any]:
     _remove_headers_of_clients(description)
     _remove_deprecated_members(description)
     _remove_errors(description)
-    DESCRIPTION.write_text(json.dumps(description, indent=1))
+    new = DESCRIPTION.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(description, indent=1))
+    new.replace(DESCRIPTION)  # others may read it meanwhile
     return description
 
 

@@ -16,6 +16,7 @@ import pytest
 from rest.endpoint_table import ENDPOINTS
 from rest.openapi.description import build_description
 from schema.root import GRAPHQL_SCHEMA
+from tests.clients.generated_types import generate_types
 from tests.clients.trust import trust_of
 from tests.clients.unsteady_service import ERROR, UnsteadyService, serve
 from tests.doc_pages import page
@@ -41,7 +42,7 @@ def packages(generated: None) -> Packages:
     installed = install(TYPESCRIPT)
     if isinstance(installed, str):
         pytest.skip(installed)
-    installed.run("node_modules/.bin/openapi-typescript", "openapi.json", "-o", "src/schema.ts")
+    generate_types(installed)
     installed.tool("tsc", "--project", ".")
     return installed
 

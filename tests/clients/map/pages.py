@@ -1,7 +1,6 @@
 """A page that has the view of a map and nothing else, from a server of its own."""
 
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.clients.generated_types import generate_types
 from tests.rest.packages import install, npm
-from tools import client_generation
 from tools.client_generation import TYPESCRIPT
 
 PACKAGE = Path(__file__).parents[3] / "clients" / "map"
@@ -39,13 +38,7 @@ def build_bundle() -> str | None:
         if isinstance(missing, str):
             return missing
     assert not isinstance(client, str) and not isinstance(packages, str)
-    client_generation.describe_for_typescript()
-    schema = TYPESCRIPT / "src" / "schema.ts"
-    generated = schema.with_name(
-        f"schema-{os.getpid()}.ts"
-    )  # tests of the client may read the other
-    client.tool("openapi-typescript", "openapi.json", "--output", generated)
-    generated.replace(schema)
+    generate_types(client)
     packages.run(*npm(), "run", "--silent", "build")
     return None
 
