@@ -34,7 +34,7 @@ async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
     [
         ("/health/live", "application/json"),
         ("/health/ready", "application/json"),
-        ("/", "application/json"),
+        ("/", "text/html; charset=utf-8"),
         ("/v1", "application/json"),
         ("/v1/openapi.json", "application/json"),
         ("/v1/openapi.yaml", "application/yaml"),

@@ -125,6 +125,8 @@ async def test_whoever_sees_a_map_can_read_what_is_wrong_with_its_plan(
         "level_id": "lower",
         "x": 10.0,
         "y": 6.5,
+        "map_x": 10.0,
+        "map_y": 6.5,
         "locations": 1,
         "message": "room 'lower-west' (line 3 of plan) has no door; door 'lower#4' (line 10 of"
         " plan) is 5.0 ft from its wall",
