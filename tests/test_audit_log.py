@@ -144,6 +144,7 @@ READING_COMMANDS = {
     "floorgate keys list",
     "floorgate maps closable",
     "floorgate maps closures",
+    "floorgate maps picture",
     "floorgate openapi",
     "floorgate parse",
     "floorgate schema",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from resolvers.administration.catalog import import_catalog
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
@@ -23,6 +24,7 @@ from tests.storage.catalogs import SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
+DEMO = Path(__file__).parents[3] / "samples" / "demo" / "bundle.json"
 LATER_FIELDS = {
     "assets": ("name_words",),
     "units": ("map_ids", "name_words"),
@@ -70,6 +72,7 @@ async def test_the_catalog_can_be_updated_after_a_start(
         "migration 1, routing tiers of published maps: 1 maps changed",
         "migration 2, what networks were built from: 1 maps changed, 0 of them no longer routable",
         f"migration 3, words of names: {named} records changed",
+        "migration 4, georeferences of drawings: 0 maps changed",
     ]
     for kind in RECORD_TYPES:
         result = await earlier[kind.name].update_many({}, {"$set": {"note": "x"}})
@@ -77,6 +80,17 @@ async def test_the_catalog_can_be_updated_after_a_start(
     await publish_network(earlier, Publication("bm", b"network", WHEELCHAIR_ROUTING, {}, []))
     published = await earlier["maps"].find_one({"_id": "bm"})
     assert published["routing_tier"] == WHEELCHAIR_ROUTING
+
+
+async def test_the_georeferences_of_stored_drawings_are_recorded(database: Any) -> None:
+    await import_catalog(database, [DEMO])  # which parses drawings
+    maps = database["maps"]
+    imported = await maps.distinct("georeference")
+    await maps.update_many({}, {"$unset": {"georeference": ""}})
+    await database.drop_collection("migrations")
+    await prepare_database(database)
+    assert await maps.distinct("georeference") == imported
+    assert {"latitude": 45.5272, "longitude": -122.6859, "zoom": 19.0, "bearing": 0.0} in imported
 
 
 async def test_records_are_read_with_defaults(client: Any, earlier: Any) -> None:
