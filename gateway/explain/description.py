@@ -27,7 +27,7 @@ SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})
 
 
 class ExplainedResponse(NamedTuple):
-    """What is told of a response; its body only if it is an error."""
+    """What an explanation has of a response; its body only if it is an error."""
 
     status: int
     error: dict[str, Any] | None

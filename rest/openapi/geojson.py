@@ -6,7 +6,7 @@ from rest.openapi.objects import OUTPUT_TEXT_PATTERN
 from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
 LONGEST_FEATURE_ID: Final = MAX_ID_CHARACTERS + len("location:")
-MOST_FEATURES: Final = 1_000_000
+FEATURES_BOUND: Final = 1_000_000
 _NAME_CHARACTERS: Final = 65_536
 
 _GEOMETRY_SCHEMA: Final[JsonSchema] = {
@@ -17,7 +17,7 @@ _GEOMETRY_SCHEMA: Final[JsonSchema] = {
         "coordinates": {
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_FEATURES,
+            "maxItems": FEATURES_BOUND,
             "items": {},
             "description": "Longitude and latitude in degrees of WGS 84, nested as RFC 7946 says.",
         },
@@ -62,7 +62,7 @@ GEOJSON_SCHEMA: Final[JsonSchema] = {
             "pattern": OUTPUT_TEXT_PATTERN,
             "description": "The name of the map.",
         },
-        "features": {"type": "array", "maxItems": MOST_FEATURES, "items": _FEATURE_SCHEMA},
+        "features": {"type": "array", "maxItems": FEATURES_BOUND, "items": _FEATURE_SCHEMA},
     },
 }
 GEOJSON_EXAMPLE: Final = {

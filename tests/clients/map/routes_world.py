@@ -3,12 +3,9 @@
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
+from tests.clients.page_server import serve_directory
 from tests.gateway.pages import browser
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
 from tests.rest.packages import install
@@ -26,10 +24,6 @@ FLAGS = {"Experimental-Flags": "distances"}
 PACKAGE = CLIENTS / "map"
 SOURCE = Path(__file__).with_name("routes_page.ts")
 HTML = '<!doctype html><html lang="en"><title>Routes</title><body><script src="page.js"></script>'
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None: ...
 
 
 @contextmanager
@@ -44,13 +38,8 @@ def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
     esbuild = str(PACKAGE / "node_modules" / ".bin" / "esbuild")
     packages.run(esbuild, source, *bundle, "--log-level=warning", **variables)
     (directory / "index.html").write_text(HTML.replace("<script", '<script type="module"'))
-    handler = partial(QuietHandler, directory=str(directory))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serve_directory(directory) as address:
+        yield address
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,10 @@ def test_the_slider_counts_what_is_within_reach(world: World) -> None:
 
 
 def test_only_the_newest_request_is_answered(world: World) -> None:
-    world.set_state(**{"from": APARTMENT, "to": UPSTAIRS})
+    with world.page.expect_request("**/route?*"):
+        world.page.route("**/route?*", lambda route: None)  # which is not answered
+        world.set_state(**{"from": APARTMENT, "to": UPSTAIRS})
+    world.page.unroute("**/route?*")
     world.set_state(**{"from": APARTMENT, "to": GYM})
     expect(summary(world.page)).to_have_text("35 sec, 170 ft on foot")
     assert world.page.evaluate("document.querySelector('routes-page').told") == ["route"]

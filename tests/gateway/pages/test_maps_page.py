@@ -37,12 +37,6 @@ def service(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield running
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser.start_chromium() as started:
-        yield started
-
-
 @pytest.fixture
 def seen(chromium: Browser, service: DemoService) -> Iterator[browser.Visit]:
     with browser.open_page(chromium, service.url) as opened:

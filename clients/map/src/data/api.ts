@@ -33,7 +33,7 @@ export interface SentRequest {
   body?: string
 }
 
-/** Connect to a service with a key. Nothing is sent yet; `onRequest` is told what is. */
+/** Connect to a service with a key. Nothing is sent yet; `onRequest` gets what is. */
 export function connect(url: string, key: string, onRequest?: (request: SentRequest) => void): Api {
   const address = url.replace(/\/+$/, '')
   const flags = { 'Experimental-Flags': FLAGS.join(',') }

@@ -2,7 +2,7 @@
 
 import type { Box, Point } from './types.js'
 
-const MOST_CELLS_ACROSS = 128
+const MAX_CELLS_ACROSS = 128
 
 export class Grid<T extends { box: Box }> {
   readonly #cells: T[][] = []
@@ -12,7 +12,7 @@ export class Grid<T extends { box: Box }> {
   /** `items` are found in this order. */
   constructor(items: readonly T[], page: Box) {
     this.#page = page
-    this.#across = Math.max(1, Math.min(MOST_CELLS_ACROSS, Math.ceil(Math.sqrt(items.length))))
+    this.#across = Math.max(1, Math.min(MAX_CELLS_ACROSS, Math.ceil(Math.sqrt(items.length))))
     for (const item of items) {
       const { x, y, width, height } = item.box
       const [left, top] = this.#cell({ x, y })

@@ -1,9 +1,9 @@
-// Markers: buttons that stay where their point is. Amenities give way to others where they overlap.
+// Markers: buttons that stay where their point is. Amenities are left out where they overlap others.
 
 import type { Frame, Transform } from './pictures.js'
 import type { Marker, MarkerKind } from './types.js'
 
-const MOST_SHOWN = 500
+const MAX_SHOWN = 500
 const APART = 30 // pixels between amenities: the size of a marker and a gap
 const BEYOND = 0.25 // of the view, in which markers are kept ready while it moves
 const RANK: Record<MarkerKind, number> = { start: 0, end: 0, stop: 1, warning: 2, amenity: 3 }
@@ -48,7 +48,7 @@ export class Markers {
       this.#apart = apart(this.#markers, k)
       this.#scale = k
     }
-    const shown = this.#apart.filter((marker) => isNear(marker, transform, frame)).slice(0, MOST_SHOWN)
+    const shown = this.#apart.filter((marker) => isNear(marker, transform, frame)).slice(0, MAX_SHOWN)
     this.#show(shown)
     if (k === this.#placed) return
     this.#placed = k

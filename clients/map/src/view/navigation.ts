@@ -12,7 +12,7 @@ const KEY_PAN = 80 // pixels
 const KEY_ZOOM = 1.4
 const CLICK_DISTANCE = 4 // pixels that a mouse may move in a click
 const LEAST_SEEN = 0.2 // of the view, which the page cannot leave
-const MOST_UNITS_ACROSS = 200 // no unit counts as smaller than this share of the page
+const MAX_UNITS_ACROSS = 200 // no unit counts as smaller than this share of the page
 
 export class Navigation {
   readonly #stage: Selection<HTMLElement, unknown, null, undefined>
@@ -67,7 +67,7 @@ export class Navigation {
   setPage(page: Box, smallest: Box | undefined): void {
     this.#page = page
     this.#smallest = Math.max(
-      smallest?.width ?? 0, smallest?.height ?? 0, Math.max(page.width, page.height) / MOST_UNITS_ACROSS,
+      smallest?.width ?? 0, smallest?.height ?? 0, Math.max(page.width, page.height) / MAX_UNITS_ACROSS,
     )
     this.#setExtent()
   }

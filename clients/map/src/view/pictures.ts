@@ -22,8 +22,8 @@ const MILLISECONDS_A_FRAME = 6
 const MARGIN = 0.3 // of the view, on each side
 const NEW_MARGIN = 0.08 // a new picture is drawn when less is left while the view moves
 const COARSEST = 1.6 // a picture enlarged or reduced more than this is drawn anew while zooming
-const MOST_DENSITY = 2
-const MOST_PIXELS = 16_000_000
+const MAX_DENSITY = 2
+const MAX_PIXELS = 16_000_000
 const OVERVIEW_PIXELS = 1024
 
 interface Job {
@@ -172,7 +172,7 @@ function frameOf({ region, scale }: Sheet): Frame {
 }
 
 function densityOf({ width, height }: Frame): number {
-  return Math.min(MOST_DENSITY, window.devicePixelRatio, Math.sqrt(MOST_PIXELS / (width * height)))
+  return Math.min(MAX_DENSITY, window.devicePixelRatio, Math.sqrt(MAX_PIXELS / (width * height)))
 }
 
 function prepare(sheet: Sheet, region: Box, scale: number, density?: number): void {
