@@ -96,13 +96,14 @@ def draw_picture(
     """Return an SVG of one Level of `ParsedUnitMap.to_dict`, and of what is in none.
 
     Units are outlined in blue, hit areas in dashed orange. Warnings have the numbers that the
-    legend above the map explains. `level` is the number of the Level, None for a map without any.
+    legend above the map explains, as in the explorer: mistakes before notes. `level` is the number
+    of the Level, None for a map without any.
     """
     width, height = parsed["width"], parsed["height"]
     scale = PLAN_PIXELS / max(width, height)
     shown = [
         each
-        for number, warning in enumerate(warnings, 1)
+        for number, warning in enumerate(sorted(warnings, key=lambda each: each.is_note), 1)
         if (each := _show(number, warning, level)).places
     ]
     total_width = max(width * scale, MIN_WIDTH) + 2 * MARGIN

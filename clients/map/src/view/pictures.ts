@@ -180,7 +180,7 @@ function prepare(sheet: Sheet, region: Box, scale: number, density?: number): vo
   const { width, height } = frameOf(sheet)
   sheet.density = density ?? densityOf({ width, height })
   const { canvas } = sheet
-  // a canvas whose size is set loses its memory, so only what differs is set
+  // setting the size of a canvas clears it, so only a size that differs is set
   const [across, down] = [Math.ceil(width * sheet.density - 1e-6), Math.ceil(height * sheet.density - 1e-6)]
   if (canvas.width !== across) canvas.width = across
   if (canvas.height !== down) canvas.height = down

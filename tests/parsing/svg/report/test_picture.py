@@ -45,6 +45,14 @@ def test_a_picture_has_units_hit_areas_markers_and_a_legend() -> None:
     assert position == [30 + 30 * scale, top + 20 * scale]
 
 
+def test_mistakes_have_the_first_numbers_as_in_the_explorer() -> None:
+    named = f'<g id="Level 1"><g id="UnitLayer"><rect id="101" width="9" height="9"/></g>{TEXT}</g>'
+    [picture] = pictures_of(named).values()
+    numbers = {title.partition(": ")[2][:13]: number for number, title in markers_of(picture)}
+    assert numbers["text is left "] == "1"
+    assert len(numbers) > 1
+
+
 def test_each_level_has_a_picture_of_its_own_parts() -> None:
     levels = "".join(
         f'<g data-type="Level" id="{id}"><path d="M0 0h{id}v9"/><text>{id}</text></g>'
