@@ -167,6 +167,16 @@ def test_a_wheelchair_route_from_an_apartment_to_the_gym(site: Site, explorer: E
     assert site.events("routefound")[-1]["mode"] == "wheelchair"
 
 
+def test_a_route_is_shown_from_the_floor_where_it_starts(explorer: Explorer) -> None:
+    explorer.button("Routes").click()
+    for name, typed in (("From", "506"), ("To", "fitness")):
+        field = explorer.page.get_by_role("combobox", name=name)
+        field.fill(typed)
+        field.press("Enter")
+    expect(explorer.page.get_by_role("listitem").filter(has_text="Walk").first).to_be_visible()
+    expect(explorer.floor("Floor 5, Alder Court")).to_be_checked()
+
+
 def test_attributes_are_a_link_and_events_tell_what_changes(site: Site) -> None:
     site.open("plain.html")
     script = """() => {
