@@ -212,14 +212,19 @@ class Gateway:
     async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context
     ) -> OperationResult:
-        """Run an operation. After a mutation, count a write to invalidate the caches at once."""
+        """Run an operation. What a mutation has changed is counted by the caches of all workers."""
         if not operation.is_query:
             context = context.without_record_cache()
+        feed = None if operation.is_query or self.state is None else self.state.change_feed
         try:
-            return await self.service.executor.run(operation, variables, context)
-        finally:
-            if not operation.is_query and self.state is not None:
-                self.state.change_feed.count_write()
+            result = await self.service.executor.run(operation, variables, context)
+            if feed is not None:
+                await feed.count_own_writes()
+        except BaseException:  # the client may have left while a write was under way
+            if feed is not None:
+                feed.count_write()
+            raise
+        return result
 
     async def get_or_create_response(
         self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]

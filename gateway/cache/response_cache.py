@@ -2,8 +2,7 @@
 
 The key of a response has everything it depends on except the data: the operation, its variables,
 the base address, and what the caller may see; callers who may see the same share an entry. An entry
-is valid while the collections it was read from are unchanged since a snapshot taken before the
-read.
+is valid while no change since a snapshot taken before the read concerns what it was read from.
 See docs/decisions/server/response-cache.md.
 """
 
@@ -60,7 +59,7 @@ class ResponseCache:
     ) -> ASGIApp:
         """Return the cached response for `key`, or create it and cache it if it is cacheable.
 
-        `create` must read through `context`, so that its read log names the collections.
+        `create` must read through `context`, so that its read log is complete.
         """
         if (cached := self._responses.get(key)) is not None:
             return cached
@@ -74,11 +73,7 @@ class ResponseCache:
         new = CachedResponse(
             response.raw_headers, bytes(response.body), key, self._responses.reweigh
         )
-        return (
-            new
-            if self._responses.put(key, new, snapshot, frozenset(reads.collections))
-            else response
-        )
+        return new if self._responses.put(key, new, snapshot, reads.build_read_set()) else response
 
     def contains(self, key: CacheKey) -> bool:
         """Return whether the response for `key` is cached; nothing is counted."""

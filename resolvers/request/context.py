@@ -117,7 +117,7 @@ class Context(Struct, frozen=True, eq=False):
     """Called by a write in its transaction, with a context that reads there; raises RequestError
     if what the write depends on does not hold."""
     reads: ReadLog = field(default_factory=ReadLog)
-    """The collections read for the response so far."""
+    """What was read for the response so far."""
     budget: Budget = field(default_factory=Budget)
     """What the operation has cost so far, and what it may cost."""
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
@@ -191,8 +191,8 @@ class Context(Struct, frozen=True, eq=False):
         distinct = set(keys)
         if not distinct:
             return {}
-        store = self._log_read(kind)
-        return await store.load_records(kind, self.caller.scope, distinct)
+        self.reads.add_keys(kind, distinct)
+        return await self._store.load_records(kind, self.caller.scope, distinct)
 
     async def load_pages(
         self, relation: Relation[R], parents: Sequence[ParentKey], pages: PageArguments
@@ -211,17 +211,13 @@ class Context(Struct, frozen=True, eq=False):
                 for parent, where in zip(parents, wheres, strict=True)
             ]
             errors = [_find_list_error(page_request, list_id) for list_id in lists]
-            store = self._log_read(relation.kind)
-            found = await store.load_pages(
-                relation.kind,
-                self.caller.scope,
-                [where for where, error in zip(wheres, errors, strict=True) if error is None],
-                page_request,
-            )
+            read = [where for where, error in zip(wheres, errors, strict=True) if error is None]
+            store = self._log_lists(relation.kind, read)
+            found = await store.load_pages(relation.kind, self.caller.scope, read, page_request)
             self.budget.count_read(sum(len(page.data) for page in found))
-            read = iter(found)
+            rest = iter(found)
             return [
-                error or next(read).of_list(list_id, ListSource(relation.kind, where))
+                error or next(rest).of_list(list_id, ListSource(relation.kind, where))
                 for list_id, where, error in zip(lists, wheres, errors, strict=True)
             ]
 
@@ -239,7 +235,7 @@ class Context(Struct, frozen=True, eq=False):
         """
         list_id = (kind.name, pages.filters)
         page_request = pages.parse_for_list(list_id)
-        store = self._log_read(kind)
+        store = self._log_lists(kind, [where])
         page = await store.list_page(kind, self.caller.scope, where, page_request)
         self.budget.count_read(len(page.data))
         return page.of_list(list_id, ListSource(kind, where))
@@ -267,14 +263,15 @@ class Context(Struct, frozen=True, eq=False):
 
         async def load(keys: list[_ListKey]) -> Sequence[int]:
             wheres = [scope.restrict(kind, key.where) for key in keys]
-            return await self._log_read(kind).count_many(kind, wheres, MAX_TOTAL_COUNT)
+            return await self._log_lists(kind, wheres).count_many(kind, wheres, MAX_TOTAL_COUNT)
 
         loader = self._get_loader(("total", kind.name), load)
         return await loader.load([_ListKey(repr(source.where), source.where) for source in sources])
 
     async def list_ids(self, kind: RecordType[Any], where: Document, limit: int) -> list[str]:
         """Return the keys of the first `limit` visible records that meet a condition."""
-        return await self._log_read(kind).list_ids(kind, self.caller.scope, where, limit)
+        store = self._log_lists(kind, [where])
+        return await store.list_ids(kind, self.caller.scope, where, limit)
 
     async def count_lists(
         self, relation: Relation[Any], parents: Sequence[ParentKey], max_count: int
@@ -286,8 +283,9 @@ class Context(Struct, frozen=True, eq=False):
 
         async def load(parents: list[ParentKey]) -> list[int]:
             wheres = [relation.where(*parent) for parent in parents]
-            store = self._log_read(relation.kind)
-            return await store.count_many(relation.kind, wheres, max_count)
+            # Not only of the caller's assets.
+            self.reads.add_lists(relation.kind, None, wheres)
+            return await self._store.count_many(relation.kind, wheres, max_count)
 
         return await self._get_loader((relation, max_count), load).load(parents)
 
@@ -344,7 +342,7 @@ class Context(Struct, frozen=True, eq=False):
         """Return whether each map is routable; a map that is not visible is not."""
 
         async def load(map_ids: list[str]) -> Sequence[RoutingState]:
-            self.reads.add(MAPS.name)
+            self.reads.add_keys(MAPS, map_ids)
             states = await load_routing_states(self._store.database, self.caller.scope, map_ids)
             return [states.get(map_id, RoutingState()) for map_id in map_ids]
 
@@ -356,7 +354,7 @@ class Context(Struct, frozen=True, eq=False):
         sizes: list[int] = []
 
         async def load(map_ids: list[str]) -> Sequence[dict[str, Any] | None]:
-            self.reads.add(MAPS.name)
+            self.reads.add_keys(MAPS, map_ids)
             reports = await load_routing_reports(self._store.database, self.caller.scope, map_ids)
             sizes.append(len(orjson.dumps(reports)))
             self.budget.check_least(sum(sizes))
@@ -369,8 +367,8 @@ class Context(Struct, frozen=True, eq=False):
         """Return what is closed on each map: nothing on one that is not visible."""
 
         async def load(map_ids: list[str]) -> Sequence[Closures]:
-            store = self._log_read(MAPS)
-            found = await load_closures(store, self.caller.scope, map_ids)
+            self.reads.add_keys(MAPS, map_ids)
+            found = await load_closures(self._store, self.caller.scope, map_ids)
             return [found.get(map_id, Closures()) for map_id in map_ids]
 
         return await self._get_loader("closures", load).load(map_ids)
@@ -382,7 +380,8 @@ class Context(Struct, frozen=True, eq=False):
 
         async def load(map_ids: list[str | None]) -> Sequence[StoredDrawing | None]:
             keys = [map_id for map_id in map_ids if map_id is not None]
-            store = self._log_read(MAPS)
+            self.reads.add_keys(MAPS, keys)
+            store = self._store
             found = await store.load_stored_drawings(self.caller.scope, keys) if keys else {}
             return _align(map_ids, found)
 
@@ -404,14 +403,14 @@ class Context(Struct, frozen=True, eq=False):
         digests = await self.load_drawing_digests(map_ids)
         return await self._get_loader("drawings", load).load(digests)
 
-    def _log_read(self, kind: RecordType[Any]) -> Store:
-        self.reads.add(kind.name)
+    def _log_lists(self, kind: RecordType[Any], wheres: Sequence[Document]) -> Store:
+        self.reads.add_lists(kind, self.caller.scope, wheres)
         return self._store
 
     async def _get_or_load(
         self, kind: RecordType[Any], field: str, key: str, load: Callable[[], Awaitable[T | None]]
     ) -> T | None:
-        self.reads.add(kind.name)
+        self.reads.add_keys(kind, [key])
         if self.record_cache is None:
             return await load()
         return await self.record_cache.get_or_load(

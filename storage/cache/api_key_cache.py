@@ -1,6 +1,6 @@
 """API keys cached by digest, so that a request need not read the database to be authenticated.
 
-A cached record is valid until any key changes, so a revoked key is rejected as soon as the change
+A cached record is valid until a key changes, so a revoked key is rejected as soon as the change
 feed reports it. While changes might go unnoticed, every request reads the database.
 """
 
@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from storage.administration import api_keys, key_format
-from storage.administration.api_keys import ApiKey
+from storage.administration.api_keys import KEYS_COLLECTION, ApiKey
 from storage.administration.key_format import KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_digests import KeyDigests
+from storage.cache.read_set import digest_tag
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
@@ -24,8 +25,6 @@ from storage.mongo.tasks import run_in_background
 
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
-
-KEY_COLLECTIONS = (api_keys.KEYS_COLLECTION,)
 
 
 class AuthenticatedKey(NamedTuple):
@@ -116,7 +115,7 @@ class ApiKeyCache:
             return cached
         snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
         record = await api_keys.find_api_key(self._database, digest)
-        self._records.put(digest, record, snapshot, KEY_COLLECTIONS)
+        self._records.put(digest, record, snapshot, {KEYS_COLLECTION: digest_tag(digest)})
         return record
 
     async def _flush_periodically(self) -> None:

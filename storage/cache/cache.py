@@ -1,16 +1,17 @@
 """The LRU cache behind every cache of the gateway.
 
 It is bounded in entries or in bytes. With a change feed it is exact as well: an entry is a hit only
-while the collections it was read from are unchanged (see docs/decisions/server/response-cache.md).
+while no change concerns what it was read from (see docs/decisions/server/response-cache.md).
 """
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from enum import Enum
 from typing import Final, Generic, NamedTuple, TypeVar, overload
 
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
+from storage.cache.read_set import ReadSet
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -24,6 +25,7 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
+NOTHING: Final[ReadSet] = {}
 
 
 class CacheCounters(NamedTuple):
@@ -40,14 +42,12 @@ class CacheCounters(NamedTuple):
 
 
 class _Entry(Generic[V]):
-    __slots__ = ("collections", "size_bytes", "snapshot", "value")
+    __slots__ = ("reads", "size_bytes", "snapshot", "value")
 
-    def __init__(
-        self, value: V, snapshot: VersionSnapshot | None, collections: Collection[str]
-    ) -> None:
+    def __init__(self, value: V, snapshot: ChangeSnapshot | None, reads: ReadSet) -> None:
         self.value = value
         self.snapshot = snapshot
-        self.collections = collections
+        self.reads = reads
         self.size_bytes = 0
 
 
@@ -144,12 +144,12 @@ class Cache(Generic[K, V]):
         self,
         key: K,
         value: V,
-        snapshot: VersionSnapshot | None = None,
-        collections: Collection[str] = (),
+        snapshot: ChangeSnapshot | None = None,
+        reads: ReadSet = NOTHING,
     ) -> bool:
         """Store a value and return True, or return False if it cannot be stored.
 
-        In a cache with a feed, `value` was read from `collections` after `snapshot` was taken.
+        In a cache with a feed, `value` depends on `reads` and was read after `snapshot` was taken.
         Without a snapshot nothing is stored, because changes might go unnoticed.
         """
         if self._feed is not None and snapshot is None:
@@ -160,9 +160,9 @@ class Cache(Generic[K, V]):
             return False
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(value, snapshot, collections)
+            entry = self._entries[key] = _Entry(value, snapshot, reads)
         else:
-            entry.value, entry.snapshot, entry.collections = value, snapshot, collections
+            entry.value, entry.snapshot, entry.reads = value, snapshot, reads
             self._entries.move_to_end(key)
         self._size_bytes += size_bytes - entry.size_bytes
         entry.size_bytes = size_bytes
@@ -190,10 +190,10 @@ class Cache(Generic[K, V]):
         if entry is not None:
             self._size_bytes -= entry.size_bytes
 
-    def _revalidate(self, key: K, entry: _Entry[V], now: VersionSnapshot | None) -> bool:
+    def _revalidate(self, key: K, entry: _Entry[V], now: ChangeSnapshot | None) -> bool:
         if now is None or entry.snapshot is None:
             return False
-        if not is_unchanged_since(entry.snapshot, now, entry.collections):
+        if not is_unchanged_since(entry.snapshot, now, entry.reads):
             self.discard(key)
             self._invalidations += 1
             return False

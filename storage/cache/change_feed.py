@@ -1,9 +1,9 @@
-"""Versions of the collections, counted as the database reports changes.
+"""What has changed in the database, as it reports it, for the caches.
 
-MongoDB's change stream reports what any client wrote; the write counter reports what this gateway
-wrote a moment ago. A cache takes a `VersionSnapshot` before it reads, and may use what it read
-while the collections have the versions of that snapshot. If the stream fails, or has not confirmed
-recently that nothing was missed, there is no snapshot and everything is read again.
+MongoDB's change stream reports what any client wrote. A cache takes a `ChangeSnapshot` before it
+reads, and may use what it read while no change after that snapshot concerns it. If the stream
+fails, or has not confirmed recently that nothing was missed, there is no snapshot and everything is
+read again.
 
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
 after that snapshot. It sees the writes before the stream's start and those reported before the
@@ -13,10 +13,10 @@ counted here.
 
 A thread follows the stream, not the event loop: a loop that is busy with requests would read the
 stream's sign of life late, and a healthy stream would look silent just when the cache is needed
-most. The invariant does not depend on the order in which the two run. The thread publishes versions
-and the moment they are complete up to as one object, which a snapshot reads once. So a snapshot is
-as old as that object at most, and a read that begins after it sees at least what the stream had
-reported by then. A thread that gets no CPU publishes nothing, and there is no snapshot.
+most. The invariant does not depend on the order in which the two run. The thread records changes,
+and then publishes the moment they are complete up to. So a snapshot is as old as that moment at
+most, and a read that begins after it sees at least what the stream had reported by then. A thread
+that gets no CPU publishes nothing, and there is no snapshot.
 See "No write is lost" in docs/decisions/server/response-cache.md.
 """
 
@@ -24,64 +24,39 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from storage.administration import api_keys
-from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
+from storage.cache.change_events import FOLLOWED_COLLECTIONS, PIPELINE, read_changes
+from storage.cache.change_table import ChangeTable
+from storage.cache.read_set import ReadSet
 from storage.cache.write_counter import WriteCounter
-from storage.catalog import RECORD_TYPES
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
-from storage.tombstones import TOMBSTONES
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
 STOP_SECONDS = 2.0
+REPORT_SECONDS = 0.3
+"""How long a write waits until all workers have counted it. A batch of the stream comes each
+POLL_MS, also where nothing has changed that it reports."""
+REPORT_POLL_SECONDS = 0.001
 NEVER = float("-inf")
-FOLLOWED_COLLECTIONS = (
-    *(kind.name for kind in RECORD_TYPES),
-    TOMBSTONES.name,
-    api_keys.KEYS_COLLECTION,
-    DOCUMENTS_COLLECTION,
-)
 
 logger = logging.getLogger("floorgate.changes")
 
-_IN_FOLLOWED_COLLECTIONS = {"$in": list(FOLLOWED_COLLECTIONS)}
-_PIPELINE: list[dict[str, Any]] = [
-    {
-        "$match": {
-            "$or": [
-                {"ns.coll": _IN_FOLLOWED_COLLECTIONS},
-                {"to.coll": _IN_FOLLOWED_COLLECTIONS},
-                {"ns.coll": {"$exists": False}},
-            ]
-        }
-    },
-    {"$project": {"ns.coll": 1, "to.coll": 1, "clusterTime": 1}},
-]
-"""A rename replaces the collection it is renamed `to`. Events of a whole database, such as
-dropDatabase, name no collection."""
 
+class ChangeSnapshot(NamedTuple):
+    """The newest changes and write counts at one moment, and since unchanged."""
 
-class VersionSnapshot(NamedTuple):
-    """Collection versions and write counts, observed at one moment and since unchanged."""
-
-    versions: dict[str, int]
+    number: int
+    """Of the newest changes in the table."""
     write_counts: bytes
     observed_at: float
     """By `time.monotonic`."""
-
-
-class _Observation(NamedTuple):
-    """What the thread has learned, published as one object: versions never lag their moment."""
-
-    versions: dict[str, int]
-    confirmed_at: float
-    """The moment up to which `versions` counts all changes."""
+    table: ChangeTable
 
 
 class ChangeFeed:
@@ -90,30 +65,32 @@ class ChangeFeed:
     def __init__(self, database: driver.Database, counter: WriteCounter | None = None) -> None:
         self._database = database
         self._write_counter = counter or WriteCounter.for_single_process()
-        self._versions = dict.fromkeys(FOLLOWED_COLLECTIONS, 0)
-        """Only the thread reads and replaces this."""
-        self._observation = _Observation(self._versions, NEVER)
-        self._snapshot = VersionSnapshot(self._versions, self._write_counter.read(), NEVER)
+        self._table = ChangeTable(FOLLOWED_COLLECTIONS)
+        self._confirmed_at = NEVER
+        """The moment up to which the table has all changes."""
+        self._snapshot = ChangeSnapshot(0, self._write_counter.read(), NEVER, self._table)
 
-    def take_snapshot(self) -> VersionSnapshot | None:
-        """Return the current versions, or None if the stream has not confirmed recently.
+    def take_snapshot(self) -> ChangeSnapshot | None:
+        """Return the newest changes, or None if the stream has not confirmed recently.
 
         While nothing changes, this is the same object, so that caches may compare identities.
         """
-        versions, confirmed_at = self._observation
         # Not loop.time(): uvloop's clock stands still while a callback runs.
         now = time.monotonic()
-        if now - confirmed_at >= CONFIRMATION_TTL_SECONDS:
+        if now - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
-        snapshot, write_counts = self._snapshot, self._write_counter.read()
-        if snapshot.versions is not versions or snapshot.write_counts != write_counts:
-            snapshot = self._snapshot = VersionSnapshot(versions, write_counts, now)
+        # After the confirmation: the table never lags it.
+        number, snapshot = self._table.number, self._snapshot
+        write_counts = self._write_counter.read()
+        if snapshot.number != number or snapshot.write_counts != write_counts:
+            snapshot = ChangeSnapshot(number, write_counts, now, self._table)
+            self._snapshot = snapshot
         return snapshot
 
-    def take_read_snapshot(self) -> VersionSnapshot | None:
-        """Return the versions to store with what the current operation reads next, or None.
+    def take_read_snapshot(self) -> ChangeSnapshot | None:
+        """Return the changes to store with what the current operation reads next, or None.
 
-        The operation may read from a snapshot of the database that is older than the versions:
+        The operation may read from a snapshot of the database that is older than the changes:
         then a change in between would be missing from the read and never be reported again.
         """
         snapshot = self.take_snapshot()
@@ -122,8 +99,22 @@ class ChangeFeed:
         return snapshot
 
     def count_write(self) -> None:
-        """Count a write by this gateway, which may have changed any collection."""
+        """Count a write by this gateway that may have changed anything."""
         self._write_counter.increment()
+
+    async def count_own_writes(self) -> None:
+        """Wait until all workers of this gateway have counted what this one has written.
+
+        So the client that wrote sees its write, through any of them, and caches lose only what it
+        concerns. If that takes too long, the write counts as one that may have changed anything.
+        """
+        written = driver.get_clock(self._database.client).last_write
+        deadline = time.monotonic() + REPORT_SECONDS
+        while not self._write_counter.reported.have_reached(written):
+            if time.monotonic() >= deadline:
+                self.count_write()
+                return
+            await asyncio.sleep(REPORT_POLL_SECONDS)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator["ChangeFeed"]:
@@ -139,9 +130,10 @@ class ChangeFeed:
         finally:
             stopping.set()
             await asyncio.to_thread(thread.join, STOP_SECONDS)
-            self._observation = _Observation(self._versions, NEVER)
+            self._confirmed_at = NEVER
 
     def _follow(self, stopping: threading.Event) -> None:
+        reported = self._write_counter.reported
         while not stopping.is_set():
             try:
                 # Anew each time: looking up a mongodb+srv address may also fail.
@@ -150,41 +142,34 @@ class ChangeFeed:
             except PyMongoError as error:
                 if not stopping.is_set():
                     logger.warning("the change stream ended: %s", type(error).__name__)
-            self._observation = _Observation(self._versions, NEVER)
+            self._confirmed_at = NEVER
+            reported.clear()
             stopping.wait(RETRY_SECONDS)
 
     def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
         clock, name = driver.get_clock(self._database.client), self._database.name
-        with change_stream.tail_changes(client, clock, name, _PIPELINE, POLL_MS) as batches:
+        with change_stream.tail_changes(
+            client, clock, name, PIPELINE, POLL_MS, fullDocumentBeforeChange="whenAvailable"
+        ) as batches:
             # Anything may have changed before the stream began.
-            self._bump_versions(FOLLOWED_COLLECTIONS)
+            self._table.record_everything()
             requested_at = time.monotonic()
             for batch in batches:
                 if stopping.is_set():
                     return
                 if batch.events:
-                    self._bump_versions(_changed_collections(batch.events))
+                    self._table.record(
+                        change for event in batch.events for change in read_changes(event)
+                    )
+                # Others wait for this worker from before it uses its caches.
+                self._write_counter.reported.publish(batch.complete_to)
                 # A batch reports all changes up to its request, not up to its arrival.
-                self._observation = _Observation(self._versions, requested_at)
+                self._confirmed_at = requested_at
                 requested_at = time.monotonic()
 
-    def _bump_versions(self, collections: Iterable[str]) -> None:
-        # A new mapping each time: snapshots hold the old ones.
-        self._versions = self._versions | {name: self._versions[name] + 1 for name in collections}
 
-
-def is_unchanged_since(
-    before: VersionSnapshot, now: VersionSnapshot, collections: Collection[str]
-) -> bool:
-    """Return whether no write has changed these collections between two snapshots."""
+def is_unchanged_since(before: ChangeSnapshot, now: ChangeSnapshot, reads: ReadSet) -> bool:
+    """Return whether no change after the first snapshot concerns what was read."""
     if before.write_counts != now.write_counts:
         return False
-    if before.versions is now.versions:
-        return True
-    return all(before.versions[name] == now.versions[name] for name in collections)
-
-
-def _changed_collections(batch: list[dict[str, Any]]) -> set[str]:
-    names = {event.get("ns", {}).get("coll") for event in batch}
-    names |= {event["to"]["coll"] for event in batch if "to" in event}
-    return set(FOLLOWED_COLLECTIONS) if None in names else names.intersection(FOLLOWED_COLLECTIONS)
+    return before.number == now.number or not now.table.has_changed(reads, before.number)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from storage.administration import api_keys
 from storage.administration.key_format import KeyDigest
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.mongo import driver
 
 REREAD_SECONDS = 1.0
@@ -18,7 +19,7 @@ REREAD_SECONDS = 1.0
 
 class _Reading(NamedTuple):
     digests: frozenset[KeyDigest]
-    snapshot: VersionSnapshot | None
+    snapshot: ChangeSnapshot | None
     read_at: float
 
 
@@ -63,7 +64,7 @@ class KeyDigests:
         before, now = reading.snapshot, self._feed.take_snapshot()
         if before is None or now is None:
             return False
-        return is_unchanged_since(before, now, (api_keys.KEYS_COLLECTION,))
+        return is_unchanged_since(before, now, whole(api_keys.KEYS_COLLECTION))
 
     async def _read(self) -> None:
         try:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.cache import Cache
 from storage.cache.change_feed import ChangeFeed
+from storage.cache.read_set import key_tag
 from storage.records.visibility import AssetScope
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ class RecordCacheKey(NamedTuple):
 
 
 class RecordCache:
-    """Cache records until their collection changes."""
+    """Cache records until they change."""
 
     def __init__(self, feed: ChangeFeed, max_records: int = MAX_RECORDS) -> None:
         self._feed = feed
@@ -42,7 +43,7 @@ class RecordCache:
         snapshot = self._feed.take_read_snapshot()  # before the read: a change during it counts
         value = await load()
         if value is not None:
-            self._values.put(key, value, snapshot, (key.collection,))
+            self._values.put(key, value, snapshot, {key.collection: key_tag(key.key)})
         return value
 
     def contains(self, key: RecordCacheKey) -> bool:

@@ -1,18 +1,19 @@
-"""A count of the gateway's own writes, shared by its worker processes, with their cluster clock.
+"""What the worker processes of a gateway share: counts of writes, and how far each has followed.
 
-A write by one worker invalidates the caches of all workers at once, before MongoDB's change stream
-reports it, and advances the clock that their reads follow. So a client reads its own write,
-whichever worker it reaches.
+A write advances the clock that the reads of all workers follow, and is answered once all of them
+have counted its changes. Where that takes too long, its count invalidates the caches of all workers
+at once. So a client reads its own write, whichever worker it reaches.
 """
 
 import mmap
 import os
 from typing import NamedTuple
 
+from storage.cache.reported_times import REPORTED_BYTES, ReportedTimes
 from storage.mongo.consistency.cluster_clock import CLOCK_BYTES, ClusterClock
 
 _COUNTER_BYTES = 8
-_SLOT_BYTES = _COUNTER_BYTES + CLOCK_BYTES
+_SLOT_BYTES = _COUNTER_BYTES + CLOCK_BYTES + REPORTED_BYTES
 
 
 class CounterSlot(NamedTuple):
@@ -33,10 +34,12 @@ class WriteCounter:
     """
 
     def __init__(self, memory: bytearray | mmap.mmap, slot_number: int = 0) -> None:
-        """Use memory of `create_shared_memory`: all counters, then all times."""
-        counters_end = len(memory) // _SLOT_BYTES * _COUNTER_BYTES
+        """Use memory of `create_shared_memory`: all counters, all times, all reported times."""
+        slots = len(memory) // _SLOT_BYTES
+        counters_end, clocks_end = slots * _COUNTER_BYTES, -slots * REPORTED_BYTES
         self._view = memoryview(memory)[:counters_end]
-        self.clock = ClusterClock(memoryview(memory)[counters_end:], slot_number)
+        self.clock = ClusterClock(memoryview(memory)[counters_end:clocks_end], slot_number)
+        self.reported = ReportedTimes(memoryview(memory)[clocks_end:], slot_number)
         self._own_counter = self._view[slot_number * _COUNTER_BYTES :][:_COUNTER_BYTES].cast("Q")
 
     @classmethod
@@ -51,7 +54,7 @@ class WriteCounter:
         return cls(memory, slot.number)
 
     def increment(self) -> None:
-        """Count a write, after MongoDB acknowledged it and before its response is sent."""
+        """Count a write that may have changed anything, before its response is sent."""
         # Only this process writes to its slot, so no lock is needed.
         self._own_counter[0] += 1
 

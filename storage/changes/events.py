@@ -32,7 +32,7 @@ _DOCUMENT_FIELDS = sorted(
     }
     - {"", "_id", "id"}
 )
-_CHANGED_FIELDS: Document = {
+CHANGED_FIELDS: Document = {
     "$concatArrays": [
         {
             "$map": {
@@ -68,7 +68,7 @@ PIPELINE: Final[Pipeline] = [
             "clusterTime": 1,
             "documentKey._id": 1,
             **{f"fullDocument.{field}": 1 for field in _DOCUMENT_FIELDS},
-            "fields": _CHANGED_FIELDS,
+            "fields": CHANGED_FIELDS,
         }
     },
 ]

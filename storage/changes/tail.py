@@ -80,7 +80,13 @@ class Tail:
             self._position = Position.after(time)
         reader = EventReader(self._position)
         with change_stream.tail_changes(
-            client, clock, name, PIPELINE, WAIT_MS, reader.position.time, "updateLookup"
+            client,
+            clock,
+            name,
+            PIPELINE,
+            WAIT_MS,
+            reader.position.time,
+            fullDocument="updateLookup",
         ) as batches:
             self._hand_over(self._begin, epoch, reader.position)
             for batch in batches:

@@ -15,7 +15,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from storage.errors import ChangesExpiredError
-from storage.mongo.consistency.cluster_clock import ClusterClock
+from storage.mongo.consistency.cluster_clock import ClusterClock, to_integer
 from storage.mongo.driver import (
     BlockingClient,
     Client,
@@ -47,6 +47,14 @@ class Batch(NamedTuple):
     reached: Timestamp
     """All events before this cluster time have been reported, and perhaps some of it."""
 
+    is_split: bool = False
+    """Whether more events of that time may follow."""
+
+    @property
+    def complete_to(self) -> int:
+        """The last cluster time of which all events have been reported, as a sortable integer."""
+        return to_integer(self.reached) - self.is_split
+
 
 @contextmanager
 def open_client(client: Client, wait_ms: int) -> Iterator[BlockingClient]:
@@ -63,13 +71,14 @@ def tail_changes(
     pipeline: Pipeline,
     wait_ms: int,
     start: Timestamp | None = None,
-    full_document: str = "default",
+    **options: str,
 ) -> Iterator[Iterator[Batch]]:
     """Open a change stream on a database and yield an iterator over its batches of events.
 
     A batch is empty if nothing changed for `wait_ms`; the first one comes at once. Errors end the
     stream and are raised, not resumed from, so that the caller knows that events may have been
-    missed. The `pipeline` must keep the field `clusterTime` of events. Raises ChangesExpiredError.
+    missed. `options` are those of MongoDB's `$changeStream`. The `pipeline` must keep the field
+    `clusterTime` of events. Raises ChangesExpiredError.
 
     Every read that begins after the stream has opened sees all writes before the stream's start
     time, and one that begins after a batch sees what that reports: `clock` is advanced to these
@@ -86,7 +95,7 @@ def tail_changes(
                 "aggregate",
                 1,
                 pipeline=[
-                    {"$changeStream": _build_options(start or now, full_document)},
+                    {"$changeStream": {"startAtOperationTime": start or now, **options}},
                     *pipeline,
                 ],
                 cursor={"batchSize": 0},
@@ -120,6 +129,7 @@ def _iter_batches(
     wait_ms: int,
 ) -> Iterator[Batch]:
     collection = cursor["ns"].partition(".")[2]
+    is_sharded = client.topology_description.topology_type_name == "Sharded"
     next_wait_ms = 1  # nothing is known to be complete before the first batch
     while cursor["id"]:
         # Turns off the client's timeoutMS, which the driver would send as maxTimeMS.
@@ -135,7 +145,9 @@ def _iter_batches(
         next_wait_ms, cursor = wait_ms, reply["cursor"]
         if events := cursor["nextBatch"]:
             clock.advance(events[-1]["clusterTime"])
-        yield Batch(events, read_time(cursor["postBatchResumeToken"]))
+        # A replica set reports the events of a transaction together, if they fit. Shards do not.
+        is_split = len(events) >= MAX_BATCH_EVENTS or is_sharded
+        yield Batch(events, read_time(cursor["postBatchResumeToken"]), is_split)
 
 
 async def read_changes(
@@ -151,7 +163,15 @@ async def read_changes(
             reply = await database.command(
                 "aggregate",
                 1,
-                pipeline=[{"$changeStream": _build_options(start, "updateLookup")}, *pipeline],
+                pipeline=[
+                    {
+                        "$changeStream": {
+                            "startAtOperationTime": start,
+                            "fullDocument": "updateLookup",
+                        }
+                    },
+                    *pipeline,
+                ],
                 cursor={"batchSize": max_events},
                 readConcern=_majority_read_of(clock),
                 session=session,
@@ -193,10 +213,6 @@ def _find_uuid(listed: Document) -> bytes | None:
 def _majority_read_of(clock: ClusterClock) -> Document:
     time = clock.now()
     return {"level": "majority"} | ({"afterClusterTime": time} if time else {})
-
-
-def _build_options(start: Timestamp | None, full_document: str) -> Document:
-    return {"startAtOperationTime": start, "fullDocument": full_document}
 
 
 def read_time(token: Document) -> Timestamp:

@@ -239,10 +239,10 @@ async def build_index(
     return True
 
 
-async def create_collection(database: Database, name: str, validator: Document) -> None:
+async def create_collection(database: Database, name: str, **options: Any) -> None:
     """Create a collection, unless another process has just created it."""
     try:
-        await database.create_collection(name, validator=validator)
+        await database.create_collection(name, **options)
     except CollectionInvalid:  # the driver looked and found it
         pass
     except OperationFailure as error:  # created between that look and the command
@@ -304,7 +304,7 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
         try:
             yield session
             # Not after an error: what an aborted transaction has read may never have a majority.
-            topology.of(client).clock.advance(session.operation_time)
+            topology.of(client).clock.count_write(session.operation_time)
         except ConfigurationError as error:
             if str(error) != _NO_SESSIONS:
                 raise

@@ -21,6 +21,9 @@ PLAIN_COLLECTIONS = (
 )
 """Those without validator. Created before they are used: transactions that create a
 collection conflict with each other, and no snapshot has a collection that was created later."""
+STORED_BEFORE_CHANGES = {"changeStreamPreAndPostImages": {"enabled": True}}
+"""MongoDB also stores documents as they were before each change, for as long as its oplog, so that
+the change feed can tell which lists a changed or deleted record was in."""
 INDEXES = {
     **{
         kind.name: [driver.IndexModel([(field, 1) for field in index]) for index in kind.indexes]
@@ -36,7 +39,7 @@ INDEXES = {
 
 
 async def prepare_database(database: driver.Database) -> None:
-    """Create what is missing, update validators that differ, run new migrations.
+    """Create what is missing, update options that differ, run new migrations.
 
     Idempotent, and safe while other gateways do the same. Raises UnavailableError.
     """
@@ -46,7 +49,7 @@ async def prepare_database(database: driver.Database) -> None:
             await _prepare_collection(database, kind, existing.get(kind.name))
         for name in PLAIN_COLLECTIONS:
             if name not in existing:
-                await driver.create_collection(database, name, {})
+                await driver.create_collection(database, name)
         for name, indexes in INDEXES.items():
             await database[name].create_indexes(indexes)
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
@@ -67,8 +70,8 @@ async def list_collections(database: driver.Database) -> dict[str, Document]:
 async def _prepare_collection(
     database: driver.Database, kind: RecordType[Any], existing: Document | None
 ) -> None:
-    validator = build_validator(kind)
+    options = {"validator": build_validator(kind), **STORED_BEFORE_CHANGES}
     if existing is None:
-        await driver.create_collection(database, kind.name, validator)
-    elif existing["options"].get("validator") != validator:
-        await database.command("collMod", kind.name, validator=validator)
+        await driver.create_collection(database, kind.name, **options)
+    elif any(existing["options"].get(name) != value for name, value in options.items()):
+        await database.command("collMod", kind.name, **options)

@@ -17,6 +17,7 @@ from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.cache.change_feed import is_unchanged_since
+from storage.cache.read_set import whole
 from storage.cache.write_counter import WriteCounter
 from storage.catalog import RECORD_TYPES
 from storage.records.visibility import ALL_ASSETS
@@ -84,7 +85,7 @@ async def test_no_task_is_left_and_no_error_logged_however_it_closes(
 async def test_the_writes_of_other_processes_are_seen_through_the_shared_counter(
     settings: Settings,
 ) -> None:
-    memory = bytearray(32)
+    memory = bytearray(64)
     ours, theirs = WriteCounter(memory, 0), WriteCounter(memory, 1)
     async with open_gateway_state(settings, ours) as opened:
         await wait_until_followed(opened)
@@ -92,7 +93,7 @@ async def test_the_writes_of_other_processes_are_seen_through_the_shared_counter
         theirs.increment()
         after = opened.change_feed.take_snapshot()
         assert before is not None and after is not None
-        assert not is_unchanged_since(before, after, ["units"])
+        assert not is_unchanged_since(before, after, whole("units"))
 
 
 @pytest.mark.parametrize("cache_mb", [0, 1])

@@ -36,22 +36,40 @@ class ClusterClock:
         self._times = (memory or memoryview(bytearray(CLOCK_BYTES))).cast("Q")
         self._number = number
         self._lock = threading.Lock()  # of the threads of this process: others have their own time
+        self.last_write = 0
+        """The newest time of a write of this process, as an integer."""
 
     def advance(self, time: Timestamp | None) -> None:
         """Move the clock to this time, unless it is there or beyond."""
         if time is None:
             return
-        value = time.time << 32 | time.inc
+        value = to_integer(time)
         with self._lock:
             if value > self._times[self._number]:
                 self._times[self._number] = value
+
+    def count_write(self, time: Timestamp | None) -> None:
+        """Move the clock to the time of a write of this process."""
+        self.advance(time)
+        if time is not None:
+            self.last_write = max(self.last_write, to_integer(time))
 
     def restart(self) -> None:
         """Forget what all processes have seen, also those that have ended."""
         with self._lock:
             self._times[:] = memoryview(bytes(self._times.nbytes)).cast("Q")
+            self.last_write = 0
 
     def now(self) -> Timestamp | None:
         """Return the time; None before there was one."""
         value = max(self._times)
         return Timestamp(value >> 32, value & 0xFFFFFFFF) if value else None
+
+
+def to_integer(time: Timestamp) -> int:
+    """Return a cluster time as an integer of 64 bits that sorts as it does.
+
+    >>> to_integer(Timestamp(7, 1)) < to_integer(Timestamp(7, 2)) < to_integer(Timestamp(8, 1))
+    True
+    """
+    return time.time << 32 | time.inc

@@ -17,7 +17,7 @@ from storage.administration.audit import (
     Origin,
     delete_audit_records,
 )
-from storage.cache.change_feed import FOLLOWED_COLLECTIONS
+from storage.cache.change_events import FOLLOWED_COLLECTIONS
 from storage.mongo import driver
 from tests.storage.administration.audit_records import HOUR, ORIGIN, list_page, records_of, write
 

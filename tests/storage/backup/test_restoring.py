@@ -25,6 +25,7 @@ from storage.backup import backup_file, restoring
 from storage.backup.saving import save_backup
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES
 from storage.errors import BackupError, ImportRunningError, UnavailableError
 from storage.mongo import files, raw_documents
@@ -220,7 +221,7 @@ async def test_the_change_feed_reports_every_collection_that_is_replaced(
                 await asyncio.sleep(0.01)
                 if (now := feed.take_snapshot()) is not None:
                     unreported = {
-                        name for name in names if is_unchanged_since(before, now, (name,))
+                        name for name in names if is_unchanged_since(before, now, whole(name))
                     }
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from storage.cache import change_feed
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
@@ -24,6 +25,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 STRIDE = 10
 SCOPES = (ALL_ASSETS, AssetScope(frozenset({"a"})), AssetScope(frozenset()))
 WHERES: tuple[Document, ...] = ({}, {"asset_id": "a"}, {"asset_id": "b"})
+
+
+UNITS_READ = whole("units")
 
 
 def unit(number: int) -> Document:
@@ -85,8 +89,8 @@ async def test_a_jump_returns_the_page_that_skipping_does(store: Store, plain: S
                 assert await store.list_page(UNITS, scope, where, slice) == expected
 
 
-def _differs(before: VersionSnapshot, now: VersionSnapshot) -> bool:
-    return not is_unchanged_since(before, now, ["units"])
+def _differs(before: ChangeSnapshot, now: ChangeSnapshot) -> bool:
+    return not is_unchanged_since(before, now, whole("units"))
 
 
 async def test_a_write_by_another_client_invalidates_the_bookmarks(
@@ -138,7 +142,7 @@ async def test_concurrent_jumps_share_the_reads_for_bookmarks(
 
     name = ListKey("units", ALL_ASSETS, "{}")
     starts = await asyncio.gather(
-        *(bookmarks.find_start(name, skip, advance) for skip in (25, 31, 9))
+        *(bookmarks.find_start(name, UNITS_READ, skip, advance) for skip in (25, 31, 9))
     )
     assert starts == [PageStart("k2", 5), PageStart("k3", 1), PageStart(None, 9)]
     assert calls == [None, "k1", "k2"]
@@ -152,9 +156,9 @@ async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
         return "k"
 
     name = ListKey("units", ALL_ASSETS, "{}")
-    assert await PageBookmarks(followed, STRIDE).find_start(name, 25, advance) == PageStart(
-        None, 25
-    )
+    assert await PageBookmarks(followed, STRIDE).find_start(
+        name, UNITS_READ, 25, advance
+    ) == PageStart(None, 25)
 
 
 async def test_the_number_of_lists_with_bookmarks_is_bounded(followed: ChangeFeed) -> None:
@@ -165,7 +169,7 @@ async def test_the_number_of_lists_with_bookmarks_is_bounded(followed: ChangeFee
             calls.append(where)
             return "k"
 
-        await bookmarks.find_start(ListKey("units", ALL_ASSETS, where), STRIDE, advance)
+        await bookmarks.find_start(ListKey("units", ALL_ASSETS, where), UNITS_READ, STRIDE, advance)
 
     for number in (*range(MAX_LISTS + 1), MAX_LISTS, 0):
         await jump(str(number))

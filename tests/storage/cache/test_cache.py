@@ -8,6 +8,7 @@ import pytest
 from storage.cache import change_feed
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.setup import preparation
 from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 
@@ -125,10 +126,10 @@ async def test_a_change_invalidates_what_was_read_from_its_collection(
 ) -> None:
     cache = Cache[str, int](feed=feed)
     before = await wait_for_snapshot(feed)
-    cache.put("asset", 1, before, ("assets",))
-    cache.put("unit", 2, before, ("units", "floors"))
+    cache.put("asset", 1, before, whole("assets"))
+    cache.put("unit", 2, before, whole("units", "floors"))
     await database["assets"].insert_one({"_id": "a", **ASSET})
-    await wait_until(feed, lambda now: not is_unchanged_since(before, now, ["assets"]))
+    await wait_until(feed, lambda now: not is_unchanged_since(before, now, whole("assets")))
     assert (cache.get("asset"), cache.get("unit")) == (None, 2)
     assert cache.counters[:4] == (1, 1, 1, 0)
     assert len(cache) == 1
@@ -138,7 +139,7 @@ async def test_a_change_during_the_read_invalidates_it(feed: ChangeFeed) -> None
     cache = Cache[str, int](feed=feed)
     snapshot = await wait_for_snapshot(feed)
     feed.count_write()
-    cache.put("a", 1, snapshot, ("assets",))
+    cache.put("a", 1, snapshot, whole("assets"))
     assert cache.get("a") is None
 
 
@@ -146,9 +147,9 @@ async def test_nothing_is_cached_or_used_while_changes_might_go_unnoticed(
     feed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = Cache[str, int](feed=feed)
-    cache.put("a", 1, await wait_for_snapshot(feed), ("assets",))
+    cache.put("a", 1, await wait_for_snapshot(feed), whole("assets"))
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
-    assert not cache.put("b", 2, feed.take_snapshot(), ("assets",))
+    assert not cache.put("b", 2, feed.take_snapshot(), whole("assets"))
     assert cache.get("a") is None
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     assert (cache.get("a"), cache.get("b")) == (1, None)

@@ -11,7 +11,8 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect
 
 from storage.cache import change_feed
-from storage.cache.change_feed import ChangeFeed, VersionSnapshot, is_unchanged_since
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.mongo import change_stream
 from storage.setup import preparation
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 TIMEOUT_SECONDS = 30
 
 
-async def wait_for_snapshot(followed: ChangeFeed) -> VersionSnapshot:
+async def wait_for_snapshot(followed: ChangeFeed) -> ChangeSnapshot:
     """Wait for a snapshot."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while (snapshot := followed.take_snapshot()) is None:
@@ -28,7 +29,7 @@ async def wait_for_snapshot(followed: ChangeFeed) -> VersionSnapshot:
     return snapshot
 
 
-async def wait_until(followed: ChangeFeed, holds: Callable[[VersionSnapshot], bool]) -> None:
+async def wait_until(followed: ChangeFeed, holds: Callable[[ChangeSnapshot], bool]) -> None:
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while not holds(await wait_for_snapshot(followed)):
             await asyncio.sleep(0.01)
@@ -52,9 +53,9 @@ async def test_a_write_changes_the_version_of_its_collection_only(
     await database["assets"].insert_one(
         {"_id": "a", "name": "A", "market": "m", "created_at": "x", "updated_at": "x"}
     )
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["assets"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("assets")))
     assert is_unchanged_since(
-        before, await wait_for_snapshot(followed), ["floors", "units", "maps"]
+        before, await wait_for_snapshot(followed), whole("floors", "units", "maps")
     )
 
 
@@ -64,15 +65,15 @@ async def test_renaming_over_a_collection_changes_its_version(
     await database["staged"].insert_one({"_id": "none"})
     before = await wait_for_snapshot(followed)
     await database["staged"].rename("floors", dropTarget=True)
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("floors")))
 
 
 async def test_collections_of_no_kind_are_not_followed(database: Any, followed: ChangeFeed) -> None:
     before = await wait_for_snapshot(followed)
     await database["api_key_uses"].insert_one({"_id": "k"})
     await database["api_keys"].insert_one({"_id": "k", "digest": b""})
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["api_keys"]))
-    assert is_unchanged_since(before, await wait_for_snapshot(followed), ["assets", "units"])
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("api_keys")))
+    assert is_unchanged_since(before, await wait_for_snapshot(followed), whole("assets", "units"))
 
 
 async def test_dropping_the_database_changes_all_versions(
@@ -80,7 +81,7 @@ async def test_dropping_the_database_changes_all_versions(
 ) -> None:
     before = await wait_for_snapshot(followed)
     await database.client.drop_database(database.name)
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["units"]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("units")))
 
 
 async def test_there_is_no_snapshot_before_the_stream_begins(database: Any) -> None:
@@ -94,7 +95,7 @@ async def test_a_lost_stream_changes_all_versions(
     monkeypatch.setattr(change_feed, "RETRY_SECONDS", 0.01)
     admin = database.client.admin
     async with asyncio.timeout(TIMEOUT_SECONDS):
-        while is_unchanged_since(before, await wait_for_snapshot(followed), ["units"]):
+        while is_unchanged_since(before, await wait_for_snapshot(followed), whole("units")):
             await kill_streams(admin, database.name)
             await asyncio.sleep(0.05)
 
@@ -120,8 +121,8 @@ async def test_there_is_no_snapshot_without_a_recent_confirmation(
 async def test_a_busy_event_loop_does_not_make_the_stream_look_silent(
     followed: ChangeFeed,
 ) -> None:
-    before = followed._observation.confirmed_at
-    block_loop_until(lambda: followed._observation.confirmed_at > before)
+    before = followed._confirmed_at
+    block_loop_until(lambda: followed._confirmed_at > before)
 
 
 async def test_a_change_counts_while_the_event_loop_is_busy(
@@ -133,7 +134,7 @@ async def test_a_change_counts_while_the_event_loop_is_busy(
         block_loop_until(
             lambda: (
                 (now := followed.take_snapshot()) is not None
-                and not is_unchanged_since(before, now, ["floors"])
+                and not is_unchanged_since(before, now, whole("floors"))
             )
         )
 
@@ -161,7 +162,7 @@ async def test_a_feed_that_has_stopped_gives_no_snapshot(
 async def test_there_is_no_snapshot_if_the_stream_cannot_be_opened(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise AutoReconnect("away")
 
     monkeypatch.setattr(change_stream, "tail_changes", fail)
@@ -190,8 +191,8 @@ async def test_the_feed_tries_again_if_it_cannot_connect(
 async def test_a_write_by_this_gateway_counts_at_once(followed: ChangeFeed) -> None:
     before = await wait_for_snapshot(followed)
     followed.count_write()
-    assert not is_unchanged_since(before, await wait_for_snapshot(followed), ["units"])
-    assert not is_unchanged_since(before, await wait_for_snapshot(followed), [])
+    assert not is_unchanged_since(before, await wait_for_snapshot(followed), whole("units"))
+    assert not is_unchanged_since(before, await wait_for_snapshot(followed), whole())
 
 
 async def test_a_snapshot_is_the_same_object_until_something_changes(followed: ChangeFeed) -> None:

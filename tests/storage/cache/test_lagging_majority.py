@@ -10,6 +10,7 @@ from pymongo import WriteConcern
 from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
 from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
 from tests.storage.cache.test_record_cache import Directory
@@ -46,5 +47,5 @@ async def test_a_write_without_a_majority_at_the_stream_start_invalidates_earlie
             assert [await directory.name("oak") for _ in range(2)] == ["Oak"] * 2
             assert directory.reads == 1
         await database["floors"].insert_one({"_id": "f"})  # reported after all earlier writes
-        await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["floors"]))
+        await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("floors")))
         assert await directory.name("oak") == "Holm Oak"

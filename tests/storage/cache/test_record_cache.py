@@ -10,6 +10,7 @@ import pytest
 from storage.assets import ASSETS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.mongo import driver
 from storage.mongo.consistency import reads
@@ -82,7 +83,9 @@ async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_vers
         oak = {"_id": "oak", "name": "Oak", "market": "m", **STAMPS}
         before = await wait_for_snapshot(followed)
         await database[ASSETS.name].insert_one(oak)
-        await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        await wait_until(
+            followed, lambda now: not is_unchanged_since(before, now, whole(ASSETS.name))
+        )
         monkeypatch.setattr(reads, "_send", send_slowly)
         with driver.limit_time(60):
             first = asyncio.create_task(read_name())
@@ -90,7 +93,7 @@ async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_vers
             before = await wait_for_snapshot(followed)
             await database[ASSETS.name].update_one({"_id": "oak"}, {"$set": {"name": "Elder"}})
             await wait_until(
-                followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name])
+                followed, lambda now: not is_unchanged_since(before, now, whole(ASSETS.name))
             )
             second = asyncio.create_task(cache.get_or_load(key, read_name))
             await asyncio.sleep(0)  # it has the versions, and waits for the first read
@@ -108,7 +111,9 @@ async def directory(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         await database[ASSETS.name].insert_many(
             [{"_id": key, "name": key.title(), "market": "m", **STAMPS} for key in ("oak", "elm")]
         )
-        await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+        await wait_until(
+            followed, lambda now: not is_unchanged_since(before, now, whole(ASSETS.name))
+        )
         yield Directory(database, RecordCache(followed))
 
 
@@ -136,7 +141,7 @@ async def test_a_change_by_another_client_invalidates(directory: Directory) -> N
     followed = directory.records._feed
     before = await wait_for_snapshot(followed)
     await directory.rename("oak", "Great Oak")
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, [ASSETS.name]))
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole(ASSETS.name)))
     assert await directory.name("oak") == "Great Oak"
 
 
@@ -166,7 +171,9 @@ async def test_a_change_of_another_collection_does_not_invalidate(directory: Dir
     await directory.database["backgrounds"].insert_one(
         {"_id": "b", "asset_id": "oak", "unit_map_id": "m", "name": "B", **STAMPS}
     )
-    await wait_until(followed, lambda now: not is_unchanged_since(before, now, ["backgrounds"]))
+    await wait_until(
+        followed, lambda now: not is_unchanged_since(before, now, whole("backgrounds"))
+    )
     await directory.name("oak")
     assert directory.reads == 1
 

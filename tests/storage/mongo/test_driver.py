@@ -149,8 +149,8 @@ async def test_documents_whose_key_is_taken_are_returned(database: Any) -> None:
 
 async def test_a_collection_that_exists_is_no_error(database: Any) -> None:
     for _ in range(2):
-        await driver.create_collection(database, "things", {"name": {"$type": "string"}})
-    await asyncio.gather(*(driver.create_collection(database, "others", {}) for _ in range(5)))
+        await driver.create_collection(database, "things", validator={"name": {"$type": "string"}})
+    await asyncio.gather(*(driver.create_collection(database, "others") for _ in range(5)))
     assert sorted(await database.list_collection_names()) == ["others", "things"]
 
 
