@@ -1,0 +1,400 @@
+"""A write ends the cached responses that it concerns, all of them and no others."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from bson import Timestamp
+
+from gateway.app import Gateway
+from resolvers.request.caller import PERMISSIONS
+from storage.cache import change_feed
+from storage.cache.change_feed import ChangeFeed
+from storage.mongo.consistency.cluster_clock import to_integer
+from tests.fixtures import (
+    ALL_FLAGS,
+    FLOOR,
+    HIDDEN,
+    HIDDEN_MAP,
+    MAP,
+    OTHER_MAP,
+    SEEN,
+    UNIT,
+    World,
+    data_of,
+    make_key,
+    open_client,
+    open_database,
+    run_gateway,
+)
+from tests.storage.cache.test_change_feed import kill_streams, wait_for_snapshot
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+TIMEOUT_SECONDS = 60
+STAMPS = {"created_at": "2026-01-31T12:00:00+00:00", "updated_at": "2026-01-31T12:00:00+00:00"}
+ASSIGN = """mutation ($attribute: ID!, $asset: ID!, $unit: ID!) { assignUnitAttributes(input: {
+    groupId: "view", assignments: [
+        {groupId: "view", attributeId: $attribute, assetId: $asset, unitId: $unit}]
+}) { __typename } }"""
+UNASSIGN = ASSIGN.replace("assignUnitAttributes", "unassignUnitAttributes")
+IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
+UNITS = {UNIT: SEEN, "a/b": SEEN, "unit-s": HIDDEN, "!unit-s": HIDDEN}
+
+
+ASSIGNMENTS = "/v1/units/attribute-groups/view/assignments"
+
+
+def build_path(template: str, *ids: str) -> str:
+    """Fill ids into a path."""
+    return template.format(*(quote(id, safe="") for id in ids))
+
+
+def ask(query: str) -> str:
+    """Return the address of a query."""
+    return f"/graphql?query={quote(query)}"
+
+
+def ask_nested(asset: str) -> str:
+    """Return the address of a query with lists in lists."""
+    return ask(NESTED.format(json.dumps(asset)))
+
+
+def ask_units_of_asset(asset: str) -> str:
+    """Return the address of a query for the units of an asset."""
+    return ask(f"{{ asset(id: {json.dumps(asset)}) {{ units {{ data {{ name }} }} }} }}")
+
+
+def ask_units_of_floor(floor: str) -> str:
+    """Return the address of a query for the units of a floor."""
+    return ask(f"{{ floor(id: {json.dumps(floor)}) {{ units {{ data {{ name }} }} }} }}")
+
+
+NESTED = """{{ asset(id: {}) {{ name floors {{ data {{ name units {{ data {{ name
+    references {{ data {{ value }} }} attributes {{ data {{ attributeId }} }} }} }} }} }} }} }}"""
+READS = [
+    *(
+        build_path(template, id)
+        for template, ids in {
+            "/v1/assets/{}": (SEEN, HIDDEN),
+            "/v1/assets/{}/floors": (SEEN, HIDDEN),
+            "/v1/maps/{}": (MAP, OTHER_MAP, HIDDEN_MAP),
+            "/v1/maps/{}/units": (MAP, OTHER_MAP, HIDDEN_MAP),
+            "/v1/maps/{}/levels/tags": (MAP, HIDDEN_MAP),
+            "/v1/maps/{}/backgrounds": (MAP, HIDDEN_MAP),
+            "/v1/maps/{}/locations": (MAP, HIDDEN_MAP),
+            "/v1/units/{}": tuple(UNITS),
+            ASSIGNMENTS + "?asset={}": (SEEN, HIDDEN),
+        }.items()
+        for id in ids
+    ),
+    "/v1/assets",
+    "/v1/units",
+    "/v1/units?per-page=3",
+    "/v1/maps",
+    "/v1/units/references",
+    "/v1/assets/references",
+    "/v1/units/attribute-groups",
+    ASSIGNMENTS,
+    *map(ask_units_of_asset, (SEEN, HIDDEN)),
+    *map(ask_units_of_floor, (FLOOR, "n-2", "s-1")),
+    *map(ask_nested, (SEEN, HIDDEN)),
+    ask("{ units(perPage: 2) { data { name } totalCount } }"),
+    ask('{ units(search: "south") { data { name } } }'),
+]
+
+Write = Callable[[Any, httpx.AsyncClient, random.Random], Awaitable[None]]
+"""Changes something in a database directly, or through a gateway."""
+
+
+async def assign(_: Any, client: httpx.AsyncClient, chance: random.Random) -> None:
+    unit = chance.choice([*UNITS])
+    variables = {"attribute": chance.choice(["sea", "yard"]), "asset": UNITS[unit], "unit": unit}
+    await client.post("/graphql", json={"query": ASSIGN, "variables": variables})
+
+
+async def unassign(_: Any, client: httpx.AsyncClient, chance: random.Random) -> None:
+    unit = chance.choice([*UNITS])
+    variables = {"attribute": chance.choice(["sea", "yard"]), "asset": UNITS[unit], "unit": unit}
+    await client.post("/graphql", json={"query": UNASSIGN, "variables": variables})
+
+
+async def import_unit(_: Any, client: httpx.AsyncClient, chance: random.Random) -> None:
+    floor, asset = chance.choice([(FLOOR, SEEN), ("n-2", SEEN), ("s-1", HIDDEN)])
+    unit = chance.choice(["new", *(id for id, owner in UNITS.items() if owner == asset)])
+    id = f"{unit}-{asset[0]}" if unit == "new" else unit
+    member = {"id": id, "asset_id": asset, "floor_id": floor, "name": f"Name {chance.random()}"}
+    await client.post(
+        "/graphql", json={"query": IMPORT, "variables": {"bundle": json.dumps({"units": [member]})}}
+    )
+
+
+async def move_unit(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    await database["units"].update_one(
+        {"_id": chance.choice([UNIT, "a/b"])}, {"$set": {"floor_id": chance.choice([FLOOR, "n-2"])}}
+    )
+
+
+async def show_unit(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    shown = chance.choice([None, [MAP], [OTHER_MAP], [MAP, OTHER_MAP], []])
+    await database["units"].update_one({"_id": UNIT}, {"$set": {"map_ids": shown}})
+
+
+async def show_unit_on_one_more(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    # The change stream then names the item of the array, not the array.
+    await database["units"].update_one({"_id": UNIT}, {"$set": {"map_ids": [MAP]}})
+    await database["units"].update_one({"_id": UNIT}, {"$push": {"map_ids": OTHER_MAP}})
+
+
+async def replace_unit(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    found = await database["units"].find_one({"_id": chance.choice([*UNITS])})
+    if found:
+        await database["units"].replace_one(
+            {"_id": found["_id"]}, {**found, "name": f"Replaced {chance.random()}"}
+        )
+
+
+async def delete_record(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    kind = chance.choice(
+        ["units", "locations", "unit_references", "attribute_assignments", "level_tags"]
+    )
+    found = await database[kind].find_one({}, skip=chance.randrange(2))
+    if found:
+        await database[kind].delete_one({"_id": found["_id"]})
+
+
+async def change_assignments(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    await database["attribute_assignments"].update_many(
+        {"asset_id": chance.choice([SEEN, HIDDEN])},
+        {"$set": {"attribute_id": chance.choice(["sea", "yard"])}},
+    )
+
+
+async def rename_level_tag(database: Any, _: httpx.AsyncClient, chance: random.Random) -> None:
+    await database["level_tags"].update_one(
+        {"map_id": chance.choice([MAP, HIDDEN_MAP])}, {"$set": {"name": f"Tag {chance.random()}"}}
+    )
+
+
+async def end_streams(database: Any, _: httpx.AsyncClient, __: random.Random) -> None:
+    await kill_streams(database.client.admin, database.name)
+
+
+async def replace_collection(database: Any, _: httpx.AsyncClient, __: random.Random) -> None:
+    await database["floors"].aggregate([{"$out": "staged_floors"}]).to_list(None)
+    await database["staged_floors"].update_many({}, {"$set": {"name": "Staged"}})
+    await database["staged_floors"].rename("floors", dropTarget=True)
+
+
+WRITES: list[Write] = [
+    assign,
+    unassign,
+    import_unit,
+    move_unit,
+    show_unit,
+    show_unit_on_one_more,
+    replace_unit,
+    delete_record,
+    change_assignments,
+    rename_level_tag,
+    end_streams,
+    replace_collection,
+]
+
+
+class Reader:
+    """Clients of a gateway, with one key each."""
+
+    def __init__(self, gateway: Gateway, clients: dict[str, httpx.AsyncClient]) -> None:
+        self.gateway = gateway
+        self.clients = clients
+
+    @property
+    def feed(self) -> ChangeFeed:
+        assert self.gateway.state is not None
+        return self.gateway.state.change_feed
+
+    @property
+    def misses(self) -> int:
+        assert self.gateway.state is not None
+        return self.gateway.state.response_cache.counters.misses
+
+    async def read(self, key: str, path: str) -> tuple[int, bytes]:
+        response = await self.clients[key].get(path, headers=ALL_FLAGS)
+        # Errors have the number of the request.
+        return response.status_code, response.content if response.is_success else b""
+
+    async def misses_of(self, key: str, path: str) -> int:
+        """Read and return how many misses that was."""
+        before = self.misses
+        await self.read(key, path)
+        return self.misses - before
+
+
+async def make_keys(database: Any, world: World) -> dict[str, str]:
+    """Return a key for all assets, and three with all permissions for some."""
+    keys = {"full": world.keys.full}
+    for name, assets in {"north": [SEEN], "south": [HIDDEN], "both": [SEEN, HIDDEN]}.items():
+        _, keys[name] = await make_key(database, name, permissions=PERMISSIONS, asset_ids=assets)
+    return keys
+
+
+async def open_reader(
+    stack: AsyncExitStack, world: World, keys: dict[str, str], cache_mb: int
+) -> Reader:
+    gateway = await stack.enter_async_context(run_gateway(world.settings(cache_mb=cache_mb)))
+    clients = {
+        name: await stack.enter_async_context(open_client(gateway, key))
+        for name, key in keys.items()
+    }
+    reader = Reader(gateway, clients)
+    await wait_for_snapshot(reader.feed)
+    return reader
+
+
+async def read_time(database: Any) -> Timestamp:
+    """Return the cluster time of the newest write."""
+    hello = await database.client.admin.command("hello")
+    time: Timestamp = hello["lastWrite"]["majorityOpTime"]["ts"]
+    return time
+
+
+async def wait_until_reported(feed: ChangeFeed, time: Timestamp) -> None:
+    """Wait until a gateway has counted all changes up to a cluster time, or caches nothing."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while not feed._write_counter.reported.have_reached(to_integer(time)):
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def never_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateways use their caches, and wait for the stream, however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    monkeypatch.setattr(change_feed, "REPORT_SECONDS", 3600.0)
+
+
+@pytest.mark.usefixtures("never_expire")
+@pytest.mark.parametrize("seed", range(3))
+async def test_cached_responses_are_those_that_a_gateway_without_cache_gives(
+    own_world: World, seed: int
+) -> None:
+    """Random writes through two gateways and past them, lost streams, and readers of four keys."""
+    chance = random.Random(seed)
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(own_world))
+        keys = await make_keys(database, own_world)
+        cached = [await open_reader(stack, own_world, keys, 64) for _ in range(2)]
+        truth = await open_reader(stack, own_world, keys, 0)
+        for write in chance.sample(2 * WRITES, 2 * len(WRITES)):
+            sample = [(chance.choice([*keys]), chance.choice(READS)) for _ in range(8)]
+            for reader in cached:
+                for key, path in sample:
+                    await reader.read(key, path)
+            writer, other = chance.sample(cached, 2)
+            await write(database, writer.clients["full"], chance)
+            expected = [await truth.read(key, path) for key, path in sample]
+            if write in (assign, unassign, import_unit):
+                # At once through the gateway that has written.
+                assert [await writer.read(key, path) for key, path in sample] == expected
+            time = await read_time(database)
+            for reader in (writer, other):
+                await wait_until_reported(reader.feed, time)
+                assert [await reader.read(key, path) for key, path in sample] == expected
+
+
+@pytest.fixture
+async def reader(never_expire: None, own_world: World) -> AsyncIterator[Reader]:
+    """A gateway with a cache, and its clients."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(own_world))
+        keys = await make_keys(database, own_world)
+        yield await open_reader(stack, own_world, keys, 64)
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "is_ended"),
+    [
+        ("full", ASSIGNMENTS, True),
+        ("full", build_path(ASSIGNMENTS + "?asset={}", HIDDEN), True),
+        ("full", build_path(ASSIGNMENTS + "?asset={}", SEEN), False),
+        ("north", ASSIGNMENTS, False),
+        ("full", ask_nested(HIDDEN), True),
+        ("full", ask_nested(SEEN), False),
+        ("full", "/v1/units/unit-s", False),
+        ("full", "/v1/units", False),
+        ("full", "/v1/units/attribute-groups", False),
+    ],
+)
+async def test_an_assignment_ends_the_lists_that_could_show_it(
+    reader: Reader, key: str, path: str, is_ended: bool
+) -> None:
+    assert await reader.misses_of(key, path) == 1
+    assert await reader.misses_of(key, path) == 0
+    variables = {"attribute": "yard", "asset": HIDDEN, "unit": "unit-s"}
+    await data_of(reader.clients["full"], ASSIGN, variables)
+    assert await reader.misses_of(key, path) == is_ended
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "is_ended"),
+    [
+        ("full", "/v1/units/unit-1", True),
+        ("full", "/v1/units/unit-s", False),
+        ("full", ask_units_of_floor(FLOOR), True),
+        ("full", ask_units_of_floor("n-2"), True),
+        ("full", ask_units_of_floor("s-1"), False),
+        ("full", ask_units_of_asset(SEEN), True),
+        ("full", ask_units_of_asset(HIDDEN), False),
+        ("full", build_path("/v1/maps/{}/units", MAP), True),
+        ("full", build_path("/v1/maps/{}/units", HIDDEN_MAP), False),
+        ("north", "/v1/units", True),
+        ("full", "/v1/units", True),
+        ("full", build_path("/v1/assets/{}/floors", SEEN), False),
+        ("full", "/v1/assets", False),
+    ],
+)
+async def test_a_unit_that_moves_ends_the_lists_of_both_floors(
+    reader: Reader, own_world: World, key: str, path: str, is_ended: bool
+) -> None:
+    await reader.misses_of(key, path)
+    async with open_database(own_world) as database:
+        await database["units"].update_one({"_id": UNIT}, {"$set": {"floor_id": "n-2"}})
+        await wait_until_reported(reader.feed, await read_time(database))
+    assert await reader.misses_of(key, path) == is_ended
+
+
+@pytest.mark.parametrize(
+    ("path", "is_ended"),
+    [
+        (build_path("/v1/maps/{}/locations", HIDDEN_MAP), True),
+        (build_path("/v1/maps/{}/locations", MAP), False),
+        (ask('{ location(id: "loc-s") { name } }'), True),
+        (ask('{ location(id: "loc-1") { name } }'), False),
+    ],
+)
+async def test_a_record_deleted_by_any_tool_ends_the_lists_that_it_was_in(
+    reader: Reader, own_world: World, path: str, is_ended: bool
+) -> None:
+    await reader.misses_of("full", path)
+    async with open_database(own_world) as database:
+        await database["locations"].delete_one({"_id": "loc-s"})
+        await wait_until_reported(reader.feed, await read_time(database))
+    assert await reader.misses_of("full", path) == is_ended
+
+
+async def test_a_write_that_is_reported_late_ends_everything(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "REPORT_SECONDS", 0.0)
+    path = build_path("/v1/maps/{}/units", MAP)
+    await reader.misses_of("full", path)
+    monkeypatch.setattr(reader.feed._write_counter.reported, "have_reached", lambda _: False)
+    variables = {"attribute": "yard", "asset": HIDDEN, "unit": "unit-s"}
+    await data_of(reader.clients["full"], ASSIGN, variables)
+    assert await reader.misses_of("full", path) == 1
