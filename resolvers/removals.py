@@ -68,8 +68,8 @@ async def list_removals(
         found.positions,
         found.request,
         found.has_next,
-        found.list_id,
-        found.source,
+        list_id=found.list_id,
+        source=found.source,
     )
 
 

@@ -4,13 +4,12 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 `$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart
 from storage.cache.cache import Cache
-from storage.cache.read_set import find_tags
+from storage.cache.read_set import read_list
 from storage.georeferences import GEOREFERENCE_FIELD, Georeference, read_georeference
 from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
@@ -158,9 +157,7 @@ class Store:
 
         # `repr` depends on the order of fields; a condition written in two orders has two lists.
         list_key = ListKey(kind.name, scope, repr(where))
-        tags = find_tags(kind, where, scope)
-        reads = {kind.name: None if tags is None else array("q", tags)}
-        return await bookmarks.find_start(list_key, reads, skip, advance)
+        return await bookmarks.find_start(list_key, read_list(kind, where, scope), skip, advance)
 
     async def load_pages(
         self,

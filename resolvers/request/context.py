@@ -235,10 +235,11 @@ class Context(Struct, frozen=True, eq=False):
         """
         list_id = (kind.name, pages.filters)
         page_request = pages.parse_for_list(list_id)
-        store = self._log_lists(kind, [where])
-        page = await store.list_page(kind, self.caller.scope, where, page_request)
+        scope, source = self.caller.scope, ListSource(kind, where)
+        page = await self._store.list_page(kind, scope, where, page_request)
+        self.reads.add_page(source, scope, page)
         self.budget.count_read(len(page.data))
-        return page.of_list(list_id, ListSource(kind, where))
+        return page.of_list(list_id, source)
 
     async def count_pages(self, pages: Sequence[Page[Any]]) -> list[int | None]:
         """Return the number of visible records in each page's list, up to MAX_TOTAL_COUNT.

@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from storage.cache.read_set import MAX_TAGS, ReadSet, find_tags, key_tag
+from storage.cache.read_set import MAX_TAGS, Read, ReadSet, find_tags, key_tag
 from storage.records.kinds import Document, RecordType
+from storage.records.paging import KeyRange, ListSource, Page
 from storage.records.visibility import AssetScope
 
 
@@ -25,6 +26,8 @@ class ReadLog(Struct, eq=False):
 
     _tags: dict[str, set[int] | None] = field(default_factory=dict)
     """By collection; None is all of it."""
+    _keys: dict[str, KeyRange | None] = field(default_factory=dict)
+    """By collection, where one page was all that was read."""
     is_complete: bool = True
     """False if the response also depends on something that is not logged."""
 
@@ -33,8 +36,14 @@ class ReadLog(Struct, eq=False):
         """The collections that were read, in part at least."""
         return {*self._tags}
 
-    def add(self, collection: str, tags: Iterable[int] | None = None) -> None:
-        """Log a read of a collection, or of the records with one of these tags."""
+    def add(
+        self, collection: str, tags: Iterable[int] | None = None, keys: KeyRange | None = None
+    ) -> None:
+        """Log a read of a collection, or of the records with one of these tags.
+
+        Of these, only the `keys` matter.
+        """
+        self._keys[collection] = None if collection in self._keys else keys
         known = self._tags.setdefault(collection, set())
         if tags is None:
             self._tags[collection] = None
@@ -45,7 +54,7 @@ class ReadLog(Struct, eq=False):
 
     def add_keys(self, kind: RecordType[Any], keys: Iterable[str]) -> None:
         """Log a read of the records with these `_id`s."""
-        self.add(kind.name, (tag for key in keys for tag in key_tag(key)))
+        self.add(kind.name, map(key_tag, keys))
 
     def add_lists(
         self, kind: RecordType[Any], scope: AssetScope | None, wheres: Sequence[Document]
@@ -54,10 +63,15 @@ class ReadLog(Struct, eq=False):
         for where in wheres:
             self.add(kind.name, find_tags(kind, where, scope))
 
+    def add_page(self, source: ListSource, scope: AssetScope, page: Page[Any]) -> None:
+        """Log a read of a page of the records in a scope that match a condition."""
+        self.add(source.kind.name, find_tags(source.kind, source.where, scope), page.keys)
+
     def build_read_set(self) -> ReadSet:
         """Return what was read so far."""
         return {
-            name: None if tags is None else array("q", tags) for name, tags in self._tags.items()
+            name: Read(None if tags is None else array("q", tags), self._keys[name])
+            for name, tags in self._tags.items()
         }
 
     def mark_incomplete(self) -> None:

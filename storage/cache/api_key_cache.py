@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from storage.administration import api_keys, key_format
-from storage.administration.api_keys import KEYS_COLLECTION, ApiKey
+from storage.administration.api_keys import ApiKey
 from storage.administration.key_format import KeyDigest
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.key_digests import KeyDigests
-from storage.cache.read_set import digest_tag
+from storage.cache.read_set import read_digest
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
@@ -115,7 +115,7 @@ class ApiKeyCache:
             return cached
         snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
         record = await api_keys.find_api_key(self._database, digest)
-        self._records.put(digest, record, snapshot, {KEYS_COLLECTION: digest_tag(digest)})
+        self._records.put(digest, record, snapshot, read_digest(digest))
         return record
 
     async def _flush_periodically(self) -> None:

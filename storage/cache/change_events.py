@@ -64,9 +64,10 @@ def read_changes(event: Document) -> Iterator[Change]:
     """Yield the changes that an event reports."""
     names = {event.get(member, {}).get("coll") for member in ("ns", "to") if member in event}
     if not names - {None}:
-        yield from (Change(name, None) for name in FOLLOWED_COLLECTIONS)
+        yield from (Change(name) for name in FOLLOWED_COLLECTIONS)
     for name in names.intersection(FOLLOWED_COLLECTIONS):
-        yield Change(name, _find_tags(name, event))
+        key = event.get("documentKey", {}).get("_id")
+        yield Change(name, _find_tags(name, event), key if isinstance(key, str) else None)
 
 
 def _find_tags(collection: str, event: Document) -> list[int] | None:

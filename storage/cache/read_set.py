@@ -14,12 +14,13 @@ from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product, takewhile
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from storage.administration import api_keys
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import Document, RecordType
+from storage.records.paging import KeyRange
 from storage.records.visibility import AssetScope
 from storage.tombstones import TOMBSTONES
 
@@ -28,8 +29,19 @@ MAX_TAGS = 10_000
 _KEY, _DIGEST = ("_id",), ("digest",)
 
 Tags: TypeAlias = Sequence[int]
-ReadSet: TypeAlias = Mapping[str, Tags | None]
-"""By collection; None is all of it."""
+
+
+class Read(NamedTuple):
+    """A read of one collection."""
+
+    tags: Tags | None = None
+    """Of the parts that were read; None is all of it."""
+    keys: KeyRange | None = None
+    """The only records of these parts that matter, as for one page of a long list."""
+
+
+ReadSet: TypeAlias = Mapping[str, Read]
+"""By collection."""
 
 
 def _list_parts(kind: RecordType[Any]) -> tuple[tuple[str, ...], ...]:
@@ -57,9 +69,9 @@ def whole(*collections: str) -> ReadSet:
     """Return the read set of whole collections.
 
     >>> whole("units")
-    {'units': None}
+    {'units': Read(tags=None, keys=None)}
     """
-    return dict.fromkeys(collections)
+    return dict.fromkeys(collections, Read())
 
 
 def compute_tag(fields: tuple[str, ...], values: tuple[Any, ...]) -> int:
@@ -87,14 +99,25 @@ def find_tags(
     return None
 
 
-def key_tag(key: str) -> Tags:
+def key_tag(key: str) -> int:
     """Return the tag of the record with this `_id`."""
-    return array("q", [compute_tag(_KEY, (key,))])
+    return compute_tag(_KEY, (key,))
 
 
-def digest_tag(digest: bytes) -> Tags:
-    """Return the tag of the API key with this digest."""
-    return array("q", [compute_tag(_DIGEST, (digest,))])
+def read_key(collection: str, key: str) -> ReadSet:
+    """Return the read set of the record with this `_id`."""
+    return {collection: Read((key_tag(key),))}
+
+
+def read_digest(digest: bytes) -> ReadSet:
+    """Return the read set of the API key with this digest."""
+    return {api_keys.KEYS_COLLECTION: Read((compute_tag(_DIGEST, (digest,)),))}
+
+
+def read_list(kind: RecordType[Any], where: Document, scope: AssetScope) -> ReadSet:
+    """Return the read set of the records in a scope that match a condition."""
+    tags = find_tags(kind, where, scope)
+    return {kind.name: Read(None if tags is None else array("q", tags))}
 
 
 def list_tags(collection: str, document: Document) -> Iterator[int]:

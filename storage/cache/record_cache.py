@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.cache import Cache
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.read_set import key_tag
+from storage.cache.read_set import read_key
 from storage.records.visibility import AssetScope
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class RecordCache:
         snapshot = self._feed.take_read_snapshot()  # before the read: a change during it counts
         value = await load()
         if value is not None:
-            self._values.put(key, value, snapshot, {key.collection: key_tag(key.key)})
+            self._values.put(key, value, snapshot, read_key(key.collection, key.key))
         return value
 
     def contains(self, key: RecordCacheKey) -> bool:

@@ -9,7 +9,7 @@ import sys
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION, find_document
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.read_set import key_tag
+from storage.cache.read_set import read_key
 from storage.mongo import driver
 
 MAX_CACHED_DOCUMENTS = 10_000
@@ -37,5 +37,5 @@ class TrustedDocumentCache:
         snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
         document = await find_document(self._database, id)
         text = None if document is None else document.text
-        self._texts.put(id, text, snapshot, {DOCUMENTS_COLLECTION: key_tag(id)})
+        self._texts.put(id, text, snapshot, read_key(DOCUMENTS_COLLECTION, id))
         return text

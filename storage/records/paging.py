@@ -6,7 +6,7 @@ See docs/decisions/storage/page-numbers-and-cursors.md.
 import base64
 import binascii
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -106,6 +106,21 @@ class Paging:
     def has_next(self) -> bool:
         """Whether there is a next page."""
         return self.next is not None
+
+
+class KeyRange(NamedTuple):
+    """The keys after one, up to and with another; None where there is no bound."""
+
+    after: str | None
+    to: str | None
+
+    def contains(self, key: str) -> bool:
+        """Return whether a key is in the range.
+
+        >>> KeyRange("b", "d").contains("b"), KeyRange("b", None).contains("e")
+        (False, True)
+        """
+        return (self.after is None or key > self.after) and (self.to is None or key <= self.to)
 
 
 class PageInfo(NamedTuple):
@@ -242,7 +257,16 @@ class PageRequest:
     def build_page(self, records: Sequence[T], positions: Sequence[Position]) -> "Page[T]":
         """Return the page of the records read for it, given the positions of up to `limit`."""
         has_next = len(positions) > self.per_page and self.page < MAX_INT32
-        return Page([*records[: self.per_page]], positions[: self.per_page], self, has_next)
+        keys = self._find_keys(positions)
+        return Page([*records[: self.per_page]], positions[: self.per_page], self, has_next, keys)
+
+    def _find_keys(self, positions: Sequence[Position]) -> KeyRange | None:
+        """Return the keys of the records that a page depends on, given those read for it."""
+        if self.order != BY_KEY:
+            return None
+        next = positions[self.per_page] if len(positions) > self.per_page else None
+        ends = [None if position is None else str(position[0]) for position in (self.after, next)]
+        return KeyRange(*ends)
 
     def cut_page(self, records: Sequence[T], key_of: Callable[[T], str]) -> "Page[T]":
         """Return the page of a list that is in memory, sorted by key."""
@@ -263,6 +287,8 @@ class Page(Generic[T]):
     """Of the data."""
     request: PageRequest
     has_next: bool
+    keys: KeyRange | None = None
+    """Of all records that the page depends on; None if it may depend on any."""
     list_id: Hashable = ()
     """Tells the list from all others, for its cursors."""
     source: ListSource | int | None = None
@@ -270,7 +296,7 @@ class Page(Generic[T]):
 
     def of_list(self, list_id: Hashable, source: ListSource | int | None) -> "Page[T]":
         """Return the page as one of a list."""
-        return Page(self.data, self.positions, self.request, self.has_next, list_id, source)
+        return replace(self, list_id=list_id, source=source)
 
     @property
     def paging(self) -> Paging:

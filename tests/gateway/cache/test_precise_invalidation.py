@@ -19,6 +19,7 @@ from storage.cache.change_feed import ChangeFeed
 from storage.mongo.consistency.cluster_clock import to_integer
 from tests.fixtures import (
     ALL_FLAGS,
+    BASE_URL,
     FLOOR,
     HIDDEN,
     HIDDEN_MAP,
@@ -386,6 +387,25 @@ async def test_a_record_deleted_by_any_tool_ends_the_lists_that_it_was_in(
         await database["locations"].delete_one({"_id": "loc-s"})
         await wait_until_reported(reader.feed, await read_time(database))
     assert await reader.misses_of("full", path) == is_ended
+
+
+@pytest.mark.parametrize(("changed", "ended"), [(0, [0]), (2, [0, 1]), (3, [1]), (5, [])])
+async def test_a_page_of_a_long_list_is_ended_by_the_records_that_it_depends_on(
+    reader: Reader, own_world: World, changed: int, ended: list[int]
+) -> None:
+    """Two pages of two units: each depends on the one that follows it too."""
+    everything = (await reader.clients["full"].get("/v1/units")).json()["data"]
+    first = (await reader.clients["full"].get("/v1/units?per-page=2")).json()
+    pages = ["/v1/units?per-page=2", first["paging"]["next_url"].removeprefix(BASE_URL)]
+    for page in pages:
+        await reader.misses_of("full", page)
+    async with open_database(own_world) as database:
+        await database["units"].update_one(
+            {"_id": everything[changed]["id"]}, {"$set": {"name": "Changed"}}
+        )
+        await wait_until_reported(reader.feed, await read_time(database))
+    misses = [await reader.misses_of("full", page) for page in pages]
+    assert [number for number, count in enumerate(misses) if count] == ended
 
 
 async def test_a_write_that_is_reported_late_ends_everything(

@@ -1,0 +1,38 @@
+"""A worker knows when all workers of its gateway have counted a change."""
+
+import pytest
+
+from storage.cache import reported_times
+from storage.cache.reported_times import REPORTED_BYTES, ReportedTimes
+
+
+def attach(count: int) -> list[ReportedTimes]:
+    """Return the times of processes that share memory."""
+    memory = memoryview(bytearray(count * REPORTED_BYTES))
+    return [ReportedTimes(memory, number) for number in range(count)]
+
+
+def test_all_processes_that_follow_have_to_reach_a_time() -> None:
+    first, second, _ = attach(3)
+    first.publish(5)
+    second.publish(4)
+    assert first.have_reached(4)
+    assert not first.have_reached(5)
+    second.publish(5)
+    assert first.have_reached(5)
+
+
+def test_a_process_that_uses_no_cache_is_not_waited_for() -> None:
+    first, second = attach(2)
+    first.publish(5)
+    second.publish(4)
+    second.clear()
+    assert first.have_reached(5)
+
+
+def test_a_process_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = attach(2)
+    second.publish(4)
+    assert not first.have_reached(5)
+    monkeypatch.setattr(reported_times, "DEAD_NS", 0)
+    assert first.have_reached(5)
