@@ -2,6 +2,9 @@
 
 import msgspec
 
+UNIQUE_TOKEN = "0000unique"
+"""Stands in a path or a body for a number of as many digits that no other request has."""
+
 
 class LoadRequest(msgspec.Struct, frozen=True):
     """One HTTP request."""

@@ -1,22 +1,25 @@
 """The workloads: kinds of REST and GraphQL requests, the same for every peer."""
 
+import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import orjson
 
 from bench.data import graphql_documents
 from bench.data.directory import MAP_ID, Directory
-from bench.data.requests import LoadRequest
+from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 
 SEED = 7
 SINGLE_UNITS = 500
 """Number of single units requested in turn."""
 SOURCES, TARGETS = 5, 10
 LOCATION_TAGS = "svc:amenity==yes,-disused"
+UNIQUE_TAGS = f"{LOCATION_TAGS},-{UNIQUE_TOKEN}"
+"""The same locations, by a filter that has not been sent before."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -31,6 +34,8 @@ class Workload:
     """Connections at saturation: enough to keep one core busy while MongoDB answers."""
     is_conditional: bool = False
     """Whether each request carries the current ETag in If-None-Match, so that the answer is 304."""
+    registrations: tuple[LoadRequest, ...] = ()
+    """Sent once before the requests, so that the server has the documents that these name."""
 
     @property
     def status(self) -> int:
@@ -77,6 +82,51 @@ def _graphql(document: str, **variables: Any) -> Callable[[Directory], list[Load
     return lambda _: [_graphql_request(document, **variables)]
 
 
+def _graphql_query(document: str, **variables: Any) -> Callable[[Directory], list[LoadRequest]]:
+    parameters = {"query": document} | ({"variables": _to_text(variables)} if variables else {})
+    return _get(f"/graphql?{urlencode(parameters)}")
+
+
+def _to_text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _name_persisted(document: str) -> dict[str, Any]:
+    return {"persistedQuery": {"version": 1, "sha256Hash": _digest(document)}}
+
+
+def _digest(document: str) -> str:
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+def _register(document: str, **variables: Any) -> LoadRequest:
+    sent = {"query": document, "variables": variables, "extensions": _name_persisted(document)}
+    return LoadRequest("/graphql", "POST", orjson.dumps(sent), JSON)
+
+
+def _persisted_unit(directory: Directory) -> list[LoadRequest]:
+    extensions = _name_persisted(graphql_documents.UNIT)
+    return [
+        LoadRequest(
+            "/graphql",
+            "POST",
+            orjson.dumps({"variables": {"id": id}, "extensions": extensions}),
+            JSON,
+        )
+        for id in _sample_unit_ids(directory)
+    ]
+
+
+def _persisted_nested(_: Directory) -> list[LoadRequest]:
+    extensions = _to_text(_name_persisted(graphql_documents.NESTED))
+    return [LoadRequest(f"/graphql?{urlencode({'extensions': extensions})}", headers=JSON)]
+
+
+def _unique_unit(directory: Directory) -> list[LoadRequest]:
+    document = graphql_documents.UNIT.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
+    return [_graphql_request(document, id=id) for id in _sample_unit_ids(directory)]
+
+
 def _graphql_unit(directory: Directory) -> list[LoadRequest]:
     return [_graphql_request(graphql_documents.UNIT, id=id) for id in _sample_unit_ids(directory)]
 
@@ -90,15 +140,21 @@ UNIT = "unit"
 NOT_MODIFIED = "not-modified"
 MATRIX, GRAPHQL_MATRIX = "matrix", "graphql-matrix"
 NESTED = "graphql-nested"
+LEVEL_TAGS, LOCATIONS = "level-tags", "locations"
+GRAPHQL_NOT_MODIFIED = "graphql-not-modified"
+UNIQUE = ("unique", "graphql-unique", "graphql-unique-text")
+"""No two requests are equal, so that no cache can have the response, nor, of the last, the
+operation."""
+PERSISTED = ("graphql-persisted", "graphql-persisted-get")
 
 REST_WORKLOADS = (
     Workload(UNIT, "one unit", _unit),
     Workload("units-100", "100 units", _get("/v1/units?per-page=100")),
     Workload(LIST, "1,000 units", _get("/v1/units?per-page=1000")),
     Workload("units-10000", "10,000 units", _get("/v1/units?per-page=10000"), connections=3),
-    Workload("level-tags", "level tags", _get(f"/v1/maps/{MAP_ID}/levels/tags")),
+    Workload(LEVEL_TAGS, "level tags", _get(f"/v1/maps/{MAP_ID}/levels/tags")),
     Workload(
-        "locations",
+        LOCATIONS,
         "90 locations by tag",
         _get(f"/v1/maps/{MAP_ID}/locations?tags={quote(LOCATION_TAGS, safe='')}"),
     ),
@@ -106,6 +162,11 @@ REST_WORKLOADS = (
         NOT_MODIFIED, "304 for 1,000 units", _get("/v1/units?per-page=1000"), is_conditional=True
     ),
     Workload(MATRIX, "matrix of 50 pairs", _matrix),
+    Workload(
+        UNIQUE[0],
+        "90 locations, each filter new",
+        _get(f"/v1/maps/{MAP_ID}/locations?tags={quote(UNIQUE_TAGS, safe='')}"),
+    ),
 )
 GRAPHQL_WORKLOADS = (
     Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
@@ -134,9 +195,39 @@ GRAPHQL_WORKLOADS = (
         _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=LOCATION_TAGS),
     ),
     Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(graphql_documents.NESTED)),
+    Workload(
+        GRAPHQL_NOT_MODIFIED,
+        "304 for 1,000 units in 3 levels, GraphQL",
+        _graphql_query(graphql_documents.NESTED),
+        is_conditional=True,
+    ),
     Workload(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
+    Workload(
+        UNIQUE[1],
+        "90 locations, all variables new, GraphQL",
+        _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=UNIQUE_TAGS),
+    ),
+    Workload(UNIQUE[2], "one unit, each text new, GraphQL", _unique_unit),
+    Workload(
+        PERSISTED[0],
+        "one unit, persisted GraphQL",
+        _persisted_unit,
+        registrations=(_register(graphql_documents.UNIT, id=""),),
+    ),
+    Workload(
+        PERSISTED[1],
+        "1,000 units in 3 levels, persisted GraphQL by GET",
+        _persisted_nested,
+        registrations=(_register(graphql_documents.NESTED),),
+    ),
 )
 WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
+
+
+def list_persisted_documents() -> dict[str, str]:
+    """Return the documents that requests name, by their SHA-256."""
+    documents = (graphql_documents.UNIT, graphql_documents.NESTED)
+    return {_digest(document): document for document in documents}
 
 
 def names_except(*names: str) -> frozenset[str]:

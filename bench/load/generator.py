@@ -5,6 +5,8 @@ each. Without a rate each connection sends as soon as it has its answer, which f
 (closed loop). With a rate, requests fall due at random (Poisson), like those of independent
 clients, and waiting for a free connection counts as latency (open loop). Every request sent is
 awaited, so CPU per request is exact for slow peers too.
+
+In every request, `UNIQUE_TOKEN` is replaced by a number that is never sent again.
 """
 
 import asyncio
@@ -16,14 +18,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import cycle
+from itertools import count, cycle, islice
 from typing import cast
 
 import httptools
 import msgspec
 import uvloop
 
-from bench.data.requests import LoadRequest
+from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 from bench.load.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
@@ -31,6 +33,8 @@ EXTRA_SECONDS = 120.0
 """How much longer than ordered a load may take before it is treated as hanging."""
 OVERLOAD_NICENESS = 15
 REFUSED_STATUSES = (429, 503)
+_TOKEN = UNIQUE_TOKEN.encode()
+_numbers = count()
 
 
 class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +50,8 @@ class LoadOrder(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     status: int = 200
     """Status of every answer; any other fails the order."""
+    max_requests: int | None = None
+    """How many to send, if there is time for as many."""
     rate: float | None = None
     """Requests per second in total; None sends as fast as answers arrive."""
     may_refuse: bool = False
@@ -147,7 +153,7 @@ class _LoadRun:
     def __init__(self, order: LoadOrder) -> None:
         self._order = order
         self._requests = cycle([_serialize_request(order, request) for request in order.requests])
-        self._due = due_times(order.rate, order.seconds)
+        self._due = islice(due_times(order.rate, order.seconds), order.max_requests)
         self.answered: list[float] = []
         self.refused: list[float] = []
 
@@ -159,7 +165,7 @@ class _LoadRun:
                 await asyncio.sleep(early)
             if early > 0 or self._order.may_refuse:
                 begun = time.perf_counter()  # the server is not to blame for a late timer
-            status = await connection.send(next(self._requests))
+            status = await connection.send(_make_unique(next(self._requests)))
             self._latencies_for(status).append(time.perf_counter() - begun)
 
     def _latencies_for(self, status: int) -> list[float]:
@@ -199,6 +205,12 @@ def _serialize_request(order: LoadOrder, request: LoadRequest) -> bytes:
         *(f"{name}: {value}" for name, value in headers.items()),
     ]
     return "\r\n".join([*lines, "", ""]).encode() + request.body
+
+
+def _make_unique(request: bytes) -> bytes:
+    if _TOKEN not in request:
+        return request
+    return request.replace(_TOKEN, b"%0*d" % (len(_TOKEN), next(_numbers)))
 
 
 class LoadGenerator:

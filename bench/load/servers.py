@@ -88,15 +88,24 @@ class PeerServer:
         return sum_cpu_seconds(self.pid)
 
     def build_requests(self, workload: Workload, directory: Directory) -> list[LoadRequest]:
-        """Return the workload's requests; conditional ones carry this server's ETags."""
+        """Return the workload's requests; conditional ones carry this server's ETags.
+
+        Sends what registers their documents.
+        """
+        self.register_documents(workload)
         requests = workload.requests(directory)
         if workload.is_conditional:
             requests = [self._with_etag(request) for request in requests]
         return requests
 
+    def register_documents(self, workload: Workload) -> None:
+        """Send the workload's documents, so that its requests can name them."""
+        for request in workload.registrations:
+            self.request(request)
+
     def _with_etag(self, request: LoadRequest) -> LoadRequest:
         etag = self.request(request).headers.get("etag", "")
-        return msgspec.structs.replace(request, headers={"If-None-Match": etag})
+        return msgspec.structs.replace(request, headers={**request.headers, "If-None-Match": etag})
 
     def build_order(
         self,
@@ -179,11 +188,13 @@ def record_answers(server: PeerServer, workloads: Sequence[Workload], directory:
     """
     answers: dict[tuple[str, bytes], RecordedAnswer] = {}
     for workload in workloads:
+        server.register_documents(workload)
         for request in workload.requests(directory):
             if (request.path, request.body) in answers:
                 continue
             reply = server.request(request)
-            if reply.status != 200 or (request.path == "/graphql" and b'"errors"' in reply.content):
+            is_graphql = request.path.startswith("/graphql")
+            if reply.status != 200 or (is_graphql and b'"errors"' in reply.content):
                 raise PeerError(
                     f"{server.peer.title} answers {request.path} with status {reply.status}: "
                     f"{reply.content[:300]!r}"

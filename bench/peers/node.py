@@ -9,8 +9,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import orjson
+
 from bench.data.directory import Directory
-from bench.data.workloads import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
+from bench.data.workloads import (
+    GRAPHQL_MATRIX,
+    GRAPHQL_NOT_MODIFIED,
+    MATRIX,
+    NOT_MODIFIED,
+    list_persisted_documents,
+    names_except,
+)
 from bench.peers import peer
 from bench.peers.peer import BASE_URL, HOST, Peer
 
@@ -61,7 +70,12 @@ def _command(port: int) -> list[str]:
 
 def _sofa_peer(engine: str, title: str) -> Peer:
     def environment(directory: Directory) -> dict[str, str]:
-        settings = {"NODE_ENV": "production", "BENCH_ENGINE": engine, "BENCH_BASE_URL": BASE_URL}
+        settings = {
+            "NODE_ENV": "production",
+            "BENCH_ENGINE": engine,
+            "BENCH_BASE_URL": BASE_URL,
+            "BENCH_DOCUMENTS": orjson.dumps(list_persisted_documents()).decode(),
+        }
         return peer.peer_environment(directory) | settings
 
     return Peer(f"sofa-{engine}", title, _command, environment, SERVED_WORKLOADS, _address)
@@ -72,6 +86,6 @@ def _address(path: str) -> str:
     return path.replace("per-page=", "per_page=")
 
 
-SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
+SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_NOT_MODIFIED, GRAPHQL_MATRIX)
 SOFA_JS = _sofa_peer("js", "sofa-api on graphql-js")
 SOFA_JIT = _sofa_peer("jit", "sofa-api on graphql-jit")

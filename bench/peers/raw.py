@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bench.data.recorded_answers import RecordedAnswer, read_recorded_answers
+from bench.data.workloads import UNIQUE, names_except
 from bench.peers.peer import ANSWERS_VARIABLE, Peer, peer_environment, uvicorn_command
 
 Message = dict[str, Any]
@@ -67,4 +68,10 @@ def _key(answer: RecordedAnswer) -> tuple[bytes, bytes, bytes]:
     return path.encode(), query.encode(), answer.body
 
 
-RAW = Peer("raw", "raw ready bytes", uvicorn_command("raw:create"), peer_environment)
+RAW = Peer(
+    "raw",
+    "raw ready bytes",
+    uvicorn_command("raw:create"),
+    peer_environment,
+    names_except(*UNIQUE),
+)

@@ -16,7 +16,14 @@ from starlette.routing import Route
 from strawberry.dataloader import DataLoader
 from strawberry.extensions import ParserCache, ValidationCache
 
-from bench.data.workloads import GRAPHQL_MATRIX, MATRIX, NOT_MODIFIED, names_except
+from bench.data.workloads import (
+    GRAPHQL_MATRIX,
+    GRAPHQL_NOT_MODIFIED,
+    MATRIX,
+    NOT_MODIFIED,
+    PERSISTED,
+    names_except,
+)
 from bench.peers.key_check import require_key
 from bench.peers.mongo_reader import MongoReader, Row, RowPage, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
@@ -308,7 +315,9 @@ def create() -> Starlette:
     )
 
 
-SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_MATRIX)
+SERVED_WORKLOADS = names_except(
+    NOT_MODIFIED, MATRIX, GRAPHQL_NOT_MODIFIED, GRAPHQL_MATRIX, *PERSISTED
+)
 STRAWBERRY = Peer(
     "strawberry",
     "stock strawberry",

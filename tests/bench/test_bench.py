@@ -11,7 +11,7 @@ import pytest
 
 from bench.data.directory import Directory
 from bench.data.requests import LoadRequest
-from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, WORKLOADS, Workload
+from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, PERSISTED, UNIQUE, Workload
 from bench.load.generator import percentile
 from bench.load.servers import PeerError, PeerServer, Reply, check_same_answers
 from bench.peers import node
@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 
 
-SOME_WORKLOADS = (LIST, NOT_MODIFIED, "locations", "matrix", NESTED)
+SOME_WORKLOADS = (LIST, NOT_MODIFIED, "locations", "matrix", *UNIQUE[:1], NESTED, PERSISTED[1])
 
 
 def test_a_short_run_measures_every_workload_on_every_peer_that_serves_it(tmp_path: Path) -> None:
@@ -72,7 +72,8 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench", "--units", "1100", "--rounds", "1", "--writes", "0"),
-            *("--seconds", "0.1", "--starts", "0", "--workload", LIST, "--workload", NESTED),
+            *("--seconds", "0.1", "--starts", "0"),
+            *(f"--workload={name}" for name in (LIST, NESTED, *UNIQUE, *PERSISTED)),
             *(f"--peer={name}" for name in others),
             *("--output", "/dev/null"),
         ],
@@ -127,7 +128,3 @@ def test_a_profile_is_reported_per_request(tmp_path: Path) -> None:
     places = {row[0]: row[1].partition(":")[0] for row in sheet.rows}
     assert calls["percentile"] == "3.00"
     assert places["percentile"] == "bench/load/generator.py"
-
-
-def test_only_one_workload_asks_for_304() -> None:
-    assert [workload.name for workload in WORKLOADS if workload.status == 304] == [NOT_MODIFIED]

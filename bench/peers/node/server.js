@@ -1,6 +1,7 @@
 // sofa-api at /v1 and GraphQL Yoga at /graphql, on graphql-js or on graphql-jit.
 import { createServer } from 'node:http';
 import { useGraphQlJit } from '@envelop/graphql-jit';
+import { usePersistedOperations } from '@graphql-yoga/plugin-persisted-operations';
 import { isCompiledQuery, compileQuery } from 'graphql-jit';
 import { execute } from 'graphql';
 import { createYoga } from 'graphql-yoga';
@@ -9,7 +10,8 @@ import { reader } from './reading.js';
 import { graphSchema, restSchema } from './schemas.js';
 
 const [host, port] = process.argv.slice(2);
-const { BENCH_ENGINE: engine, BENCH_KEY: key } = process.env;
+const { BENCH_ENGINE: engine, BENCH_KEY: key, BENCH_DOCUMENTS } = process.env;
+const documents = JSON.parse(BENCH_DOCUMENTS); // by their hash
 const isJit = engine === 'jit';
 
 const compiled = new WeakMap();
@@ -42,7 +44,13 @@ const sofa = useSofa({
 const yoga = createYoga({
   schema: graphSchema(),
   context: () => ({ read, loaders: read.loaders() }),
-  plugins: isJit ? [useGraphQlJit()] : [],
+  plugins: [
+    usePersistedOperations({
+      getPersistedOperation: (hash) => documents[hash],
+      allowArbitraryOperations: true,
+    }),
+    ...(isJit ? [useGraphQlJit()] : []),
+  ],
   graphiql: false,
   landingPage: false,
   logging: false,

@@ -1,6 +1,7 @@
 """Each workload has requests that are valid, of its directory, and the same on every run."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -8,15 +9,20 @@ import pytest
 from graphql import OperationDefinitionNode
 
 from bench.data.directory import MAP_ID, Directory
+from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 from bench.data.workloads import (
     GRAPHQL_MATRIX,
+    GRAPHQL_NOT_MODIFIED,
     GRAPHQL_WORKLOADS,
     MATRIX,
     NOT_MODIFIED,
+    PERSISTED,
     REST_WORKLOADS,
     SINGLE_UNITS,
+    UNIQUE,
     WORKLOADS,
     Workload,
+    list_persisted_documents,
     names_except,
 )
 from rest.endpoint_table import ENDPOINTS
@@ -58,7 +64,8 @@ def test_a_workload_is_sent_over_enough_connections_and_expects_one_status(
     workload: Workload,
 ) -> None:
     assert workload.connections >= 3
-    assert workload.status == (304 if workload.name == NOT_MODIFIED else 200)
+    is_conditional = workload.name in (NOT_MODIFIED, GRAPHQL_NOT_MODIFIED)
+    assert workload.status == (304 if is_conditional else 200)
 
 
 @pytest.mark.parametrize("workload", REST_WORKLOADS, ids=lambda workload: workload.name)
@@ -82,13 +89,51 @@ def _matches(pattern: str, path: str) -> bool:
 def test_a_graphql_request_is_valid_with_exactly_its_variables(workload: Workload) -> None:
     executor = Executor(GRAPHQL_SCHEMA)
     for request in workload.requests(DIRECTORY)[:2]:
-        assert (request.path, request.method) == ("/graphql", "POST")
-        body = orjson.loads(request.body)
-        operation = executor.get_client_operation(body["query"], None, body["variables"])
+        parameters = _read_parameters(request)
+        variables = parameters.get("variables", {})
+        operation = executor.get_client_operation(_find_document(parameters), None, variables)
         [definition] = operation.document.definitions
         assert isinstance(definition, OperationDefinitionNode)
         declared = {each.variable.name.value for each in definition.variable_definitions or ()}
-        assert {*body["variables"]} == declared
+        assert {*variables} == declared
+
+
+def _read_parameters(request: LoadRequest) -> dict[str, Any]:
+    """The parameters of a request, from its body or its address."""
+    address = urlsplit(request.path)
+    assert address.path == "/graphql"
+    if request.method == "POST":
+        return dict(orjson.loads(request.body))
+    texts = {name: value for name, [value] in parse_qs(address.query).items()}
+    return {name: x if name == "query" else orjson.loads(x) for name, x in texts.items()}
+
+
+def _find_document(parameters: dict[str, Any]) -> str:
+    if "query" in parameters:
+        return str(parameters["query"])
+    return list_persisted_documents()[parameters["extensions"]["persistedQuery"]["sha256Hash"]]
+
+
+@pytest.mark.parametrize("name", PERSISTED)
+def test_documents_are_registered_before_requests_name_them(name: str) -> None:
+    [registration] = BY_NAME[name].registrations
+    [named, registered] = (
+        _read_parameters(request)
+        for request in (BY_NAME[name].requests(DIRECTORY)[0], registration)
+    )
+    assert "query" not in named
+    assert _find_document(named) == registered["query"]
+    assert named["extensions"] == registered["extensions"]
+
+
+def test_only_unique_requests_have_a_part_that_changes_each_time() -> None:
+    token = UNIQUE_TOKEN.encode()
+    changing = {
+        workload.name
+        for workload in WORKLOADS
+        if all(token in x.path.encode() + x.body for x in workload.requests(DIRECTORY))
+    }
+    assert changing == {*UNIQUE}
 
 
 def test_single_units_are_a_sample_of_the_directory() -> None:

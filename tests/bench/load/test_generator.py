@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.data.requests import LoadRequest
+from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 from bench.load.generator import (
     LatencySummary,
     LoadError,
@@ -256,3 +256,15 @@ def test_at_any_rate_one_request_is_sent() -> None:
 def test_without_a_rate_requests_fall_due_at_once_until_the_time_is_over() -> None:
     clock = iter([0.0, 0.1, 0.6, 1.0]).__next__
     assert list(due_times(None, 1.0, clock)) == [0.1, 0.6]
+
+
+def test_every_request_has_its_own_number_also_in_later_orders(load: LoadGenerator) -> None:
+    unique = LoadRequest(f"/{UNIQUE_TOKEN}", "POST", UNIQUE_TOKEN.encode())
+    with run_server(200) as server:
+        for _ in range(2):
+            load.run(order(server, requests=[unique], max_requests=3, seconds=60.0))
+    assert len(server.received) == 6
+    numbers = {request.split()[1] for request in server.received}
+    assert len(numbers) == 6
+    assert all(request.endswith(request.split()[1].lstrip(b"/")) for request in server.received)
+    assert all(len(number) == 1 + len(UNIQUE_TOKEN) for number in numbers)

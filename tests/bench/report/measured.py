@@ -18,7 +18,7 @@ PEERS = (UNCACHED, CACHED, RAW, BY_HAND, STRAWBERRY, SOFA_JS, SOFA_JIT)
 def build_sample(
     peer: str, cpu_ms: float, workload: str = UNIT, round: int = 0, **more: Any
 ) -> Sample:
-    given = {"busy": 1.0, "requests_per_second": 1.0} | more
+    given = {"busy": 1.0, "requests_per_second": 1.0, "p50_ms": 1.0, "p99_ms": 1.0} | more
     return Sample(
         round=round,
         workload=workload,
@@ -26,8 +26,6 @@ def build_sample(
         requests=1,
         cpu_ms=cpu_ms,
         mongod_cpu_ms=0,
-        p50_ms=1,
-        p99_ms=1,
         load_average=0,
         **given,
     )
