@@ -169,7 +169,7 @@ def _bars(results: Results, workload: str) -> Sequence[chart.Bar]:
     bars = [
         chart.Bar(
             title,
-            # CPU time is read in steps of 10 ms; a bar needs some length.
+            # A bar needs some length.
             max(median(sample.cpu_ms for sample in samples), 0.001),
             COLOURS.get(peer, chart.OTHER_COLOUR),
         )

