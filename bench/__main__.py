@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bench import staleness
+from bench.alone import measure_alone
 from bench.data.directory import Directory, load_directory
 from bench.data.workloads import WORKLOADS, Workload
 from bench.load import machine, start_time
@@ -25,12 +27,14 @@ from bench.peers.floorgate import UNCACHED
 from bench.peers.peer import Peer
 from bench.peers.registry import all_peers
 from bench.report import summary
-from bench.report.results import Memory, Results
+from bench.report.alone_table import AloneSample
+from bench.report.results import Memory, Results, add_results
 from storage.embedded import embedded_mongo
 
 T = TypeVar("T")
 
 DATABASE = "floorgate"
+NONE = "none"
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
 
 
@@ -46,8 +50,18 @@ RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
 )
 @click.option("--starts", type=click.IntRange(0), default=3, show_default=True)
 @click.option("--writes", type=click.IntRange(0), default=200, show_default=True)
+@click.option(
+    "--alone",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Rounds in which each peer is started anew, for cold caches and writes.",
+)
 @click.option("--peer", "peer_names", multiple=True, help="Only these and Floorgate.")
-@click.option("--workload", "workload_names", multiple=True, help="Only these.")
+@click.option("--workload", "workload_names", multiple=True, help="Only these; `none` for none.")
+@click.option(
+    "--add", "is_added", is_flag=True, help="Keep the figures in the file that are not measured."
+)
 @click.option(
     "--output", type=click.Path(path_type=Path), default=RESULTS, help="File for the figures."
 )
@@ -64,8 +78,10 @@ def main(
     seconds: float,
     starts: int,
     writes: int,
+    alone: int,
     peer_names: tuple[str, ...],
     workload_names: tuple[str, ...],
+    is_added: bool,
     output: Path,
     earlier: Path | None,
     write_docs: bool,
@@ -77,15 +93,21 @@ def main(
         results = msgspec.json.decode(earlier.read_bytes(), type=Results)
     else:
         peers, left_out = all_peers(peer_names)
-        workloads = _select_named("--workload", WORKLOADS, workload_names)
-        rivals = _select_named("--peer", peers, peer_names, always=(UNCACHED.name,))
-        run = _BenchmarkRun(
-            units, RoundSettings(rounds, seconds), starts, writes, rivals, workloads, left_out
+        workloads = (
+            []
+            if workload_names == (NONE,)
+            else _select_named("--workload", WORKLOADS, workload_names)
         )
+        rivals = _select_named("--peer", peers, peer_names, always=(UNCACHED.name,))
+        settings = RoundSettings(rounds, seconds)
+        run = _BenchmarkRun(units, settings, starts, writes, alone, rivals, workloads, left_out)
         try:
             results = run.measure()
         except (PeerError, LoadError) as error:
             raise click.ClickException(str(error)) from error
+        if is_added and output.exists():
+            before = msgspec.json.decode(output.read_bytes(), type=Results)
+            results = add_results(before, results)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
     summary.print_report(results)
@@ -115,6 +137,7 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
     settings: RoundSettings
     starts: int
     writes: int
+    alone: int
     peers: list[Peer]
     workloads: list[Workload]
     left_out: list[str]
@@ -129,6 +152,7 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
             ):
                 directory = load_directory(mongo_url, DATABASE, self.units, scratch)
                 samples, memory = self._measure_peers(directory)
+                alone = self._measure_alone(directory, scratch)
                 writes = self.writes
                 stale = staleness.measure_staleness(directory, writes) if writes else None
             started = start_time.measure_starts(data_dir, self.starts)
@@ -144,12 +168,23 @@ class _BenchmarkRun(msgspec.Struct, frozen=True):
             starts=started,
             memory=memory,
             staleness=stale,
+            alone=alone,
         )
+
+    def _measure_alone(self, directory: Directory, scratch: Path) -> list[AloneSample]:
+        if not self.alone:
+            return []
+        settings = replace(self.settings, rounds=self.alone)
+        with start_load_generator() as load:
+            steps = measure_alone(self.peers, directory, load, settings, scratch)
+            return _with_progress(steps, "Measuring alone", self.alone * 2 * len(self.peers))
 
     def _measure_peers(self, directory: Directory) -> tuple[list[Sample], list[Memory]]:
         with ExitStack() as stack:
             first = stack.enter_context(start_peer(UNCACHED, directory))
             record_answers(first, WORKLOADS, directory)
+            if not self.workloads:
+                return [], []
             others = [
                 stack.enter_context(start_peer(peer, directory))
                 for peer in self.peers

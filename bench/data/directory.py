@@ -33,6 +33,7 @@ MAP_ID = "map-000000"
 GROUP_ID = "finishes"
 ATTRIBUTE_IDS = ("oak", "stone")
 AMENITY_COUNT = 100
+SCOPED_KEYS = 4
 DISUSED_EVERY = 10
 
 KindAndMember = tuple[str, dict[str, Any]]
@@ -51,6 +52,8 @@ class Directory:
     """Locations of the first property's map, which is routable."""
     answers_path: Path
     """File of Floorgate's recorded answers, for peers that replay them."""
+    scoped_keys: tuple[str, ...] = ()
+    """The first sees every `SCOPED_KEYS`-th asset from the first, the next from the second."""
 
 
 def load_directory(mongo_url: str, database: str, units: int, scratch: Path) -> Directory:
@@ -76,9 +79,20 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
             READ_UNIT_ATTRIBUTES_PERMISSION,
             WRITE_UNIT_ATTRIBUTES_PERMISSION,
         ]
-        _, key = await api_keys.create_api_key(
-            client[name], name="bench", permissions=permissions, asset_ids=None, expires_at=None
-        )
+        asset_ids = [member["id"] for kind, member in iter_members(units) if kind == "asset"]
+        scopes = [None, *(asset_ids[first::SCOPED_KEYS] for first in range(SCOPED_KEYS))]
+        key, *scoped_keys = [
+            (
+                await api_keys.create_api_key(
+                    client[name],
+                    name="bench",
+                    permissions=permissions,
+                    asset_ids=scope or None,
+                    expires_at=None,
+                )
+            )[1]
+            for scope in scopes
+        ]
         routable = {"unit_map_id": MAP_ID, "words": "svc:id"}
         status = await client.admin.command("serverStatus")
         location_ids = await client[name]["locations"].distinct("_id", routable)
@@ -92,6 +106,7 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
         unit_ids=unit_ids,
         location_ids=location_ids,
         answers_path=scratch / "answers",
+        scoped_keys=tuple(scoped_keys),
     )
 
 

@@ -150,7 +150,7 @@ def start_peer(
         with pin_to_cores(*cores):
             process = subprocess.Popen(
                 peer.command(port),
-                cwd=CHECKOUT,
+                cwd=peer.checkout or CHECKOUT,
                 env=os.environ | peer.environment(directory),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,8 +1,9 @@
 """The limit with a database: endpoints written by hand on starlette, Motor and orjson.
 
-It gives the same answers from the same MongoDB with the least work: it compares the key with the
-only one, has no visibility rules, and does not log, compress or use a schema. It serves one GraphQL
-operation without reading its text.
+It gives the same answers from the same MongoDB with the least work: it knows the keys by heart, has
+no visibility rules, and does not log, compress or use a schema. It serves one GraphQL operation
+without reading its text. An assignment is one upsert: without a transaction, an audit record, or a
+look at the unit.
 """
 
 from collections import defaultdict
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from bench.data.mix import ASSIGNMENTS, MIX
 from bench.data.workloads import NESTED, REST_WORKLOADS
 from bench.peers.key_check import require_key
 from bench.peers.mongo_reader import MongoReader, RecordedDistances, Row, to_page_envelope
@@ -28,6 +30,8 @@ def create() -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/units", require_key(handlers.units)),
+            Route(ASSIGNMENTS, require_key(handlers.assignments)),
+            Route(ASSIGNMENTS, require_key(handlers.assign), methods=["PUT"]),
             Route("/v1/units/{unit}", require_key(handlers.unit)),
             Route("/v1/maps/{map}/levels/tags", require_key(handlers.level_tags)),
             Route("/v1/maps/{map}/locations", require_key(handlers.locations)),
@@ -45,11 +49,23 @@ class _Handlers:
     async def units(self, request: Request) -> Response:
         page = int(request.query_params.get("page", "1"))
         per_page = int(request.query_params.get("per-page", "100"))
-        return _json(to_page_envelope(await self.reader.units(page, per_page), page, per_page))
+        asset = request.query_params.get("asset")
+        found = await self.reader.units(page, per_page, asset)
+        return _json(to_page_envelope(found, page, per_page))
 
     async def unit(self, request: Request) -> Response:
         found = await self.reader.unit(request.path_params["unit"])
         return Response(status_code=404) if found is None else _json(found)
+
+    async def assignments(self, request: Request) -> Response:
+        per_page = int(request.query_params["per-page"])
+        found = await self.reader.assignments(request.query_params["asset"], per_page)
+        return _json(to_page_envelope(found, 1, per_page))
+
+    async def assign(self, request: Request) -> Response:
+        assignments = orjson.loads(await request.body())["data"]
+        await self.reader.assign(assignments)
+        return _json({"data": assignments})
 
     async def level_tags(self, request: Request) -> Response:
         found = await self.reader.level_tags(request.path_params["map"])
@@ -111,6 +127,9 @@ BY_HAND = Peer(
     uvicorn_command("by_hand:create"),
     peer_environment,
     frozenset(
-        [*(workload.name for workload in REST_WORKLOADS if not workload.is_conditional), NESTED]
+        [
+            *(workload.name for workload in REST_WORKLOADS if not workload.is_conditional),
+            *(NESTED, MIX.name),
+        ]
     ),
 )

@@ -1,7 +1,5 @@
 """A FastAPI application: with response models, and with bytes from orjson."""
 
-import hmac
-import os
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
@@ -9,8 +7,9 @@ import orjson
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Response
 from pydantic import BaseModel
 
+from bench.data.mix import ASSIGNMENTS
+from bench.peers.key_check import read_keys
 from bench.peers.mongo_reader import MongoReader, RecordedDistances, Row, to_page_envelope
-from bench.peers.peer import KEY_VARIABLE
 
 
 class Unit(BaseModel):
@@ -32,6 +31,22 @@ class Paging(BaseModel):
 class UnitPage(BaseModel):
     paging: Paging
     data: list[Unit]
+
+
+class Assignment(BaseModel):
+    group_id: str
+    attribute_id: str
+    asset_id: str
+    unit_id: str
+
+
+class AssignmentPage(BaseModel):
+    paging: Paging
+    data: list[Assignment]
+
+
+class AssignmentList(BaseModel):
+    data: list[Assignment]
 
 
 class LevelTagValue(BaseModel):
@@ -124,11 +139,14 @@ class MatrixAnswer(BaseModel):
     data: Matrix
 
 
+PerPage = Annotated[int, Query(alias="per-page", ge=1, le=10_000)]
+
+
 def _key_dependency() -> Callable[..., Awaitable[None]]:
-    key = os.environ[KEY_VARIABLE]
+    keys = read_keys()
 
     async def check(api_key: Annotated[str, Header()] = "") -> None:
-        if not hmac.compare_digest(api_key, key):
+        if api_key not in keys:
             raise HTTPException(403)
 
     return check
@@ -145,11 +163,20 @@ class _Endpoints:
     async def units(
         self,
         page: Annotated[int, Query(ge=1)] = 1,
-        per_page: Annotated[int, Query(alias="per-page", ge=1, le=10_000)] = 100,
+        per_page: PerPage = 100,
+        asset: str | None = None,
     ) -> Any:
-        return self.answer(
-            to_page_envelope(await self.reader.units(page, per_page), page, per_page)
-        )
+        found = await self.reader.units(page, per_page, asset)
+        return self.answer(to_page_envelope(found, page, per_page))
+
+    async def assignments(self, asset: str, per_page: PerPage = 100) -> Any:
+        found = await self.reader.assignments(asset, per_page)
+        return self.answer(to_page_envelope(found, 1, per_page))
+
+    async def assign(self, body: AssignmentList) -> Any:
+        assignments = [assignment.model_dump() for assignment in body.data]
+        await self.reader.assign(assignments)
+        return self.answer({"data": assignments})
 
     async def unit(self, unit: str) -> Any:
         found = await self.reader.unit(unit)
@@ -188,6 +215,8 @@ def _application(endpoints: _Endpoints, *, is_modelled: bool) -> FastAPI:
     application = FastAPI(openapi_url=None, dependencies=[Depends(_key_dependency())])
     rows: list[tuple[str, str, Callable[..., Any], type[BaseModel]]] = [
         ("GET", "/v1/units", endpoints.units, UnitPage),
+        ("GET", ASSIGNMENTS, endpoints.assignments, AssignmentPage),
+        ("PUT", ASSIGNMENTS, endpoints.assign, AssignmentList),
         ("GET", "/v1/units/{unit}", endpoints.unit, Unit),
         ("GET", "/v1/maps/{map}/levels/tags", endpoints.level_tags, LevelTagList),
         ("GET", "/v1/maps/{map}/locations", endpoints.locations, LocationList),

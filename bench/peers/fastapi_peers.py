@@ -1,10 +1,11 @@
 """The two FastAPI peers. Importing this module does not need FastAPI, unlike their application."""
 
+from bench.data.mix import MIX
 from bench.data.workloads import REST_WORKLOADS
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
 
 SERVED_WORKLOADS = frozenset(
-    workload.name for workload in REST_WORKLOADS if not workload.is_conditional
+    [*(workload.name for workload in REST_WORKLOADS if not workload.is_conditional), MIX.name]
 )
 WITH_MODELS = Peer(
     "fastapi-model",

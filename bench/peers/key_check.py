@@ -1,23 +1,27 @@
-"""The key check of the peers on starlette: compare a request's key with the only one."""
+"""The key check of the peers on starlette: look for a request's key among the few."""
 
-import hmac
 import os
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bench.peers.peer import KEY_VARIABLE
+from bench.peers.peer import KEY_VARIABLE, SCOPED_KEYS_VARIABLE
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
+def read_keys() -> frozenset[str]:
+    """Return all keys, from the environment."""
+    return frozenset([os.environ[KEY_VARIABLE], *os.environ[SCOPED_KEYS_VARIABLE].split(",")])
+
+
 def require_key(handler: Handler) -> Handler:
-    """Return a handler that answers 403 to requests without the key."""
-    key = os.environ[KEY_VARIABLE]
+    """Return a handler that answers 403 to requests without a key."""
+    keys = read_keys()
 
     async def guarded(request: Request) -> Response:
-        if not hmac.compare_digest(request.headers.get("api-key", ""), key):
+        if request.headers.get("api-key") not in keys:
             return Response(status_code=403)
         return await handler(request)
 

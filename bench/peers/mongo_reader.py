@@ -1,4 +1,4 @@
-"""Reads shared by the hand-written Python peers: the fewest MongoDB queries per request.
+"""Reads and writes of the hand-written Python peers: the fewest MongoDB commands per request.
 
 Rows are read as stored and returned in the form of the specification, without checks that the
 benchmark's requests do not need.
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from motor.motor_asyncio import AsyncIOMotorClient
 
+from bench.data.directory import GROUP_ID
 from bench.data.recorded_answers import read_recorded_answers
 from bench.peers.peer import ANSWERS_VARIABLE, BASE_URL, DATABASE_VARIABLE, MONGO_URL_VARIABLE
 from storage.records.kinds import KEY_SEPARATOR
@@ -19,6 +20,7 @@ Row = dict[str, Any]
 
 BY_ID = [("_id", 1)]
 UNIT = ("asset_id", "floor_id", "name", "created_at", "updated_at")
+ASSIGNMENT = ("group_id", "attribute_id", "asset_id", "unit_id")
 LEVEL_TAG = ("name", "key", "created_at", "updated_at", "values")
 LOCATION = (
     *("asset_id", "unit_map_id", "name", "x", "y", "floors", "tags"),
@@ -48,11 +50,30 @@ class MongoReader:
         found = await self.database["units"].find_one({"_id": id}, _projection(UNIT))
         return None if found is None else _resource(found)
 
-    async def units(self, page: int, per_page: int) -> RowPage:
-        """Return a page of all units."""
-        cursor = self._find("units", {}, UNIT, per_page + 1)
+    async def units(self, page: int, per_page: int, asset: str | None = None) -> RowPage:
+        """Return a page of all units, or of those of an asset."""
+        where = {} if asset is None else {"asset_id": asset}
+        cursor = self._find("units", where, UNIT, per_page + 1)
         found = await cursor.sort(BY_ID).skip((page - 1) * per_page).to_list(None)
         return RowPage([_resource(row) for row in found[:per_page]], len(found) > per_page)
+
+    async def assignments(self, asset: str, per_page: int) -> RowPage:
+        """Return the first page of an asset's assignments."""
+        where = {"group_id": GROUP_ID, "asset_id": asset}
+        cursor = self.database["attribute_assignments"].find(
+            where, dict.fromkeys(ASSIGNMENT, 1) | {"_id": 0}, limit=per_page + 1
+        )
+        found = await cursor.sort(BY_ID).to_list(None)
+        return RowPage(found[:per_page], len(found) > per_page)
+
+    async def assign(self, assignments: list[Row]) -> None:
+        """Write assignments; a unit has one attribute of the group."""
+        flag = {"one_attribute_per_unit": True}
+        for assignment in assignments:
+            id = KEY_SEPARATOR.join((assignment["group_id"], assignment["unit_id"]))
+            await self.database["attribute_assignments"].update_one(
+                {"_id": id}, {"$set": {**assignment, **flag}}, upsert=True
+            )
 
     async def level_tags(self, map_id: str) -> list[Row]:
         """Return the level tags of a map."""

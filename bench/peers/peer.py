@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.data.directory import Directory
 
 BASE_URL = "https://floorgate.test"
 """Base of paging links in every peer, so that answers can be equal."""
 HOST = "127.0.0.1"
-MONGO_URL_VARIABLE, DATABASE_VARIABLE, KEY_VARIABLE, ANSWERS_VARIABLE = (
-    f"BENCH_{name}" for name in ("MONGO_URL", "DATABASE", "KEY", "ANSWERS")
+MONGO_URL_VARIABLE, DATABASE_VARIABLE, KEY_VARIABLE, SCOPED_KEYS_VARIABLE, ANSWERS_VARIABLE = (
+    f"BENCH_{name}" for name in ("MONGO_URL", "DATABASE", "KEY", "SCOPED_KEYS", "ANSWERS")
 )
 
 
@@ -27,6 +28,8 @@ class Peer:
     """Names of the workloads that it serves; None means all."""
     rewrite_path: Callable[[str], str] = lambda path: path
     """Return the peer's own form of a path."""
+    checkout: Path | None = None
+    """The directory of its code; None means this one."""
 
     def serves(self, workload: str) -> bool:
         """Return whether the peer serves a workload."""
@@ -39,6 +42,7 @@ def peer_environment(directory: Directory) -> dict[str, str]:
         MONGO_URL_VARIABLE: directory.mongo_url,
         DATABASE_VARIABLE: directory.database,
         KEY_VARIABLE: directory.key,
+        SCOPED_KEYS_VARIABLE: ",".join(directory.scoped_keys),
         ANSWERS_VARIABLE: str(directory.answers_path),
     }
 

@@ -8,6 +8,7 @@ import msgspec
 
 from bench.load.rounds import Sample
 from bench.load.start_time import StartTime
+from bench.report.alone_table import AloneSample
 from bench.report.staleness_table import Staleness
 
 
@@ -50,10 +51,30 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     starts: list[StartTime]
     memory: list[Memory]
     staleness: Staleness | None
+    alone: list[AloneSample] = []
 
     def samples_of(self, workload: str, peer: str) -> list[Sample]:
         """Return the samples of a workload on a peer; empty if the peer does not serve it."""
         return [x for x in self.samples if (x.workload, x.peer) == (workload, peer)]
+
+
+def add_results(earlier: Results, new: Results) -> Results:
+    """Return the new results with those earlier ones that the new run left out.
+
+    Of a workload, all peers are from one run, because ratios compare within rounds.
+    """
+    measured = {sample.workload for sample in new.samples}
+    kept = [sample for sample in earlier.samples if sample.workload not in measured]
+    processes = {memory.process for memory in new.memory}
+    return msgspec.structs.replace(
+        new,
+        titles=earlier.titles | new.titles,
+        samples=[*kept, *new.samples],
+        starts=new.starts or earlier.starts,
+        memory=[*(x for x in earlier.memory if x.process not in processes), *new.memory],
+        staleness=new.staleness or earlier.staleness,
+        alone=new.alone or earlier.alone,
+    )
 
 
 def cpu_ratios(

@@ -11,7 +11,7 @@ from bench.load.rounds import Sample
 from bench.peers.by_hand import BY_HAND
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
-from bench.report import chart, pages, staleness_table, targets
+from bench.report import alone_table, chart, pages, staleness_table, targets
 from bench.report.results import Results, Spread
 from bench.report.tables import NO_VALUE, ReportTable, format_figure
 
@@ -59,6 +59,7 @@ def build_tables(results: Results) -> list[ReportTable]:
         _table_by_workload(results, "Requests per second at saturation", _rate, _UNSATURATED_NOTE),
         _latency_table(results),
         _table_by_workload(results, "CPU of mongod, ms per request", lambda x: x.mongod_cpu_ms),
+        alone_table.build_table(results.alone, results.titles),
         _memory_table(results),
         _start_table(results),
     ]

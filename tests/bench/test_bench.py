@@ -37,7 +37,7 @@ def test_a_short_run_measures_every_workload_on_every_peer_that_serves_it(tmp_pa
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench", "--units", "1100", "--rounds", "1", "--writes", "2"),
-            *("--seconds", "0.1", "--starts", "1", "--output", str(output)),
+            *("--seconds", "0.1", "--starts", "1", "--alone", "0", "--output", str(output)),
             *("--peer", "by-hand", "--peer", "floorgate-cached", "--peer", "raw"),
             *(f"--workload={name}" for name in SOME_WORKLOADS),
         ],
@@ -72,7 +72,7 @@ def test_every_other_peer_answers_as_floorgate_does() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench", "--units", "1100", "--rounds", "1", "--writes", "0"),
-            *("--seconds", "0.1", "--starts", "0"),
+            *("--seconds", "0.1", "--starts", "0", "--alone", "0"),
             *(f"--workload={name}" for name in (LIST, NESTED, *UNIQUE, *PERSISTED)),
             *(f"--peer={name}" for name in others),
             *("--output", "/dev/null"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.data.workloads import LIST, UNIT
-from bench.report.results import Results, Spread, cpu_ratios
+from bench.report.results import Results, Spread, add_results, cpu_ratios
 from tests.bench.report.measured import build_results, build_sample
 
 
@@ -59,3 +59,16 @@ def test_samples_are_found_by_workload_and_peer(
 def test_results_can_be_shown_again_from_their_file() -> None:
     results = build_results(build_sample("a", 1.0))
     assert msgspec.json.decode(msgspec.json.encode(results), type=Results) == results
+
+
+def test_a_later_run_replaces_whole_workloads_and_keeps_the_others() -> None:
+    earlier = build_results(
+        build_sample("a", 1.0, UNIT), build_sample("b", 1.0, UNIT), build_sample("a", 1.0, LIST)
+    )
+    later = build_results(build_sample("a", 2.0, UNIT))
+    added = add_results(earlier, later)
+    assert [(x.workload, x.peer, x.cpu_ms) for x in added.samples] == [
+        (LIST, "a", 1.0),
+        (UNIT, "a", 2.0),
+    ]
+    assert added.titles == {**earlier.titles, **later.titles}
