@@ -19,7 +19,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench soak drill restarts chaos lock
+.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -76,6 +76,9 @@ fuzz: development ## Try the parser, compiled queries, routing (MINUTES each), a
 
 bench: development $(PEERS) ## Measure speed and memory beside other ways to build the service
 	$(BIN)/python -m bench
+
+bench-gate: development ## Fail if a shape takes more CPU time than where the branch left main (REVISION)
+	$(BIN)/python -m bench.gate $(REVISION)
 
 soak: development $(PEERS) ## Load a gateway for SOAK_MINUTES; fail if memory or descriptors grow
 	$(BIN)/python -m bench.soak --minutes $(SOAK_MINUTES)
