@@ -227,10 +227,15 @@ class Gateway:
         return result
 
     async def get_or_create_response(
-        self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]
+        self,
+        key: CacheKey,
+        context: Context,
+        create: Callable[[], Awaitable[Response]],
+        is_read: bool,
     ) -> ASGIApp:
         """Return the cached response for a key, or create and cache it. Raises HttpError."""
-        return await self._require_state().response_cache.get_or_create(key, context, create)
+        cache = self._require_state().response_cache
+        return await cache.get_or_create(key, context, create, is_read)
 
     def base_url(self, request: Request) -> str:
         """Return the URL under which clients reach the service.

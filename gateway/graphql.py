@@ -163,7 +163,9 @@ class GraphQLEndpoint:
             media_type,
             *caller.rights,
         )
-        return await self.service.get_or_create_response(key, context, create_response)
+        # Each operation has its keyword, so nothing that writes waits for an equal one.
+        is_read = "mutation" not in document.text
+        return await self.service.get_or_create_response(key, context, create_response, is_read)
 
 
 def _hash_operation(

@@ -66,9 +66,10 @@ class RequestServices:
         [Operation, dict[str, Any], Context], Coroutine[Any, Any, OperationResult]
     ]
     get_or_create_response: Callable[
-        [CacheKey, Context, Callable[[], Awaitable[Response]]], Awaitable[ASGIApp]
+        [CacheKey, Context, Callable[[], Awaitable[Response]], bool], Awaitable[ASGIApp]
     ]
-    """Returns the cached response, or builds and caches it; the context knows what was read."""
+    """Returns the cached response, or builds and caches it; the context knows what was read. The
+    last argument is whether building it does nothing but read."""
 
 
 class EndpointHandler:
@@ -149,7 +150,7 @@ class EndpointHandler:
             request_url.url,
             request_url.fields,
         )
-        return await self.service.get_or_create_response(key, context, make_response)
+        return await self.service.get_or_create_response(key, context, make_response, True)
 
     def build_check(
         self, precondition: Precondition, request: Request

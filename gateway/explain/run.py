@@ -103,7 +103,11 @@ class ExplainedRun:
         return await self.original.run_operation(operation, variables, context)
 
     async def get_or_create_response(
-        self, key: CacheKey, context: Context, create: Callable[[], Awaitable[Response]]
+        self,
+        key: CacheKey,
+        context: Context,
+        create: Callable[[], Awaitable[Response]],
+        is_read: bool,
     ) -> ASGIApp:
         """Create the response, and neither take it from the cache nor keep it there."""
         is_hit = self.response_cache.contains(key)

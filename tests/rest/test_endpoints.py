@@ -65,8 +65,9 @@ class Endpoints:
         return self.caller
 
     async def get_or_create_response(
-        self, key: CacheKey, _: Context, create: Callable[[], Awaitable[Response]]
+        self, key: CacheKey, _: Context, create: Callable[[], Awaitable[Response]], is_read: bool
     ) -> Response:
+        assert is_read
         self.keys.append(key)
         return await create()
 

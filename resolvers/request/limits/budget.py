@@ -1,4 +1,4 @@
-"""What one operation has cost so far: records read, records returned, and bytes of drawings."""
+"""What one operation has cost so far: records read and returned, bytes of drawings, waiting."""
 
 from msgspec import Struct
 
@@ -28,6 +28,8 @@ class Budget(Struct):
     """Limit on the bytes of the response; None for none."""
     drawing_bytes: int = 0
     """The drawings in the response, a drawing as often as it is written."""
+    waited_seconds: float = 0.0
+    """How long the operation waited for an equal one; counts for its deadline."""
     _records_read: int = 0
     _cost: int = 0
 

@@ -50,7 +50,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     Raises DeadlineExceededError.
     """
     # Each request passes here: a context manager for it would take several microseconds more.
-    remaining = seconds - context.waited_seconds
+    remaining = seconds - context.waited_seconds - context.budget.waited_seconds
     limit = driver.start_operation(remaining)
     end = asyncio.get_running_loop().time() + remaining
     read = _Read(end, asyncio.timeout_at(end))
