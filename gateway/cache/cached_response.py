@@ -1,8 +1,8 @@
 """A complete response as bytes, with its ETag and its content encodings, each computed once."""
 
 import asyncio
+import functools
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
@@ -16,7 +16,8 @@ from rest.entity_tags import (
     etag_matches,
 )
 
-HeaderList = list[tuple[bytes, bytes]]
+Header = tuple[bytes, bytes]
+HeaderList = list[Header]
 
 SCOPE_CACHE_KEY = "floorgate.cache_key"
 """Member of the ASGI scope: the cache key of the response, None if it is not cached."""
@@ -24,53 +25,82 @@ NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
 """Headers that RFC 9110, 15.4.5, requires in a 304; also `Link`, for clients that page by it."""
-ENTRY_OVERHEAD_BYTES = 3_000
-"""Memory of a cached response apart from its body: headers, messages, keys and mappings."""
+ENTRY_OVERHEAD_BYTES = 2_000
+"""Memory of a cached response apart from its body and key: headers, mappings, fast path."""
+
+_EQUAL_HEADERS = frozenset((b"cache-control", b"content-type", b"vary"))
+"""Headers with few different values, of which cached responses share the bytes."""
 
 
 class EncodedResponse:
-    """A response in one content encoding: as ASGI messages and as header lines."""
+    """A response in one content encoding: as ASGI messages and as header lines.
 
-    def __init__(self, headers: HeaderList, etag: bytes, body: bytes) -> None:
-        self.etag = etag
+    Until it is requested with its body it has none: a 304 needs the ETag only.
+    """
+
+    __slots__ = ("_header_lines", "_headers", "_not_modified_lines", "content", "encoding", "etag")
+
+    def __init__(self, headers: tuple[Header, ...], encoding: Encoding, etag: bytes) -> None:
         self._headers = headers
-        self._headers_with_etag = [*headers, (b"etag", etag)]
-        self.body_message: Message = {"type": "http.response.body", "body": body}
-
-    @cached_property
-    def start_message(self) -> Message:
-        """Start of the response to a GET or HEAD."""
-        return _start_message(200, self._headers_with_etag)
-
-    @cached_property
-    def start_message_without_etag(self) -> Message:
-        """Start of the response to other methods, which have no conditional requests."""
-        return _start_message(200, self._headers)
-
-    @cached_property
-    def not_modified_message(self) -> Message:
-        """Start of a 304, for a client that already has this body."""
-        return _start_message(304, self._not_modified_headers)
-
-    @cached_property
-    def header_lines(self) -> bytes:
-        """The header lines of `start_message`."""
-        return serialize_headers(self._headers_with_etag)
-
-    @cached_property
-    def not_modified_header_lines(self) -> bytes:
-        """The header lines of `not_modified_message`."""
-        return serialize_headers(self._not_modified_headers)
+        self.encoding = encoding
+        self.etag = etag
+        self.content: bytes | None = None
+        self._header_lines: bytes | None = None
+        self._not_modified_lines: bytes | None = None
 
     @property
-    def _not_modified_headers(self) -> HeaderList:
-        return [
-            (name, value) for name, value in self._headers_with_etag if name in NOT_MODIFIED_HEADERS
-        ]
+    def body_message(self) -> Message:
+        """The body of the response."""
+        return {"type": "http.response.body", "body": self.content}
+
+    @property
+    def start_message(self) -> Message:
+        """Start of the response to a GET or HEAD."""
+        return _start_message(200, [*self._list_headers(), (b"etag", self.etag)])
+
+    @property
+    def start_message_without_etag(self) -> Message:
+        """Start of the response to other methods, which have no conditional requests."""
+        return _start_message(200, self._list_headers())
+
+    @property
+    def not_modified_message(self) -> Message:
+        """Start of a 304, for a client that already has this body."""
+        return _start_message(304, self._list_not_modified_headers())
+
+    @property
+    def header_lines(self) -> bytes:
+        """The header lines of `start_message`."""
+        if self._header_lines is None:
+            self._header_lines = serialize_headers([*self._list_headers(), (b"etag", self.etag)])
+        return self._header_lines
+
+    @property
+    def not_modified_header_lines(self) -> bytes:
+        """The header lines of `not_modified_message`."""
+        if self._not_modified_lines is None:
+            self._not_modified_lines = serialize_headers(self._list_not_modified_headers())
+        return self._not_modified_lines
+
+    def _list_headers(self) -> HeaderList:
+        assert self.content is not None
+        headers = [*self._headers, (b"content-length", str(len(self.content)).encode())]
+        if self.encoding != "identity":
+            headers.append((b"content-encoding", self.encoding.encode()))
+        return headers
+
+    def _list_not_modified_headers(self) -> HeaderList:
+        kept = [(name, value) for name, value in self._headers if name in NOT_MODIFIED_HEADERS]
+        return [*kept, (b"etag", self.etag)]
 
 
 class CachedResponse:
     """A 200 response in all its content encodings; each is computed when first requested."""
+
+    __slots__ = (
+        *("_body", "_encoded_responses", "_etag", "_headers", "_on_growth", "_work"),
+        *("cache_key", "size_bytes"),
+    )
 
     def __init__(
         self,
@@ -83,92 +113,162 @@ class CachedResponse:
         """Cache key, or None if not cached."""
         self._on_growth = on_growth
         """Called with the cache key when a new encoding makes the entry larger."""
-        self._headers = [(name, value) for name, value in headers if name != b"content-length"]
+        self._headers = tuple(
+            _share_header(header) if header[0] in _EQUAL_HEADERS else header
+            for header in headers
+            if header[0] != b"content-length"
+        )
         self._body = body
+        self._etag: str | None = None
         self._encoded_responses: dict[Encoding, EncodedResponse] = {}
+        self._work: dict[Encoding, asyncio.Task[None]] | None = None
+        """Encodings that are computed in threads."""
         self.size_bytes = ENTRY_OVERHEAD_BYTES + len(body)
         """Estimated memory; grows with each encoding."""
 
-    @cached_property
-    def _etag(self) -> str:
-        return compute_etag(self._body)
-
     async def prepare_messages(self, scope: Scope) -> tuple[Message, Message]:
-        """Return what `select_messages` returns, after encoding a large body in a thread."""
-        if len(self._body) > compression.MAX_BYTES_IN_EVENT_LOOP:
-            # Threads may do it twice, with the same result.
-            return await asyncio.to_thread(self.select_messages, scope)
-        return self.select_messages(scope)
+        """Return what `select_messages` returns, after encoding a large body in a thread.
+
+        Requests that arrive while it is encoded wait for the same thread.
+        """
+        accept_encoding, if_none_match = _read_negotiation(scope)
+        if not self.is_ready(accept_encoding, if_none_match):
+            encoding = compression.choose_encoding(accept_encoding, len(self._body))
+            await self._encode_in_thread(encoding)
+        return self._select_messages(scope["method"], accept_encoding, if_none_match)
+
+    def is_ready(self, accept_encoding: bytes | None, if_none_match: bytes | None) -> bool:
+        """Return whether a request can be answered without holding the event loop for long."""
+        if len(self._body) <= compression.MAX_BYTES_IN_EVENT_LOOP:
+            return True
+        if self._etag is None:
+            return False
+        if if_none_match is not None and self._find_match(if_none_match) is not None:
+            return True
+        encoding = compression.choose_encoding(accept_encoding, len(self._body))
+        encoded = self._encoded_responses.get(encoding)
+        return encoding == "identity" or (encoded is not None and encoded.content is not None)
 
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
-        accept_encoding = if_none_match = None
-        for name, value in scope["headers"]:
-            if name == b"accept-encoding":
-                accept_encoding = _join_values(accept_encoding, value)
-            elif name == b"if-none-match":
-                if_none_match = _join_values(if_none_match, value)
-        if scope["method"] not in ("GET", "HEAD"):
-            encoded = self._get_encoded(
-                compression.choose_encoding(accept_encoding, len(self._body))
-            )
+        return self._select_messages(scope["method"], *_read_negotiation(scope))
+
+    def _select_messages(
+        self, method: str, accept_encoding: bytes | None, if_none_match: bytes | None
+    ) -> tuple[Message, Message]:
+        if method not in ("GET", "HEAD"):
+            encoded, _ = self.select_encoding(accept_encoding, None)
             return encoded.start_message_without_etag, encoded.body_message
         encoded, is_match = self.select_encoding(accept_encoding, if_none_match)
         if is_match:
             return encoded.not_modified_message, _EMPTY_BODY_MESSAGE
-        is_head = scope["method"] == "HEAD"
-        return encoded.start_message, _EMPTY_BODY_MESSAGE if is_head else encoded.body_message
+        return encoded.start_message, (
+            _EMPTY_BODY_MESSAGE if method == "HEAD" else encoded.body_message
+        )
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None
     ) -> tuple[EncodedResponse, bool]:
         """Return the body for a GET's `Accept-Encoding`, and False; or, if `If-None-Match`
-        names the body in any encoding, that body and True.
+        names the body in any encoding, that encoding and True.
         """
-        encoded = self._get_encoded(compression.choose_encoding(accept_encoding, len(self._body)))
-        match = None if if_none_match is None else self._find_match(encoded, if_none_match)
-        return (encoded, False) if match is None else (match, True)
+        if if_none_match is not None:
+            match = self._find_match(if_none_match)
+            if match is not None:
+                return match, True
+        encoding = compression.choose_encoding(accept_encoding, len(self._body))
+        return self._get_encoded(encoding), False
 
     def encode_all(self) -> None:
         """Compute all encodings now, for a response that is kept."""
         for encoding in ENCODINGS:
             self._get_encoded(encoding)
 
+    async def _encode_in_thread(self, encoding: Encoding) -> None:
+        task = self._work.get(encoding) if self._work else None
+        if task is None:
+            self._work = self._work or {}
+            task = self._work[encoding] = asyncio.create_task(self._encode_and_keep(encoding))
+        await asyncio.shield(task)  # others may wait for it when this request is cancelled
+
+    async def _encode_and_keep(self, encoding: Encoding) -> None:
+        try:
+            work = asyncio.to_thread(_encode, self._body, encoding, self._etag)
+            self._etag, content = await work
+            self._keep_content(encoding, content)
+        finally:
+            assert self._work is not None
+            del self._work[encoding]
+            self._work = self._work or None
+
     def _get_encoded(self, encoding: Encoding) -> EncodedResponse:
+        """Return the response in this encoding, with its body."""
         encoded = self._encoded_responses.get(encoding)
-        if encoded is None:
-            encoded = self._encoded_responses[encoding] = self._encode(encoding)
+        if encoded is None or encoded.content is None:
+            self._etag, content = _encode(self._body, encoding, self._etag)
+            encoded = self._keep_content(encoding, content)
+        return encoded
+
+    def _keep_content(self, encoding: Encoding, content: bytes) -> EncodedResponse:
+        encoded = self._get_variant(encoding)
+        if encoded.content is None:
+            encoded.content = content
             if encoding != "identity":
-                self.size_bytes += len(encoded.body_message["body"])
+                self.size_bytes += len(content)
                 if self._on_growth is not None:
                     self._on_growth(self.cache_key)
         return encoded
 
-    def _find_match(
-        self, preferred: EncodedResponse, if_none_match: bytes
-    ) -> EncodedResponse | None:
-        if if_none_match == preferred.etag:
-            return preferred
-        # A client that has the body in another encoding has the same content.
-        for encoding in ENCODINGS:
-            etag = etag_for_encoding(self._etag, encoding)
-            if etag_matches(if_none_match, etag):
-                return self._get_encoded(encoding)
-        return None
+    def _get_variant(self, encoding: Encoding) -> EncodedResponse:
+        """Return the response in this encoding, with or without its body."""
+        encoded = self._encoded_responses.get(encoding)
+        if encoded is None:
+            if self._etag is None:
+                self._etag = compute_etag(self._body)
+            tag = etag_for_encoding(self._etag, encoding).encode()
+            encoded = EncodedResponse(self._headers, encoding, tag)
+            self._encoded_responses[encoding] = encoded
+        return encoded
 
-    def _encode(self, encoding: Encoding) -> EncodedResponse:
-        body = compression.compress(self._body, encoding)
-        etag = etag_for_encoding(self._etag, encoding).encode()
-        headers = [*self._headers, (b"content-length", str(len(body)).encode())]
-        if encoding != "identity":
-            headers.append((b"content-encoding", encoding.encode()))
-        return EncodedResponse(headers, etag, body)
+    def _find_match(self, if_none_match: bytes) -> EncodedResponse | None:
+        # A client that has the body in another encoding has the same content.
+        for encoded in self._encoded_responses.values():
+            if if_none_match == encoded.etag:
+                return encoded
+        if self._etag is None:
+            self._etag = compute_etag(self._body)
+        for encoding in ENCODINGS:
+            if etag_matches(if_none_match, etag_for_encoding(self._etag, encoding)):
+                return self._get_variant(encoding)
+        return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
         scope[SCOPE_CACHE_KEY] = self.cache_key
         for message in await self.prepare_messages(scope):
             await send(message)
+
+
+def _encode(body: bytes, encoding: Encoding, etag: str | None) -> tuple[str, bytes]:
+    """Return the entity tag of a body, unless it is known, and the encoded body."""
+    return etag or compute_etag(body), compression.compress(body, encoding)
+
+
+@functools.lru_cache(maxsize=256)
+def _share_header(header: Header) -> Header:
+    """Return the equal header that is shared by cached responses."""
+    return header
+
+
+def _read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
+    """Return `Accept-Encoding` and `If-None-Match` of a request."""
+    accept_encoding = if_none_match = None
+    for name, value in scope["headers"]:
+        if name == b"accept-encoding":
+            accept_encoding = _join_values(accept_encoding, value)
+        elif name == b"if-none-match":
+            if_none_match = _join_values(if_none_match, value)
+    return accept_encoding, if_none_match
 
 
 def _join_values(first: bytes | None, second: bytes) -> bytes:

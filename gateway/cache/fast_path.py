@@ -112,9 +112,10 @@ class FastPath:
         if response is None:
             self._entries.discard(digest)
             return None
-        encoded, is_match = response.select_encoding(
-            inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
-        )
+        negotiation = inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
+        if not response.is_ready(*negotiation):
+            return None  # the pipeline encodes it in a thread
+        encoded, is_match = response.select_encoding(*negotiation)
         if not is_match and len(encoded.body_message["body"]) > MAX_WRITE_BYTES:
             return None  # the pipeline writes it piece by piece
         status = self._rate_limiter.check(record.id, time.monotonic())

@@ -1,9 +1,13 @@
 """A cached response in the encodings and conditional forms that clients request."""
 
+import asyncio
 import gzip
+import threading
+from typing import Any
 
 import pytest
 
+from gateway import compression
 from gateway.cache.cached_response import ENTRY_OVERHEAD_BYTES, CachedResponse
 
 BODY = b"floor " * 200
@@ -71,3 +75,81 @@ def test_the_cache_is_notified_once_of_each_encoding_that_takes_memory() -> None
         _, _, body = select(response, accept_encoding=encoding)
     assert grown == ["key"]
     assert response.size_bytes == ENTRY_OVERHEAD_BYTES + len(BODY) + len(body)
+
+
+class Compressor:
+    """Counts and times what is compressed: nothing before it is released."""
+
+    def __init__(self) -> None:
+        self._compress = compression.compress
+        self._released = threading.Event()
+        self.encodings: list[str] = []
+        self.threads: set[threading.Thread] = set()
+
+    def compress(self, body: bytes, encoding: Any) -> bytes:
+        self.encodings.append(encoding)
+        self.threads.add(threading.current_thread())
+        assert self._released.wait(30)
+        return self._compress(body, encoding)
+
+    def release(self) -> None:
+        self._released.set()
+
+
+@pytest.fixture
+def compressor(monkeypatch: pytest.MonkeyPatch) -> Compressor:
+    compressor = Compressor()
+    monkeypatch.setattr(compression, "compress", compressor.compress)
+    monkeypatch.setattr(compression, "MAX_BYTES_IN_EVENT_LOOP", 1_000)
+    return compressor
+
+
+def get(response: CachedResponse, **headers: str) -> asyncio.Task[Any]:
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return asyncio.create_task(response.prepare_messages({"method": "GET", "headers": raw}))
+
+
+@pytest.mark.anyio
+async def test_a_large_body_is_compressed_once_and_not_by_the_event_loop(
+    compressor: Compressor,
+) -> None:
+    grown: list[object] = []
+    response = CachedResponse(HEADERS, BODY, "key", grown.append)
+    asked = [get(response, accept_encoding="gzip") for _ in range(5)]
+    other = get(response, accept_encoding="zstd")
+    await asyncio.sleep(0)
+    assert not response.is_ready(b"gzip", None)
+    compressor.release()
+    bodies = [(await each)[1]["body"] for each in asked]
+    assert {gzip.decompress(body) for body in bodies} == {BODY}
+    assert dict((await other)[0]["headers"])[b"content-encoding"] == b"zstd"
+    assert sorted(compressor.encodings) == ["gzip", "zstd"]
+    assert threading.main_thread() not in compressor.threads
+    assert grown == ["key", "key"]
+    assert response.is_ready(b"gzip", None)
+
+
+@pytest.mark.anyio
+async def test_a_request_that_is_cancelled_leaves_the_compression_to_the_others(
+    compressor: Compressor,
+) -> None:
+    response = CachedResponse(HEADERS, BODY)
+    first, second = get(response, accept_encoding="gzip"), get(response, accept_encoding="gzip")
+    await asyncio.sleep(0)
+    first.cancel()
+    compressor.release()
+    assert gzip.decompress((await second)[1]["body"]) == BODY
+    assert first.cancelled()
+    assert compressor.encodings == ["gzip"]
+
+
+@pytest.mark.anyio
+async def test_a_304_compresses_nothing(compressor: Compressor) -> None:
+    compressor.release()
+    response = CachedResponse(HEADERS, BODY)
+    etag = dict((await get(response))[0]["headers"])[b"etag"].decode()
+    compressor.encodings.clear()
+    for tag in (etag, f'{etag[:-1]}-gzip"', "*"):
+        start, _ = await get(response, accept_encoding="gzip", if_none_match=tag)
+        assert start["status"] == 304
+    assert compressor.encodings == []
