@@ -131,8 +131,9 @@ class ResponseCache:
         if not is_cacheable(response, context):
             flight.is_private = True
             return response
+        key = tuple(_trim(part) if isinstance(part, bytes) else part for part in key)
         new = CachedResponse(
-            response.raw_headers, bytes(response.body), key, self._responses.reweigh
+            response.raw_headers, _trim(response.body), key, self._responses.reweigh
         )
         if not self._responses.put(key, new, snapshot, reads.build_read_set()):
             new.cache_key = None
@@ -178,6 +179,15 @@ async def _wait(flight: _Flight, context: Context, waits_left: int) -> int:
     finally:
         context.budget.waited_seconds += get_time() - began
     return 0 if flight.is_private else waits_left - 1
+
+
+def _trim(value: bytes | memoryview) -> bytes:
+    """Return a copy of a value in as much memory as it needs.
+
+    What orjson returns keeps the memory that it was written into, of 4 KB at least and up to twice
+    the value.
+    """
+    return bytes(memoryview(value))
 
 
 def _weigh(key: CacheKey, response: CachedResponse) -> int:
