@@ -6,7 +6,7 @@ import strawberry
 from strawberry.scalars import JSON
 
 from resolvers.administration.catalog import translate_import_errors
-from resolvers.processing.network_build import REQUIRED_PERCENTAGE
+from resolvers.processing.build_task import REQUIRED_PERCENTAGE
 from resolvers.processing.other_maps import NetworkPolicyArgument, process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest
 from resolvers.processing.stale_networks import REPROCESS

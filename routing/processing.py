@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from routing.costing import Costing, TravelMode
@@ -10,15 +10,13 @@ from routing.issues import PlanIssue
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
 from routing.plan import Plan
+from routing.progress import ProcessingProgress, ignore_progress
 from routing.report import ProcessingReport, build_report
 from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
 from routing.search.router import Router
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 from routing.verification import Verification, verify_router
-
-ProcessingProgress = Callable[[float, str], None]
-"""Called with the completed share, from 0 to 1, and the name of the next step."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,6 @@ class ProcessedPlan:
     def router(self) -> Router:
         """A router over the networks and tables."""
         return Router(self.networks, self.tables)
-
-
-def ignore_progress(share: float, step: str) -> None:
-    """Accept progress and do nothing."""
 
 
 def process_plan(

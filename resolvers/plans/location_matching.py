@@ -2,26 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
+from resolvers.plans.catalog_records import ExistingLocation
 from resolvers.plans.locations import LocationCandidate
 from resolvers.plans.shapes import to_shape
 from resolvers.plans.translation import TranslatedPlan
 from routing.plan import PlanLocation
-
-
-class ExistingLocation(NamedTuple):
-    """A location of the map, in the map's units. `unit_id` is the unit that it stands for."""
-
-    id: str
-    name: str
-    x: float
-    y: float
-    floor_id: str
-    unit_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

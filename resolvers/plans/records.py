@@ -1,10 +1,7 @@
 """Build the records that a plan adds to the catalog, as members of a bundle."""
 
-from typing import Any
-
+from resolvers.plans.catalog_records import RecordDict
 from resolvers.plans.translation import TranslatedPlan
-
-RecordDict = dict[str, Any]
 
 
 def build_location_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:

@@ -4,21 +4,20 @@ It takes seconds to minutes of CPU, so `resolvers.processing.pipeline` runs it i
 process; arguments and results are pickled.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any, NamedTuple
 
 from parsing.drawing import Drawing, ReadingFault
 from parsing.errors import DocumentRejectedError
-from parsing.plans import PlanFormat, detect_format, read_plan
+from parsing.plans import detect_format, read_plan
 from resolvers.networks import routable_maps
 from resolvers.networks.closable import list_parts
 from resolvers.networks.routable_maps import Placement
+from resolvers.plans.catalog_records import RecordDict
 from resolvers.plans.drawings.parsed_map import build_parsed_map
-from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
+from resolvers.plans.location_matching import match_existing_locations
 from resolvers.plans.records import (
-    RecordDict,
     build_directory,
     build_location_records,
     build_map_record,
@@ -27,63 +26,14 @@ from resolvers.plans.tangles import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
 from resolvers.processes.cpu_limit import limit_cpu_time
 from resolvers.processes.worker_process import report_progress
-from resolvers.request.input_rules import Range
+from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest
 from routing.costing import TravelMode
 from routing.diagnosis.names import shorten
 from routing.groups import ToSource
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
-from routing.processing import ProcessedPlan, ProcessingProgress, process_plan
-from storage.closures import Part
-
-REQUIRED_PERCENTAGE = Range(0, 100)
-
-
-class ProcessingRequest(NamedTuple):
-    """What to process: the files of a plan by name, or no files for the map's own drawing."""
-
-    map_id: str
-    files: Mapping[str, bytes]
-    plan_format: PlanFormat | None = None
-    asset_id: str | None = None
-    feet_per_unit: float | None = None
-    with_pictures: bool = False
-    require: float = 0.0
-    """Percentage of the locations that must reach one another, in each travel mode."""
-    strict: bool = False
-    """Reject a plan with faulty elements, which are left out otherwise."""
-
-
-class BuildTask(NamedTuple):
-    """A request, and what the database says about its map."""
-
-    request: ProcessingRequest
-    asset_id: str
-    floor_sorts: dict[str, int] | None
-    """`sort` of the asset's floors by id."""
-    unit_names: dict[str, str]
-    """Names of the catalog's units by id, for a drawing that has only their ids."""
-    existing: list[ExistingLocation]
-    placements: list[Placement]
-    """The placements of the map's existing locations, which are kept."""
-    is_own: bool = True
-    """Whether the plan is the map's own drawing, or replaces it: the map has one."""
-    is_new: bool = False
-    """Whether there is no such map yet."""
-
-
-class BuiltNetwork(NamedTuple):
-    """A network's archive, its report, and the records to write with it."""
-
-    network: bytes
-    report: dict[str, Any]
-    directory: dict[str, list[RecordDict]]
-    locations: list[RecordDict]
-    pictures: dict[str, str]
-    parts: list[Part]
-    """What can be closed."""
-    parsed: bytes | None = None
-    """The parsed map of a plan that is not the map's own drawing."""
+from routing.processing import ProcessedPlan, process_plan
+from routing.progress import ProcessingProgress
 
 
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:

@@ -16,7 +16,7 @@ from resolvers.processing.stale_networks import (
 )
 from resolvers.request.enums import graphql_enum
 from resolvers.request.input_rules import OneOf, argument
-from routing.processing import ProcessingProgress, ignore_progress
+from routing.progress import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
 from storage.store import Store
 

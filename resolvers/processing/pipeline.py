@@ -13,21 +13,20 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_placement
-from resolvers.plans.location_matching import ExistingLocation
-from resolvers.plans.records import RecordDict
+from resolvers.plans.catalog_records import ExistingLocation, RecordDict
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processes.worker_process import WorkerDiedError
-from resolvers.processing.network_build import (
+from resolvers.processing.build_process import build_network
+from resolvers.processing.build_task import (
     REQUIRED_PERCENTAGE,
     BuildTask,
     BuiltNetwork,
     ProcessingRequest,
-    build_network,
 )
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from routing.costing import TravelMode
 from routing.errors import ArchiveError, RoutingError
-from routing.processing import ProcessingProgress, ignore_progress
+from routing.progress import ProcessingProgress, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS

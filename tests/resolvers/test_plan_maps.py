@@ -12,6 +12,7 @@ from parsing.errors import DocumentRejectedError
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing import network_build
+from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from samples.venue import make_venue
 from storage.bundles.exporting import export_bundle
@@ -191,7 +192,7 @@ async def test_a_plan_whose_drawing_would_be_too_large_is_routable_all_the_same(
         raise DocumentRejectedError("the parsed map would be over 9 bytes of JSON")
 
     monkeypatch.setattr(network_build, "build_parsed_map", refuse)
-    task = network_build.BuildTask(
+    task = BuildTask(
         ProcessingRequest("hall", plan("Gym", "Pool")), "hall", None, {}, [], [], is_own=False
     )
     built = network_build.build_network(task, lambda share, step: None)

@@ -14,7 +14,8 @@ import pytest
 from resolvers.processes import process_pool
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processing import pipeline
-from resolvers.processing.network_build import BuildTask, BuiltNetwork, build_network
+from resolvers.processing.build_task import BuildTask, BuiltNetwork
+from resolvers.processing.network_build import build_network
 from resolvers.request.caller import PERMISSIONS
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
 from storage.mongo.lease import Lease

@@ -41,3 +41,22 @@ def test_a_command_imports_no_slow_package_that_it_does_not_use(
 
 def test_a_command_that_changes_a_key_imports_the_schema(storage: list[str]) -> None:
     assert "strawberry" in import_packages("keys", "create", "--name", "till", *storage)
+
+
+IMPORTED_LATER = {
+    "openpyxl",
+    "parsing.plans",
+    "resolvers.plans.translation",
+    "resolvers.processing.network_build",
+    "routing.processing",
+}
+"""What only processes for drawings, maps and tables need."""
+
+
+def test_a_worker_starts_without_what_only_other_processes_need() -> None:
+    program = "import sys, gateway.server.worker, gateway.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    modules = set(done.stdout.split())
+    assert "schema.root" in modules
+    assert not modules & IMPORTED_LATER

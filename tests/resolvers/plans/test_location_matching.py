@@ -1,6 +1,7 @@
 """Existing locations of a map keep their ids and positions when it is made routable."""
 
-from resolvers.plans.location_matching import ExistingLocation, match_existing_locations
+from resolvers.plans.catalog_records import ExistingLocation
+from resolvers.plans.location_matching import match_existing_locations
 from resolvers.plans.translation import TranslatedPlan
 from tests.resolvers.small_plans import rect, translate_svg
 

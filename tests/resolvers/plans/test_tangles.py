@@ -13,8 +13,9 @@ from parsing.errors import InvalidPlanError
 from resolvers.plans import tangles
 from resolvers.plans.tangles import MAX_CROSSINGS, Segments, find_tangled, leave_out_tangles
 from resolvers.plans.translation import is_used
-from resolvers.processing.network_build import BuildTask, ProcessingRequest, build_network
-from routing.processing import ignore_progress
+from resolvers.processing.build_task import BuildTask, ProcessingRequest
+from resolvers.processing.network_build import build_network
+from routing.progress import ignore_progress
 from tests.resolvers.small_plans import rect
 
 FLOOR = rect(0, 0, 100, 40, "indoor=corridor", 'id="hall"') + rect(0, 40, 50, 40, "indoor=room")

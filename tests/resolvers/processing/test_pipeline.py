@@ -12,7 +12,7 @@ import pytest
 from resolvers.administration.catalog import import_catalog
 from resolvers.processes import process_pool
 from resolvers.processing import pipeline
-from resolvers.processing.network_build import BuildTask
+from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
 from storage.bundles.reading.sources import to_data_url

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from resolvers.processing.network_build import BuildTask, ProcessingRequest, build_network
-from routing.processing import ignore_progress
+from resolvers.processing.build_task import BuildTask, ProcessingRequest
+from resolvers.processing.network_build import build_network
+from routing.progress import ignore_progress
 from samples.venue import make_venue
 from tests.parsing.geography import OsmPlanBuilder, box
 
