@@ -2,9 +2,10 @@
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import Struct, field
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway import compression
@@ -32,21 +33,19 @@ _EQUAL_HEADERS = frozenset((b"cache-control", b"content-type", b"vary"))
 """Headers with few different values, of which cached responses share the bytes."""
 
 
-class EncodedResponse:
-    """A response in one content encoding: as ASGI messages and as header lines.
+# Structs without garbage collection: a cache of 20,000 responses would hold the event loop for tens
+# of milliseconds whenever all objects are traversed. They are in a cycle only while a thread works.
+class EncodedResponse(Struct, eq=False, gc=False):
+    """A response in one content encoding: as ASGI messages and as header lines."""
 
-    Until it is requested with its body it has none: a 304 needs the ETag only.
-    """
-
-    __slots__ = ("_header_lines", "_headers", "_not_modified_lines", "content", "encoding", "etag")
-
-    def __init__(self, headers: tuple[Header, ...], encoding: Encoding, etag: bytes) -> None:
-        self._headers = headers
-        self.encoding = encoding
-        self.etag = etag
-        self.content: bytes | None = None
-        self._header_lines: bytes | None = None
-        self._not_modified_lines: bytes | None = None
+    headers: tuple[Header, ...]
+    """Those that all encodings have."""
+    encoding: Encoding
+    etag: bytes
+    content: bytes | None = None
+    """None until it is requested: a 304 needs the ETag only."""
+    _header_lines: bytes | None = None
+    _not_modified_lines: bytes | None = None
 
     @property
     def body_message(self) -> Message:
@@ -84,47 +83,39 @@ class EncodedResponse:
 
     def _list_headers(self) -> HeaderList:
         assert self.content is not None
-        headers = [*self._headers, (b"content-length", str(len(self.content)).encode())]
+        headers = [*self.headers, (b"content-length", str(len(self.content)).encode())]
         if self.encoding != "identity":
             headers.append((b"content-encoding", self.encoding.encode()))
         return headers
 
     def _list_not_modified_headers(self) -> HeaderList:
-        kept = [(name, value) for name, value in self._headers if name in NOT_MODIFIED_HEADERS]
+        kept = [(name, value) for name, value in self.headers if name in NOT_MODIFIED_HEADERS]
         return [*kept, (b"etag", self.etag)]
 
 
-class CachedResponse:
+class CachedResponse(Struct, eq=False, gc=False):
     """A 200 response in all its content encodings; each is computed when first requested."""
 
-    __slots__ = (
-        *("_body", "_encoded_responses", "_etag", "_headers", "_on_growth", "_work"),
-        *("cache_key", "size_bytes"),
-    )
+    headers: Sequence[Header]
+    _body: bytes
+    cache_key: Any = None
+    """Cache key, or None if not cached."""
+    _on_growth: Callable[[Any], None] | None = None
+    """Called with the cache key when a new encoding makes the entry larger."""
+    size_bytes: int = 0
+    """Estimated memory; grows with each encoding."""
+    _etag: str | None = None
+    _encoded_responses: dict[Encoding, EncodedResponse] = field(default_factory=dict)
+    _work: dict[Encoding, asyncio.Task[None]] | None = None
+    """Encodings that are computed in threads."""
 
-    def __init__(
-        self,
-        headers: HeaderList,
-        body: bytes,
-        cache_key: Any = None,
-        on_growth: Callable[[Any], None] | None = None,
-    ) -> None:
-        self.cache_key = cache_key
-        """Cache key, or None if not cached."""
-        self._on_growth = on_growth
-        """Called with the cache key when a new encoding makes the entry larger."""
-        self._headers = tuple(
+    def __post_init__(self) -> None:
+        self.headers = tuple(
             _share_header(header) if header[0] in _EQUAL_HEADERS else header
-            for header in headers
+            for header in self.headers
             if header[0] != b"content-length"
         )
-        self._body = body
-        self._etag: str | None = None
-        self._encoded_responses: dict[Encoding, EncodedResponse] = {}
-        self._work: dict[Encoding, asyncio.Task[None]] | None = None
-        """Encodings that are computed in threads."""
-        self.size_bytes = ENTRY_OVERHEAD_BYTES + len(body)
-        """Estimated memory; grows with each encoding."""
+        self.size_bytes = ENTRY_OVERHEAD_BYTES + len(self._body)
 
     async def prepare_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return what `select_messages` returns, after encoding a large body in a thread.
@@ -226,7 +217,7 @@ class CachedResponse:
             if self._etag is None:
                 self._etag = compute_etag(self._body)
             tag = etag_for_encoding(self._etag, encoding).encode()
-            encoded = EncodedResponse(self._headers, encoding, tag)
+            encoded = EncodedResponse(tuple(self.headers), encoding, tag)
             self._encoded_responses[encoding] = encoded
         return encoded
 

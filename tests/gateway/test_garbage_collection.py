@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.server.uvicorn_server import set_up_garbage_collection
 from resolvers.request.context import Context
 from tests.fixtures import ALL_FLAGS, SEEN, World, gateway_client
 
@@ -22,6 +23,17 @@ ASSIGNMENT = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId"
 def is_of_request(value: Any) -> bool:
     # By the type itself: there may be weak proxies of what has gone, which raise at any other look.
     return type(value) is Context or (type(value) is list and value == UNUSED)
+
+
+async def test_a_worker_keeps_its_modules_out_of_collections_and_collects_seldom() -> None:
+    thresholds = gc.get_threshold()
+    try:
+        set_up_garbage_collection()
+        assert gc.get_freeze_count() > 10_000
+        assert gc.get_threshold() == (10_000, *thresholds[1:])
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 @pytest.mark.parametrize(

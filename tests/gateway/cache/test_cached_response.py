@@ -1,6 +1,7 @@
 """A cached response in the encodings and conditional forms that clients request."""
 
 import asyncio
+import gc
 import gzip
 import threading
 from typing import Any
@@ -46,6 +47,15 @@ def test_a_client_with_any_encoding_of_the_body_gets_a_304_with_its_etag(
         response, method, accept_encoding=accepts, if_none_match=f'"other", {etag.decode()}'
     )
     assert (status, headers, body) == (304, {b"vary": b"Accept", b"etag": etag}, b"")
+
+
+def test_the_garbage_collector_has_nothing_to_traverse() -> None:
+    response = CachedResponse(HEADERS, BODY, ("/v1/units", b"{}"))
+    response.encode_all()
+    encoded, _ = response.select_encoding(b"gzip", None)
+    assert not gc.is_tracked(response)
+    assert not gc.is_tracked(encoded)
+    assert not gc.is_tracked(response._encoded_responses)
 
 
 def test_the_lines_of_a_repeated_header_are_one_list() -> None:
