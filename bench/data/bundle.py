@@ -23,24 +23,48 @@ def iter_members(units: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every member with its kind, owners first."""
     assets = -(-units // UNITS_PER_ASSET)
     for asset in range(assets):
-        yield "asset", {"id": _asset(asset), "name": f"Property {asset}"}
+        yield "asset", {"id": get_asset_id(asset), "name": f"Property {asset}"}
     for asset in range(assets):
         for floor in range(FLOORS_PER_ASSET):
             yield "floor", _floor(asset, floor)
     for asset in range(assets):
-        yield "map", {"id": f"map-{asset:06}", "asset_id": _asset(asset), "name": "Floor plates"}
+        yield (
+            "map",
+            {"id": f"map-{asset:06}", "asset_id": get_asset_id(asset), "name": "Floor plates"},
+        )
     for unit in range(units):
         yield "unit", _unit(unit)
 
 
-def _asset(asset: int) -> str:
+def iter_small_members(assets: int, units: int = 20) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield assets with a map, two floors, and a few units each, owners first."""
+    for asset in range(assets):
+        yield "asset", {"id": get_asset_id(asset), "name": f"Property {asset}"}
+    for asset in range(assets):
+        for floor in range(2):
+            yield "floor", _floor(asset, floor)
+        yield (
+            "map",
+            {"id": f"map-{asset:06}", "asset_id": get_asset_id(asset), "name": "Floor plates"},
+        )
+    for unit in range(assets * units):
+        asset, number = divmod(unit, units)
+        yield (
+            "unit",
+            _unit(asset * UNITS_PER_ASSET + number)
+            | {"floor_id": f"{get_asset_id(asset)}-floor-{number % 2}"},
+        )
+
+
+def get_asset_id(asset: int) -> str:
+    """Return the id of an asset by its number."""
     return f"asset-{asset:06}"
 
 
 def _floor(asset: int, floor: int) -> dict[str, Any]:
     return {
-        "id": f"{_asset(asset)}-floor-{floor}",
-        "asset_id": _asset(asset),
+        "id": f"{get_asset_id(asset)}-floor-{floor}",
+        "asset_id": get_asset_id(asset),
         "name": f"Floor {floor}",
         "short_label": str(floor),
         "sort": floor,
@@ -52,8 +76,8 @@ def _unit(unit: int) -> dict[str, Any]:
     floor, door = number % FLOORS_PER_ASSET, number // FLOORS_PER_ASSET
     return {
         "id": f"unit-{unit * ID_MULTIPLIER % 1_000_000_007:010}",
-        "asset_id": _asset(asset),
-        "floor_id": f"{_asset(asset)}-floor-{floor}",
+        "asset_id": get_asset_id(asset),
+        "floor_id": f"{get_asset_id(asset)}-floor-{floor}",
         "name": f"{floor}{door:02}",
     }
 

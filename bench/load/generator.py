@@ -65,6 +65,7 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     p50_ms: float = 0.0
     p99_ms: float = 0.0
+    max_ms: float = 0.0
 
     @classmethod
     def from_seconds(cls, seconds: list[float]) -> "LatencySummary":
@@ -73,7 +74,7 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
         if not ordered:
             return cls(requests=0)
         p50, p99 = percentile(ordered, 0.5), percentile(ordered, 0.99)
-        return cls(requests=len(ordered), p50_ms=p50, p99_ms=p99)
+        return cls(requests=len(ordered), p50_ms=p50, p99_ms=p99, max_ms=ordered[-1])
 
 
 class LoadOutcome(msgspec.Struct, frozen=True, kw_only=True):
