@@ -130,15 +130,19 @@ class CachedResponse(Struct, eq=False, gc=False):
 
     def is_ready(self, accept_encoding: bytes | None, if_none_match: bytes | None) -> bool:
         """Return whether a request can be answered without holding the event loop for long."""
-        if len(self._body) <= compression.MAX_BYTES_IN_EVENT_LOOP:
+        size_bytes = len(self._body)
+        if size_bytes <= compression.GZIP_BYTES_IN_EVENT_LOOP:
+            return True
+        encoding = compression.choose_encoding(accept_encoding, size_bytes)
+        if not compression.is_slow(size_bytes, encoding):
+            return True
+        encoded = self._encoded_responses.get(encoding)
+        if encoded is not None and encoded.content is not None:
             return True
         if self._etag is None:
             return False
-        if if_none_match is not None and self._find_match(if_none_match) is not None:
-            return True
-        encoding = compression.choose_encoding(accept_encoding, len(self._body))
-        encoded = self._encoded_responses.get(encoding)
-        return encoding == "identity" or (encoded is not None and encoded.content is not None)
+        is_match = if_none_match is not None and self._find_match(if_none_match) is not None
+        return is_match or encoding == "identity"
 
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""

@@ -61,7 +61,7 @@ async def _finalize_response(
         _join_header_values(scope, b"accept-encoding"), len(body)
     )
     if encoding != "identity":
-        if len(body) > compression.MAX_BYTES_IN_EVENT_LOOP:
+        if compression.is_slow(len(body), encoding):
             body = await asyncio.to_thread(compression.compress, body, encoding)
         else:
             body = compression.compress(body, encoding)

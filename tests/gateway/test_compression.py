@@ -69,3 +69,19 @@ def test_equal_bodies_compress_to_equal_bytes(encoding: Encoding) -> None:
 
 def test_gzip_holds_no_time_of_writing() -> None:
     assert compression.compress(b"plan", "gzip")[4:8] == bytes(4)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "encoding", "is_slow"),
+    [
+        (64_000, "gzip", False),
+        (64_001, "gzip", True),
+        (64_001, "zstd", False),
+        (256_001, "zstd", True),
+        (256_001, "identity", True),  # for its digest
+    ],
+)
+def test_large_bodies_are_encoded_in_threads(
+    size_bytes: int, encoding: Encoding, is_slow: bool
+) -> None:
+    assert compression.is_slow(size_bytes, encoding) is is_slow

@@ -111,6 +111,7 @@ def compressor(monkeypatch: pytest.MonkeyPatch) -> Compressor:
     compressor = Compressor()
     monkeypatch.setattr(compression, "compress", compressor.compress)
     monkeypatch.setattr(compression, "MAX_BYTES_IN_EVENT_LOOP", 1_000)
+    monkeypatch.setattr(compression, "GZIP_BYTES_IN_EVENT_LOOP", 1_000)
     return compressor
 
 
