@@ -33,9 +33,9 @@ BYTES_OF_ENTRY = 1_500
 """The least that the cache counts for a response, apart from its body."""
 SHAPES = {
     "one unit": 250,
-    "20 units": 5_100,
-    "100 units": 25_000,
-    "1,000 units": 250_000,
+    "20 units": 3_700,
+    "100 units": 18_000,
+    "1,000 units": 180_000,
 }
 """Responses, and about how many bytes they have."""
 ENCODINGS = {"as it is": ("identity",), "as it is and gzip": ("identity", "gzip")}
@@ -93,10 +93,10 @@ def measure_growth(
         send_all(server, [*islice(all_paths, WARM_UP_REQUESTS)], encodings)
         paths = [*islice(all_paths, count_mb * 1_000_000 // size)]
         time.sleep(SETTLE_SECONDS)
-        before = machine.memory_mb(server.pid)["rss"]
+        before = machine.sum_memory_mb(server.pid)["rss"]
         sent = send_all(server, paths, encodings)
         time.sleep(SETTLE_SECONDS)
-        return len(paths), sent / 1e6, machine.memory_mb(server.pid)["rss"] - before
+        return len(paths), sent / 1e6, machine.sum_memory_mb(server.pid)["rss"] - before
 
 
 def measure(directory: Directory, shape: str, encoding: str, cache_mb: int) -> MemorySample:
