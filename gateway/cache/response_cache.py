@@ -21,6 +21,7 @@ from rest.endpoints import CacheKey
 from rest.request_body import ClientDisconnectedError
 from storage.cache.cache import Cache, CacheCounters
 from storage.cache.change_feed import ChangeFeed
+from storage.cache.read_set import measure_tags
 from storage.mongo.tasks import run_in_background
 
 REPORT_INTERVAL_SECONDS = 60.0
@@ -135,7 +136,9 @@ class ResponseCache:
         new = CachedResponse(
             response.raw_headers, _trim(response.body), key, self._responses.reweigh
         )
-        if not self._responses.put(key, new, snapshot, reads.build_read_set()):
+        read_set = reads.build_read_set()
+        new.size_bytes += measure_tags(read_set)
+        if not self._responses.put(key, new, snapshot, read_set):
             new.cache_key = None
         flight.response = new
         return new

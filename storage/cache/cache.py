@@ -10,6 +10,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, Generic, NamedTuple, TypeVar, overload
 
+from msgspec import Struct
+
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
 from storage.cache.read_set import ReadSet
 
@@ -41,14 +43,12 @@ class CacheCounters(NamedTuple):
     size_bytes: int = 0
 
 
-class _Entry(Generic[V]):
-    __slots__ = ("reads", "size_bytes", "snapshot", "value")
-
-    def __init__(self, value: V, snapshot: ChangeSnapshot | None, reads: ReadSet) -> None:
-        self.value = value
-        self.snapshot = snapshot
-        self.reads = reads
-        self.size_bytes = 0
+# Garbage collection does not look at entries: there are many, and they are in no cycle.
+class _Entry(Struct, Generic[V], eq=False, gc=False):
+    value: V
+    snapshot: ChangeSnapshot | None
+    reads: ReadSet
+    size_bytes: int = 0
 
 
 class Cache(Generic[K, V]):

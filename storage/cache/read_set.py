@@ -10,11 +10,14 @@ The parts are those that indexes find: the leading fields of each index, the fie
 and `_id`. Two parts with the same hash are invalidated together, which is always safe.
 """
 
+import sys
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product, takewhile
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from storage.administration import api_keys
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
@@ -31,7 +34,7 @@ _KEY, _DIGEST = ("_id",), ("digest",)
 Tags: TypeAlias = Sequence[int]
 
 
-class Read(NamedTuple):
+class Read(Struct, frozen=True, gc=False):
     """A read of one collection."""
 
     tags: Tags | None = None
@@ -63,6 +66,11 @@ PARTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     DOCUMENTS_COLLECTION: (_KEY,),
 }
 """The parts of each collection, as the fields that tell them apart."""
+
+
+def measure_tags(reads: ReadSet) -> int:
+    """Return the memory of the tags of a read set, in bytes."""
+    return sum(sys.getsizeof(read.tags) for read in reads.values())
 
 
 def whole(*collections: str) -> ReadSet:

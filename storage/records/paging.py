@@ -108,7 +108,7 @@ class Paging:
         return self.next is not None
 
 
-class KeyRange(NamedTuple):
+class KeyRange(msgspec.Struct, frozen=True, gc=False):
     """The keys after one, up to and with another; None where there is no bound."""
 
     after: str | None
