@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import browser_pages
 from gateway.authentication import Authenticator
-from gateway.cache.fast_path import FastResponse
+from gateway.cache.fast_path import BodyLookup, FastResponse
 from gateway.documents.document_source import DocumentSource
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
@@ -108,16 +108,17 @@ class Gateway:
 
     def build_app_with_fast_path(self) -> AppWithFastPath:
         """Build the ASGI application, and its fast path unless caching is off."""
-        fast_path = self.find_fast_response if self.settings.cache_mb else None
+        has_cache = self.settings.cache_mb > 0
         return AppWithFastPath(
             self.build_app(),
-            fast_path,
+            self.find_fast_response if has_cache else None,
             self.admission,
             self.announce_stop,
             get_tasks_without_deadline,
             self.configured_base_url,
             frozenset({GRAPHQL_PATH.encode()}),
             self.streams.end_all,
+            self.find_fast_response_by_body if has_cache else None,
         )
 
     def announce_stop(self) -> None:
@@ -249,6 +250,10 @@ class Gateway:
     def find_fast_response(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
         """Return the cached response to a GET, or None to run the full pipeline."""
         return None if self.state is None else self.state.fast_path.find(target, headers)
+
+    def find_fast_response_by_body(self, target: bytes, headers: RawHeaders) -> BodyLookup | None:
+        """Return the lookup by body of a POST, or None to run the full pipeline at once."""
+        return None if self.state is None else self.state.fast_path.find_by_body(target, headers)
 
     def remember_request(self, scope: Scope) -> None:
         """Let the fast path answer the next request that is identical to this one."""

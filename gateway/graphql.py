@@ -35,7 +35,7 @@ from rest.errors import (
     method_not_allowed_error,
 )
 from rest.json_writing import BYTES_IN_PART, write_json
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION
+from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, OperationResult
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
@@ -69,6 +69,8 @@ class GraphQLEndpoint:
                 raise _not_acceptable_error()
             graphql_request = await read_graphql_request(request)
             document = await self.documents.find(graphql_request, caller.key_id)
+            if document.is_new:
+                request.scope[SCOPE_KEEPS_DOCUMENT] = True
             response = None
             if accepts_event_stream(accept):
                 response = await self._find_stream(

@@ -20,6 +20,7 @@ from rest.errors import (
 )
 from rest.names import to_snake_case
 from rest.request_body import BodyTooLargeError, receive_body
+from rest.scope_members import SCOPE_BODY
 from schema.operation_inputs import MAX_PAIRS, Input, Items, PartialInput
 
 T = TypeVar("T")
@@ -32,6 +33,8 @@ MAX_UNTYPED_TOKENS = 200_000
 """Commas, colons and opening brackets of a body that is read as a whole, to name all its errors.
 
 No other thread runs while orjson makes its values, nor while they are freed: up to 50 ms."""
+MAX_REPEATED_BODY_BYTES = 16_384
+"""A larger body is not recognised when it is sent again."""
 
 _BYTE_OFFSET = re.compile(r" \(byte (\d+)\)")
 
@@ -139,9 +142,12 @@ async def read_request_body(request: Request, media_type: str, max_bytes: int) -
         raise compressed_body_error()
     length = request.headers.get("content-length")
     try:
-        return await receive_body(request.receive, max_bytes, length.encode() if length else None)
+        body = await receive_body(request.receive, max_bytes, length.encode() if length else None)
     except BodyTooLargeError as error:
         raise body_too_large_error(error) from error
+    if len(body) <= MAX_REPEATED_BODY_BYTES:
+        request.scope[SCOPE_BODY] = body
+    return body
 
 
 def has_more_tokens(text: bytes, limit: int) -> bool:

@@ -20,8 +20,8 @@ from rest.entity_tags import (
 Header = tuple[bytes, bytes]
 HeaderList = list[Header]
 
-SCOPE_CACHE_KEY = "floorgate.cache_key"
-"""Member of the ASGI scope: the cache key of the response, None if it is not cached."""
+SCOPE_CACHED_RESPONSE = "floorgate.cached_response"
+"""Member of the ASGI scope: the `CachedResponse` that was sent."""
 NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
@@ -45,6 +45,7 @@ class EncodedResponse(Struct, eq=False, gc=False):
     content: bytes | None = None
     """None until it is requested: a 304 needs the ETag only."""
     _header_lines: bytes | None = None
+    _lines_without_etag: bytes | None = None
     _not_modified_lines: bytes | None = None
 
     @property
@@ -75,6 +76,13 @@ class EncodedResponse(Struct, eq=False, gc=False):
         return self._header_lines
 
     @property
+    def header_lines_without_etag(self) -> bytes:
+        """The header lines of `start_message_without_etag`."""
+        if self._lines_without_etag is None:
+            self._lines_without_etag = serialize_headers(self._list_headers())
+        return self._lines_without_etag
+
+    @property
     def not_modified_header_lines(self) -> bytes:
         """The header lines of `not_modified_message`."""
         if self._not_modified_lines is None:
@@ -93,7 +101,7 @@ class EncodedResponse(Struct, eq=False, gc=False):
         return [*kept, (b"etag", self.etag)]
 
 
-class CachedResponse(Struct, eq=False, gc=False):
+class CachedResponse(Struct, eq=False, weakref=True):
     """A 200 response in all its content encodings; each is computed when first requested."""
 
     headers: Sequence[Header]
@@ -239,7 +247,7 @@ class CachedResponse(Struct, eq=False, gc=False):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
-        scope[SCOPE_CACHE_KEY] = self.cache_key
+        scope[SCOPE_CACHED_RESPONSE] = self
         for message in await self.prepare_messages(scope):
             await send(message)
 

@@ -1,22 +1,29 @@
-"""The fast path: answer a GET from its bytes when its response is cached.
+"""The fast path: answer a request that only reads from its bytes when its response is cached.
 
-The full pipeline (ASGI scope, middleware, routing, authentication, flags, variables) maps a GET to
-a cache key. We remember that key under a SHA-256 of everything the pipeline looked at, so that an
-identical request can skip the pipeline. Only three checks remain: the API key is still valid, its
-rate limit is not exceeded, and the cached response is still valid. Anything unusual about a request
-sends it through the pipeline. See docs/decisions/server/response-cache.md.
+The full pipeline (ASGI scope, middleware, routing, authentication, flags, variables) maps a GET or
+POST to a cache key. We remember that key under a SHA-256 of everything the pipeline looked at, so
+that an identical request can skip the pipeline. Only three checks remain: the API key is still
+valid, its rate limit is not exceeded, and the cached response is still valid. Anything unusual
+about a request sends it through the pipeline. See docs/decisions/server/fast-path.md.
 
-Entries hold neither API keys nor URLs in readable form.
+Entries hold neither API keys nor URLs nor bodies in readable form.
 """
 
+import functools
 import hashlib
 import time
-from typing import NamedTuple
+import weakref
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from starlette.types import Scope
 
 from gateway.authentication import API_KEY_HEADER
-from gateway.cache.cached_response import SCOPE_CACHE_KEY, serialize_headers
+from gateway.cache.cached_response import (
+    SCOPE_CACHED_RESPONSE,
+    CachedResponse,
+    serialize_headers,
+)
 from gateway.cache.response_cache import ResponseCache
 from gateway.exchange import (
     EXPLAIN_HEADER,
@@ -25,10 +32,13 @@ from gateway.exchange import (
     RawHeaders,
 )
 from gateway.limits.rate_limit import RateLimiter
+from rest.bodies import MAX_REPEATED_BODY_BYTES
 from rest.endpoints import CacheKey
 from rest.scope_members import (
+    SCOPE_BODY,
     SCOPE_DEPRECATION,
     SCOPE_IGNORED_PARAMETERS,
+    SCOPE_KEEPS_DOCUMENT,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
 )
@@ -37,17 +47,27 @@ from storage.cache.cache import Cache
 
 MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
+MAX_HEADS = 2_000
+"""Heads of POSTs with an entry: a client sends one for each API key and URL."""
 MAX_KEY_BYTES = 1_000
 """Maximum bytes of a cache key that gets an entry. Entries may outlive the cached response, so keep
 them small. Keys of REST contain the URL and the variables; those of GraphQL contain a digest, so
-that an operation and its variables may be as long as a URL."""
+that an operation and its variables may be as long as a URL or a body."""
 
-_KEY_HEADERS = (API_KEY_HEADER, b"experimental-flags", b"accept", b"host", b"x-forwarded-proto")
+_CONTENT_LENGTH = b"content-length"
+_KEY_HEADERS = (
+    API_KEY_HEADER,
+    b"experimental-flags",
+    b"accept",
+    b"host",
+    b"x-forwarded-proto",
+    b"content-type",
+)
 _NEGOTIATION_HEADERS = (b"accept-encoding", b"if-none-match")
 _SLOW_PATH_HEADERS = frozenset(
     {
-        b"content-length",
         b"transfer-encoding",
+        b"content-encoding",
         b"expect",
         b"upgrade",
         b"connection",
@@ -55,7 +75,9 @@ _SLOW_PATH_HEADERS = frozenset(
         EXPLAIN_HEADER,
     }
 )
-_INSPECTED_HEADERS = frozenset({*_KEY_HEADERS, *_NEGOTIATION_HEADERS, *_SLOW_PATH_HEADERS})
+_INSPECTED_HEADERS = frozenset(
+    {*_KEY_HEADERS, *_NEGOTIATION_HEADERS, *_SLOW_PATH_HEADERS, _CONTENT_LENGTH}
+)
 
 
 class FastResponse(NamedTuple):
@@ -69,10 +91,17 @@ class FastResponse(NamedTuple):
     operation: str | None = None
 
 
+BodyLookup: TypeAlias = Callable[[bytes], FastResponse | None]
+"""From the body of a POST to its cached response, or None to run the full pipeline."""
+
+
 class FastPathEntry(NamedTuple):
-    """The cache key, API key and route that the pipeline determined for a request."""
+    """What the pipeline determined for a request."""
 
     cache_key: CacheKey
+    response: weakref.ref[CachedResponse]
+    """What the request got. Another response with its key may be of another request: a registered
+    document can be named by an id, and removed, and the id given to another one."""
     authenticated_key: AuthenticatedKey
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
@@ -95,13 +124,35 @@ class FastPath:
         self._extra_headers = extra_headers
         """Header lines that the pipeline adds to every response."""
         self._entries: Cache[bytes, FastPathEntry] = Cache(max_entries=MAX_ENTRIES)
+        self._heads: Cache[bytes, bool] = Cache(max_entries=MAX_HEADS)
+        """Digests of the heads of POSTs with an entry."""
 
     def find(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
         """Return the cached response to a GET, or None to run the full pipeline."""
-        inspected = _inspect_headers(headers)
+        inspected = _inspect_headers(headers, has_body=False)
         if inspected is None:
             return None
-        digest = _request_digest(target, inspected)
+        return self._find(_digest_request(target, inspected), inspected, is_get=True)
+
+    def find_by_body(self, target: bytes, headers: RawHeaders) -> BodyLookup | None:
+        """Return the lookup by its body of a POST with this head.
+
+        None runs the full pipeline without waiting for the body, which may reject the head: it has
+        led no request with this head to a cached response.
+        """
+        inspected = _inspect_headers(headers, has_body=True)
+        if inspected is None or not self._heads.get(_digest_request(target, inspected), False):
+            return None
+        return functools.partial(self._find_body, target, inspected)
+
+    def _find_body(
+        self, target: bytes, inspected: dict[bytes, bytes], body: bytes
+    ) -> FastResponse | None:
+        return self._find(_digest_request(target, inspected, body), inspected, is_get=False)
+
+    def _find(
+        self, digest: bytes, inspected: dict[bytes, bytes], *, is_get: bool
+    ) -> FastResponse | None:
         entry = self._entries.get(digest)
         if entry is None:
             return None
@@ -109,35 +160,40 @@ class FastPath:
         # Identity: a record that was read again may have other permissions.
         is_same_key = self._key_cache.get_cached_key(key_digest) is record
         response = self._response_cache.get(entry.cache_key) if is_same_key else None
-        if response is None:
+        if response is None or response is not entry.response():
             self._entries.discard(digest)
             return None
-        negotiation = inspected.get(b"accept-encoding"), inspected.get(b"if-none-match")
+        # Only a GET has conditional requests.
+        if_none_match = inspected.get(b"if-none-match") if is_get else None
+        negotiation = inspected.get(b"accept-encoding"), if_none_match
         if not response.is_ready(*negotiation):
             return None  # the pipeline encodes it in a thread
         encoded, is_match = response.select_encoding(*negotiation)
-        if not is_match and len(encoded.body_message["body"]) > MAX_WRITE_BYTES:
+        body: bytes = b"" if is_match else encoded.body_message["body"]
+        if len(body) > MAX_WRITE_BYTES:
             return None  # the pipeline writes it piece by piece
         status = self._rate_limiter.check(record.id, time.monotonic())
         if status.wait_seconds is not None:
             return None  # let the pipeline produce the 429; a rejected request is not counted
-        extra_headers = self._extra_headers + serialize_headers(status.headers)
         if is_match:
-            head = encoded.not_modified_header_lines + extra_headers
-            return FastResponse(304, head, b"", entry.route, record.id, entry.operation)
-        head, body = encoded.header_lines + extra_headers, encoded.body_message["body"]
-        return FastResponse(200, head, body, entry.route, record.id, entry.operation)
+            head = encoded.not_modified_header_lines
+        else:
+            head = encoded.header_lines if is_get else encoded.header_lines_without_etag
+        head += self._extra_headers
+        if status.policy is not None:
+            head += serialize_headers(status.headers)
+        return FastResponse(
+            304 if is_match else 200, head, body, entry.route, record.id, entry.operation
+        )
 
     def can_answer(self, scope: Scope) -> bool:
-        """Return whether `find` would answer a request without its header `Floorgate-Explain`.
+        """Return whether the fast path would answer a request without `Floorgate-Explain`.
 
-        The rate limit is not asked.
+        The pipeline has read its body. The rate limit is not asked.
         """
         headers = [(name, value) for name, value in scope["headers"] if name != EXPLAIN_HEADER]
-        inspected = _inspect_headers(headers) if scope["method"] == "GET" else None
-        if inspected is None:
-            return False
-        entry = self._entries.peek(_request_digest(_get_target(scope), inspected), None)
+        digest = _digest_scope(scope, headers)
+        entry = None if digest is None else self._entries.peek(digest, None)
         if entry is None:
             return False
         record, key_digest = entry.authenticated_key
@@ -146,23 +202,39 @@ class FastPath:
 
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
-        cache_key = scope.get(SCOPE_CACHE_KEY)
-        if cache_key is None or scope["method"] != "GET":
+        response: CachedResponse | None = scope.get(SCOPE_CACHED_RESPONSE)
+        if response is None or response.cache_key is None:
             return
         if SCOPE_IGNORED_PARAMETERS in scope or SCOPE_DEPRECATION in scope:
             return  # the cached response has none of the headers that say so
-        inspected = _inspect_headers(scope["headers"])
-        if inspected is None:
+        if SCOPE_KEEPS_DOCUMENT in scope:
+            return  # the pipeline does that each time
+        key: CacheKey = response.cache_key
+        if sum(len(part) for part in key if isinstance(part, (str, bytes))) > MAX_KEY_BYTES:
             return
-        if sum(len(part) for part in cache_key if isinstance(part, (str, bytes))) > MAX_KEY_BYTES:
+        digest = _digest_scope(scope, scope["headers"])
+        if digest is None:
             return
         entry = FastPathEntry(
-            cache_key,
+            key,
+            weakref.ref(response),
             scope[SCOPE_AUTHENTICATED_KEY],
             scope[SCOPE_ROUTE],
             scope.get(SCOPE_OPERATION),
         )
-        self._entries.put(_request_digest(_get_target(scope), inspected), entry)
+        self._entries.put(digest, entry)
+        if scope["method"] == "POST":
+            inspected = _inspect_headers(scope["headers"], has_body=True) or {}
+            self._heads.put(_digest_request(_get_target(scope), inspected), True)
+
+
+def _digest_scope(scope: Scope, headers: RawHeaders) -> bytes | None:
+    """Return the digest of a request with these headers, or None if it is unusual."""
+    body: bytes | None = scope.get(SCOPE_BODY)
+    if scope["method"] != ("GET" if body is None else "POST"):
+        return None
+    inspected = _inspect_headers(headers, has_body=body is not None)
+    return None if inspected is None else _digest_request(_get_target(scope), inspected, body)
 
 
 def _get_target(scope: Scope) -> bytes:
@@ -170,7 +242,7 @@ def _get_target(scope: Scope) -> bytes:
     return path + b"?" + query if query else path
 
 
-def _inspect_headers(headers: RawHeaders) -> dict[bytes, bytes] | None:
+def _inspect_headers(headers: RawHeaders, *, has_body: bool) -> dict[bytes, bytes] | None:
     """Return the headers that a response depends on, or None if the request is unusual."""
     inspected: dict[bytes, bytes] = {}
     for name, value in headers:
@@ -179,15 +251,26 @@ def _inspect_headers(headers: RawHeaders) -> dict[bytes, bytes] | None:
             if is_repeated or (name in _SLOW_PATH_HEADERS and not _is_keep_alive(name, value)):
                 return None
             inspected[name] = value
+    length = inspected.get(_CONTENT_LENGTH)
+    if (length is not None) != has_body or (length is not None and not _is_short(length)):
+        return None
     return inspected if inspected.get(API_KEY_HEADER, b"").strip() else None
+
+
+def _is_short(length: bytes) -> bool:
+    return length.isdigit() and len(length) < 10 and 0 < int(length) <= MAX_REPEATED_BODY_BYTES
 
 
 def _is_keep_alive(name: bytes, value: bytes) -> bool:
     return name == b"connection" and value.lower() == b"keep-alive"
 
 
-def _request_digest(target: bytes, inspected: dict[bytes, bytes]) -> bytes:
-    # No header value contains a NUL or a newline, so parts cannot run into one another, and a
-    # missing header differs from an empty one.
-    parts = [target, *(inspected.get(name, b"\n") for name in _KEY_HEADERS)]
+def _digest_request(
+    target: bytes, inspected: dict[bytes, bytes], body: bytes | None = None
+) -> bytes:
+    # No target or header value contains a NUL or a newline, so parts cannot run into one another,
+    # and a missing header differs from an empty one. A body may, and is the only part behind them.
+    parts = [target, *[inspected.get(name, b"\n") for name in _KEY_HEADERS]]
+    if body is not None:
+        parts.append(body)
     return hashlib.sha256(b"\0".join(parts)).digest()

@@ -58,7 +58,7 @@ class ExplainingHandler:
             return await self._handler(request)
         state = self._get_state()
         run = ExplainedRun(self._services, state.response_cache, CommandLog(), self._operation)
-        fast_path = state.fast_path.can_answer(request.scope)
+        headers = request.scope["headers"]
         _refuse_streams(request.scope)
         response = None
         try:
@@ -76,6 +76,7 @@ class ExplainingHandler:
                 return made
             response = _describe_response(made)
         request.scope.pop(SCOPE_ERROR_CODES, None)  # of the response that is not sent
+        fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
         plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
         explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
         return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from gateway.cache.fast_path import FastResponse
+    from gateway.cache.fast_path import BodyLookup, FastResponse
     from gateway.server.admission import Admission
 
 FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], "FastResponse | None"]
 """From the target and headers of a GET to its cached response, or None to run the application."""
+FastPathLookupByBody: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], "BodyLookup | None"]
+"""From the target and headers of a POST to its lookup by body, or None to run the application."""
 
 
 class AppWithFastPath(NamedTuple):
@@ -42,6 +44,7 @@ class AppWithFastPath(NamedTuple):
     """Where the application accepts WebSockets."""
     on_drain: Callable[[], None] = lambda: None
     """Called when no more connections are accepted, for the application to end its streams."""
+    fast_path_by_body: FastPathLookupByBody | None = None
 
 
 class SharedMemory(NamedTuple):

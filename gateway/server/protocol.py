@@ -12,17 +12,16 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from gateway.cache.cached_response import serialize_headers
 from gateway.client_address import get_forwarded_address
 from gateway.exchange import (
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
-    get_request_id,
     log_request,
     new_request_id,
 )
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
+from gateway.server.fast_path_protocol import FastPathProtocol
 from gateway.server.request_head import (
     ProtocolError,
     check_head,
@@ -32,7 +31,6 @@ from gateway.server.request_head import (
     to_protocol_error,
     to_url_error,
 )
-from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
 from rest.errors import SCOPE_BASE_URL, ErrorSource, request_timeout_error
 
 _CHUNK_ALLOWANCE_BYTES = 16
@@ -55,6 +53,7 @@ def build_http_protocol(
     proxy_hops: int = 0,
     base_url: str | None = None,
     websocket_paths: frozenset[bytes] = frozenset(),
+    fast_path_by_body: FastPathLookupByBody | None = None,
 ) -> type["HttpProtocol"]:
     """Return a protocol class with these limits, for uvicorn's `http` option.
 
@@ -68,6 +67,7 @@ def build_http_protocol(
         "proxy_hops": proxy_hops,
         "base_url": base_url,
         "websocket_paths": websocket_paths,
+        "fast_path_by_body": fast_path_by_body,
     }
 
     class ConfiguredHttpProtocol(HttpProtocol):
@@ -77,35 +77,29 @@ def build_http_protocol(
     return ConfiguredHttpProtocol
 
 
-class HttpProtocol(WebSocketUpgradeProtocol):
+class HttpProtocol(FastPathProtocol):
     """One connection."""
 
     def __init__(
         self,
         *args: Any,
         limits: ConnectionLimits,
-        fast_path: FastPathLookup | None,
         proxy_hops: int,
         base_url: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.limits = limits
-        self._fast_path = fast_path
         self._proxy_hops = proxy_hops
         self._base_url = base_url
-        self._client_address = ""
         self._phase = _Phase.REQUEST
         self._rejection: ProtocolError | None = None
         self._discarding_input = False
         """Ignore what still arrives: the connection closes after the response sent."""
         self._buffered_bytes = 0
         """Bytes of headers, or of a body what is not its data: all that the parser may hold."""
-        self._request_started = 0.0
         self._body_deadline = 0.0
         self._has_body = False
-        self._answered_by_fast_path = False
-        """Whether the request being parsed was answered without the application."""
         self._headers_may_exceed_limit = False
         """Whether the piece being parsed may contain headers over their limit."""
         self._timer: asyncio.TimerHandle | None = None
@@ -173,6 +167,7 @@ class HttpProtocol(WebSocketUpgradeProtocol):
             if not self.connection.has_unacked_output():
                 self.transport.abort()  # over TLS, do not wait until the client closes too
             return
+        self.start_waiting_request()  # the worker drains: its response says so
         is_busy = self._phase is not _Phase.REQUEST or self._response_in_progress()
         if not (is_busy or self.has_more_requests() or self.connection.has_input()):
             self.transport.close()
@@ -202,54 +197,12 @@ class HttpProtocol(WebSocketUpgradeProtocol):
         if self._base_url is not None:
             scope[SCOPE_BASE_URL] = self._base_url
         self.connection.table.mark_busy(self.connection)
-        self._answered_by_fast_path = self._try_fast_path()
-        if not self._answered_by_fast_path:
-            super().on_headers_complete()
+        super().on_headers_complete()
         self.headers = []  # for trailers, which RFC 9110, 6.5.1 lets recipients ignore
         self._stop_timer()
         self._phase = _Phase.BODY
         self._has_body = False
         self._buffered_bytes = 0
-
-    def _try_fast_path(self) -> bool:
-        """Answer a plain GET from the response cache, if no response is in progress."""
-        if (
-            self._fast_path is None
-            or self.is_draining  # a response may have to say that the connection closes
-            or self.parser.get_method() != b"GET"
-            or self._response_in_progress()
-            or self.flow.write_paused
-            or self.transport.is_closing()
-            or not (self.parser.should_keep_alive() and self.parser.get_http_version() == "1.1")
-        ):
-            return False
-        response = self._fast_path(self.url, self.headers)
-        if response is None:
-            return False
-        request_id = get_request_id(self.headers)
-        self.transport.write(
-            b"%b%b%bx-request-id: %b\r\n\r\n%b"
-            % (
-                STATUS_LINE[response.status],
-                serialize_headers(self.server_state.default_headers),
-                response.header_lines,
-                request_id.encode("latin-1"),
-                response.body,
-            )
-        )
-        self.server_state.total_requests += 1
-        log_request(
-            request_id,
-            method="GET",
-            route=response.route,
-            status=response.status,
-            duration_ms=(self.loop.time() - self._request_started) * 1000,
-            sent_bytes=len(response.body),
-            client=self._client_address,
-            key_id=response.key_id,
-            operation=response.operation,
-        )
-        return True
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -262,8 +215,7 @@ class HttpProtocol(WebSocketUpgradeProtocol):
         )
 
     def on_message_complete(self) -> None:
-        if not self._answered_by_fast_path:
-            super().on_message_complete()
+        super().on_message_complete()
         self._stop_timer()
         self._phase = _Phase.REQUEST
         self._buffered_bytes = 0
@@ -355,6 +307,9 @@ class HttpProtocol(WebSocketUpgradeProtocol):
             self.transport.close()
 
     def _on_body_timeout(self) -> None:
+        if self.start_waiting_request():  # which this timeout may end once it runs
+            self._start_timer(0, self._on_body_timeout)
+            return
         now = self.loop.time()
         limits = self.limits
         if self.flow.read_paused or self.cycle.waiting_for_100_continue:  # the client waits for us

@@ -204,6 +204,7 @@ def build_uvicorn_config(
             server_config.proxy_hops,
             application.base_url,
             application.websocket_paths,
+            application.fast_path_by_body,
         ),
         ws=WebSocketProtocol,
         ws_max_size=MAX_MESSAGE_BYTES,

@@ -74,6 +74,8 @@ class ConnectionTable:
         self.limits = limits
         self.is_draining = False
         """Whether the worker is about to stop, so that connections end with a response."""
+        self.awaited_bodies = 0
+        """Requests that wait for their body before the application starts."""
         self.log = LimitLog("floorgate.connections")
         self.unread = UnreadResponses(limits, self.log)
         self._connections: dict[Connection, None] = {}

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from gateway.app import Gateway
-from gateway.cache.fast_path import FastPath
+from gateway.cache.fast_path import FastPath, FastResponse
 from gateway.server import uvicorn_server
 from gateway.server.config import ServerConfig
 from gateway.server.connections.connection_table import ConnectionTable
@@ -56,15 +56,18 @@ class Connection:
         self.writer = writer
         self.key = key
 
-    def send(self, path: str, method: str = "GET", **headers: str) -> None:
-        given = {"Host": "directory.test", **headers}
+    def send(self, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> None:
+        given = {"Host": "directory.test"}
+        if body:
+            given |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        given |= {name.replace("_", "-"): text for name, text in headers.items()}
         if self.key is not None:
             given = {"API-Key": self.key, **given}
         lines = [
             f"{method} {path} HTTP/1.1",
-            *(f"{name.replace('_', '-')}: {text}" for name, text in given.items()),
+            *(f"{name}: {text}" for name, text in given.items()),
         ]
-        self.writer.write("\r\n".join([*lines, "", ""]).encode())
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
 
     async def receive(self, method: str = "GET") -> WireResponse:
         async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -76,8 +79,10 @@ class Connection:
             body = await self.reader.readexactly(0 if status == 304 else length)
         return WireResponse(status, headers, body)
 
-    async def request(self, path: str, method: str = "GET", **headers: str) -> WireResponse:
-        self.send(path, method, **headers)
+    async def request(
+        self, path: str, method: str = "GET", body: bytes = b"", **headers: str
+    ) -> WireResponse:
+        self.send(path, method, body, **headers)
         return await self.receive(method)
 
 
@@ -120,16 +125,16 @@ async def serve_with_fast_path(
 ) -> AsyncIterator[FastPathServer]:
     """A gateway that uses its caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    found = []
-    find = FastPath.find
+    found = list[int]()
+    find = FastPath._find
 
-    def counting(self: FastPath, *request: object) -> object:
-        answer = find(self, *request)  # type: ignore[arg-type]
+    def counting(self: FastPath, *request: Any, **method: Any) -> FastResponse | None:
+        answer = find(self, *request, **method)
         if answer is not None:
             found.append(answer.status)
         return answer
 
-    monkeypatch.setattr(FastPath, "find", counting)
+    monkeypatch.setattr(FastPath, "_find", counting)
     gateway = Gateway(settings)
     application = gateway.build_app_with_fast_path()
     service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
@@ -198,7 +203,7 @@ async def test_unusual_requests_take_the_pipeline(
         for _ in range(2):
             await connection.request("/v1/units")
         assert served.found == [200]
-        connection.send("/v1/units", method, **headers)
+        connection.send("/v1/units", method, b"", **headers)
         await connection.receive(method)
         assert served.found == [200]
 

@@ -1,0 +1,139 @@
+"""The fast path on a connection: answer requests that it knows, without the application.
+
+A GET is looked up once its head is complete, and a POST once its body is. Meanwhile the application
+has not started, so only a POST that may be known waits, and few do at a time. All others start the
+application with their head, as do requests behind one that is still being answered.
+See docs/decisions/server/fast-path.md.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from gateway.cache.cached_response import serialize_headers
+from gateway.exchange import get_request_id, log_request
+from gateway.server.config import FastPathLookup, FastPathLookupByBody
+from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
+
+if TYPE_CHECKING:
+    from gateway.cache.fast_path import BodyLookup, FastResponse
+
+MAX_AWAITED_BODIES = 100
+"""POSTs of a worker that wait for the rest of their body to be looked up. Each is short."""
+
+
+class FastPathProtocol(WebSocketUpgradeProtocol):
+    """Ask the fast path before the application."""
+
+    def __init__(
+        self,
+        *args: Any,
+        fast_path: FastPathLookup | None = None,
+        fast_path_by_body: FastPathLookupByBody | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*args, **options)
+        self._fast_path = fast_path
+        self._fast_path_by_body = fast_path_by_body
+        self._client_address = ""
+        self._request_started = 0.0
+        self._is_answered = False
+        """Whether the request being parsed was answered without the application."""
+        self._body_lookup: BodyLookup | None = None
+        """Looks up the POST being parsed, for which the application has not started."""
+        self._awaited_body = b""
+        """What has arrived of its body."""
+
+    def on_headers_complete(self) -> None:
+        self._is_answered = False
+        if self._may_answer():
+            method = self.parser.get_method()
+            if method == b"GET" and self._fast_path is not None:
+                self._answer(method, self._fast_path(self.url, self.headers))
+            elif method == b"POST" and self._fast_path_by_body is not None:
+                self._await_body(self._fast_path_by_body(self.url, self.headers))
+        if not (self._is_answered or self._body_lookup):
+            super().on_headers_complete()
+
+    def _may_answer(self) -> bool:
+        """Return whether the response may be written now, and the connection stays open."""
+        return not (
+            self.is_draining  # a response may have to say that the connection closes
+            or self.flow.write_paused
+            or self.transport.is_closing()
+            or (self.cycle is not None and not self.cycle.response_complete)
+            or not self.parser.should_keep_alive()
+            or self.parser.get_http_version() != "1.1"
+        )
+
+    def _await_body(self, lookup: "BodyLookup | None") -> None:
+        table = self.connection.table
+        if lookup is not None and table.awaited_bodies < MAX_AWAITED_BODIES:
+            table.awaited_bodies += 1
+            self._body_lookup = lookup
+
+    def _end_waiting(self) -> "tuple[BodyLookup | None, bytes]":
+        lookup, body = self._body_lookup, self._awaited_body
+        if lookup is not None:
+            self._body_lookup, self._awaited_body = None, b""
+            self.connection.table.awaited_bodies -= 1
+        return lookup, body
+
+    def start_waiting_request(self) -> bool:
+        """Let the application have a request that waits for its body, if there is one."""
+        lookup, body = self._end_waiting()
+        if lookup is None:
+            return False
+        super().on_headers_complete()
+        if body:
+            super().on_body(body)
+        return True
+
+    def on_body(self, body: bytes) -> None:
+        if self._body_lookup is None:
+            super().on_body(body)
+        else:
+            self._awaited_body += body
+
+    def on_message_complete(self) -> None:
+        if self._body_lookup is not None:
+            if self._may_answer():
+                self._answer(b"POST", self._body_lookup(self._awaited_body))
+            if self._is_answered:
+                self._end_waiting()
+            else:
+                self.start_waiting_request()
+        if not self._is_answered:
+            super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.start_waiting_request()  # and let it log that the client has left
+        super().connection_lost(exc)
+
+    def _answer(self, method: bytes, response: "FastResponse | None") -> None:
+        if response is None:
+            return
+        self._is_answered = True
+        request_id = get_request_id(self.scope["headers"])
+        self.transport.write(
+            b"%b%b%bx-request-id: %b\r\n\r\n%b"
+            % (
+                STATUS_LINE[response.status],
+                serialize_headers(self.server_state.default_headers),
+                response.header_lines,
+                request_id.encode("latin-1"),
+                response.body,
+            )
+        )
+        self.server_state.total_requests += 1
+        log_request(
+            request_id,
+            method=method.decode(),
+            route=response.route,
+            status=response.status,
+            duration_ms=(self.loop.time() - self._request_started) * 1000,
+            sent_bytes=len(response.body),
+            client=self._client_address,
+            key_id=response.key_id,
+            operation=response.operation,
+        )
