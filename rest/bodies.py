@@ -1,5 +1,6 @@
 """Request bodies: their media types and limits, and their conversion to variables."""
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from rest.errors import (
 )
 from rest.names import to_snake_case
 from rest.request_body import BodyTooLargeError, receive_body
-from rest.scope_members import SCOPE_BODY
+from rest.scope_members import SCOPE_BODY_DIGEST
 from schema.operation_inputs import MAX_PAIRS, Input, Items, PartialInput
 
 T = TypeVar("T")
@@ -146,7 +147,7 @@ async def read_request_body(request: Request, media_type: str, max_bytes: int) -
     except BodyTooLargeError as error:
         raise body_too_large_error(error) from error
     if len(body) <= MAX_REPEATED_BODY_BYTES:
-        request.scope[SCOPE_BODY] = body
+        request.scope[SCOPE_BODY_DIGEST] = hashlib.sha256(body).digest()
     return body
 
 

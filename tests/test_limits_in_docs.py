@@ -673,7 +673,6 @@ INTERNAL = {
     "gateway/server/fast_path_protocol:MAX_AWAITED_BODIES",
     "rest/bodies:MAX_REPEATED_BODY_BYTES",
     "gateway/state:MAX_IMPORT_PAUSE_SECONDS",
-    "gateway/cache/fast_path:MAX_KEY_BYTES",
     "gateway/documents/persisted_queries:MAX_BYTES_OF_ALL_KEYS",
     "resolvers/drawings/parsed_drawings:MAX_READ_DRAWINGS_BYTES",
     "resolvers/drawings/shapes:MAX_CHORDS_OF_CURVE",

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ Header = tuple[bytes, bytes]
 HeaderList = list[Header]
 
 SCOPE_CACHED_RESPONSE = "floorgate.cached_response"
-"""Member of the ASGI scope: the `CachedResponse` that was sent."""
+"""Member of the ASGI scope: a weak reference to the `CachedResponse` that was sent."""
 NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
@@ -247,7 +248,8 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
-        scope[SCOPE_CACHED_RESPONSE] = self
+        # Weak, as a connection keeps its last scope.
+        scope[SCOPE_CACHED_RESPONSE] = weakref.ref(self)
         for message in await self.prepare_messages(scope):
             await send(message)
 

@@ -1,7 +1,7 @@
 """The fast path: answer a request that only reads from its bytes when its response is cached.
 
 The full pipeline (ASGI scope, middleware, routing, authentication, flags, variables) maps a GET or
-POST to a cache key. We remember that key under a SHA-256 of everything the pipeline looked at, so
+POST to a cached response. We remember that under a SHA-256 of everything the pipeline looked at, so
 that an identical request can skip the pipeline. Only three checks remain: the API key is still
 valid, its rate limit is not exceeded, and the cached response is still valid. Anything unusual
 about a request sends it through the pipeline. See docs/decisions/server/fast-path.md.
@@ -33,9 +33,8 @@ from gateway.exchange import (
 )
 from gateway.limits.rate_limit import RateLimiter
 from rest.bodies import MAX_REPEATED_BODY_BYTES
-from rest.endpoints import CacheKey
 from rest.scope_members import (
-    SCOPE_BODY,
+    SCOPE_BODY_DIGEST,
     SCOPE_DEPRECATION,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_KEEPS_DOCUMENT,
@@ -49,11 +48,6 @@ MAX_ENTRIES = 20_000
 """An entry takes some 500 bytes."""
 MAX_HEADS = 2_000
 """Heads of POSTs with an entry: a client sends one for each API key and URL."""
-MAX_KEY_BYTES = 1_000
-"""Maximum bytes of a cache key that gets an entry. Entries may outlive the cached response, so keep
-them small. Keys of REST contain the URL and the variables; those of GraphQL contain a digest, so
-that an operation and its variables may be as long as a URL or a body."""
-
 _CONTENT_LENGTH = b"content-length"
 _KEY_HEADERS = (
     API_KEY_HEADER,
@@ -98,10 +92,10 @@ BodyLookup: TypeAlias = Callable[[bytes], FastResponse | None]
 class FastPathEntry(NamedTuple):
     """What the pipeline determined for a request."""
 
-    cache_key: CacheKey
     response: weakref.ref[CachedResponse]
-    """What the request got. Another response with its key may be of another request: a registered
-    document can be named by an id, and removed, and the id given to another one."""
+    """What the request got, while it is cached. Another response with its key may be of another
+    request: a registered document can be named by an id, and removed, and the id given to another
+    one."""
     authenticated_key: AuthenticatedKey
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
@@ -109,7 +103,7 @@ class FastPathEntry(NamedTuple):
 
 
 class FastPath:
-    """An LRU cache from requests to the keys of their cached responses."""
+    """An LRU cache from requests to their cached responses, which it does not keep in memory."""
 
     def __init__(
         self,
@@ -148,7 +142,8 @@ class FastPath:
     def _find_body(
         self, target: bytes, inspected: dict[bytes, bytes], body: bytes
     ) -> FastResponse | None:
-        return self._find(_digest_request(target, inspected, body), inspected, is_get=False)
+        digest = _digest_request(target, inspected, hashlib.sha256(body).digest())
+        return self._find(digest, inspected, is_get=False)
 
     def _find(
         self, digest: bytes, inspected: dict[bytes, bytes], *, is_get: bool
@@ -157,10 +152,13 @@ class FastPath:
         if entry is None:
             return None
         record, key_digest = entry.authenticated_key
-        # Identity: a record that was read again may have other permissions.
-        is_same_key = self._key_cache.get_cached_key(key_digest) is record
-        response = self._response_cache.get(entry.cache_key) if is_same_key else None
-        if response is None or response is not entry.response():
+        response = entry.response()
+        if (
+            response is None
+            # Identity: a record that was read again may have other permissions.
+            or self._key_cache.get_cached_key(key_digest) is not record
+            or self._response_cache.get(response.cache_key) is not response
+        ):
             self._entries.discard(digest)
             return None
         # Only a GET has conditional requests.
@@ -197,27 +195,28 @@ class FastPath:
         if entry is None:
             return False
         record, key_digest = entry.authenticated_key
-        is_same_key = self._key_cache.get_cached_key(key_digest) is record
-        return is_same_key and self._response_cache.contains(entry.cache_key)
+        response = entry.response()
+        return (
+            response is not None
+            and self._key_cache.get_cached_key(key_digest) is record
+            and self._response_cache.contains(response.cache_key)
+        )
 
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
-        response: CachedResponse | None = scope.get(SCOPE_CACHED_RESPONSE)
-        if response is None or response.cache_key is None:
+        sent: weakref.ref[CachedResponse] | None = scope.get(SCOPE_CACHED_RESPONSE)
+        response = sent and sent()
+        if sent is None or response is None or response.cache_key is None:
             return
         if SCOPE_IGNORED_PARAMETERS in scope or SCOPE_DEPRECATION in scope:
             return  # the cached response has none of the headers that say so
         if SCOPE_KEEPS_DOCUMENT in scope:
             return  # the pipeline does that each time
-        key: CacheKey = response.cache_key
-        if sum(len(part) for part in key if isinstance(part, (str, bytes))) > MAX_KEY_BYTES:
-            return
         digest = _digest_scope(scope, scope["headers"])
         if digest is None:
             return
         entry = FastPathEntry(
-            key,
-            weakref.ref(response),
+            sent,
             scope[SCOPE_AUTHENTICATED_KEY],
             scope[SCOPE_ROUTE],
             scope.get(SCOPE_OPERATION),
@@ -230,11 +229,14 @@ class FastPath:
 
 def _digest_scope(scope: Scope, headers: RawHeaders) -> bytes | None:
     """Return the digest of a request with these headers, or None if it is unusual."""
-    body: bytes | None = scope.get(SCOPE_BODY)
-    if scope["method"] != ("GET" if body is None else "POST"):
+    body_digest: bytes | None = scope.get(SCOPE_BODY_DIGEST)
+    has_body = body_digest is not None
+    if scope["method"] != ("POST" if has_body else "GET"):
         return None
-    inspected = _inspect_headers(headers, has_body=body is not None)
-    return None if inspected is None else _digest_request(_get_target(scope), inspected, body)
+    inspected = _inspect_headers(headers, has_body=has_body)
+    if inspected is None:
+        return None
+    return _digest_request(_get_target(scope), inspected, body_digest)
 
 
 def _get_target(scope: Scope) -> bytes:
@@ -266,11 +268,11 @@ def _is_keep_alive(name: bytes, value: bytes) -> bool:
 
 
 def _digest_request(
-    target: bytes, inspected: dict[bytes, bytes], body: bytes | None = None
+    target: bytes, inspected: dict[bytes, bytes], body_digest: bytes | None = None
 ) -> bytes:
     # No target or header value contains a NUL or a newline, so parts cannot run into one another,
-    # and a missing header differs from an empty one. A body may, and is the only part behind them.
+    # and a missing header differs from an empty one. The digest may, and is the last part.
     parts = [target, *[inspected.get(name, b"\n") for name in _KEY_HEADERS]]
-    if body is not None:
-        parts.append(body)
+    if body_digest is not None:
+        parts.append(body_digest)
     return hashlib.sha256(b"\0".join(parts)).digest()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from gateway.cache.cached_response import serialize_headers
+from gateway.cache.cached_response import HeaderList, serialize_headers
 from gateway.exchange import get_request_id, log_request
 from gateway.server.config import FastPathLookup, FastPathLookupByBody
 from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 
 MAX_AWAITED_BODIES = 100
 """POSTs of a worker that wait for the rest of their body to be looked up. Each is short."""
+
+
+class _HeaderLines:
+    """The header lines of every response, serialized once for as long as they stay the same."""
+
+    def __init__(self) -> None:
+        self._headers: HeaderList = []
+        self._lines = b""
+
+    def get(self, headers: HeaderList) -> bytes:
+        """Return the lines; uvicorn makes a new list when the date changes."""
+        if headers is not self._headers:
+            self._headers, self._lines = headers, serialize_headers(headers)
+        return self._lines
+
+
+_header_lines = _HeaderLines()
 
 
 class FastPathProtocol(WebSocketUpgradeProtocol):
@@ -37,6 +54,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
         self._fast_path_by_body = fast_path_by_body
         self._client_address = ""
         self._request_started = 0.0
+        self._http_version = ""
         self._is_answered = False
         """Whether the request being parsed was answered without the application."""
         self._body_lookup: BodyLookup | None = None
@@ -63,7 +81,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
             or self.transport.is_closing()
             or (self.cycle is not None and not self.cycle.response_complete)
             or not self.parser.should_keep_alive()
-            or self.parser.get_http_version() != "1.1"
+            or self._http_version != "1.1"
         )
 
     def _await_body(self, lookup: "BodyLookup | None") -> None:
@@ -119,7 +137,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
                 STATUS_LINE[response.status],
-                serialize_headers(self.server_state.default_headers),
+                _header_lines.get(self.server_state.default_headers),
                 response.header_lines,
                 request_id.encode("latin-1"),
                 response.body,

@@ -183,7 +183,8 @@ class HttpProtocol(FastPathProtocol):
     def on_headers_complete(self) -> None:
         try:
             check_sizes(self.url, self.headers, self.limits, self._headers_may_exceed_limit)
-            check_head(self.parser.get_http_version(), self.headers)
+            self._http_version = self.parser.get_http_version()
+            check_head(self._http_version, self.headers)
             self.url = to_origin_form(self.url, self.headers)
         except ProtocolError as error:
             self._rejection = error  # the parser hides it

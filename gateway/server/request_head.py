@@ -78,12 +78,17 @@ def check_head(http_version: str, headers: Headers) -> None:
     """Check the version, the framing and the Host of a request. Raises ProtocolError."""
     if http_version not in ("1.0", "1.1"):
         raise ProtocolError(505, http_version_error(http_version).message)
-    codings = [value for name, value in headers if name == b"transfer-encoding"]
+    codings, hosts = list[bytes](), list[bytes]()
+    for name, value in headers:
+        if name == b"host":
+            hosts.append(value)
+        elif name == b"transfer-encoding":
+            codings.append(value)
     if codings and http_version == "1.0":  # RFC 9112, 6.1: the framing is faulty
         raise ProtocolError(400, "A request of HTTP/1.0 must not have a Transfer-Encoding header")
     if codings and [value.strip().lower() for value in codings] != [b"chunked"]:
         raise ProtocolError(501, unknown_coding_error().message)
-    _check_host(http_version, [value for name, value in headers if name == b"host"])
+    _check_host(http_version, hosts)
 
 
 def _check_host(http_version: str, hosts: list[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import socket
@@ -318,12 +319,29 @@ async def test_a_key_in_the_query_takes_the_pipeline(
         assert not served.found
 
 
-async def test_a_long_cache_key_gets_no_entry(served: FastPathServer, own_world: World) -> None:
-    """Keys of REST contain the URL."""
+async def test_a_long_url_gets_an_entry(served: FastPathServer, own_world: World) -> None:
     async with served.connect(own_world.keys.full) as connection:
         for _ in range(2):
             assert (await connection.request(f"/v1/units/{'%C3%9F' * 255}")).status == 200
-        assert not served.found
+        assert served.found == [200]
+
+
+async def test_entries_keep_no_response_in_memory(served: FastPathServer, own_world: World) -> None:
+    state = served.gateway.state
+    assert state is not None
+    async with served.connect(own_world.keys.full) as connection:
+        for _ in range(2):
+            await connection.request("/v1/units")
+        assert served.found == [200]
+        [entry] = [each.value.response for each in state.fast_path._entries._entries.values()]
+        cached = entry()
+        assert cached is not None
+        state.response_cache._responses.discard(cached.cache_key)
+        del cached
+        gc.collect()
+        assert entry() is None
+        assert (await connection.request("/v1/units")).status == 200
+        assert served.found == [200]
 
 
 async def test_a_graphql_query_takes_the_fast_path_however_long_it_is(

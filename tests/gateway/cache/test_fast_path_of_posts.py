@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 UNITS = "query Some($n: Int) { units(perPage: $n) { data { id name } } }"
 MATRIX_PATH = f"/v1/maps/{quote(MAP, safe='')}/distance-matrix"
-POINTS = [{"x": x, "y": 2.0, "floor_id": "n-2"} for x in range(5)]
+POINTS = [{"x": x, "y": 2.0, "floor_id": "n-2", "name": "p" * 99} for x in range(7)]
 FLAGS = {"Experimental_Flags": ALL_FLAGS["Experimental-Flags"]}
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 
