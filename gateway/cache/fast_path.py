@@ -205,7 +205,7 @@ class FastPath:
     def remember(self, scope: Scope) -> None:
         """Add an entry for a request that the pipeline has led to a cached response."""
         sent: weakref.ref[CachedResponse] | None = scope.get(SCOPE_CACHED_RESPONSE)
-        response = sent and sent()
+        response = None if sent is None else sent()
         if sent is None or response is None or response.cache_key is None:
             return
         if SCOPE_IGNORED_PARAMETERS in scope or SCOPE_DEPRECATION in scope:
