@@ -147,9 +147,15 @@ def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> Arg
 def _is_simple_argument(node: ArgumentNode | None, argument: GraphQLArgument) -> bool:
     if node is not None and isinstance(node.value, (VariableNode, ObjectValueNode)):
         return True
+    if node is None and _has_no_default(argument):
+        return True
     if not is_leaf_type(get_nullable_type(argument.type)):
         return False
     return node is None or not mentions_variables(node.value)
+
+
+def _has_no_default(argument: GraphQLArgument) -> bool:
+    return argument.default_value in (None, Undefined) and argument.default is None
 
 
 def _build_simple_arguments(
@@ -217,7 +223,7 @@ def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
     """Return the conversion of a variable's value for the resolver, or None for leaves."""
     if is_leaf_type(get_nullable_type(argument.type)):
         return None
-    if argument.default_value not in (None, Undefined) or argument.default is not None:
+    if not _has_no_default(argument):
         raise UnsupportedQueryError("a default that is not a scalar")
     return build_conversion(argument.type)
 

@@ -7,6 +7,7 @@ import pytest
 from graphql import GraphQLError, OperationDefinitionNode, parse
 
 from resolvers.networks.waypoints import WaypointInput
+from schema.compiler import variable_coercion
 from schema.compiler.selection import FieldCollector, SelectedField
 from schema.compiler.variable_coercion import (
     InvalidVariablesError,
@@ -106,3 +107,28 @@ def test_input_objects_become_their_classes(
 
 def test_a_field_without_arguments_has_no_builder() -> None:
     assert arguments('map(id: "m") { name }') is None
+
+
+@pytest.mark.parametrize(
+    ("field", "declared", "inputs"),
+    [
+        (
+            'map(id: "m") { distanceMatrix(sources: $s, targets: $s) { distanceMethod } }',
+            "$s: [WaypointInput!]!",
+            {"s": [{"id": "a"}]},
+        ),
+        ("units(perPage: $n) { data { id } }", "$n: Int", {"n": 2}),
+        ("units { data { id } }", "", {}),
+    ],
+)
+def test_absent_lists_and_objects_leave_the_others_fast(
+    field: str, declared: str, inputs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(variable_coercion, "_is_simple_argument", lambda *_: False)
+        expected = arguments(field, declared, **inputs)
+    monkeypatch.delattr(variable_coercion, "convert_arguments")
+    built = arguments(field, declared, **inputs)
+    assert built == expected
+    assert built is not None
+    assert None in built.values()
