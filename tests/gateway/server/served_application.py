@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
 from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.server import open_listeners
@@ -58,11 +58,14 @@ async def listen(
     admission: Admission | None = None,
     proxy_hops: int = 0,
     websocket_paths: frozenset[bytes] = frozenset(),
+    fast_path_by_body: FastPathLookupByBody | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(limits, fast_path, admission, proxy_hops, None, websocket_paths),
+        http=build_http_protocol(
+            limits, fast_path, admission, proxy_hops, None, websocket_paths, fast_path_by_body
+        ),
         ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
         log_config=None,
         timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
