@@ -267,6 +267,22 @@ async def test_caches_are_asked_and_left_alone(own_world: World) -> None:
         assert (await client.get(path)).content == plain.content
 
 
+async def test_it_is_told_that_a_repeated_query_takes_the_fast_path(own_world: World) -> None:
+    async with (
+        run_gateway(own_world.settings()) as gateway,
+        open_client(gateway, own_world.keys.full) as client,
+    ):
+        query = "{ units { data { id } } }"
+        before = await explain_query(client, query)
+        async with asyncio.timeout(30):
+            assert gateway.state is not None
+            while not gateway.state.response_cache.counters.entries:
+                await client.post("/graphql", json={"query": query, "variables": {}})
+        caches = [(await explain_query(client, each))["caches"] for each in (query, query + " ")]
+        assert before["caches"]["fast_path"] is False
+        assert [each["fast_path"] for each in caches] == [True, False]
+
+
 async def test_a_gateway_without_cache_says_so(world: World) -> None:
     settings = world.settings(cache_mb=0)
     async with run_gateway(settings) as gateway, open_client(gateway, world.keys.full) as client:
