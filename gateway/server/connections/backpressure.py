@@ -53,6 +53,10 @@ class BackpressureProtocol(EarlyRejectionProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():  # TLS goes on reading while it closes
             return
+        has_room = len(data) <= MAX_PIECE_BYTES and not (self.pipeline or self._is_delayed)
+        if has_room and not self._unparsed:
+            self.parse(data)  # most requests, without a copy
+            return
         self._unparsed += data
         self._parse()
 
