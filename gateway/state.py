@@ -73,6 +73,7 @@ async def open_state(
         client = await stack.enter_async_context(
             _open_database(settings.connection, write_counter.clock)
         )
+        await stack.enter_async_context(driver.open_read_connections(client))
         change_feed = ChangeFeed(client[settings.database], write_counter)
         bookmarks = PageBookmarks(change_feed) if settings.cache_mb else None
         store = Store(client, settings.database, bookmarks)

@@ -756,6 +756,7 @@ INTERNAL = {
     "storage/cache/change_table:MAX_LATEST_CHANGES",
     "storage/cache/read_set:MAX_TAGS",
     "storage/cache/record_cache:MAX_RECORDS",
+    "storage/mongo/consistency/read_connections:MAX_READ_CONNECTIONS",
     "storage/store:MAX_LONG_LISTS",
     "storage/store:MAX_RECORDS_READ_WHOLE",
     "storage/store:MAX_UNION_BRANCHES",

@@ -45,6 +45,7 @@ from storage.mongo.consistency.operations import (
     snapshot_taken,
     start_operation,
 )
+from storage.mongo.consistency.read_connections import ReadConnections
 from storage.mongo.consistency.reads import NO_LIMIT, aggregate_documents, find_documents
 from storage.mongo.consistency.topology import Deployment
 from storage.mongo.protocols import (
@@ -89,6 +90,7 @@ __all__ = [
     "limit_time",
     "open_causal_session",
     "open_plain_session",
+    "open_read_connections",
     "open_snapshot_session",
     "ping",
     "remaining_seconds",
@@ -178,6 +180,20 @@ def _client_options(timeout_seconds: float) -> dict[str, Any]:
 def get_clock(client: Client) -> ClusterClock:
     """Return the clock that the reads of a client follow."""
     return topology.of(client).clock
+
+
+@asynccontextmanager
+async def open_read_connections(client: Client) -> AsyncIterator[None]:
+    """Let the event loop itself send reads outside transactions, while the context lasts."""
+    deployment = topology.of(client)
+    options: Any = client
+    connections = ReadConnections(options.options, deployment.listener)
+    deployment.read, deployment.listener.on_loss = connections.run, connections.lose_primary
+    try:
+        yield
+    finally:
+        deployment.read = deployment.listener.on_loss = None
+        await connections.close()
 
 
 async def ping(client: Client, timeout_seconds: float) -> None:

@@ -17,12 +17,16 @@ from pymongo.read_concern import ReadConcern
 from storage.errors import UnavailableError
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.operations import Operation, get_operation
+from storage.mongo.prefixed_database import PrefixedDatabase
 from storage.mongo.protocols import Collection, Database, Pipeline, Session
+from storage.mongo.recorded_database import RecordedDatabase
 from storage.mongo.unavailable import TIMEOUT_SECONDS
 from storage.records.kinds import Document
 
 NO_LIMIT = 2**31 - 1
 _RETRY_SECONDS = 0.02
+_WRAPPERS = (PrefixedDatabase, RecordedDatabase)
+"""Databases with a `command` of their own."""
 _CLOCK_AHEAD_CODE = 72
 """InvalidOptions: the member's clock has not reached the time that the read demands."""
 _ANOTHER_TIME_CODES = (
@@ -137,6 +141,7 @@ async def _send(
     That is None for a collection that does not exist.
     """
     deployment = topology.of(database.client)
+    read = None if isinstance(database, _WRAPPERS) else deployment.read
     deadline = time.monotonic() + TIMEOUT_SECONDS
     was_lost = False
     while True:
@@ -152,9 +157,10 @@ async def _send(
         is_local = safe_time is not None and snapshot_time in (None, safe_time)
         concern = _build_concern(clock, snapshot_time, is_local=is_local)
         try:
-            reply = await database.command(
-                {**command, "readConcern": concern}, read_preference=members
-            )
+            demand = {**command, "readConcern": concern}
+            reply = None if read is None else await read(database.name, demand)
+            if reply is None:
+                reply = await database.command(demand, read_preference=members)
         except AutoReconnect as error:
             if error.timeout or was_lost:
                 raise

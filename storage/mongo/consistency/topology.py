@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from pymongo.topology_description import TopologyDescription
 from storage.errors import UnavailableError
 from storage.mongo.consistency.cluster_clock import ClusterClock
 from storage.mongo.protocols import Client
+from storage.records.kinds import Document
 
 MAX_SECONDS_WITHOUT_PRIMARY = 15
 """An election takes some 12 seconds with MongoDB's own settings. Secondaries that are cut off from
@@ -57,6 +58,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         self._asked_at: dict[Any, float] = {}
         """When each member was last asked, by address."""
         self._majority = 1
+        self.on_loss: Callable[[], None] | None = None
+        """Called in another thread when the primary is lost."""
 
     def succeeded(self, event: ServerHeartbeatSucceededEvent) -> None:
         """Handle a member's reply, before the driver selects that member on account of it."""
@@ -106,6 +109,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
             self.lost_at = None
         elif self.lost_at is None and self.primary is not None:
             self.lost_at = time.monotonic()
+            if self.on_loss is not None:
+                self.on_loss()
 
     def seconds_without_primary(self) -> float:
         """Return how long the primary has been lost; 0 while there is one, or none was ever met."""
@@ -126,7 +131,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """Ignore the end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deployment:
     """The MongoDB that a client is connected to."""
 
@@ -134,6 +139,8 @@ class Deployment:
     """Clients do not tell theirs."""
     clock: ClusterClock
     listener: PrimaryListener
+    read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
+    """Sends a read to a database past the driver, or returns None if the driver has to."""
 
     @classmethod
     def at(cls, url: str, clock: ClusterClock | None = None) -> "Deployment":

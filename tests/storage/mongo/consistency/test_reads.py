@@ -1,8 +1,8 @@
 """Reads see one snapshot of the database, never less than before, and outlive the primary."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from pymongo import WriteConcern
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.consistency import operations, reads, topology
+from tests.storage.mongo.consistency.test_read_connections import read_directly
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -44,11 +45,28 @@ async def write(database: Any, value: int) -> None:
         await driver.run_in_transaction(database.client, update)
 
 
-@pytest.fixture
-async def things(database: Any) -> Any:
+@pytest.fixture(params=[False, True], ids=["by the driver", "on read connections"])
+def has_connections(request: pytest.FixtureRequest) -> bool:
+    """Whether reads have connections of their own: what they see is the same."""
+    return bool(request.param)
+
+
+@asynccontextmanager
+async def prepare(database: Any, *, has_connections: bool) -> AsyncIterator[Any]:
     """A database with two documents that always have the same value."""
     await database["things"].insert_many([{"_id": key, "value": 0} for key in (1, 2)])
-    return database
+    if not has_connections:
+        yield database
+        return
+    async with driver.open_read_connections(database.client):
+        await read_directly(database, {"ping": 1})
+        yield database
+
+
+@pytest.fixture
+async def things(database: Any, has_connections: bool) -> AsyncIterator[Any]:
+    async with prepare(database, has_connections=has_connections) as prepared:
+        yield prepared
 
 
 async def test_an_operation_does_not_see_what_others_write_meanwhile(things: Any) -> None:
@@ -136,12 +154,13 @@ def three(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReplicaSet
 
 
 @pytest.fixture
-async def on_three(three: ReplicaSet, anyio_backend: str) -> Any:
+async def on_three(
+    three: ReplicaSet, anyio_backend: str, has_connections: bool
+) -> AsyncIterator[Any]:
     """The database with the two documents, on a replica set of three."""
     client = driver.connect(three.url)
-    database = client["floorgate"]
-    await database["things"].insert_many([{"_id": key, "value": 0} for key in (1, 2)])
-    yield database
+    async with prepare(client["floorgate"], has_connections=has_connections) as prepared:
+        yield prepared
     await driver.close(client)
 
 
