@@ -44,6 +44,8 @@ ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
 
 UNDEFINED_VALUE: Any = object()
 """Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""
+REQUIRED_VALUE: Any = object()
+"""Stands for the default of a variable that must be given."""
 
 
 MAX_VARIABLE_ERRORS = 5
@@ -72,7 +74,7 @@ class VariableCoercer:
     def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
-        self._fast_coercers: list[tuple[str, Converter, bool]] | None = None
+        self._fast_coercers: list[tuple[str, Converter, Any]] | None = None
         with suppress(UnsupportedQueryError):
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
 
@@ -107,24 +109,33 @@ class VariableCoercer:
         if self._fast_coercers is None:
             raise FallbackNeededError
         coerced = {}
-        for name, coerce, is_required in self._fast_coercers:
+        for name, coerce, default in self._fast_coercers:
             value = inputs.get(name, UNDEFINED_VALUE)
             if value is not UNDEFINED_VALUE:
                 coerced[name] = coerce(value)
             # Left to graphql-core, which words the error.
-            elif is_required:
+            elif default is REQUIRED_VALUE:
                 raise FallbackNeededError
+            elif default is not UNDEFINED_VALUE:
+                coerced[name] = default
         return VariableValues({}, coerced)
 
 
 def _build_fast_coercer(
     schema: GraphQLSchema, node: VariableDefinitionNode
-) -> tuple[str, Converter, bool]:
-    if node.default_value is not None:
-        raise UnsupportedQueryError("a variable with a default")
-    declared = type_from_ast(schema, node.type)
+) -> tuple[str, Converter, Any]:
+    """Return a variable's name, how to coerce its value, and the value that it has if absent."""
+    name, declared = node.variable.name.value, type_from_ast(schema, node.type)
     assert is_input_type(declared)
-    return node.variable.name.value, build_coercion(declared), isinstance(declared, GraphQLNonNull)
+    default = REQUIRED_VALUE if isinstance(declared, GraphQLNonNull) else UNDEFINED_VALUE
+    if node.default_value is not None:
+        if not is_leaf_type(get_nullable_type(declared)):
+            raise UnsupportedQueryError("a default that is not a scalar")
+        defaults = get_variable_values(schema, [node], {})
+        if isinstance(defaults, list):
+            raise UnsupportedQueryError("a default that does not fit")
+        default = defaults.coerced[name]
+    return name, build_coercion(declared), default
 
 
 def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> ArgumentBuilder | None:

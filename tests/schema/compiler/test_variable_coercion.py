@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from graphql import GraphQLError, OperationDefinitionNode, parse
+from graphql import GraphQLError, OperationDefinitionNode, get_variable_values, parse
 
 from resolvers.networks.waypoints import WaypointInput
 from schema.compiler import variable_coercion
@@ -51,6 +51,27 @@ def test_absent_and_null_variables_differ() -> None:
     assert coerce("$n: Int", n=None) == {"n": None}
     assert coerce("$n: Int = 3") == {"n": 3}
     assert coerce("$n: Int = 3", n=None) == {"n": None}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["$n: Int! = 3", "$b: Boolean = false", "$s: String = null", "$o: UnitOrder = name"],
+)
+def test_an_absent_variable_has_its_default_as_with_graphql_core(declared: str) -> None:
+    nodes = operation_of(f"query ({declared}) {{ __typename }}").variable_definitions
+    by_graphql_core = get_variable_values(GRAPHQL_SCHEMA, nodes or (), {})
+    assert not isinstance(by_graphql_core, list)
+    assert coerce(declared) == by_graphql_core.coerced
+
+
+def test_a_default_is_no_value_for_null() -> None:
+    with pytest.raises(InvalidVariablesError):
+        coerce("$n: Int! = 3", n=None)
+
+
+def test_a_default_that_does_not_fit_is_an_error() -> None:
+    with pytest.raises(InvalidVariablesError):
+        coerce("$n: Int = 3000000000")
 
 
 def test_values_are_coerced_to_their_types() -> None:
