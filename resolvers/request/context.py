@@ -161,12 +161,10 @@ class Context(Struct, frozen=True, eq=False):
         return self._store
 
     def end_loads(self) -> None:
-        """Cancel the reads in progress, and free what was read.
+        """Free what was read.
 
         Loaders refer to this context. Only the garbage collector would free them together.
         """
-        for loader in self._loaders.values():
-            loader.cancel()
         self._loaders.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:

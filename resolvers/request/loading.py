@@ -32,11 +32,9 @@ class DataLoader(Generic[K, V]):
         self._load = load
         self._max_keys = max_keys
         self._values: dict[K, V] = {}
-        self._pending: dict[K, asyncio.Task[None]] = {}
-        self._queued_keys: dict[K, None] = {}
-        """The distinct keys of the next batch, in the order of their requests."""
-        self._next_batch: asyncio.Task[None] | None = None
-        self._batches: list[asyncio.Task[None]] = []
+        self._batches: dict[K, _Batch[K]] = {}
+        """The batch in which each key is loaded, or failed to."""
+        self._next_batch: _Batch[K] | None = None
 
     async def load(self, keys: Sequence[K]) -> list[V]:
         """Return the value of each key, which may be the exception of this key alone.
@@ -57,26 +55,64 @@ class DataLoader(Generic[K, V]):
             raise value
         return value
 
-    def cancel(self) -> None:
-        """Cancel the loads in progress."""
-        for batch in self._batches:
-            batch.cancel()
-
     async def _fetch(self, keys: Sequence[K]) -> None:
-        if new := [key for key in keys if key not in self._pending]:
-            if self._next_batch is None:
-                self._next_batch = asyncio.create_task(self._load_queued())
-                self._batches.append(self._next_batch)
-            self._queued_keys.update(dict.fromkeys(new))
-            self._pending.update(dict.fromkeys(new, self._next_batch))
-        for task in {self._pending[key] for key in keys}:
-            # Other callers may wait for the same batch: do not cancel it with this one.
-            await asyncio.shield(task)
+        while missing := [key for key in keys if key not in self._values]:
+            new = [key for key in missing if key not in self._batches]
+            batch = self._next_batch if new else self._batches[missing[0]]
+            if batch is None:
+                await self._lead(_Batch(new))
+            else:
+                batch.keys.update(dict.fromkeys(new))
+                self._batches.update(dict.fromkeys(new, batch))
+                await batch.wait()
 
-    async def _load_queued(self) -> None:
-        keys = [*self._queued_keys]
-        self._queued_keys.clear()
-        self._next_batch = None
-        for start in range(0, len(keys), self._max_keys):
-            part = keys[start : start + self._max_keys]
-            self._values.update(zip(part, await self._load(part), strict=True))
+    async def _lead(self, batch: "_Batch[K]") -> None:
+        """Load a batch for all its callers, in the task of the first: a new task costs more."""
+        self._next_batch = batch
+        self._batches.update(dict.fromkeys(batch.keys, batch))
+        try:
+            await asyncio.sleep(0)  # others may add keys
+            self._next_batch = None
+            keys = [*batch.keys]
+            for start in range(0, len(keys), self._max_keys):
+                part = keys[start : start + self._max_keys]
+                self._values.update(zip(part, await self._load(part), strict=True))
+        except Exception as error:
+            batch.error = error
+            raise
+        except BaseException:  # this caller is cancelled; another one leads then
+            for key in batch.keys:
+                del self._batches[key]
+            raise
+        finally:
+            if self._next_batch is batch:
+                self._next_batch = None
+            batch.end()
+
+
+class _Batch(Generic[K]):
+    """Keys that are loaded together."""
+
+    __slots__ = ("_ended", "_is_over", "error", "keys")
+
+    def __init__(self, keys: Sequence[K]) -> None:
+        self.keys: dict[K, None] = dict.fromkeys(keys)
+        """Distinct, in the order of their requests."""
+        self.error: Exception | None = None
+        self._is_over = False
+        self._ended: asyncio.Event | None = None
+
+    async def wait(self) -> None:
+        """Wait until the caller who loads the batch has ended; raise what loading it raised."""
+        if not self._is_over:
+            if self._ended is None:
+                self._ended = asyncio.Event()
+            await self._ended.wait()
+        if self.error is not None:
+            raise self.error
+
+    def end(self) -> None:
+        """Let those continue who wait."""
+        self._is_over = True
+        if self._ended is not None:
+            self._ended.set()

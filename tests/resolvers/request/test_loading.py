@@ -71,3 +71,23 @@ async def test_a_cancelled_caller_does_not_cancel_others() -> None:
     await asyncio.sleep(0)
     cancelled.cancel()
     assert await other == [2, 4]
+
+
+async def test_keys_are_read_again_if_the_caller_who_reads_them_is_cancelled() -> None:
+    recording = RecordingLoader()
+    cancelled = asyncio.create_task(recording.loader.load([1]))
+    other = asyncio.create_task(recording.loader.load([1, 2]))
+    while not recording.calls:
+        await asyncio.sleep(0)
+    cancelled.cancel()
+    assert await other == [2, 4]
+    assert recording.calls == [[1, 2], [1, 2]]
+
+
+async def test_an_error_is_raised_again_without_a_call() -> None:
+    recording = RecordingLoader()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="negative"):
+            await recording.loader.load([-1])
+    assert await recording.loader.load([1]) == [2]
+    assert recording.calls == [[-1], [1]]
