@@ -9,7 +9,9 @@ docs/decisions/storage/read-connections.md.
 import asyncio
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import bson
@@ -29,6 +31,8 @@ _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 0.5
 """For MongoDB to say that it has ended a command in time, before the connection counts as lost."""
 _MAX_MESSAGE_BYTES = 16 << 20
+_FIRST_NUMBER = 1 << 31
+"""Of the numbers by which listeners tell commands apart: those of the driver are smaller."""
 _OP_MSG = 2013
 _HEADER = struct.Struct("<iiiiIB")
 """Length, request id, response to, opcode, flags, and that one document follows."""
@@ -47,6 +51,7 @@ class ReadConnections:
         self._idle: list[_Connection] = []
         self._connecting: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
+        self._numbers = count(_FIRST_NUMBER)
 
     async def run(self, database: str, command: Mapping[str, Any]) -> Document | None:
         """Return the reply to a read, or None if it is for the driver to send.
@@ -58,21 +63,51 @@ class ReadConnections:
         if seconds is None or seconds <= 0 or not self._has_idle():
             return None
         limit = {"maxTimeMS": math.ceil(seconds * 1000), "$db": database}
-        content = bson.encode({**command, **limit})
+        sent = {**command, **limit}
+        content = bson.encode(sent)
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
+        publish_end = self._publish_start(database, sent)
+        reply: Document | None = None
         try:
             received = await self._idle.pop().send(content, seconds)
+            reply = bson.decode(memoryview(received)[_HEADER.size :])
         except NetworkTimeout:
             raise
         except AutoReconnect:
             return None
-        reply: Document = bson.decode(memoryview(received)[_HEADER.size :])
+        finally:
+            if publish_end is not None:
+                publish_end(reply)
         if reply["ok"] != 1:
             if reply.get("code") in _RETRYABLE_ERROR_CODES:
                 return None
             _check_command_response(reply, None)
         return reply
+
+    def _publish_start(
+        self, database: str, command: Document
+    ) -> Callable[[Document | None], None] | None:
+        """Tell the listeners of the client, if there are any; return what tells them the end."""
+        listeners = self._options.pool_options._event_listeners
+        if listeners is None or not listeners.enabled_for_commands:
+            return None
+        started, number, name = datetime.now(UTC), next(self._numbers), next(iter(command))
+        address = self._primary[0]
+        listeners.publish_command_start(command, database, number, address, None)
+
+        def publish_end(reply: Document | None) -> None:
+            took = datetime.now(UTC) - started
+            if reply is not None and reply["ok"] == 1:
+                listeners.publish_command_success(
+                    took, reply, name, number, address, None, database_name=database
+                )
+            else:
+                listeners.publish_command_failure(
+                    took, reply or {}, name, number, address, None, database_name=database
+                )
+
+        return publish_end
 
     def lose_primary(self) -> None:
         """Close all connections: the reads under way are left to the driver. Thread-safe."""
