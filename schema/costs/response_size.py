@@ -23,10 +23,12 @@ def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
     if isinstance(data, str):
         return len(data) + 3
     if isinstance(data, dict):
-        return 2 + sum(
-            len(name) + PUNCTUATION_BYTES + estimate_bytes(value, sample_size)
-            for name, value in data.items()
-        )
+        size = 2
+        for name, value in data.items():
+            is_text = type(value) is str  # mostly; without a call
+            size += len(name) + PUNCTUATION_BYTES
+            size += len(value) + 3 if is_text else estimate_bytes(value, sample_size)
+        return size
     if isinstance(data, list):
         step = max(1, -(-len(data) // sample_size))
         sample = data[::step]
