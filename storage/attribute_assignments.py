@@ -284,12 +284,13 @@ async def _find_violations(
     """Check the assignments against the group and the visible units."""
     unit_ids = sorted({assignment.unit_id for assignment in assignments})
     cursor = database[UNITS.name].find(
-        scope.restrict(UNITS, {"_id": {"$in": unit_ids}}),
+        {"_id": {"$in": unit_ids}},
         {"asset_id": 1},
         batch_size=len(unit_ids) + 1,
         session=session,
     )
-    asset_ids = {unit["_id"]: unit["asset_id"] for unit in await cursor.to_list(None)}
+    units = scope.keep_visible(UNITS, await cursor.to_list(None))
+    asset_ids = {unit["_id"]: unit["asset_id"] for unit in units}
     await pause_if_due()
     return [*islice(_iter_violations(group, asset_ids, assignments), MAX_VIOLATIONS)]
 

@@ -29,7 +29,7 @@ from storage.publication import (
 )
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT
-from storage.records.visibility import AssetScope
+from storage.records.visibility import AssetScope, project_asset
 from storage.routing_inputs import (
     NetworkState,
     build_withdrawal,
@@ -135,9 +135,8 @@ async def find_network(
 ) -> CurrentNetwork | None:
     """Return the network of a visible map, or None if it is not routable."""
     with driver.translate_errors():
-        visible = scope.restrict(MAPS, {"_id": map_id})
-        found = await driver.find_documents(
-            database, MAPS.name, visible, {**_CURRENT_PROJECTION, CLOSURES_FIELD: 1}, limit=1
+        found = await _find_visible(
+            database, scope, [map_id], {**_CURRENT_PROJECTION, CLOSURES_FIELD: 1}
         )
     # Imports withdraw what they make stale; this holds whoever else writes to the database.
     if not found or not _describe_routing(found[0]).is_routable:
@@ -150,10 +149,7 @@ async def load_routing_states(
 ) -> dict[str, RoutingState]:
     """Return the states of visible maps, by id. Raises UnavailableError."""
     with driver.translate_errors():
-        visible = scope.restrict(MAPS, {"_id": {"$in": [*map_ids]}})
-        found = await driver.find_documents(
-            database, MAPS.name, visible, _CURRENT_PROJECTION, limit=len(map_ids)
-        )
+        found = await _find_visible(database, scope, map_ids, _CURRENT_PROJECTION)
     return {unit_map["_id"]: _describe_routing(unit_map) for unit_map in found}
 
 
@@ -165,11 +161,22 @@ async def load_routing_reports(
     Raises UnavailableError.
     """
     with driver.translate_errors():
-        visible = scope.restrict(MAPS, {"_id": {"$in": [*map_ids]}})
-        found = await driver.find_documents(
-            database, MAPS.name, visible, {REPORT_FIELD: 1}, limit=len(map_ids)
-        )
+        found = await _find_visible(database, scope, map_ids, {REPORT_FIELD: 1})
     return {each["_id"]: report for each in found if (report := each.get(REPORT_FIELD))}
+
+
+async def _find_visible(
+    database: driver.Database, scope: AssetScope, map_ids: Sequence[str], projection: Document
+) -> Sequence[Document]:
+    condition = map_ids[0] if len(map_ids) == 1 else {"$in": [*map_ids]}
+    found = await driver.find_documents(
+        database,
+        MAPS.name,
+        {"_id": condition},
+        project_asset(MAPS, projection),
+        limit=len(map_ids),
+    )
+    return scope.keep_visible(MAPS, found)
 
 
 def _describe_routing(unit_map: Document) -> RoutingState:

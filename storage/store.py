@@ -4,12 +4,14 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 `$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart
 from storage.cache.cache import Cache
 from storage.cache.read_set import read_list
+from storage.counting import count_visible
 from storage.georeferences import GEOREFERENCE_FIELD, Georeference, read_georeference
 from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
@@ -17,7 +19,8 @@ from storage.pauses import build_in_parts
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Page, PageRequest
-from storage.records.visibility import AssetScope
+from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
+from storage.visible_reads import ListRead, VisibleLists
 
 R = TypeVar("R", bound=Record)
 
@@ -62,6 +65,7 @@ class Store:
         self._session = session
         self._long_lists = Cache[tuple[str, str, int], bool](max_entries=MAX_LONG_LISTS)
         """Lists found too long to be read whole: kind, owner field, records requested."""
+        self._visible_lists = VisibleLists()
 
     def in_transaction(self, session: driver.Session) -> "Store":
         """Return a store whose reads are part of a transaction."""
@@ -70,9 +74,12 @@ class Store:
     async def find_record(
         self, kind: RecordType[R], scope: AssetScope, where: Document
     ) -> R | None:
-        """Return a visible record that matches `where`, or None. Raises UnavailableError."""
+        """Return the visible record that matches `where`, which at most one does, or None.
+
+        Raises UnavailableError.
+        """
         with driver.translate_errors():
-            documents = await self._find_documents(kind, scope.restrict(kind, where), limit=1)
+            documents = await self._find_visible(kind, scope, where, limit=1)
         return next(iter(kind.decode(documents)), None)
 
     async def load_records(
@@ -86,8 +93,8 @@ class Store:
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
         with driver.translate_errors():
-            documents = await self._find_documents(
-                kind, scope.restrict(kind, {"_id": condition}), len(distinct_keys)
+            documents = await self._find_visible(
+                kind, scope, {"_id": condition}, len(distinct_keys)
             )
         ids = [document["_id"] for document in documents]
         return dict(zip(ids, await _decode(kind, documents), strict=True))
@@ -97,47 +104,22 @@ class Store:
     ) -> Page[R]:
         """Return a page of the visible records that match `where`, in the order of the request."""
         with driver.translate_errors():
-            if page_request.after is None:
-                documents = await self._find_numbered(kind, scope, where, page_request)
-            else:
-                ranges = page_request.order.split_after(page_request.after)
-                documents = await self._find_ranges(kind, scope, where, page_request, ranges)
+            documents = await self._find_page(kind, scope, where, page_request)
         return await _build_page(kind, documents, page_request)
 
-    async def _find_numbered(
+    async def _find_page(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> list[Document]:
-        """Return the documents of a page by number; a bookmark saves most of the skipping."""
-        skip = page_request.skip
-        if self._bookmarks is not None and page_request.order == BY_KEY:
+        """Return the documents of a page; a bookmark saves most of the skipping."""
+        skip, order, after = page_request.skip, page_request.order, page_request.after
+        if self._bookmarks is not None and after is None and order == BY_KEY:
             key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
             where = _continue_after(where, key)
-        return await self._find_documents(
-            kind,
-            scope.restrict(kind, where),
-            page_request.limit,
-            skip=skip,
-            sort=page_request.order.sort,
+        read = partial(self._find_documents, kind)
+        limit, fields = page_request.limit, kind.projection
+        return await self._visible_lists.find(
+            ListRead(read, kind, scope, where, fields, limit, skip, order, after)
         )
-
-    async def _find_ranges(
-        self,
-        kind: RecordType[Any],
-        scope: AssetScope,
-        where: Document,
-        page_request: PageRequest,
-        ranges: Sequence[Document],
-    ) -> list[Document]:
-        """Return the first documents of several ranges of a list, one range after another."""
-        documents: list[Document] = []
-        for condition in ranges:
-            missing = page_request.limit - len(documents)
-            if missing > 0:
-                visible = scope.restrict(kind, _both(where, condition))
-                documents += await self._find_documents(
-                    kind, visible, missing, sort=page_request.order.sort
-                )
-        return documents
 
     async def _find_start(
         self,
@@ -181,6 +163,8 @@ class Store:
         first_pages = await self._load_first_pages(kind, scope, wheres, page_request)
         if first_pages is not None:
             return first_pages
+        if page_request.skip and any(scope.needs_scan(kind, where) for where in wheres):
+            return [await self.list_page(kind, scope, where, page_request) for where in wheres]
         pages: list[Page[R]] = []
         for part in _split(wheres, MAX_UNION_BRANCHES):
             branches = [
@@ -191,7 +175,13 @@ class Store:
             documents_by_branch: list[list[Document]] = [[] for _ in part]
             for document in documents:
                 documents_by_branch[document.pop(BRANCH_FIELD)].append(document)
-            pages += [await _build_page(kind, found, page_request) for found in documents_by_branch]
+            for where, found in zip(part, documents_by_branch, strict=True):
+                are_visible = len(scope.keep_visible(kind, found)) == len(found)
+                pages.append(
+                    await _build_page(kind, found, page_request)
+                    if are_visible
+                    else await self.list_page(kind, scope, where, page_request)
+                )
         return pages
 
     async def _load_first_pages(
@@ -210,14 +200,16 @@ class Store:
             return None
         limit = min(page_request.limit * len(wheres), MAX_RECORDS_READ_WHOLE)
         by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
-        visible = scope.restrict(kind, {owner_field: {"$in": sorted(by_owner)}})
+        of_owners, fields = {owner_field: {"$in": sorted(by_owner)}}, kind.projection
         with driver.translate_errors():
-            documents = await self._find_documents(kind, visible, limit)
+            documents = await self._find_documents(
+                kind, of_owners, project_asset(kind, fields), limit
+            )
         if len(documents) == limit:
             self._long_lists.put(list_type, True)
             return None
         try:
-            ordered = page_request.order.sort_documents(documents)
+            ordered = page_request.order.sort_documents(scope.keep_visible(kind, documents))
         except (KeyError, TypeError):  # one is damaged; MongoDB sorts values of all types
             return None
         for document in ordered:
@@ -242,15 +234,9 @@ class Store:
         self, kind: RecordType[Any], scope: AssetScope, where: Document, field: str
     ) -> dict[str, Any]:
         """Return one stored field of all visible records that match `where`, by key."""
-        visible = scope.restrict(kind, where)
         with driver.translate_errors():
-            documents = await driver.find_documents(
-                self.database,
-                kind.name,
-                visible,
-                {field: 1},
-                limit=driver.NO_LIMIT,
-                session=self._session,
+            documents = await self._find_visible(
+                kind, scope, where, driver.NO_LIMIT, projection={field: 1}
             )
         return {document["_id"]: document[field] for document in documents}
 
@@ -259,16 +245,10 @@ class Store:
     ) -> dict[str, StoredDrawing]:
         """Return what is known of the parsed drawings of visible maps, by map id."""
         ids = sorted(set(map_ids))
-        where = scope.restrict(MAPS, {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}})
+        where = {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}}
+        fields = {PARSED_FIELD: 1, GEOREFERENCE_FIELD: 1}
         with driver.translate_errors():
-            maps = await driver.find_documents(
-                self.database,
-                MAPS.name,
-                where,
-                {PARSED_FIELD: 1, GEOREFERENCE_FIELD: 1},
-                limit=len(ids),
-                session=self._session,
-            )
+            maps = await self._find_visible(MAPS, scope, where, len(ids), projection=fields)
         return {
             document["_id"]: StoredDrawing(document[PARSED_FIELD], read_georeference(document))
             for document in maps
@@ -288,27 +268,19 @@ class Store:
             return await files.read_files(self.database, digests)
 
     async def count_many(
-        self, kind: RecordType[Any], wheres: Sequence[Document], max_count: int
+        self,
+        kind: RecordType[Any],
+        wheres: Sequence[Document],
+        max_count: int,
+        scope: AssetScope = ALL_ASSETS,
     ) -> list[int]:
         """Count the records that match each condition, up to `max_count`.
 
-        The conditions are not restricted to what a caller may see.
+        Without a `scope`, also those that a caller may not see.
         """
-        counts: list[int] = []
+        run, counts = partial(self._run_union, kind), list[int]()
         for part in _split(wheres, MAX_UNION_BRANCHES):
-            branches: list[list[Document]] = [
-                [
-                    {"$match": where},
-                    # Without a condition MongoDB would read the documents, not an index.
-                    *([] if where else [{"$sort": SORT_BY_KEY}]),
-                    {"$limit": max_count},
-                    {"$group": {"_id": number, "count": {"$sum": 1}}},
-                ]
-                for number, where in enumerate(part)
-            ]
-            groups = await self._run_union(kind, branches)
-            count_by_branch = {group["_id"]: group["count"] for group in groups}
-            counts += [count_by_branch.get(number, 0) for number in range(len(part))]
+            counts += await count_visible(run, kind, scope, part, max_count)
         return counts
 
     async def _run_union(
@@ -321,35 +293,46 @@ class Store:
                 self.database, kind.name, [*first, *unions], self._session
             )
 
+    async def _find_visible(
+        self,
+        kind: RecordType[Any],
+        scope: AssetScope,
+        where: Document,
+        limit: int,
+        *,
+        projection: Mapping[str, Any] | None = None,
+    ) -> Sequence[Document]:
+        """Return the visible ones of up to `limit` documents; no more match `where`."""
+        fields = project_asset(kind, projection or kind.projection)
+        return scope.keep_visible(kind, await self._find_documents(kind, where, fields, limit))
+
+    async def _find_keys(
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int, skip: int = 0
+    ) -> list[str]:
+        part = ListRead(
+            partial(self._find_documents, kind), kind, scope, where, {"_id": 1}, limit, skip
+        )
+        return [document["_id"] for document in await self._visible_lists.find(part)]
+
     async def _find_documents(
-        self, kind: RecordType[Any], where: Document, limit: int, **options: Any
+        self,
+        kind: RecordType[Any],
+        where: Document,
+        projection: Mapping[str, Any],
+        limit: int,
+        skip: int = 0,
+        sort: Mapping[str, int] | None = None,
     ) -> list[Document]:
-        projection = kind.projection
         return await driver.find_documents(
             self.database,
             kind.name,
             where,
             projection,
             limit=limit,
-            session=self._session,
-            **options,
-        )
-
-    async def _find_keys(
-        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int, skip: int = 0
-    ) -> list[str]:
-        visible, key = scope.restrict(kind, where), {"_id": 1}
-        documents = await driver.find_documents(
-            self.database,
-            kind.name,
-            visible,
-            key,
-            limit=limit,
             skip=skip,
-            sort=SORT_BY_KEY,
+            sort=sort,
             session=self._session,
         )
-        return [document["_id"] for document in documents]
 
 
 def _build_page_branch(
@@ -359,13 +342,17 @@ def _build_page_branch(
     where: Document,
     page_request: PageRequest,
 ) -> list[Document]:
-    """Return the pipeline of one page; its documents say which branch they come from."""
+    """Return the pipeline of one page; its documents say which branch they come from.
+
+    For a scope that is too long for a command, the page is that of everybody.
+    """
+    visible = where if scope.needs_scan(kind, where) else scope.restrict(kind, where)
     return [
-        {"$match": scope.restrict(kind, where)},
+        {"$match": visible},
         {"$sort": page_request.order.sort},
         *([{"$skip": page_request.skip}] if page_request.skip else []),
         {"$limit": page_request.limit},
-        {"$project": {**kind.projection, BRANCH_FIELD: {"$literal": number}}},
+        {"$project": {**project_asset(kind, kind.projection), BRANCH_FIELD: {"$literal": number}}},
     ]
 
 

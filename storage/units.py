@@ -30,6 +30,7 @@ UNITS = RecordType(
     derived_fields=(NAME_WORDS_FIELD,),
     derive=index_name,
     indexes=(
+        ("_id", "asset_id"),
         ("asset_id", "_id"),
         ("floor_id", "_id"),
         ("asset_id", "map_ids", "_id"),

@@ -757,9 +757,13 @@ INTERNAL = {
     "storage/cache/read_set:MAX_TAGS",
     "storage/cache/record_cache:MAX_RECORDS",
     "storage/mongo/consistency/read_connections:MAX_READ_CONNECTIONS",
+    "storage/records/visibility:MAX_ASSETS_IN_COMMAND",
     "storage/store:MAX_LONG_LISTS",
     "storage/store:MAX_RECORDS_READ_WHOLE",
     "storage/store:MAX_UNION_BRANCHES",
+    "storage/visible_reads:MAX_SCANNED_RECORDS",
+    "storage/visible_reads:MAX_SHARES",
+    "storage/visible_reads:MAX_WINDOW_RECORDS",
 }
 SENTENCES = [(limit, *where) for limit, places in DOCUMENTED.items() for where in places]
 

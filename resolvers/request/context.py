@@ -258,11 +258,11 @@ class Context(Struct, frozen=True, eq=False):
 
     async def _count_lists(self, sources: Sequence[ListSource]) -> list[int]:
         kind = sources[0].kind
-        scope = self.caller.scope
 
         async def load(keys: list[_ListKey]) -> Sequence[int]:
-            wheres = [scope.restrict(kind, key.where) for key in keys]
-            return await self._log_lists(kind, wheres).count_many(kind, wheres, MAX_TOTAL_COUNT)
+            wheres = [key.where for key in keys]
+            store = self._log_lists(kind, wheres)
+            return await store.count_many(kind, wheres, MAX_TOTAL_COUNT, self.caller.scope)
 
         loader = self._get_loader(("total", kind.name), load)
         return await loader.load([_ListKey(repr(source.where), source.where) for source in sources])

@@ -20,14 +20,13 @@ from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.records import name_search
 from storage.records.kinds import Document, RecordType
 from storage.records.timestamps import UPDATED_AT
+from storage.records.visibility import NOTHING
 
 MAX_IDS = 1_000
 MAX_SEARCH_CHARACTERS = 255
 MAX_SEARCH_WORDS = 10
 MAX_COUNTED_NAMES = 2_000
 """Where counting the names with a word stops: planning needs to know only the rarest words."""
-NOTHING: Document = {"_id": {"$in": []}}
-"""The condition that no record meets."""
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver

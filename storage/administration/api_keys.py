@@ -48,7 +48,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def scope(self) -> AssetScope:
         """The assets that the key may read. Cached: cache keys share one set."""
-        return AssetScope(None if self.asset_ids is None else frozenset(self.asset_ids))
+        return AssetScope.of(self.asset_ids)
 
     def is_within(self, other: "ApiKey") -> bool:
         """Return whether the key can do nothing now or later that the other cannot."""

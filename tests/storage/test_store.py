@@ -299,8 +299,26 @@ def test_a_scope_sees_exactly_its_assets(assets: set[str], asset_id: str) -> Non
 
 
 def test_a_scope_never_takes_the_place_of_a_condition() -> None:
-    assert ONLY_A.restrict(FLOORS, {"asset_id": "b"}) == {
-        "$and": [{"asset_id": "b"}, {"asset_id": {"$in": ["a"]}}]
+    assert ONLY_A.restrict(FLOORS, {"floor_id": "f"}) == {
+        "$and": [{"floor_id": "f"}, {"asset_id": {"$in": ["a"]}}]
     }
     assert ONLY_A.restrict(ASSETS, {}) == {"_id": {"$in": ["a"]}}
     assert ALL_ASSETS.restrict(FLOORS, {}) == {}
+
+
+@pytest.mark.parametrize("value", ["a", {"$eq": "a"}])
+def test_a_condition_on_one_asset_is_compared_with_the_scope_in_memory(value: Any) -> None:
+    for where in ({"asset_id": value}, {"$and": [{"name": "101"}, {"asset_id": value}]}):
+        assert ONLY_A.restrict(UNITS, where) == where
+        assert AssetScope(frozenset("b")).restrict(UNITS, where) == {"_id": {"$in": []}}
+    assert ONLY_A.restrict(ASSETS, {"_id": value}) == {"_id": value}
+
+
+def test_conditions_that_more_than_one_asset_meets_name_the_assets() -> None:
+    for where in ({"asset_id": {"$in": ["a", "b"]}}, {"$or": [{"asset_id": "a"}, {"name": "1"}]}):
+        assert ONLY_A.restrict(UNITS, where)["$and"][1] == {"asset_id": {"$in": ["a"]}}
+
+
+def test_keys_with_equal_assets_share_a_scope() -> None:
+    assert AssetScope.of(["b", "a"]) is AssetScope.of(["a", "b"])
+    assert AssetScope.of(None) is ALL_ASSETS
