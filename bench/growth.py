@@ -13,23 +13,23 @@ from pathlib import Path
 
 import click
 import msgspec
-import orjson
 from rich.console import Console
 
 from bench.data.directory import Directory
-from bench.data.grown_directory import Size, load_grown_directory
+from bench.data.grown_directory import Size, find_key_before_last, load_grown_directory
 from bench.data.requests import LoadRequest
 from bench.data.workloads import UNIT, WORKLOADS, Workload
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
-from bench.load.servers import PeerError, PeerServer, start_peer
+from bench.load.servers import PeerError, start_peer
 from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import UNCACHED, with_settings
-from bench.peers.peer import BASE_URL
 from bench.report import pages
 from bench.report.tables import ReportTable, format_figure
 from storage.embedded import embedded_mongo
+from storage.records.paging import BY_KEY, PageCursor, digest_list
+from storage.units import UNITS
 
 SIZES = ("10000:1", "10000:1000", "1000000:1", "1000000:1000", "1000000:100000")
 LARGEST = "10000000:100000"
@@ -128,7 +128,7 @@ def _measure_key(
         with start_peer(peer, directory) as server:
             setup = BenchmarkSetup([server], [], directory, load)
             workloads = (
-                _list_workloads(server, size, visible)
+                _list_workloads(directory, size, key_assets, visible)
                 if peer is UNCACHED
                 else [_list_far_pages(visible)]
             )
@@ -138,16 +138,19 @@ def _measure_key(
             yield from measure_rounds(setup, RoundSettings(1, seconds))
 
 
-def _list_workloads(server: PeerServer, size: Size, visible: int) -> list[Workload]:
+def _list_workloads(
+    directory: Directory, size: Size, key_assets: int | None, visible: int
+) -> list[Workload]:
     unit = next(workload for workload in WORKLOADS if workload.name == UNIT)
     [asset] = size.choose_assets(1) or ()
-    before_last = max(-(-visible // PER_PAGE) - 1, 1)
+    before_last = find_key_before_last(directory, size.choose_assets(key_assets), PER_PAGE)
+    cursor = _build_cursor(before_last, max(-(-visible // PER_PAGE), 2))
     paths = {
         "floors of an asset": f"/v1/assets/{asset}/floors",
         "100 units of an asset": f"/v1/units?asset={asset}&per-page={PER_PAGE}",
         "100 units": f"/v1/units?per-page={PER_PAGE}",
         "1,000 units": "/v1/units?per-page=1000",
-        "last 100, by link": _follow(server, f"/v1/units?per-page={PER_PAGE}&page={before_last}"),
+        "last 100, by link": f"/v1/units?after={cursor}",
     }
     return [unit, *(_workload(title, [path]) for title, path in paths.items())]
 
@@ -162,13 +165,8 @@ def _workload(title: str, paths: Sequence[str]) -> Workload:
     return Workload(title, title, lambda _: [LoadRequest(path) for path in paths])
 
 
-def _follow(server: PeerServer, path: str) -> str:
-    """Return the address of the page after one."""
-    reply = server.request(LoadRequest(path))
-    if reply.status != 200:
-        raise PeerError(f"{path} is answered {reply.status}: {reply.content[:300]!r}")
-    next_url: str = orjson.loads(reply.content)["paging"]["next_url"] or path
-    return next_url.removeprefix(BASE_URL)
+def _build_cursor(key: str, page: int) -> str:
+    return PageCursor(digest_list((UNITS.name, ()), BY_KEY), page, PER_PAGE, (key,)).encode()
 
 
 def build_table(grown: Sequence[GrowthResult]) -> ReportTable:

@@ -17,7 +17,7 @@ from storage.records.visibility import AssetScope
 
 MAX_WINDOW_RECORDS = 10_000
 """Records that one command reads of a list."""
-MAX_SCANNED_RECORDS = 50_000
+MAX_SCANNED_RECORDS = 200_000
 """Records that are read for one page. What is missing then is found by MongoDB, with a condition
 that names all assets of the key."""
 MAX_SHARES = 1_000

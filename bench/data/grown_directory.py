@@ -64,6 +64,15 @@ def load_grown_directory(
     return asyncio.run(_load(mongo_url, size, key_assets, scratch))
 
 
+def find_key_before_last(directory: Directory, assets: Sequence[str] | None, count: int) -> str:
+    """Return the id of the unit before the last `count` of those in assets, or of the first."""
+    where = {} if assets is None else {"asset_id": {"$in": assets}}
+    with MongoClient[dict[str, Any]](directory.mongo_url) as client:
+        units = client[directory.database][UNITS.name]
+        found = units.find(where, {"_id": 1}, sort=[("_id", -1)], limit=count + 1)
+        return str([unit["_id"] for unit in found][-1])
+
+
 async def _load(mongo_url: str, size: Size, key_assets: int | None, scratch: Path) -> Directory:
     client = driver.connect(mongo_url, timeout_seconds=PREPARATION_SECONDS)
     database = client[size.database]
