@@ -24,7 +24,7 @@ from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import KeyRange
-from storage.records.visibility import AssetScope
+from storage.records.visibility import MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.tombstones import TOMBSTONES
 
 MAX_TAGS = 10_000
@@ -92,13 +92,16 @@ def find_tags(
 ) -> Sequence[int] | None:
     """Return the tags of all records that can match a condition; None if any record can.
 
+    Of a scope of many assets, the assets are not told apart.
+
     >>> from storage.floors import FLOORS
     >>> find_tags(FLOORS, {"asset_id": "a"}) == [compute_tag(("asset_id",), ("a",))]
     True
     """
     values = _collect_values(where, {})
-    if scope is not None and scope.asset_ids is not None and kind.scope_field not in values:
-        values[kind.scope_field] = scope.asset_ids
+    assets = None if scope is None else scope.asset_ids
+    if assets is not None and len(assets) <= MAX_ASSETS_IN_COMMAND:
+        values.setdefault(kind.scope_field, assets)
     for fields in PARTS[kind.name]:
         if all(field in values for field in fields):
             choices = [values[field] for field in fields]
