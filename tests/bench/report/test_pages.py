@@ -44,7 +44,7 @@ def test_a_page_is_written_in_place(tmp_path: Path) -> None:
     assert page.read_text() == "a <!-- measured: x -->\nnew\n<!-- /measured: x --> b"
 
 
-@pytest.mark.parametrize("name", ["ratios", "details", "staleness", "growth"])
+@pytest.mark.parametrize("name", ["ratios", "details", "staleness", "invalidation", "growth"])
 def test_the_page_has_room_for_all_figures(name: str) -> None:
     pages.replace_section(pages.PERFORMANCE_PAGE.read_text(), name, "", pages.PERFORMANCE_PAGE.name)
 
