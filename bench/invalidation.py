@@ -310,6 +310,7 @@ class Measurement:
             stale=sum(delay > limit for delay in delays),
             limit_ms=1000 * limit,
             latest_ms=1000 * max(delays, default=0.0),
+            ordered_per_second=writes_per_second,
             writes=LatencySummary.from_seconds(latencies),
             waits=LatencySummary.from_seconds(waits),
         )

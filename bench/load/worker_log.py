@@ -95,6 +95,7 @@ def run_worker() -> None:
         key: CacheKey,
         context: Context,
         create: Callable[[], Awaitable[Response]],
+        is_read: bool = True,
     ) -> ASGIApp:
         async def create_logged() -> Response:
             text = " ".join(str(part) for part in key if isinstance(part, (str, bytes)))
@@ -102,7 +103,7 @@ def run_worker() -> None:
             log(MadeResponse(key=hash(key), text=text, is_cached=is_cached))
             return await create()
 
-        return await get_or_create(self, key, context, create_logged)
+        return await get_or_create(self, key, context, create_logged, is_read)
 
     async def count_own_writes_logged(self: ChangeFeed) -> None:
         began = time.perf_counter()

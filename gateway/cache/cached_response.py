@@ -34,8 +34,8 @@ _EQUAL_HEADERS = frozenset((b"cache-control", b"content-type", b"vary"))
 """Headers with few different values, of which cached responses share the bytes."""
 
 
-# Structs without garbage collection: a cache of 20,000 responses would hold the event loop for tens
-# of milliseconds whenever all objects are traversed. They are in a cycle only while a thread works.
+# Without garbage collection: a cache of 20,000 responses would hold the event loop for tens of
+# milliseconds whenever all its objects are traversed.
 class EncodedResponse(Struct, eq=False, gc=False):
     """A response in one content encoding: as ASGI messages and as header lines."""
 

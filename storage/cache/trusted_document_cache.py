@@ -1,7 +1,7 @@
 """Trusted documents cached by id, so that a request need not read the database for its document.
 
-A cached document is valid until one with its id is registered or removed. Ids without a document
-are cached too: random ones evict one another, while those in use stay recent.
+A cached document is valid until any document is registered or removed. Ids without a document are
+cached too: random ones evict one another, while those in use stay recent.
 """
 
 import sys
@@ -9,7 +9,7 @@ import sys
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION, find_document
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.read_set import read_key
+from storage.cache.read_set import whole
 from storage.mongo import driver
 
 MAX_CACHED_DOCUMENTS = 10_000
@@ -37,5 +37,5 @@ class TrustedDocumentCache:
         snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
         document = await find_document(self._database, id)
         text = None if document is None else document.text
-        self._texts.put(id, text, snapshot, read_key(DOCUMENTS_COLLECTION, id))
+        self._texts.put(id, text, snapshot, whole(DOCUMENTS_COLLECTION))
         return text

@@ -20,4 +20,4 @@ def test_a_short_run_says_of_each_target_whether_it_is_met() -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("│ met ") + done.stdout.count("│ missed ") == 7
+    assert done.stdout.count("│ met") + done.stdout.count("│ missed") == 7

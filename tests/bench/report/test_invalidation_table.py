@@ -29,6 +29,7 @@ def build_round(title: str, reads: int, misses: int, stale: int = 0) -> RoundSam
         stale=stale,
         limit_ms=0.0 if title == "same" else 10.0,
         latest_ms=4.26,
+        ordered_per_second=100.0,
         writes=LatencySummary(requests=200, p50_ms=8.0, p99_ms=9.0),
         waits=LatencySummary(requests=200, p50_ms=2.0, p99_ms=3.0),
     )
@@ -76,6 +77,14 @@ def test_misses_while_the_stream_was_silent_are_named() -> None:
     silent = msgspec.structs.replace(build_round("other", 1000, 2), unconfirmed=2)
     [row, *_] = build_tables(build_result(other=silent))[0].rows
     assert row[2] == "99.80 % (2 misses of 1,000, 2 as the stream was silent; 100 writes/s reached)"
+
+
+def test_a_machine_that_makes_fewer_writes_is_named() -> None:
+    few = LatencySummary(requests=179, p50_ms=8.0, p99_ms=9.0)
+    slow = msgspec.structs.replace(build_round("other", 1000, 0), writes=few)
+    assert verdicts(build_result(other=slow))[0] == "met, at fewer writes"
+    enough = msgspec.structs.replace(slow, writes=msgspec.structs.replace(few, requests=180))
+    assert verdicts(build_result(other=enough))[0] == "met"
 
 
 def test_only_writes_through_another_gateway_have_time_to_show() -> None:
