@@ -17,6 +17,8 @@ async def count_lists(
     run: RunUnion, wheres: Sequence[Document], max_count: int, by: str | None = None
 ) -> list[list[Document]]:
     """Return for each list, up to `max_count` records, how many have each value of a field."""
+    if not wheres:
+        return []
     groups = await run(
         [_build_branch(number, where, max_count, by) for number, where in enumerate(wheres)]
     )
@@ -38,19 +40,22 @@ async def count_visible(
     For a scope with too many assets for a command, lists of one owner are counted by asset: mostly
     there is one. Other commands name the assets, which takes little beside the count itself.
     """
-    if not any(scope.needs_scan(kind, where) and _is_of_owner(where) for where in wheres):
-        visible = [scope.restrict(kind, where) for where in wheres]
-        return [_total(groups) for groups in await count_lists(run, visible, max_count)]
-    counts: list[int] = []
-    for where, groups in zip(
-        wheres, await count_lists(run, wheres, max_count, kind.scope_field), strict=True
-    ):
-        named = [{kind.scope_field: group["_id"], **group} for group in groups]
-        count = _total(scope.keep_visible(kind, named))
-        if count < _total(groups) >= max_count:
-            [groups] = await count_lists(run, [scope.restrict(kind, where)], max_count)
-            count = _total(groups)
-        counts.append(count)
+    counts = [0] * len(wheres)
+    by_asset = [scope.needs_scan(kind, where) and _is_of_owner(where) for where in wheres]
+    named = [number for number, is_by_asset in enumerate(by_asset) if not is_by_asset]
+    visible = [scope.restrict(kind, wheres[number]) for number in named]
+    for number, groups in zip(named, await count_lists(run, visible, max_count), strict=True):
+        counts[number] = _total(groups)
+    grouped = [number for number, is_by_asset in enumerate(by_asset) if is_by_asset]
+    found = await count_lists(
+        run, [wheres[number] for number in grouped], max_count, kind.scope_field
+    )
+    for number, groups in zip(grouped, found, strict=True):
+        of_assets = [{kind.scope_field: group["_id"], **group} for group in groups]
+        counts[number] = _total(scope.keep_visible(kind, of_assets))
+        if counts[number] < _total(groups) >= max_count:
+            restricted = [scope.restrict(kind, wheres[number])]
+            counts[number] = _total(*await count_lists(run, restricted, max_count))
     return counts
 
 

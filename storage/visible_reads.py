@@ -9,18 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from storage.cache.cache import Cache
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Order, Position
-from storage.records.visibility import AssetScope
+from storage.records.visibility import AssetScope, project_asset
 
 MAX_WINDOW_RECORDS = 10_000
 """Records that one command reads of a list."""
 MAX_SCANNED_RECORDS = 200_000
 """Records that are read for one page. What is missing then is found by MongoDB, with a condition
 that names all assets of the key."""
-MAX_SHARES = 1_000
+MAX_SHARES = 100
+"""Types of lists of a scope."""
 DENSE_SHARE = 0.5
 """Share of visible records from which documents are read at once, and not keys first."""
 MARGIN = 1.2
@@ -68,15 +70,16 @@ class VisibleLists:
     """Read what callers see of lists."""
 
     def __init__(self) -> None:
-        self._shares = Cache[tuple[Any, ...], float](max_entries=MAX_SHARES)
+        self._shares = WeakKeyDictionary[AssetScope, Cache[tuple[Any, ...], float]]()
         """The share of a type of list that a scope was last found to see."""
 
     async def find(self, part: ListRead) -> list[Document]:
         """Return the documents of a part of a list as its scope sees it."""
         if not part.scope.needs_scan(part.kind, part.where):
             return await _find_in_database(part, part.after)
-        list_type = (part.kind.name, part.scope, part.order, *part.where)
-        share = self._shares.get(list_type, 1.0)
+        list_type = (part.kind.name, part.order, *part.where)
+        shares = self._shares.setdefault(part.scope, Cache(max_entries=MAX_SHARES))
+        share = shares.get(list_type, 1.0)
         wanted, scanned, after = part.skip + part.limit, 0, part.after
         found: list[Document] = []
         unread: set[str] = set()
@@ -98,7 +101,7 @@ class VisibleLists:
             if window.next is None:
                 break
             after, share = window.next, max(len(found), 1) / scanned
-        self._shares.put(list_type, share)
+        shares.put(list_type, share)
         found = found[part.skip : wanted]
         if part.projection.keys() <= _project_key(part).keys():
             return found
@@ -133,8 +136,11 @@ async def _complete(part: ListRead, found: list[Document], unread: set[str]) -> 
     wanted = [document["_id"] for document in found if document["_id"] in unread]
     if not wanted:
         return found
-    documents = await part.read({"_id": {"$in": wanted}}, part.projection, len(wanted))
-    read = {document["_id"]: document for document in documents}
+    projection = project_asset(part.kind, part.projection)
+    documents = await part.read({"_id": {"$in": wanted}}, projection, len(wanted))
+    # Again: without a snapshot, another record may have the key by now.
+    visible = part.scope.keep_visible(part.kind, documents)
+    read = {document["_id"]: document for document in visible}
     completed = (
         read.get(document["_id"]) if document["_id"] in unread else document for document in found
     )

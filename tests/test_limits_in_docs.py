@@ -760,6 +760,7 @@ INTERNAL = {
     "storage/records/visibility:MAX_ASSETS_IN_COMMAND",
     "storage/store:MAX_LONG_LISTS",
     "storage/store:MAX_RECORDS_READ_WHOLE",
+    "storage/store:MAX_SKIPPED_HERE",
     "storage/store:MAX_UNION_BRANCHES",
     "storage/visible_reads:MAX_SCANNED_RECORDS",
     "storage/visible_reads:MAX_SHARES",

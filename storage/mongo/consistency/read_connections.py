@@ -25,7 +25,11 @@ from storage.mongo.consistency.topology import PrimaryListener
 from storage.records.kinds import Document
 
 MAX_READ_CONNECTIONS = 100
-"""As many as the pool of the driver has."""
+"""As many as the pool of the driver has, unless `maxPoolSize` of the URL allows fewer."""
+_CODES_FOR_DRIVER = {
+    *_RETRYABLE_ERROR_CODES,
+    72,  # InvalidOptions: behind the clock, for which only the driver's choice of a member counts
+}
 _MAX_CONNECTING = 2
 _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 0.5
@@ -51,6 +55,9 @@ class ReadConnections:
         self._idle: list[_Connection] = []
         self._connecting: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
+        self._max_connections = min(
+            options.pool_options.max_pool_size or MAX_READ_CONNECTIONS, MAX_READ_CONNECTIONS
+        )
         self._numbers = count(_FIRST_NUMBER)
 
     async def run(self, database: str, command: Mapping[str, Any]) -> Document | None:
@@ -80,7 +87,8 @@ class ReadConnections:
             if publish_end is not None:
                 publish_end(reply)
         if reply["ok"] != 1:
-            if reply.get("code") in _RETRYABLE_ERROR_CODES:
+            labels = reply.get("errorLabels", ())
+            if reply.get("code") in _CODES_FOR_DRIVER or "RetryableError" in labels:
                 return None
             _check_command_response(reply, None)
         return reply
@@ -132,7 +140,7 @@ class ReadConnections:
             return True
         count = len(self._connections) + len(self._connecting)
         if (
-            count < MAX_READ_CONNECTIONS
+            count < self._max_connections
             and len(self._connecting) < _MAX_CONNECTING
             and self._loop.time() >= self._retry_at
         ):
@@ -146,11 +154,11 @@ class ReadConnections:
         try:
             async with asyncio.timeout(self._options.pool_options.connect_timeout):
                 made = await Pool(primary[0], self._options.pool_options).connect()
-        except (PyMongoError, OSError):  # the driver meets it too, and says what is wrong
+        except Exception:  # the driver meets it too, and says what is wrong
             self._retry_at = self._loop.time() + _RETRY_SECONDS
             return
         transport = made.conn.conn[0]
-        if primary is not self._primary:
+        if primary is not self._primary or transport.is_closing():
             transport.abort()
             return
         connection = _Connection(transport, self._idle, self._connections)

@@ -72,9 +72,16 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
             last_write = _LastWrite(op_time["t"], op_time["ts"], asked_at)
             self._note_last_write(hello.document, last_write)
             primary = event.connection_id, hello.election_id
-            if hello.is_writable and primary != self.primary:
+            is_current = not self._is_before_primary(hello.election_id)
+            if hello.is_writable and is_current and primary != self.primary:
                 self._clock.advance(op_time["ts"])
                 self.primary = primary  # last, so that who sees it has the time
+
+    def _is_before_primary(self, election_id: Any) -> bool:
+        """Return whether an election was before that of the primary: its winner does not know yet
+        that it has been replaced. The driver ignores it too."""
+        newest = None if self.primary is None else self.primary[1]
+        return newest is not None and (election_id is None or election_id < newest)
 
     def _note_last_write(self, hello: Mapping[str, Any], last_write: "_LastWrite") -> None:
         hosts = hello.get("hosts", ())

@@ -78,3 +78,11 @@ def test_only_writes_of_the_newest_term_count(members: Members) -> None:
     assert members.safe_second() is None
     members.report("c:1", 11, term=2)
     assert members.safe_second() == 11
+
+
+def test_a_primary_that_does_not_know_its_successor_is_ignored(members: Members) -> None:
+    members.report("b:1", 20, term=2, is_primary=True)
+    members.report("a:1", 10, term=1, is_primary=True)
+    assert members.listener.primary == ("b:1", 2)
+    members.report("a:1", 30, term=3, is_primary=True)
+    assert members.listener.primary == ("a:1", 3)
