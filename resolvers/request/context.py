@@ -397,6 +397,8 @@ class Context(Struct, frozen=True, eq=False):
             keys = {digest for digest in digests if digest is not None}
             check_size = self.budget.check_least
             found = await self._store.load_drawings(keys, check_size) if keys else {}
+            if len(found) < len(keys):
+                self.reads.mark_incomplete()  # as for archives: no event tells of a file
             return _align(digests, found)
 
         digests = await self.load_drawing_digests(map_ids)

@@ -61,6 +61,8 @@ class ReadLog(Struct, eq=False):
     ) -> None:
         """Log a read of the records in a scope that match one of these conditions."""
         for where in wheres:
+            if self._tags.get(kind.name, ()) is None:
+                return  # it depends on all of the collection
             self.add(kind.name, find_tags(kind, where, scope))
 
     def add_page(self, source: ListSource, scope: AssetScope, page: Page[Any]) -> None:

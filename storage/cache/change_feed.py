@@ -32,6 +32,7 @@ from storage.cache.change_events import FOLLOWED_COLLECTIONS, PIPELINE, read_cha
 from storage.cache.change_table import ChangeTable
 from storage.cache.read_set import ReadSet
 from storage.cache.write_counter import WriteCounter
+from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
 
@@ -75,15 +76,13 @@ class ChangeFeed:
 
         While nothing changes, this is the same object, so that caches may compare identities.
         """
-        # Not loop.time(): uvloop's clock stands still while a callback runs.
-        now = time.monotonic()
-        if now - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
+        if _read_clock() - self._confirmed_at >= CONFIRMATION_TTL_SECONDS:
             return None
         # After the confirmation: the table never lags it.
         number, snapshot = self._table.number, self._snapshot
         write_counts = self._write_counter.read()
         if snapshot.number != number or snapshot.write_counts != write_counts:
-            snapshot = ChangeSnapshot(number, write_counts, now, self._table)
+            snapshot = ChangeSnapshot(number, write_counts, time.monotonic(), self._table)
             self._snapshot = snapshot
         return snapshot
 
@@ -108,7 +107,7 @@ class ChangeFeed:
         So the client that wrote sees its write, through any of them, and caches lose only what it
         concerns. If that takes too long, the write counts as one that may have changed anything.
         """
-        written = driver.get_clock(self._database.client).last_write
+        written = driver.get_clock(self._database.client).get_last_write()
         deadline = time.monotonic() + REPORT_SECONDS
         while not self._write_counter.reported.have_reached(written):
             if time.monotonic() >= deadline:
@@ -139,11 +138,16 @@ class ChangeFeed:
                 # Anew each time: looking up a mongodb+srv address may also fail.
                 with change_stream.open_client(self._database.client, POLL_MS) as client:
                     self._follow_stream(client, stopping)
-            except PyMongoError as error:
+            except (PyMongoError, ChangesExpiredError) as error:
                 if not stopping.is_set():
                     logger.warning("the change stream ended: %s", type(error).__name__)
-            self._confirmed_at = NEVER
-            reported.clear()
+            except (
+                Exception
+            ):  # as for an event that cannot be decoded; a new stream begins after it
+                logger.exception("the change stream ended")
+            finally:
+                self._confirmed_at = NEVER
+                reported.clear()
             stopping.wait(RETRY_SECONDS)
 
     def _follow_stream(self, client: driver.BlockingClient, stopping: threading.Event) -> None:
@@ -153,7 +157,7 @@ class ChangeFeed:
         ) as batches:
             # Anything may have changed before the stream began.
             self._table.record_everything()
-            requested_at = time.monotonic()
+            requested_at = began_at = _read_clock()
             for batch in batches:
                 if stopping.is_set():
                     return
@@ -163,9 +167,18 @@ class ChangeFeed:
                     )
                 # Others wait for this worker from before it uses its caches.
                 self._write_counter.reported.publish(batch.complete_to)
-                # A batch reports all changes up to its request, not up to its arrival.
-                self._confirmed_at = requested_at
-                requested_at = time.monotonic()
+                # A batch reports all changes up to its request, not up to its arrival, unless there
+                # were more than it can have. A new stream begins behind so many.
+                if not batch.is_full:
+                    self._confirmed_at = requested_at
+                elif requested_at - max(self._confirmed_at, began_at) >= CONFIRMATION_TTL_SECONDS:
+                    return
+                requested_at = _read_clock()
+
+
+def _read_clock() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps, and within callbacks."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def is_unchanged_since(before: ChangeSnapshot, now: ChangeSnapshot, reads: ReadSet) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from storage.cache.read_set import Read, ReadSet, Tags
 from storage.records.paging import KeyRange
 
-MAX_CHANGED_TAGS = 100_000
+MAX_CHANGED_TAGS = 50_000
 """Tags in one generation of a collection; each takes some 100 bytes, and there are two."""
 MAX_LATEST_CHANGES = 1_000
 """Changes of a collection that are looked at one by one, for pages of long lists."""

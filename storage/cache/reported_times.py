@@ -30,7 +30,7 @@ class ReportedTimes:
     def publish(self, reached: int) -> None:
         """Say that this process has counted all changes up to a time."""
         # In this order a reader between the two waits longer, and never too short.
-        self._values[2 * self._number + 1] = time.monotonic_ns()
+        self._values[2 * self._number + 1] = _read_clock_ns()
         self._values[2 * self._number] = reached
 
     def clear(self) -> None:
@@ -39,9 +39,14 @@ class ReportedTimes:
 
     def have_reached(self, wanted: int) -> bool:
         """Return whether every process that follows changes has counted them up to a time."""
-        since = time.monotonic_ns() - DEAD_NS
+        since = _read_clock_ns() - DEAD_NS
         values = self._values.tolist()
         return all(
             reported >= wanted or published < since
             for reported, published in zip(values[::2], values[1::2], strict=True)
         )
+
+
+def _read_clock_ns() -> int:
+    """Return the time of a clock that goes on while the machine sleeps."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)

@@ -47,6 +47,8 @@ class Batch(NamedTuple):
     reached: Timestamp
     """All events before this cluster time have been reported, and perhaps some of it."""
 
+    is_full: bool = False
+    """Whether there may be more events already."""
     is_split: bool = False
     """Whether more events of that time may follow."""
 
@@ -145,9 +147,10 @@ def _iter_batches(
         next_wait_ms, cursor = wait_ms, reply["cursor"]
         if events := cursor["nextBatch"]:
             clock.advance(events[-1]["clusterTime"])
+        is_full = len(events) >= MAX_BATCH_EVENTS
+        reached = read_time(cursor["postBatchResumeToken"])
         # A replica set reports the events of a transaction together, if they fit. Shards do not.
-        is_split = len(events) >= MAX_BATCH_EVENTS or is_sharded
-        yield Batch(events, read_time(cursor["postBatchResumeToken"]), is_split)
+        yield Batch(events, reached, is_full, is_full or is_sharded)
 
 
 async def read_changes(

@@ -265,8 +265,9 @@ class PageRequest:
         if self.order != BY_KEY:
             return None
         next = positions[self.per_page] if len(positions) > self.per_page else None
-        ends = [None if position is None else str(position[0]) for position in (self.after, next)]
-        return KeyRange(*ends)
+        ends = [None if position is None else position[0] for position in (self.after, next)]
+        # A key of another type, which only other tools write, is no bound.
+        return KeyRange(*(end if isinstance(end, str) else None for end in ends))
 
     def cut_page(self, records: Sequence[T], key_of: Callable[[T], str]) -> "Page[T]":
         """Return the page of a list that is in memory, sorted by key."""

@@ -36,7 +36,7 @@ class ClusterClock:
         self._times = (memory or memoryview(bytearray(CLOCK_BYTES))).cast("Q")
         self._number = number
         self._lock = threading.Lock()  # of the threads of this process: others have their own time
-        self.last_write = 0
+        self._last_write = 0
         """The newest time of a write of this process, as an integer."""
 
     def advance(self, time: Timestamp | None) -> None:
@@ -52,13 +52,19 @@ class ClusterClock:
         """Move the clock to the time of a write of this process."""
         self.advance(time)
         if time is not None:
-            self.last_write = max(self.last_write, to_integer(time))
+            self._last_write = max(self._last_write, to_integer(time))
+
+    def get_last_write(self) -> int:
+        """Return the newest time of a write of this process, as an integer.
+
+        Other processes may have found that the database was put back to an earlier time.
+        """
+        return min(self._last_write, max(self._times))
 
     def restart(self) -> None:
         """Forget what all processes have seen, also those that have ended."""
         with self._lock:
             self._times[:] = memoryview(bytes(self._times.nbytes)).cast("Q")
-            self.last_write = 0
 
     def now(self) -> Timestamp | None:
         """Return the time; None before there was one."""

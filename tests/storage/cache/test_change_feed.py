@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from bson.errors import InvalidBSON
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect
 
-from storage.cache import change_feed
+from storage.cache import change_events, change_feed
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
-from storage.cache.read_set import whole
+from storage.cache.change_table import ChangeTable
+from storage.cache.read_set import Read, key_tag, whole
+from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream
 from storage.setup import preparation
 
@@ -200,3 +203,54 @@ async def test_a_snapshot_is_the_same_object_until_something_changes(followed: C
     assert followed.take_snapshot() is before
     followed.count_write()
     assert followed.take_snapshot() is not before
+
+
+async def test_a_batch_that_may_not_be_the_last_confirms_nothing(
+    database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a change behind many others would go unnoticed for as long as they are read."""
+    monkeypatch.setattr(change_stream, "MAX_BATCH_EVENTS", 5)
+    before = await wait_for_snapshot(followed)
+    floors = [{"_id": f"f{number}", "asset_id": "a", "name": "F"} for number in range(23)]
+    record, confirmed = ChangeTable.record, set[float]()
+
+    def record_and_look(table: ChangeTable, changes: Any) -> None:
+        confirmed.add(followed._confirmed_at)
+        record(table, changes)
+
+    monkeypatch.setattr(ChangeTable, "record", record_and_look)
+    await database["floors"].insert_many(floors)
+    last = {"floors": Read((key_tag("f22"),))}
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, last))
+    assert len(confirmed) == 1  # for all five batches, that of before
+
+
+async def test_a_full_stream_is_left_for_a_new_one(
+    database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_stream, "MAX_BATCH_EVENTS", 0)  # every batch is full
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
+    before = followed._table.number
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while followed._table.number < before + 2:  # everything, at each start
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("error", [ChangesExpiredError("gone"), InvalidBSON("not UTF-8")])
+async def test_the_feed_goes_on_after_any_error(
+    database: Any, followed: ChangeFeed, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    errors, read_changes = [error], change_events.read_changes
+
+    def fail_once(event: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return read_changes(event)
+
+    monkeypatch.setattr(change_feed, "read_changes", fail_once)
+    before = await wait_for_snapshot(followed)
+    await database["floors"].insert_one({"_id": "f", "asset_id": "a", "name": "F"})
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        while errors:
+            await asyncio.sleep(0.01)
+    await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("units")))
