@@ -105,9 +105,15 @@ class ChangeFeed:
         """Wait until all workers of this gateway have counted what this one has written.
 
         So the client that wrote sees its write, through any of them, and caches lose only what it
-        concerns. If that takes too long, the write counts as one that may have changed anything.
+        concerns. If that takes too long, or if it is not known whether the write was made, it
+        counts as one that may have changed anything.
         """
-        written = driver.get_clock(self._database.client).get_last_write()
+        clock = driver.get_clock(self._database.client)
+        written = clock.get_last_write()
+        if clock.has_unknown_write:
+            clock.has_unknown_write = False
+            self.count_write()
+            return
         deadline = time.monotonic() + REPORT_SECONDS
         while not self._write_counter.reported.have_reached(written):
             if time.monotonic() >= deadline:

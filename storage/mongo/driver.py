@@ -326,6 +326,9 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
                 raise
             await _replace_connections(client)
             raise UnavailableError("A member of the replica set was starting") from error
+        except (PyMongoError, asyncio.CancelledError):  # the commit may be under way
+            topology.of(client).clock.has_unknown_write = True
+            raise
         finally:
             if (operation := get_operation()) is not None:
                 operation.end_snapshot()

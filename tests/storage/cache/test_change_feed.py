@@ -16,7 +16,7 @@ from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_s
 from storage.cache.change_table import ChangeTable
 from storage.cache.read_set import Read, key_tag, whole
 from storage.errors import ChangesExpiredError
-from storage.mongo import change_stream
+from storage.mongo import change_stream, driver
 from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -254,3 +254,17 @@ async def test_the_feed_goes_on_after_any_error(
         while errors:
             await asyncio.sleep(0.01)
     await wait_until(followed, lambda now: not is_unchanged_since(before, now, whole("units")))
+
+
+async def test_a_write_with_an_unknown_outcome_counts_as_a_change_of_everything(
+    database: Any, followed: ChangeFeed
+) -> None:
+    before = await wait_for_snapshot(followed)
+    with pytest.raises(AutoReconnect):
+        async with driver.open_causal_session(database.client):
+            raise AutoReconnect("during the commit")
+    await followed.count_own_writes()
+    assert not is_unchanged_since(before, await wait_for_snapshot(followed), whole())
+    after = await wait_for_snapshot(followed)
+    await followed.count_own_writes()
+    assert is_unchanged_since(after, await wait_for_snapshot(followed), whole())
