@@ -89,14 +89,16 @@ class _RequestRecord(logging.LogRecord):
     That takes longer than all else that is done to log a request.
     """
 
-    def __init__(self, level: int, fields: dict[str, Any], error: BaseException | None) -> None:
+    def __init__(
+        self, level: int, error: BaseException | None, extra: dict[str, dict[str, Any]]
+    ) -> None:
         self.__dict__.update(
             _RECORD_MEMBERS,
             levelno=level,
             levelname=logging.getLevelName(level),
             created=time.time(),
             exc_info=(type(error), error, error.__traceback__) if error else None,
-            fields=fields,
+            **extra,
         )
 
 
@@ -141,7 +143,7 @@ def log_request(
     if error_codes:
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
     if _logger.isEnabledFor(level):
-        _logger.handle(_RequestRecord(level, fields, error))
+        _logger.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 
 def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:
