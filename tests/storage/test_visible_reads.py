@@ -1,5 +1,6 @@
 """Lists for keys with many assets: the same as for few, in commands that do not name the assets."""
 
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -57,7 +58,7 @@ def _unit(number: int) -> Document:
 async def filled(mongo_url: str, anyio_backend: str) -> AsyncIterator[Store]:
     """Many assets with a few units each, some of them damaged."""
     client = driver.connect(mongo_url, timeout_seconds=30)
-    store = Store(client, "test-visible-reads")
+    store = Store(client, uuid.uuid4().hex)
     await prepare_database(store.database)
     await store.database[UNITS.name].insert_many([_unit(each) for each in range(UNIT_COUNT)])
     times = {"created_at": TIME, "updated_at": TIME}
