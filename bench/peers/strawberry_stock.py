@@ -251,6 +251,9 @@ _LIST_UNITS = graphql_documents.with_fragments("""query ListUnits($page: Int, $p
         paging { per_page: perPage current_page: currentPage next } data { ...Unit }
     }
 }""")
+_LIST_LEVEL_TAGS = graphql_documents.with_fragments("""query ListLevelTags($map: ID!) {
+    map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
+}""")
 _LIST_LOCATIONS = graphql_documents.with_fragments("""query ListLocations(
     $map: ID!, $tags: String!
 ) {
@@ -288,7 +291,7 @@ class _RestHandlers:
         return _json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:
-        data = await self.run(graphql_documents.LIST_LEVEL_TAGS, request.path_params)
+        data = await self.run(_LIST_LEVEL_TAGS, request.path_params)
         return _json({"data": data["map"]["levelTags"]["data"]})
 
     async def locations(self, request: Request) -> Response:
