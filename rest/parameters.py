@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -92,7 +93,7 @@ class QueryParameter:
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EndpointInputs:
     """All inputs of an endpoint."""
 
@@ -104,7 +105,7 @@ class EndpointInputs:
     fields: QueryParameter | None = None
     """Of the members of resources to return; no variable of the operation."""
 
-    @property
+    @cached_property
     def all_query(self) -> tuple[QueryParameter, ...]:
         """All parameters of the query, those that are no variables, too."""
         return self.query if self.fields is None else (*self.query, self.fields)
@@ -296,6 +297,8 @@ def _split_list(text: str) -> list[str]:
 
 def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
     """Return the names and values of a query string, decoded. Raises HttpError 422."""
+    if not query_string:
+        return []
     try:
         return parse_qsl(
             # A URI consists of ASCII characters (RFC 3986, 2); others are percent-encoded.
@@ -337,8 +340,7 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
 
 def report_ignored(scope: Scope, pairs: list[tuple[str, str]], known: Sequence[str]) -> None:
     """Let the response name the parameters that are not known."""
-    ignored = describe_ignored((name for name, _ in pairs), known)
-    if ignored is not None:
+    if pairs and (ignored := describe_ignored((name for name, _ in pairs), known)):
         scope[SCOPE_IGNORED_PARAMETERS] = ignored
 
 
@@ -352,21 +354,26 @@ def parse_query(
     variables: dict[str, Any] = {}
     filters: list[tuple[str, str]] = []
     errors: dict[str, list[str]] = {}
+    given: dict[str, list[str]] = {}
+    for name, value in pairs:
+        given.setdefault(name, []).append(value)
     for parameter in parameters:
         name = parameter.name
-        values = [value for key, value in pairs if key == name]
+        values = given.get(name)
+        if values is None:
+            if parameter.is_required:
+                errors[name] = ["must be given"]
+            continue
         # Which of them is meant would be a guess: docs/decisions/rest/unknown-parameters.md.
         if len(values) > 1:
             errors[name] = [f"must be given once, not {len(values)} times"]
-        elif values:
-            try:
-                variables[parameter.input.variable] = parameter.parse(values[0])
-            except ValueError as error:
-                errors[name] = [str(error)]
-            if parameter.is_filter:
-                filters.append((name, values[0]))
-        elif parameter.is_required:
-            errors[name] = ["must be given"]
+            continue
+        try:
+            variables[parameter.input.variable] = parameter.parse(values[0])
+        except ValueError as error:
+            errors[name] = [str(error)]
+        if parameter.is_filter:
+            filters.append((name, values[0]))
     if errors:
         raise invalid_input_error(errors)
     return variables, filters

@@ -83,10 +83,10 @@ class ExplainingHandler:
 
 
 def _wants_explanation(scope: Scope) -> bool:
-    return any(
-        name == EXPLAIN_HEADER and value.strip().lower() not in (b"", b"false")
-        for name, value in scope["headers"]
-    )
+    for name, value in scope["headers"]:
+        if name == EXPLAIN_HEADER and value.strip().lower() not in (b"", b"false"):
+            return True
+    return False
 
 
 def _refuse_streams(scope: Scope) -> None:

@@ -169,11 +169,10 @@ class Context(Struct, frozen=True, eq=False):
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
-
-        async def load() -> R | None:
-            return await self._get_record_loader(kind).load_one(key)
-
-        return await self._get_or_load(kind, "", key, load)
+        loader = self._get_record_loader(kind)
+        if self.record_cache is None:
+            return await loader.load_one(key)
+        return await self._get_or_load(kind, "", key, partial(loader.load_one, key))
 
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
@@ -424,7 +423,11 @@ class Context(Struct, frozen=True, eq=False):
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]
     ) -> Sequence[R | None]:
-        return _align(keys, await self.load_by_id(kind, [key for key in keys if key is not None]))
+        wanted = [key for key in keys if key is not None]
+        if not wanted:
+            return [None] * len(keys)
+        self.reads.add_keys(kind, wanted)
+        return _align(keys, await self._store.load_records(kind, self.caller.scope, wanted))
 
     def _get_loader(
         self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND

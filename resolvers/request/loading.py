@@ -49,7 +49,10 @@ class DataLoader(Generic[K, V]):
     async def load_one(self, key: K) -> V:
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:
-            await self._fetch((key,))
+            if self._next_batch is None and key not in self._batches:
+                await self._lead(_Batch((key,)))
+            else:
+                await self._fetch((key,))
         value = self._values[key]
         if isinstance(value, Exception):
             raise value

@@ -96,18 +96,30 @@ class CodeWriter:
         """
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
-        rows = self._write_rows(function, selection, "(None,)", "None")
+        rows = self._write_rows(function, selection, "(None,)", "None", is_alone=True)
         self.lines += [*function.finish(), f"    return {rows}[0]"]
         return "\n".join(self.lines) + "\n"
 
     def _write_rows(
-        self, function: FunctionWriter, selection: Selection, objects: str, weights: str
+        self,
+        function: FunctionWriter,
+        selection: Selection,
+        objects: str,
+        weights: str,
+        *,
+        is_alone: bool = False,
     ) -> str:
-        """Add the line that makes a level's rows, and return the rows' name."""
+        """Add the line that makes a level's rows, and return the rows' name.
+
+        An object that `is_alone` on its level needs no pause.
+        """
         row, rows = self._new_name("r"), self._new_name("rows")
         fields = [each for each in selection if isinstance(each, SelectedField)]
         if any(is_page(each.parent) for each in fields):  # few, but each may be long by itself
             expression = self._row_expression(selection, row, in_parts=True)
+            function.add_line(f"{rows} = [{expression} for {row} in {objects}]")
+        elif is_alone:
+            expression = self._row_expression(selection, row)
             function.add_line(f"{rows} = [{expression} for {row} in {objects}]")
         else:
             expression = f"[{self._row_expression(selection, row)} for {row} in part]"
@@ -116,13 +128,14 @@ class CodeWriter:
             if isinstance(selected, TypenameField):
                 continue
             if selected.is_resolved_per_level:
-                level = f"({self._write_level(selected)}, {objects}, {rows}, {weights})"
+                name = self._write_level(selected, is_alone=is_alone)
+                level = f"({name}, {objects}, {rows}, {weights})"
                 function.nested_levels.append(level)
             elif selected.has_nested_resolvers:
                 values = self._new_name("values")
                 source = self._source_expression(selected, row)
                 function.add_line(f"{values} = [{source} for {row} in {objects}]")
-                self._write_completion(function, selected, values, rows, weights)
+                self._write_completion(function, selected, values, rows, weights, is_alone=is_alone)
         return rows
 
     def _write_rows_of_types(
@@ -142,7 +155,7 @@ class CodeWriter:
         function.add_line(f"{rows} = {split}.merge({{{', '.join(rows_by_type)}}})")
         return rows
 
-    def _write_level(self, selected_field: SelectedField) -> str:
+    def _write_level(self, selected_field: SelectedField, *, is_alone: bool) -> str:
         """Generate the function of a field with a resolver, and return its name."""
         name = self._new_name("field")
         function = FunctionWriter(
@@ -157,7 +170,9 @@ class CodeWriter:
         if counter := build_counter(selected_field.definition, selected_field.data_selections):
             count = self._bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
-        self._write_completion(function, selected_field, "values", "rows", "weights")
+        self._write_completion(
+            function, selected_field, "values", "rows", "weights", is_alone=is_alone
+        )
         self.lines += [*function.finish(), "", ""]
         return name
 
@@ -168,6 +183,8 @@ class CodeWriter:
         values: str,
         rows: str,
         weights: str,
+        *,
+        is_alone: bool,
     ) -> None:
         """Add the lines that complete a level's values and put them into the rows."""
         is_single = selected.is_object and not _is_list(selected.output_type)
@@ -180,7 +197,13 @@ class CodeWriter:
                 inner_weights = self._new_name("weights")
                 function.add_line(f"{inner_weights} = {nesting}.spread({values}, {weights})")
             inner_rows = (
-                self._write_rows(function, selected.children, objects, inner_weights)
+                self._write_rows(
+                    function,
+                    selected.children,
+                    objects,
+                    inner_weights,
+                    is_alone=is_alone and is_single,
+                )
                 if selected.children_by_type is None
                 else self._write_rows_of_types(function, selected, objects, inner_weights)
             )
@@ -192,7 +215,7 @@ class CodeWriter:
             value = self._value_expression(
                 selected, selected.output_type, "value", in_parts=is_long
             )
-            if is_long:
+            if is_long or is_alone:
                 function.add_line(f"{completed} = [{value} for value in {values}]")
             else:
                 function.add_parts(

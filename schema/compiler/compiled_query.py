@@ -136,8 +136,16 @@ class CompiledQuery:
         InvalidVariablesError; and errors of the whole operation.
         """
         has_large_variables = is_large(inputs)
-        variables = await self._variables.coerce(inputs, in_thread=has_large_variables)
-        plan = await self._load_plan(self._condition_values(variables))
+        if has_large_variables:
+            variables = await run_in_thread(self._variables.coerce, inputs)
+        else:
+            variables = self._variables.coerce(inputs)
+        conditions = self._condition_values(variables) if self._condition_names else ()
+        plan = self._plans.get(conditions)
+        if isinstance(plan, UnsupportedQueryError):
+            raise plan
+        if plan is None or self._lacks_code(plan):  # made in a thread: it takes long
+            plan = await run_in_thread(self._get_plan, conditions)
         run = RunInfo(context, variables, has_large_variables=has_large_variables)
         if event is not None:
             _resolve_to_event(plan, run, event)
@@ -170,17 +178,8 @@ class CompiledQuery:
             raise UnsupportedQueryError("a condition that is null")
         return values
 
-    async def _load_plan(self, conditions: ConditionValues) -> Plan:
-        """Return what `_get_plan` does. What has to be made is made in a thread: it takes long."""
-        plan = self._plans.get(conditions)
-        if plan is None or self._lacks_code(plan):
-            return await run_in_thread(self._get_plan, conditions)
-        if isinstance(plan, UnsupportedQueryError):
-            raise plan
-        return plan
-
-    def _lacks_code(self, plan: "Plan | UnsupportedQueryError") -> bool:
-        return self.generates_code and isinstance(plan, Plan) and not plan.has_tried_code
+    def _lacks_code(self, plan: Plan) -> bool:
+        return self.generates_code and not plan.has_tried_code
 
     def _get_plan(self, conditions: ConditionValues) -> Plan:
         """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""

@@ -28,7 +28,6 @@ from graphql import (
 from graphql.execution.values import VariableValues
 from strawberry.types.arguments import convert_arguments
 
-from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.coercion import (
     Converter,
     FallbackNeededError,
@@ -78,12 +77,9 @@ class VariableCoercer:
         with suppress(UnsupportedQueryError):
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
 
-    async def coerce(self, inputs: Mapping[str, Any], *, in_thread: bool) -> VariableValues:
+    def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
         """Return the coerced variables. Raises InvalidVariablesError."""
-        if in_thread:
-            values = await run_in_thread(self._coerce, inputs)
-        else:
-            values = self._coerce(inputs)
+        values = self._coerce(inputs)
         if isinstance(values, list):
             raise InvalidVariablesError(values)
         return values
@@ -218,8 +214,9 @@ def _build_simple_arguments(
                 reject(variables)
         # A nullable variable may stand in a non-null position that has a default; null is an error
         # there only at run time (section 5.8.5).
-        if any(built.get(name) is None for name in non_null):
-            reject(variables)
+        for name in non_null:
+            if built.get(name) is None:
+                reject(variables)
         for name, build_value in objects.items():
             try:
                 built[python_names[name]] = build_value(coerced)

@@ -16,7 +16,7 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableError
 from storage.mongo.consistency import topology
-from storage.mongo.consistency.operations import Operation, get_operation
+from storage.mongo.consistency.operations import get_operation
 from storage.mongo.prefixed_database import PrefixedDatabase
 from storage.mongo.protocols import Collection, Database, Pipeline, Session
 from storage.mongo.recorded_database import RecordedDatabase
@@ -114,23 +114,19 @@ async def _read(database: Database, command: Document) -> Document:
         return reply
     while (snapshot_time := operation.get_snapshot_time()) is None:
         if operation.first_read is None:
-            return await _read_first(database, command, operation)
+            operation.first_read = asyncio.Event()
+            operation.snapshot_taken = time.monotonic()
+            try:
+                reply, operation.snapshot_time = await _send(database, command, None)
+                return reply
+            finally:
+                operation.first_read.set()
+                operation.first_read = None
         await operation.first_read.wait()
     reply, shown = await _send(database, command, snapshot_time)
     if shown is not None:
         operation.snapshot_time = shown  # another one if the collection has been replaced
     return reply
-
-
-async def _read_first(database: Database, command: Document, operation: Operation) -> Document:
-    operation.first_read = asyncio.Event()
-    operation.snapshot_taken = time.monotonic()
-    try:
-        reply, operation.snapshot_time = await _send(database, command, None)
-        return reply
-    finally:
-        operation.first_read.set()
-        operation.first_read = None
 
 
 async def _send(

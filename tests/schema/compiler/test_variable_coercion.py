@@ -1,6 +1,5 @@
 """Variables and arguments of a compiled query are those that graphql-core would pass."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -25,9 +24,7 @@ def operation_of(text: str) -> OperationDefinitionNode:
 
 def coerce(declared: str, **inputs: Any) -> dict[str, Any]:
     operation = operation_of(f"query ({declared}) {{ __typename }}")
-    return asyncio.run(
-        VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs, in_thread=False)
-    ).coerced
+    return VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs).coerced
 
 
 def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] | None:
@@ -41,9 +38,7 @@ def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] |
         (selected,) = selected.children
     assert isinstance(selected, SelectedField)
     build = build_arguments(selected, GRAPHQL_SCHEMA)
-    return build and build(
-        asyncio.run(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs, in_thread=False))
-    )
+    return build and build(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs))
 
 
 def test_absent_and_null_variables_differ() -> None:
