@@ -16,7 +16,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import paged
+from resolvers.request.listing import lists, paged
 from storage.assets import ASSETS, Asset
 from storage.records.paging import Page
 
@@ -33,6 +33,7 @@ class HasAssetId(Protocol):
 
 
 @paged
+@lists(ASSETS)
 async def list_assets(
     info: Info,
     pages: PageArguments,

@@ -17,7 +17,7 @@ from resolvers.request.filters import (
     narrow,
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import paged
+from resolvers.request.listing import lists, paged
 from storage.floors import FLOORS, Floor
 from storage.locations import LOCATIONS, UNIT_ID_TAG, Location, LocationFloor
 from storage.maps import MAPS, Map
@@ -94,6 +94,7 @@ async def get_location(
 
 @batch_resolver
 @paged
+@lists(LOCATIONS)
 async def list_locations_on_map(
     parents: Sequence[Map],
     info: Info,

@@ -17,7 +17,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import list_resolver, paged
+from resolvers.request.listing import list_resolver, lists, paged
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
 from storage.networks import RoutingState as RoutingState
@@ -73,6 +73,7 @@ MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition, identity_length=2)
 
 
 @paged
+@lists(MAPS)
 async def list_maps(
     info: Info,
     pages: PageArguments,

@@ -16,7 +16,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver, ordered, paged
+from resolvers.request.listing import list_resolver, lists, ordered, paged
 from resolvers.request.orders import UNIT_ORDERS
 from resolvers.unit_filters import (
     FloorFilter,
@@ -55,6 +55,7 @@ UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
 
 @paged
 @ordered(UNIT_ORDERS)
+@lists(UNITS)
 async def list_units(
     info: Info,
     pages: PageArguments,

@@ -391,8 +391,11 @@ async def _build_page(
     kind: RecordType[R], documents: list[Document], page_request: PageRequest
 ) -> Page[R]:
     positions = page_request.order.list_positions(documents)
-    records = await _decode(kind, documents[: page_request.per_page])
-    return page_request.build_page(records, positions)
+    documents = documents[: page_request.per_page]
+    if page_request.as_documents:
+        whole: list[Any] = kind.complete_documents(documents)
+        return page_request.build_page(whole, positions)
+    return page_request.build_page(await _decode(kind, documents), positions)
 
 
 async def _decode(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:

@@ -107,12 +107,20 @@ class PageArguments(NamedTuple):
     """The other arguments that were given, by name, as text."""
     order: Order = BY_KEY
     max_per_page: int = MAX_PER_PAGE
+    as_documents: bool = False
+    """Whether documents may be in the place of records."""
 
     def parse(self) -> PageRequest:
         """Return the slice of a list. Raises InvalidInputError."""
         with _input_errors():
             return PageRequest.from_arguments(
-                self.page, self.per_page, self.after, self.first, self.order, self.max_per_page
+                self.page,
+                self.per_page,
+                self.after,
+                self.first,
+                self.order,
+                self.max_per_page,
+                as_documents=self.as_documents,
             )
 
     def parse_for_list(self, list_id: Hashable) -> PageRequest:

@@ -35,7 +35,27 @@ PAGING_PARAMETERS = {
     "after": AfterCursor,
     "first": FirstCount,
 }
+_LISTED_KIND_ATTRIBUTE = "__listed_kind__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
+
+
+def listed_kind_of(resolver: object) -> RecordType[Any] | None:
+    """Return the kind of the records that a resolver lists, if it may list their documents."""
+    kind: RecordType[Any] | None = vars(resolver).get(_LISTED_KIND_ATTRIBUTE)
+    return kind
+
+
+def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
+    """Let compiled queries ask a paged resolver for documents: it hands its pages on as they are.
+
+    Its `info` says whether it has been asked.
+    """
+
+    def declare(resolve: Resolver) -> Resolver:
+        resolve.__dict__[_LISTED_KIND_ATTRIBUTE] = kind
+        return resolve
+
+    return declare
 
 
 def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolver:
@@ -44,6 +64,7 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
     All other arguments are filters: a cursor is valid only for the same ones. `annotations`
     replace those of single arguments.
     """
+    lists_documents = _LISTED_KIND_ATTRIBUTE in vars(resolve)
     signature = inspect.signature(resolve)
 
     @wraps(resolve)
@@ -62,7 +83,8 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
                 if value is not None and name not in NOT_FILTERS
             )
         )
-        pages = PageArguments(page, per_page, after, first, filters)
+        as_documents = lists_documents and getattr(arguments.get("info"), "reads_documents", False)
+        pages = PageArguments(page, per_page, after, first, filters, as_documents=as_documents)
         return await resolve(*positional, pages=pages, **arguments)
 
     parameters: list[Parameter] = []
@@ -110,6 +132,7 @@ def list_resolver(
         filter = await build_filter(info.context, relation.kind, ids, search, updated_since)
         return await info.context.load_pages(narrow(relation, filter), keys, pages)
 
+    lists(relation.kind)(list_records)
     list_records.__doc__ = description
     unfit = _find_unfit_filters(relation.kind)
     _drop_parameters(list_records, unfit if orders else unfit | {"order_by"})

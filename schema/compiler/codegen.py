@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from graphql import (
@@ -26,12 +27,14 @@ from graphql import (
     GraphQLNonNull,
     GraphQLOutputType,
     get_nullable_type,
+    is_leaf_type,
 )
 
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
+from schema.compiler.document_rows import find_document_fields
 from schema.compiler.field_resolvers import FieldResolvers, build_call
-from schema.compiler.leaves import build_completion, build_type_test
+from schema.compiler.leaves import build_completion, build_type_test, find_plain_types
 from schema.compiler.selection import (
     SelectedField,
     Selection,
@@ -40,6 +43,7 @@ from schema.compiler.selection import (
 )
 from schema.costs.counting import build_counter, charge_cost
 from schema.definitions import cost_of, is_page
+from storage.records import decoding
 
 OBJECTS_WITH_LISTS_IN_PART = 20
 """Objects that are made before a look at the clock, if each may have many others inside."""
@@ -83,10 +87,14 @@ class CodeWriter:
             "build_in_parts": build_in_parts,
             "resolve_concurrently": runtime.resolve_concurrently,
             "split_by_type": runtime.split_by_type,
+            "has_plain_columns": runtime.has_plain_columns,
         }
         self.lines: list[str] = []
         self._resolvers = resolvers
         self._completion_names: dict[str, str] = {}
+        self._lists_of_documents: dict[int, frozenset[int]] = {}
+        self._document_fields: frozenset[int] = frozenset()
+        """Numbers of the fields that are read from documents, not from records."""
         self._counter = count(1)
 
     def write_operation(self, selection: Selection) -> str:
@@ -94,6 +102,8 @@ class CodeWriter:
 
         Raises UnsupportedQueryError.
         """
+        self._lists_of_documents = find_document_fields(selection)
+        self._document_fields = frozenset().union(*self._lists_of_documents.values())
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
         rows = self._write_rows(function, selection, "(None,)", "None", is_alone=True)
@@ -164,9 +174,12 @@ class CodeWriter:
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
         resolver = self._bind("resolve", self._resolvers.get(selected_field))
-        function.add_line(
-            f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
-        )
+        if selected_field.number in self._lists_of_documents:
+            function.add_line(f"values = await {resolver}.read_documents(run, parents)")
+        else:
+            function.add_line(
+                f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
+            )
         if counter := build_counter(selected_field.definition, selected_field.data_selections):
             count = self._bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
@@ -239,6 +252,53 @@ class CodeWriter:
         is_read = any(isinstance(each, SelectedField) and _is_read(each) for each in selection)
         return row if is_read else f"({row} if reject_failed({record}) else None)"
 
+    def _reads_documents(self, selected: SelectedField) -> bool:
+        return any(each.number in self._document_fields for each in selected.nested_fields)
+
+    def _write_document_rows(self, selection: Selection) -> str:
+        """Generate the function from documents to their rows, and return its name.
+
+        It looks at the types of a column of values at once, and at single values only if one of
+        them is unusual.
+        """
+        fields = [each for each in selection if isinstance(each, SelectedField)]
+        columns = {each.number: self._new_name("column") for each in fields}
+        stored = [decoding.stored_name(each.field.python_name) for each in fields]
+        # itemgetter returns no tuple for a single name.
+        read = self._bind("read", itemgetter("_id", *stored))
+        plain = {
+            position: types
+            for position, each in enumerate(fields, start=1)
+            if is_leaf_type(get_nullable_type(each.output_type))
+            and (types := find_plain_types(each.output_type)) is not None
+        }
+        tests = self._bind("plain", plain)
+
+        def write_rows(*, is_plain: bool) -> str:
+            members = []
+            for each in selection:
+                if isinstance(each, TypenameField):
+                    value = repr(each.type_name)
+                elif is_plain and fields.index(each) + 1 in plain:
+                    value = columns[each.number]
+                else:
+                    value = self._value_expression(each, each.output_type, columns[each.number])
+                members.append(f"{each.response_key!r}: {value}")
+            names = ", ".join(columns.values())
+            return f"[{{{', '.join(members)}}} for _, {names} in values]"
+
+        name = self._new_name("rows_of")
+        self.lines += [
+            f"def {name}(documents):",
+            f"    values = [*map({read}, documents)]",
+            f"    if has_plain_columns(values, {tests}):",
+            f"        return {write_rows(is_plain=True)}",
+            f"    return {write_rows(is_plain=False)}",
+            "",
+            "",
+        ]
+        return name
+
     def _member_expression(
         self, selected: SelectedField | TypenameField, record: str, *, in_parts: bool
     ) -> str:
@@ -264,6 +324,10 @@ class CodeWriter:
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
             item = self._new_name("item")
+            if in_parts and self._reads_documents(selected_field):
+                build = self._write_document_rows(selected_field.children)
+                size = _part_size(selected_field.nested_fields)
+                return f"(await build_in_parts({build}, require_list({source}), {size}))"
             completed = self._value_expression(selected_field, nullable.of_type, item)
 
             def complete_list(value: str) -> str:
@@ -304,6 +368,8 @@ class CodeWriter:
 
     def _source_expression(self, selected: SelectedField, record: str) -> str:
         """Return the expression that reads a plain field of a record."""
+        if selected.number in self._document_fields:
+            return f"{record}[{selected.field.python_name!r}]"
         if selected.field.base_resolver is None:
             return f"{record}.{selected.field.python_name}"
         return f"{self._bind('call', build_call(selected))}({record}, run)"

@@ -1,6 +1,7 @@
 """Call the resolver of a field once for all objects of a level."""
 
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphql import GraphQLSchema
@@ -40,6 +41,10 @@ class FieldResolver:
         if self._is_async and len(parents) == 1:  # without the cost of a task
             return [await self._call(parents[0], run, **arguments)]
         return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
+
+    async def read_documents(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
+        """Return pages of documents, which nothing else may use: `run` does not keep them."""
+        return await self(replace(run, reads_documents=True), parents)
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:
         value = self._call(parent, run, **arguments)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
@@ -32,6 +32,8 @@ class RunInfo:
     context: Context
     variables: VariableValues
     has_large_variables: bool = False
+    reads_documents: bool = False
+    """Whether lists may have documents in the place of records; paged resolvers look at this."""
     outcomes: dict[int, tuple[Sequence[Any], Sequence[Any] | Exception]] = field(
         default_factory=dict
     )
@@ -241,6 +243,20 @@ def reject_failed(value: Any) -> bool:
     if isinstance(value, Exception):
         raise value
     return True
+
+
+def has_plain_columns(rows: Sequence[Sequence[Any]], plain: Mapping[int, frozenset[type]]) -> bool:
+    """Return whether the values in columns have only these types.
+
+    >>> has_plain_columns([("a", 1), ("b", None)], {0: frozenset({str}), 1: frozenset({int})})
+    False
+    """
+    columns = [*zip(*rows, strict=True)]
+    return all(
+        types.issuperset(map(type, column))
+        for position, types in plain.items()
+        for column in columns[position : position + 1]
+    )
 
 
 async def resolve_concurrently(

@@ -1,0 +1,98 @@
+"""Lists whose rows are made of MongoDB's documents, and those that are read as records."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from schema.compiler.document_rows import find_document_fields
+from storage.units import UNITS
+from tests.fixtures import SEEN
+from tests.resolvers.directory import Directory, open_directory
+from tests.schema.compiler.test_selection import collect
+
+FLOORS, TAGS = "floors { floorId }", "tags { key value createdAt updatedAt }"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ units { data { id name createdAt } paging { next } totalCount } }",
+        "{ units { data { id } again: data { name } } }",
+        "{ asset(id: 1) { units(orderBy: NAME) { data { __typename id } } } }",
+        f"{{ map(id: 1) {{ locations {{ data {{ {FLOORS} {TAGS} }} }} }} }}",
+    ],
+)
+def test_lists_of_plain_fields_are_read_as_documents(text: str) -> None:
+    assert find_document_fields(collect(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{ units { data { id floor { name } } } }", "the floor needs the record of its unit"),
+        ("{ maps { data { id url } } }", "a resolver makes the address from the record"),
+        ("{ units { edges { node { id } } } }", "an edge has a record and a cursor"),
+        ("{ units { paging { next } } }", "no record is shown"),
+        ("{ units { data { __typename } } }", "reading a record tells whether it is damaged"),
+        ("{ map(id: 1) { locations { data { id name } } } }", "tags may be damaged"),
+        (
+            f"{{ map(id: 1) {{ locations {{ data {{ {FLOORS} tags {{ key }} }} }} }} }}",
+            "so may values",
+        ),
+        ("{ units { data { id asset { units { data { id } } } } } }", "both may be the same list"),
+        ("{ unit(id: 1) { id } }", "it is no list"),
+    ],
+)
+def test_other_lists_are_read_as_records(text: str, reason: str) -> None:
+    assert not find_document_fields(collect(text)), reason
+
+
+@pytest.mark.anyio
+async def test_a_list_is_read_once(directory: Directory) -> None:
+    await directory.read("{ units { data { id name } } }")
+    assert directory.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+async def test_rows_have_the_fields_in_the_order_of_the_selection(directory: Directory) -> None:
+    query = "query ($id: ID!) { asset(id: $id) { units { data { name __typename i: id name } } } }"
+    first = (await directory.read(query, id=SEEN))["asset"]["units"]["data"][0]
+    assert [*first] == ["name", "__typename", "i"]
+    assert first["__typename"] == "Unit"
+
+
+def test_a_document_lacks_no_field_that_it_must_have() -> None:
+    whole = dict.fromkeys(UNITS.projection, "text")
+    broken = {name: value for name, value in whole.items() if name != "asset_id"}
+    with pytest.raises(KeyError, match="asset_id"):
+        UNITS.complete_documents([whole, broken])
+
+
+@pytest.fixture
+async def units(mongo_url: str, database_name: str) -> AsyncIterator[Directory]:
+    """Two units of an earlier release, which had no `map_ids`."""
+    async with open_directory(mongo_url, database_name) as directory:
+        stamps = {"created_at": "", "updated_at": ""}
+        await directory.store.database["units"].insert_many(
+            [{"_id": id, "asset_id": "a", "floor_id": "f", "name": id, **stamps} for id in "uv"]
+        )
+        yield directory
+
+
+@pytest.mark.anyio
+async def test_a_document_of_an_earlier_release_has_defaults(units: Directory) -> None:
+    rows = (await units.read("{ units { data { id name } } }"))["units"]["data"]
+    assert rows == [{"id": "u", "name": "u"}, {"id": "v", "name": "v"}]
+    assert units.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("damage", [{"$unset": {"floor_id": ""}}, {"$set": {"name": [1]}}])
+async def test_a_damaged_record_is_an_error_of_its_own(
+    units: Directory, damage: dict[str, Any]
+) -> None:
+    await units.store.database["units"].update_one({"_id": "v"}, damage)
+    result = await units.run("{ units { data { id name } } }")
+    assert [error.path[:3] for error in result.errors if error.path] == [["units", "data", 1]]
+    assert units.collections_read == ["units", "units"]  # again, as records
