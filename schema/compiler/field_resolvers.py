@@ -1,7 +1,6 @@
 """Call the resolver of a field once for all objects of a level."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
 
 from graphql import GraphQLSchema
@@ -44,7 +43,7 @@ class FieldResolver:
 
     async def read_documents(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
         """Return pages of documents, which nothing else may use: `run` does not keep them."""
-        return await self(replace(run, reads_documents=True), parents)
+        return await self(run.reading_documents(), parents)
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:
         value = self._call(parent, run, **arguments)

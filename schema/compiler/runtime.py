@@ -40,6 +40,10 @@ class RunInfo:
     """By the number of a field: the objects it was resolved for, and their values or the error of
     all of them."""
 
+    def reading_documents(self) -> "RunInfo":
+        """Return this run for a list that may have documents in the place of records."""
+        return RunInfo(self.context, self.variables, self.has_large_variables, True, self.outcomes)
+
     async def resolve(
         self, number: int, resolve: CallResolver, parents: Sequence[Any]
     ) -> Sequence[Any]:

@@ -14,6 +14,7 @@ election not older than any acknowledged write. The worker processes of a gatewa
 """
 
 import threading
+from functools import lru_cache
 
 from bson import Timestamp
 
@@ -71,7 +72,12 @@ class ClusterClock:
     def now(self) -> Timestamp | None:
         """Return the time; None before there was one."""
         value = max(self._times)
-        return Timestamp(value >> 32, value & 0xFFFFFFFF) if value else None
+        return _to_timestamp(value) if value else None
+
+
+@lru_cache(maxsize=1)  # every read asks for the time, which only writes change
+def _to_timestamp(value: int) -> Timestamp:
+    return Timestamp(value >> 32, value & 0xFFFFFFFF)
 
 
 def to_integer(time: Timestamp) -> int:
