@@ -3,7 +3,7 @@
 from typing import Any
 
 SAMPLE_SIZE = 16
-"""Items of a list that are looked at; half as many in lists inside it, and so on."""
+"""Items of a list that are looked at; a quarter as many in lists inside it, and so on."""
 PUNCTUATION_BYTES = 4
 """Quotes, colon and comma of one member of an object."""
 SCALAR_BYTES = 6
@@ -32,7 +32,7 @@ def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
     if isinstance(data, list):
         step = max(1, -(-len(data) // sample_size))
         sample = data[::step]
-        inner = max(1, sample_size // 2)
+        inner = max(1, sample_size // 4)
         size = sum(estimate_bytes(item, inner) for item in sample)
         return 2 + (size * len(data) // len(sample) if sample else 0)
     return SCALAR_BYTES
