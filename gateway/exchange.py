@@ -70,6 +70,11 @@ def get_request_id(headers: RawHeaders) -> str:
     return new_request_id()
 
 
+def has_request_id(headers: RawHeaders) -> bool:
+    """Return whether the client has sent an `X-Request-Id`."""
+    return any(name == b"x-request-id" for name, _ in headers)
+
+
 def get_client_address(scope: Scope) -> str:
     """Return the IP address of the client of a request; empty if the server does not know it.
 

@@ -671,6 +671,7 @@ INTERNAL = {
     "gateway/cache/fast_path:MAX_ENTRIES",
     "gateway/cache/fast_path:MAX_HEADS",
     "gateway/server/fast_path_protocol:MAX_AWAITED_BODIES",
+    "gateway/server/repeated_requests:MAX_REPEATED_REQUESTS",
     "rest/bodies:MAX_REPEATED_BODY_BYTES",
     "gateway/state:MAX_IMPORT_PAUSE_SECONDS",
     "gateway/documents/persisted_queries:MAX_BYTES_OF_ALL_KEYS",

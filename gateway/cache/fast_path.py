@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
 from starlette.types import Scope
 
 from gateway.authentication import API_KEY_HEADER
@@ -83,6 +84,8 @@ class FastResponse(NamedTuple):
     route: str
     key_id: str
     operation: str | None = None
+    look_up_again: "Callable[[], FastResponse | None] | None" = None
+    """Looks up the same request at another time; None if it has to be read again for that."""
 
 
 BodyLookup: TypeAlias = Callable[[bytes], FastResponse | None]
@@ -100,6 +103,21 @@ class FastPathEntry(NamedTuple):
     """As the pipeline saw it. If the key is read again, its permissions may have changed."""
     route: str
     operation: str | None
+
+
+# Without garbage collection: servers keep many, and what they refer to lives as long.
+class _Lookup(Struct, frozen=True, eq=False, gc=False):
+    """The lookup of one request, which may be repeated."""
+
+    fast_path: "FastPath"
+    digest: bytes
+    is_get: bool
+    accept_encoding: bytes | None
+    if_none_match: bytes | None
+
+    def __call__(self) -> FastResponse | None:
+        """Return the cached response, or None to run the full pipeline."""
+        return self.fast_path.look_up(self)
 
 
 class FastPath:
@@ -148,7 +166,14 @@ class FastPath:
     def _find(
         self, digest: bytes, inspected: dict[bytes, bytes], *, is_get: bool
     ) -> FastResponse | None:
-        entry = self._entries.get(digest)
+        # Only a GET has conditional requests.
+        if_none_match = inspected.get(b"if-none-match") if is_get else None
+        accept_encoding = inspected.get(b"accept-encoding")
+        return self.look_up(_Lookup(self, digest, is_get, accept_encoding, if_none_match))
+
+    def look_up(self, lookup: _Lookup) -> FastResponse | None:
+        """Return the cached response to a request, or None to run the full pipeline."""
+        entry = self._entries.get(lookup.digest)
         if entry is None:
             return None
         record, key_digest = entry.authenticated_key
@@ -159,11 +184,9 @@ class FastPath:
             or self._key_cache.get_cached_key(key_digest) is not record
             or self._response_cache.get(response.cache_key) is not response
         ):
-            self._entries.discard(digest)
+            self._entries.discard(lookup.digest)
             return None
-        # Only a GET has conditional requests.
-        if_none_match = inspected.get(b"if-none-match") if is_get else None
-        negotiation = inspected.get(b"accept-encoding"), if_none_match
+        negotiation = lookup.accept_encoding, lookup.if_none_match
         if not response.is_ready(*negotiation):
             return None  # the pipeline encodes it in a thread
         encoded, is_match = response.select_encoding(*negotiation)
@@ -175,13 +198,15 @@ class FastPath:
             return None  # let the pipeline produce the 429; a rejected request is not counted
         if is_match:
             head = encoded.not_modified_header_lines
+        elif lookup.is_get:
+            head = encoded.header_lines
         else:
-            head = encoded.header_lines if is_get else encoded.header_lines_without_etag
+            head = encoded.header_lines_without_etag
         head += self._extra_headers
         if status.policy is not None:
             head += serialize_headers(status.headers)
         return FastResponse(
-            304 if is_match else 200, head, body, entry.route, record.id, entry.operation
+            304 if is_match else 200, head, body, entry.route, record.id, entry.operation, lookup
         )
 
     def can_answer(self, scope: Scope) -> bool:

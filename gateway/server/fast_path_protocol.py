@@ -3,6 +3,7 @@
 A GET is looked up once its head is complete, and a POST once its body is. Meanwhile the application
 has not started, so only a POST that may be known waits, and few do at a time. All others start the
 application with their head, as do requests behind one that is still being answered.
+A request that arrives in the same bytes as one that was answered is not even parsed.
 See docs/decisions/server/fast-path.md.
 """
 
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import HeaderList, serialize_headers
-from gateway.exchange import get_request_id, log_request
+from gateway.exchange import get_request_id, has_request_id, log_request, new_request_id
 from gateway.server.config import FastPathLookup, FastPathLookupByBody
+from gateway.server.repeated_requests import RepeatedRequest, RepeatedRequests
 from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
 
 if TYPE_CHECKING:
@@ -47,20 +49,57 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
         *args: Any,
         fast_path: FastPathLookup | None = None,
         fast_path_by_body: FastPathLookupByBody | None = None,
+        repeated_requests: RepeatedRequests,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
+        self._repeated_requests = repeated_requests
         self._fast_path = fast_path
         self._fast_path_by_body = fast_path_by_body
         self._client_address = ""
+        self._forwarded_address = ""
+        """The client's address if a proxy vouches for it."""
         self._request_started = 0.0
         self._http_version = ""
         self._is_answered = False
         """Whether the request being parsed was answered without the application."""
+        self._begun_requests = 0
+        """Requests that begin in the piece being parsed."""
+        self._answer_again: RepeatedRequest | None = None
+        """How to answer the request that was answered last when its bytes arrive again."""
         self._body_lookup: BodyLookup | None = None
         """Looks up the POST being parsed, for which the application has not started."""
         self._awaited_body = b""
         """What has arrived of its body."""
+
+    def answer_repeated(self, piece: bytes) -> bool:
+        """Answer a piece that arrives between two requests, if it is a request that was answered.
+
+        Return whether it was. The parser never sees it.
+        """
+        if not self._may_write() or (known := self._repeated_requests.find(piece)) is None:
+            return False
+        response = known.look_up()
+        if response is None:
+            return False
+        self._request_started = self.loop.time()
+        self._client_address = known.forwarded_address or self.connection.address
+        self._send(known.method, response, new_request_id())
+        return True
+
+    def remember_answered(self, piece: bytes) -> None:
+        """Remember the bytes of a request, if it was answered and the piece is just this request.
+
+        The piece arrived between two requests.
+        """
+        known = self._answer_again if self._is_answered and self._begun_requests == 1 else None
+        if known is not None:
+            self._repeated_requests.remember(piece, known)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._begun_requests += 1
+        self._answer_again = None
 
     def on_headers_complete(self) -> None:
         self._is_answered = False
@@ -75,13 +114,14 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
 
     def _may_answer(self) -> bool:
         """Return whether the response may be written now, and the connection stays open."""
+        return self._may_write() and self.parser.should_keep_alive() and self._http_version == "1.1"
+
+    def _may_write(self) -> bool:
         return not (
             self.is_draining  # a response may have to say that the connection closes
             or self.flow.write_paused
             or self.transport.is_closing()
             or (self.cycle is not None and not self.cycle.response_complete)
-            or not self.parser.should_keep_alive()
-            or self._http_version != "1.1"
         )
 
     def _await_body(self, lookup: "BodyLookup | None") -> None:
@@ -132,7 +172,15 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
         if response is None:
             return
         self._is_answered = True
-        request_id = get_request_id(self.scope["headers"])
+        headers = self.scope["headers"]
+        self._send(method.decode(), response, get_request_id(headers))
+        # The response to a client's own id is never repeated: each request has another one.
+        if response.look_up_again is not None and not has_request_id(headers):
+            self._answer_again = RepeatedRequest(
+                response.look_up_again, method.decode(), self._forwarded_address
+            )
+
+    def _send(self, method: str, response: "FastResponse", request_id: str) -> None:
         self.transport.write(
             b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
@@ -146,7 +194,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
         self.server_state.total_requests += 1
         log_request(
             request_id,
-            method=method.decode(),
+            method=method,
             route=response.route,
             status=response.status,
             duration_ms=(self.loop.time() - self._request_started) * 1000,

@@ -22,6 +22,7 @@ from gateway.exchange import (
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
 from gateway.server.fast_path_protocol import FastPathProtocol
+from gateway.server.repeated_requests import RepeatedRequests
 from gateway.server.request_head import (
     ProtocolError,
     check_head,
@@ -68,6 +69,7 @@ def build_http_protocol(
         "base_url": base_url,
         "websocket_paths": websocket_paths,
         "fast_path_by_body": fast_path_by_body,
+        "repeated_requests": RepeatedRequests(),
     }
 
     class ConfiguredHttpProtocol(HttpProtocol):
@@ -103,6 +105,8 @@ class HttpProtocol(FastPathProtocol):
         self._headers_may_exceed_limit = False
         """Whether the piece being parsed may contain headers over their limit."""
         self._timer: asyncio.TimerHandle | None = None
+        self._idle_since = 0.0
+        """When the last request was answered that was not parsed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -118,6 +122,11 @@ class HttpProtocol(FastPathProtocol):
     def parse(self, piece: bytes) -> None:
         if self._discarding_input or (self._has_announced_close and self._phase is _Phase.REQUEST):
             return
+        is_between_requests = self._is_between_requests()
+        if is_between_requests and self.answer_repeated(piece):
+            self._stay_idle()
+            return
+        self._begun_requests = 0
         self._unset_keepalive_if_required()
         self._buffered_bytes += len(piece)
         self._headers_may_exceed_limit = self._buffered_bytes > self.limits.max_header_bytes
@@ -130,7 +139,22 @@ class HttpProtocol(FastPathProtocol):
             self._phase is not _Phase.REQUEST and self._reject_if_too_large()
         ):
             return
+        if is_between_requests and self._is_between_requests():
+            self.remember_answered(piece)
         self._start_phase_timer()
+
+    def _is_between_requests(self) -> bool:
+        """Return whether the parser holds no byte of the next request."""
+        return self._phase is _Phase.REQUEST and not self._buffered_bytes
+
+    def _stay_idle(self) -> None:
+        """Begin to wait for the next request anew, after one that was not parsed."""
+        if self.timeout_keep_alive_task is None:
+            self._stop_timer()  # that of the first request of a connection
+            self._start_phase_timer()
+        else:
+            self._idle_since = self.loop.time()
+            self.connection.table.mark_idle(self.connection)
 
     def _reject_if_too_large(self) -> bool:
         """Reject an incomplete request that already exceeds a size limit."""
@@ -190,9 +214,9 @@ class HttpProtocol(FastPathProtocol):
             self._rejection = error  # the parser hides it
             raise
         if self._proxy_hops:
-            self._client_address = get_forwarded_address(
-                self.connection.address, self.headers, self._proxy_hops
-            )
+            forwarded = get_forwarded_address("", self.headers, self._proxy_hops)
+            self._forwarded_address = forwarded
+            self._client_address = forwarded or self.connection.address
         scope = cast(dict[str, Any], self.scope)
         scope[SCOPE_CLIENT_ADDRESS] = self._client_address
         if self._base_url is not None:
@@ -287,6 +311,19 @@ class HttpProtocol(FastPathProtocol):
             self._start_timer(self.limits.linger_seconds, self.transport.close)
 
     # Timeouts
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection, unless it was used since the timer was started.
+
+        A timer for each answer would take longer than all else that is done for a repeated request.
+        """
+        seconds_left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if seconds_left > 0:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                seconds_left, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()
 
     def _start_timer(self, seconds: float, on_timeout: Callable[[], None]) -> None:
         self._timer = self.loop.call_later(seconds, on_timeout)

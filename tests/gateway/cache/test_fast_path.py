@@ -127,15 +127,15 @@ async def serve_with_fast_path(
     """A gateway that uses its caches however slow this machine is."""
     monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
     found = list[int]()
-    find = FastPath._find
+    look_up = FastPath.look_up
 
     def counting(self: FastPath, *request: Any, **method: Any) -> FastResponse | None:
-        answer = find(self, *request, **method)
+        answer = look_up(self, *request, **method)
         if answer is not None:
             found.append(answer.status)
         return answer
 
-    monkeypatch.setattr(FastPath, "_find", counting)
+    monkeypatch.setattr(FastPath, "look_up", counting)
     gateway = Gateway(settings)
     application = gateway.build_app_with_fast_path()
     service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
