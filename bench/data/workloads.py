@@ -2,9 +2,9 @@
 
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -17,10 +17,14 @@ SEED = 7
 SINGLE_UNITS = 500
 """Number of single units requested in turn."""
 SOURCES, TARGETS = 5, 10
+NEW_MATRICES = 200
+"""Number of different orders of the same sources and targets."""
 LOCATION_TAGS = "svc:amenity==yes,-disused"
 UNIQUE_TAGS = f"{LOCATION_TAGS},-{UNIQUE_TOKEN}"
 """The same locations, by a filter that has not been sent before."""
 JSON = {"Content-Type": "application/json"}
+Waypoints: TypeAlias = dict[str, list[dict[str, str]]]
+"""Sources and targets, as a request names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,36 @@ def _sample_waypoint_ids(directory: Directory) -> tuple[list[str], list[str]]:
     return picked[:SOURCES], picked[SOURCES:]
 
 
-def _waypoints(directory: Directory) -> dict[str, list[dict[str, str]]]:
+def _waypoints(directory: Directory) -> Waypoints:
     sources, targets = _sample_waypoint_ids(directory)
     return {"sources": [{"id": id} for id in sources], "targets": [{"id": id} for id in targets]}
 
 
 def _matrix(directory: Directory) -> list[LoadRequest]:
-    body = orjson.dumps({"data": _waypoints(directory)})
-    return [LoadRequest(f"/v1/maps/{MAP_ID}/distance-matrix", "POST", body, JSON)]
+    return [_matrix_request(_waypoints(directory))]
+
+
+def _matrix_request(waypoints: Waypoints) -> LoadRequest:
+    body = orjson.dumps({"data": waypoints})
+    return LoadRequest(f"/v1/maps/{MAP_ID}/distance-matrix", "POST", body, JSON)
+
+
+def _iter_new_waypoints(directory: Directory) -> Iterator[Waypoints]:
+    """Yield the same places in other orders, the first of them with a name that is sent once."""
+    sources, targets = _sample_waypoint_ids(directory)
+    generator = random.Random(SEED)
+    for number in range(NEW_MATRICES):
+        generator.shuffle(sources)
+        generator.shuffle(targets)
+        first, *others = ({"id": id} for id in sources)
+        yield {
+            "sources": [first | {"name": f"{number} {UNIQUE_TOKEN}"}, *others],
+            "targets": [{"id": id} for id in targets],
+        }
+
+
+def _new_matrices(directory: Directory) -> list[LoadRequest]:
+    return [_matrix_request(waypoints) for waypoints in _iter_new_waypoints(directory)]
 
 
 def _graphql_request(document: str, **variables: Any) -> LoadRequest:
@@ -135,6 +161,13 @@ def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
     return [_graphql_request(graphql_documents.MATRIX, map=MAP_ID, **_waypoints(directory))]
 
 
+def _new_graphql_matrices(directory: Directory) -> list[LoadRequest]:
+    return [
+        _graphql_request(graphql_documents.MATRIX, map=MAP_ID, **waypoints)
+        for waypoints in _iter_new_waypoints(directory)
+    ]
+
+
 LIST = "units-1000"
 UNIT = "unit"
 NOT_MODIFIED = "not-modified"
@@ -142,8 +175,10 @@ MATRIX, GRAPHQL_MATRIX = "matrix", "graphql-matrix"
 NESTED = "graphql-nested"
 LEVEL_TAGS, LOCATIONS = "level-tags", "locations"
 GRAPHQL_NOT_MODIFIED = "graphql-not-modified"
-UNIQUE = ("unique", "graphql-unique", "graphql-unique-text")
-"""No two requests are equal, so that no cache can have the response, nor, of the last, the
+NEW_MATRIX, NEW_GRAPHQL_MATRIX = "unique-matrix", "graphql-unique-matrix"
+MATRICES = (MATRIX, GRAPHQL_MATRIX, NEW_MATRIX, NEW_GRAPHQL_MATRIX)
+UNIQUE = ("unique", "graphql-unique", "graphql-unique-text", NEW_MATRIX, NEW_GRAPHQL_MATRIX)
+"""No two requests are equal, so that no cache can have the response, nor, of the third, the
 operation."""
 PERSISTED = ("graphql-persisted", "graphql-persisted-get")
 
@@ -167,6 +202,7 @@ REST_WORKLOADS = (
         "90 locations, each filter new",
         _get(f"/v1/maps/{MAP_ID}/locations?tags={quote(UNIQUE_TAGS, safe='')}"),
     ),
+    Workload(NEW_MATRIX, "matrix of 50 pairs, each new", _new_matrices),
 )
 GRAPHQL_WORKLOADS = (
     Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
@@ -208,6 +244,7 @@ GRAPHQL_WORKLOADS = (
         _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=UNIQUE_TAGS),
     ),
     Workload(UNIQUE[2], "one unit, each text new, GraphQL", _unique_unit),
+    Workload(NEW_GRAPHQL_MATRIX, "matrix of 50 pairs, each new, GraphQL", _new_graphql_matrices),
     Workload(
         PERSISTED[0],
         "one unit, persisted GraphQL",

@@ -77,8 +77,7 @@ class _Handlers:
 
     async def matrix(self, request: Request) -> Response:
         data = orjson.loads(await request.body())["data"]
-        sources, targets = ([point["id"] for point in data[end]] for end in ("sources", "targets"))
-        return _json(self.distances.matrix(sources, targets))
+        return _json(self.distances.matrix(data["sources"], data["targets"]))
 
     async def nested(self, request: Request) -> Response:
         await request.body()

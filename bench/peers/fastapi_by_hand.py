@@ -98,6 +98,7 @@ class LocationList(BaseModel):
 
 class Waypoint(BaseModel):
     id: str
+    name: str | None = None
 
 
 class MatrixData(BaseModel):
@@ -191,10 +192,8 @@ class _Endpoints:
         return self.answer({"data": await self.reader.locations(map, tags)})
 
     async def matrix(self, map: str, body: MatrixRequest) -> Any:
-        sources, targets = (
-            [waypoint.id for waypoint in end] for end in (body.data.sources, body.data.targets)
-        )
-        return self.answer(self.distances.matrix(sources, targets))
+        waypoints = body.data.model_dump(exclude_unset=True)
+        return self.answer(self.distances.matrix(**waypoints))
 
 
 def with_models() -> FastAPI:

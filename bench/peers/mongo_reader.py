@@ -153,21 +153,27 @@ class RecordedDistances:
                 self.places[target["id"]] = _waypoint_fields(target)
             self.places[source["id"]] = _waypoint_fields(source)
 
-    def matrix(self, sources: list[str], targets: list[str]) -> Row:
-        """Return the answer to a distance-matrix request."""
+    def matrix(self, sources: list[Row], targets: list[Row]) -> Row:
+        """Return the answer to a distance-matrix request; a waypoint is an id, with or without
+        another name than its own.
+        """
         rows = [
             {
-                **self.places[source],
+                **self.places[source["id"]],
+                **source,
                 "index": at,
-                "targets": [self._target(source, target, to) for to, target in enumerate(targets)],
+                "targets": [
+                    self._target(source["id"], target, to) for to, target in enumerate(targets)
+                ],
             }
             for at, source in enumerate(sources)
         ]
         return {"data": {"distance_method": self.method, "sources": rows}}
 
-    def _target(self, source: str, target: str, index: int) -> Row:
-        distance, time = self.table[source, target]
-        return {**self.places[target], "index": index, "distance": distance, "time": time}
+    def _target(self, source_id: str, target: Row, index: int) -> Row:
+        distance, time = self.table[source_id, target["id"]]
+        place = self.places[target["id"]]
+        return {**place, **target, "index": index, "distance": distance, "time": time}
 
 
 def _waypoint_fields(waypoint: Row) -> Row:

@@ -13,9 +13,8 @@ import orjson
 
 from bench.data.directory import Directory
 from bench.data.workloads import (
-    GRAPHQL_MATRIX,
     GRAPHQL_NOT_MODIFIED,
-    MATRIX,
+    MATRICES,
     NOT_MODIFIED,
     list_persisted_documents,
     names_except,
@@ -86,6 +85,6 @@ def _address(path: str) -> str:
     return path.replace("per-page=", "per_page=")
 
 
-SERVED_WORKLOADS = names_except(NOT_MODIFIED, MATRIX, GRAPHQL_NOT_MODIFIED, GRAPHQL_MATRIX)
+SERVED_WORKLOADS = names_except(NOT_MODIFIED, GRAPHQL_NOT_MODIFIED, *MATRICES)
 SOFA_JS = _sofa_peer("js", "sofa-api on graphql-js")
 SOFA_JIT = _sofa_peer("jit", "sofa-api on graphql-jit")

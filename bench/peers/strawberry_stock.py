@@ -17,9 +17,8 @@ from strawberry.dataloader import DataLoader
 from strawberry.extensions import ParserCache, ValidationCache
 
 from bench.data.workloads import (
-    GRAPHQL_MATRIX,
     GRAPHQL_NOT_MODIFIED,
-    MATRIX,
+    MATRICES,
     NOT_MODIFIED,
     PERSISTED,
     names_except,
@@ -318,9 +317,7 @@ def create() -> Starlette:
     )
 
 
-SERVED_WORKLOADS = names_except(
-    NOT_MODIFIED, MATRIX, GRAPHQL_NOT_MODIFIED, GRAPHQL_MATRIX, *PERSISTED
-)
+SERVED_WORKLOADS = names_except(NOT_MODIFIED, GRAPHQL_NOT_MODIFIED, *MATRICES, *PERSISTED)
 STRAWBERRY = Peer(
     "strawberry",
     "stock strawberry",

@@ -12,6 +12,7 @@ from bench.data.workloads import (
     LOCATIONS,
     MATRIX,
     NESTED,
+    NEW_MATRIX,
     NOT_MODIFIED,
     UNIQUE,
     UNIT,
@@ -79,6 +80,7 @@ TARGETS = (
         "90 locations by tag", LOCATIONS, UNCACHED.name, WITH_BYTES.name, WITH_BYTES.title, 1.2
     ),
     _single_target(MATRIX_TITLE, MATRIX, UNCACHED.name, BY_HAND.name, LIMIT, 2.0),
+    _single_target(f"{MATRIX_TITLE}, each new", NEW_MATRIX, CACHED.name, BY_HAND.name, LIMIT, 2.0),
     _single_target(MATRIX_TITLE, MATRIX, CACHED.name, RAW.name, BYTES, 2.0),
     _single_target("304", NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),
     _single_target("304, GraphQL", GRAPHQL_NOT_MODIFIED, CACHED.name, RAW.name, BYTES, 1.5),

@@ -11,7 +11,7 @@ import pytest
 
 from bench.data.directory import Directory
 from bench.data.requests import LoadRequest
-from bench.data.workloads import LIST, NESTED, NOT_MODIFIED, PERSISTED, UNIQUE, Workload
+from bench.data.workloads import LIST, NESTED, NEW_MATRIX, NOT_MODIFIED, PERSISTED, UNIQUE, Workload
 from bench.load.generator import percentile
 from bench.load.servers import PeerError, PeerServer, Reply, check_same_answers
 from bench.peers import node
@@ -28,7 +28,16 @@ CHECKOUT = Path(__file__).parents[2]
 NOWHERE = Directory("", 0, "", "", [], [], Path())
 
 
-SOME_WORKLOADS = (LIST, NOT_MODIFIED, "locations", "matrix", *UNIQUE[:1], NESTED, PERSISTED[1])
+SOME_WORKLOADS = (
+    LIST,
+    NOT_MODIFIED,
+    "locations",
+    "matrix",
+    NEW_MATRIX,
+    *UNIQUE[:1],
+    NESTED,
+    PERSISTED[1],
+)
 
 
 def test_a_short_run_measures_every_workload_on_every_peer_that_serves_it(tmp_path: Path) -> None:

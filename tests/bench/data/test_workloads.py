@@ -15,6 +15,8 @@ from bench.data.workloads import (
     GRAPHQL_NOT_MODIFIED,
     GRAPHQL_WORKLOADS,
     MATRIX,
+    NEW_GRAPHQL_MATRIX,
+    NEW_MATRIX,
     NOT_MODIFIED,
     PERSISTED,
     REST_WORKLOADS,
@@ -157,6 +159,21 @@ def test_a_matrix_is_of_fifty_pairs_of_different_places() -> None:
     assert len(sources) * len(targets) == 50
     assert not sources & targets
     assert sources | targets <= {*DIRECTORY.location_ids}
+
+
+def test_new_matrices_are_of_the_same_places_in_other_orders() -> None:
+    [known] = BY_NAME[MATRIX].requests(DIRECTORY)
+    rest, graphql = (BY_NAME[name].requests(DIRECTORY) for name in (NEW_MATRIX, NEW_GRAPHQL_MATRIX))
+    matrices = [orjson.loads(request.body)["data"] for request in rest]
+    assert [orjson.loads(request.body)["variables"] for request in graphql] == [
+        {"map": MAP_ID, **matrix} for matrix in matrices
+    ]
+    for end, places in orjson.loads(known.body)["data"].items():
+        ids = [[place["id"] for place in matrix[end]] for matrix in matrices]
+        assert {tuple(sorted(each)) for each in ids} == {
+            tuple(sorted(place["id"] for place in places))
+        }
+        assert len({*map(tuple, ids)}) > len(ids) / 3
 
 
 @pytest.mark.parametrize("count", [100, 1_000, 10_000])
