@@ -17,7 +17,6 @@ their type, such as 7 for an ID, raise FallbackNeededError, and graphql-core coe
 
 from collections.abc import Callable
 from itertools import count
-from math import inf
 from typing import Any, NoReturn
 
 from graphql import (
@@ -85,7 +84,6 @@ class _FunctionGenerator:
 
     def __init__(self) -> None:
         self._namespace: dict[str, Any] = {
-            "INFINITY": inf,
             "EXACT": MAX_EXACT_INTEGER,
             "fallback": raise_fallback_needed,
         }
