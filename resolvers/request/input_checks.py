@@ -209,8 +209,11 @@ def _build_list_check(item_check: Check) -> Check:
 
 def _build_object_check(input_class: Any) -> Check:
     joint_rules = joint_rules_of(input_class)
-    by_python_name = [*_iter_member_checks(input_class)]
-    by_graphql_name = [(path[1:], path, find) for _, path, find in by_python_name]
+    finders: dict[tuple[str, str], list[_Finder]] = {}
+    for name, path, find in _iter_member_checks(input_class):
+        finders.setdefault((name, path), []).append(find)
+    by_python_name = [(name, path, finds) for (name, path), finds in finders.items()]
+    by_graphql_name = [(path[1:], path, finds) for _, path, finds in by_python_name]
     names = [(field.python_name, graphql_name_of(field)) for field in fields_of(input_class)]
     nulls = {name: None for name, _ in names}
     renamed = [(name, graphql_name) for name, graphql_name in names if name != graphql_name]
@@ -227,12 +230,14 @@ def _build_object_check(input_class: Any) -> Check:
                 for name, graphql_name in renamed:
                     by_name[name] = value.get(graphql_name)
             errors += [error for rule in joint_rules if (error := rule.check(by_name))]
-        get, failed = values.get, None
-        for name, path, find in by_graphql_name if is_dict else by_python_name:
+        get = values.get
+        for name, path, finds in by_graphql_name if is_dict else by_python_name:
             member = get(name)
-            if member is not None and name != failed and (found := find(member)):
-                errors += _locate(path, found)
-                failed = name
+            if member is not None:
+                for find in finds:
+                    if found := find(member):
+                        errors += _locate(path, found)
+                        break
         return errors
 
     return check

@@ -75,6 +75,8 @@ def measure_value(value: Any, max_items: int) -> ValueSize:
             if items > max_items:
                 break
         for member in members:
+            if member is None:
+                continue
             if isinstance(member, str):
                 characters += len(member)
             elif isinstance(member, list):
