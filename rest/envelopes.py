@@ -4,6 +4,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
@@ -281,6 +282,10 @@ class MatrixData(Envelope):
     def wrap(self, data: dict[str, Any], request_url: RequestUrl) -> EnvelopedBody:
         """Return the matrix without members `id` and `name` that are null."""
         matrix = self.get_resource(data)
+        # Every source has the same targets.
+        waypoints = chain(matrix["sources"], matrix["sources"][0]["targets"])
+        if all(None not in map(waypoint.get, OPTIONAL_WAYPOINT_MEMBERS) for waypoint in waypoints):
+            return EnvelopedBody({"data": matrix})
         sources = [
             {
                 **_drop_missing_names(source),
