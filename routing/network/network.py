@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +104,12 @@ class Network:
     @property
     def location_index(self) -> dict[str, int]:
         return self.location_ids.positions
+
+    @cached_property
+    def attached_ids(self) -> frozenset[str]:
+        """The ids of locations that are on the walkable area, or near enough to it."""
+        attached = self.locations.are_attached.tolist()
+        return frozenset(compress(self.location_ids, attached))
 
     def attach(self, levels: IntArray, xy: FloatArray) -> Stops:
         """Return stops at positions (n, 2) on levels (n,), by number."""

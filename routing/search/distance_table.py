@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,18 +55,30 @@ class DistanceTable:
         # The dtype is for empty lists, which numpy makes arrays of floats, and those are no
         # indexes.
         row, column = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
-        count = len(self.location_ids)
-        if len(self.steps) < count * count:
+        if self._is_both_ways:
             row, column = np.minimum(row, column), np.maximum(row, column)
-            # Each row is one shorter than the row before it.
-            pairs = row * (2 * count - row - 1) // 2 + column
-        else:
-            pairs = row * count + column
+        pairs = self._row_starts[row] + column
         steps = self.steps[pairs]
-        feet = np.where(steps == NO_PATH, np.nan, steps * self.step_feet)
+        feet = steps * self.step_feet
+        no_path = steps == NO_PATH
+        if no_path.any():
+            feet[no_path] = np.nan
         return TravelMatrix(
             feet, feet / self.feet_per_second + self.ride_seconds[self.rides[pairs]]
         )
+
+    @property
+    def _is_both_ways(self) -> bool:
+        """Whether only pairs with row <= column are there."""
+        return len(self.steps) < len(self.location_ids) ** 2
+
+    @cached_property
+    def _row_starts(self) -> IntArray:
+        """Where each row is, less the number of its first column."""
+        count = len(self.location_ids)
+        row = np.arange(count, dtype=np.int64)
+        # Each row is one shorter than the row before it.
+        return row * (2 * count - row - 1) // 2 if self._is_both_ways else row * count
 
 
 def build_distance_table(network: Network) -> DistanceTable:

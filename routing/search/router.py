@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -65,9 +66,13 @@ class Router:
             return table.look_up(ids[: len(sources)], ids[len(sources) :])
         return compute_matrix(self.networks[mode], sources, targets)
 
+    @cached_property
+    def location_index(self) -> Mapping[str, int]:
+        """The positions of locations by id; those of all modes are the same, attached or not."""
+        return self.networks[TravelMode.FOOT].location_index
+
     def has_location(self, location_id: str) -> bool:
-        # The networks of all modes have the same locations, attached or not.
-        return location_id in self.networks[TravelMode.FOOT].location_index
+        return location_id in self.location_index
 
     def has_level(self, level_id: str) -> bool:
         return level_id in self.networks[TravelMode.FOOT].level_index
@@ -77,15 +82,9 @@ class Router:
     ) -> bool:
         """Return whether all waypoints are on the walkable area, or near enough to it."""
         network = self.networks[mode]
-        positions, are_attached = network.location_index, network.locations.are_attached
-        unknown = [
-            point
-            for point in waypoints
-            if not isinstance(point, str)
-            or point not in positions
-            or not are_attached[positions[point]]
-        ]
-        return bool(find_stops(network, unknown).are_attached.all())
+        attached = network.attached_ids
+        others = [point for point in waypoints if point not in attached]
+        return not others or bool(find_stops(network, others).are_attached.all())
 
     def route(
         self, source: WaypointRef, target: WaypointRef, mode: TravelMode = TravelMode.FOOT
