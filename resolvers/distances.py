@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,13 @@ from msgspec import Struct
 from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.searches import run_search
-from resolvers.networks.waypoints import Waypoint, WaypointInput, resolve_waypoints, to_waypoint_ref
+from resolvers.networks.waypoints import (
+    Waypoint,
+    WaypointInput,
+    find_locations,
+    resolve_waypoints,
+    to_waypoint_ref,
+)
 from resolvers.request.context import Info
 from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import InvalidInputError
@@ -27,6 +34,7 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
+from routing.arrays import Float32Array, FloatArray
 from routing.costing import Costing
 from routing.costing import TravelMode as TravelMode
 from routing.search.euclidean import euclidean_distances
@@ -212,9 +220,11 @@ async def get_distance_matrix(
     method = distance_method or DistanceMethod.DEFAULT
     avoided = to_restrictions(pedestrian.avoid if pedestrian else None)
     routable = await info.context.load_routable_map(parent.id, avoided)
-    named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
-    named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
-    waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
+    waypoints = routable and find_locations(routable.placements, chain(sources, targets))
+    if waypoints is None:
+        named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
+        named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
+        waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     request = MatrixRequest(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
     if routable is None and method == DistanceMethod.PATHFINDING:
         raise InvalidInputError(
@@ -267,8 +277,10 @@ def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
 def _build_matrix(
     method: UsedDistanceMethod, request: MatrixRequest, matrix: TravelMatrix
 ) -> DistanceMatrix:
-    targets = [target.response_fields for target in request.targets]
-    all_feet, all_seconds = _round_cells(matrix)
+    # By member, so that making up to `MAX_PAIRS` targets takes no step of the interpreter.
+    members = [*zip(*(target.response_fields for target in request.targets), strict=True)]
+    indexes = range(len(request.targets))
+    all_feet, all_seconds = _round_cells(matrix.feet), _round_cells(matrix.seconds)
     rows = zip(request.sources, all_feet, all_seconds, strict=True)
     return DistanceMatrix(
         method,
@@ -276,25 +288,19 @@ def _build_matrix(
             MatrixSource(
                 *source.response_fields,
                 index,
-                [
-                    MatrixTarget(*target, number, distance, time)
-                    for number, (target, distance, time) in enumerate(
-                        zip(targets, feet, seconds, strict=True)
-                    )
-                ],
+                [*map(MatrixTarget, *members, indexes, feet, seconds)],
             )
             for index, (source, feet, seconds) in enumerate(rows)
         ],
     )
 
 
-def _round_cells(matrix: TravelMatrix) -> list[list[list[float | None]]]:
-    """Return rows of feet and rows of seconds, rounded as `round_up` does; None for NaN."""
-    numbers = np.array(matrix, dtype=float)
-    rounded = np.ceil(numbers * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0  # turns -0.0 into 0.0
-    cells = rounded.astype(object)
-    cells[np.isnan(numbers)] = None
-    rows: list[list[list[float | None]]] = cells.tolist()
+def _round_cells(numbers: FloatArray | Float32Array) -> list[list[float | None]]:
+    """Return rows of numbers, rounded as `round_up` does; None for NaN."""
+    rounded = np.ceil(np.asarray(numbers, dtype=float) * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0
+    rows: list[list[float | None]] = rounded.tolist()  # 0.0 has turned -0.0 into 0.0
+    if math.isnan(rounded.sum()):
+        return [[None if cell != cell else cell for cell in row] for row in rows]
     return rows
 
 

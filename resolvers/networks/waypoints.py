@@ -165,6 +165,26 @@ async def resolve_waypoints(
     return waypoints
 
 
+def find_locations(
+    placements: Mapping[str, Placement], points: Iterable[WaypointInput]
+) -> list[Waypoint] | None:
+    """Return the waypoints if all of them only name a location of a network; else None.
+
+    They are those that `resolve_waypoints` returns: then it neither reads nor finds errors.
+    """
+    waypoints = []
+    for point in points:
+        placement = placements.get(point.id or "")
+        if placement is None or point.x is not None or point.floor_id is not None:
+            return None
+        name = placement.name if point.name is None else point.name
+        floor_id = placement.floor_id
+        waypoints.append(
+            Waypoint(point.id, name, placement.x, placement.y, floor_id, True, placement.id)
+        )
+    return waypoints
+
+
 def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> WaypointRef:
     """Return the waypoint for routing: the id of a location, else a position in feet."""
     location_id = waypoint.location_id if waypoint.is_location else None

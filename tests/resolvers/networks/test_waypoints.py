@@ -11,6 +11,7 @@ from resolvers.networks.waypoints import (
     LocationOrPosition,
     Waypoint,
     WaypointInput,
+    find_locations,
     resolve_waypoints,
     to_waypoint_ref,
 )
@@ -112,6 +113,37 @@ async def test_what_the_network_knows_is_not_read_again(context: Context) -> Non
     )
     assert resolved == Waypoint("A", "Gym", 1, 1, "0", True, "A")
     assert not context.reads.collections
+
+
+@pytest.mark.anyio
+async def test_waypoints_that_only_name_locations_of_the_network_are_found_at_once(
+    context: Context,
+) -> None:
+    placements = {
+        "A": Placement("A", "Gym", 1, 1, ("0", "1")),
+        "B": Placement("B", "Bar", 2, 3, ()),
+    }
+    points = [waypoint(id="A"), waypoint(id="B", name="Here"), waypoint(id="A", name="")]
+    found = find_locations(placements, points)
+    routable = RoutableMap(process_drawing("A,B,").router, placements)
+    named = [("sources[0]", point) for point in points]
+    assert found == await resolve_waypoints(context, MAP, routable, named)
+    assert [each.name for each in found or ()] == ["Gym", "Here", ""]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"id": "C"},
+        {"unit_id": "A"},
+        {"id": "A", "floor_id": "0"},
+        {"id": "A", "x": 1.0, "y": 1.0},
+        {"x": 1.0, "y": 1.0, "floor_id": "0"},
+    ],
+)
+def test_other_waypoints_are_left_to_be_resolved(other: dict[str, Any]) -> None:
+    placements = {"A": Placement("A", "Gym", 1, 1, ("0",))}
+    assert find_locations(placements, [waypoint(id="A"), waypoint(**other)]) is None
 
 
 def test_routing_gets_the_id_of_a_location_or_a_position_in_feet() -> None:
