@@ -21,7 +21,6 @@ from graphql import (
     Visitor,
     visit,
 )
-from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
@@ -30,16 +29,11 @@ from schema.costs.query_limits import QueryLimits
 from schema.costs.query_size import OperationMeasure
 from schema.definitions import definition_of
 from schema.input_errors import say_null
-from schema.overlapping_fields import OverlappingFieldsRule
 from schema.permissions import Requirement, requirement_of
+from schema.validation import validate
 
-MAX_VALIDATION_ERRORS = 5
 MAX_NUMBER_DIGITS = 1_000
 """Digits of one number in a document; Python refuses to parse integers of more than 4,300."""
-RULES = [
-    OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
-    for rule in specified_rules
-]
 TOO_DEEP_MESSAGE = "The document is nested too deeply"
 GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
@@ -228,13 +222,7 @@ def _unlink_tokens(document: DocumentNode) -> None:
 def _validate_operation(
     schema: GraphQLSchema, text: str, document: DocumentNode, name: str | None
 ) -> Operation:
-    errors = graphql.validate(
-        schema,
-        document,
-        RULES,
-        max_errors=MAX_VALIDATION_ERRORS,
-        hide_suggestions=True,
-    )
+    errors = validate(schema, document)
     if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
         raise LimitExceededError(TOO_DEEP_MESSAGE, limit="nesting")
     if errors:

@@ -739,7 +739,7 @@ INTERNAL = {
     "schema/execution_counters:MAX_LINES_PER_INTERVAL",
     "schema/execution_counters:MAX_LOGGED_REASONS",
     "schema/operations:MAX_NUMBER_DIGITS",
-    "schema/operations:MAX_VALIDATION_ERRORS",
+    "schema/validation:MAX_VALIDATION_ERRORS",
     "schema/costs/query_size:MAX_REMEMBERED_WALKS",
     "storage/bundles/importing/owners:MAX_OWNERS",
     "storage/bundles/importing/validation:MAX_DOUBTS",

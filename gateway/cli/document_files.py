@@ -16,8 +16,8 @@ import msgspec
 from graphql import DocumentNode, GraphQLError, OperationDefinitionNode
 
 from gateway.documents.graphql_request import hash_document, split_document_id
-from schema.operations import RULES
 from schema.root import GRAPHQL_SCHEMA
+from schema.validation import RULES
 from storage.administration.trusted_documents import TrustedDocument
 from storage.errors import DocumentsError
 

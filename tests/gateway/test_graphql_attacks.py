@@ -11,7 +11,8 @@ from pymongo import monitoring
 from gateway.documents.graphql_request import MAX_BODY_BYTES, MAX_JSON_TOKENS
 from schema.costs.query_limits import QueryLimits
 from schema.execution import Executor
-from schema.operations import MAX_NUMBER_DIGITS, MAX_VALIDATION_ERRORS
+from schema.operations import MAX_NUMBER_DIGITS
+from schema.validation import MAX_VALIDATION_ERRORS
 from tests.fixtures import ALL_FLAGS, CATALOG, MAP, World, gateway_client
 from tests.resolvers.directory import Commands
 from tests.schema.costs.test_query_size import flat_fragments, nested_fragments
