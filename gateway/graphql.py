@@ -153,7 +153,7 @@ class GraphQLEndpoint:
                 result, media_type, context, request.scope["state"]["request_id"]
             )
             if operation.measure:
-                size = operation.measure.check(variables, executor.limits)
+                size = operation.measure_size(variables, executor.limits)
                 response.headers[COST_HEADER] = str(size.cost)
             return response
 

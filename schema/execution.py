@@ -6,18 +6,21 @@ queries become Python code: those of REST at start-up, a client's from the secon
 cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
-import logging
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+import time
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from typing import Any, NamedTuple
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
+from msgspec.structs import replace
 
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.errors import LimitExceededError, RequestError, UnavailableError
+from resolvers.request.errors import (
+    WHOLE_OPERATION_ERRORS,
+    LimitExceededError,
+    RequestError,
+)
 from resolvers.request.limits.deadlines import limit_read, limit_write
 from resolvers.request.limits.pauses import pause_if_due
 from resolvers.request.limits.threads import run_in_thread
@@ -26,11 +29,10 @@ from schema.compiler.selection import UnsupportedQueryError
 from schema.compiler.variable_coercion import InvalidVariablesError
 from schema.costs.argument_size import measure_value
 from schema.costs.query_limits import QueryLimits
-from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE
 from schema.event_sources import open_source
 from schema.execution_counters import ExecutionCounters
-from schema.input_errors import explain_input_error
 from schema.interpretation import interpret
+from schema.operation_results import OperationResult, error_result, to_operation_result
 from schema.operations import (
     InvalidOperationError,
     Operation,
@@ -39,6 +41,8 @@ from schema.operations import (
     parse_client_operation,
     parse_operation,
 )
+from schema.parameterised.template_cache import KnownShape, TemplateCache
+from schema.parameterised.templates import BoundOperation
 
 __all__ = [
     "Caller",
@@ -56,8 +60,9 @@ __all__ = [
 
 DEFAULT_DEADLINE_SECONDS = 5.0
 MAX_CACHED_OPERATIONS = 1_000
-MAX_OPERATION_BYTES = 24 << 20
-"""Memory of all cached operations, with the code that was generated for them.
+MAX_OPERATION_BYTES = 16 << 20
+"""Memory of all cached operations, with the code that was generated for them. Templates have a
+limit of their own.
 
 The garbage collector looks through it, up to 135 ms for the longest documents."""
 MAX_INTERPRETED_COST = 1_000
@@ -68,18 +73,6 @@ MAX_CHARACTERS_IN_EVENT_LOOP = 1_000
 """A longer document is parsed and validated in a thread: this takes up to 20 ms."""
 MAX_ITEMS_WHEN_DENIED = 1_000
 """Items of variables that are coerced for a caller who lacks a permission: 4 ms of work."""
-MAX_LOGGED_FAILURES = 3
-"""Unexpected exceptions of one operation that are logged."""
-
-_logger = logging.getLogger("floorgate.graphql")
-
-
-@dataclass(frozen=True, slots=True)
-class OperationResult:
-    """Result of an operation. `data` is None if execution failed entirely."""
-
-    data: dict[str, Any] | None
-    errors: list[GraphQLError]
 
 
 class Executor:
@@ -107,6 +100,8 @@ class Executor:
         self.compile_queries = compile_queries
         self.deadline_seconds = deadline_seconds
         self.counters = ExecutionCounters()
+        self.templates = TemplateCache(schema, self.limits) if compile_queries else None
+        """None to parse each text: explanations show it as it was sent."""
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
             max_entries=MAX_CACHED_OPERATIONS,
             max_bytes=MAX_OPERATION_BYTES,
@@ -132,15 +127,9 @@ class Executor:
         unless it may return many records.
         Raises InvalidOperationError.
         """
-        operation = self._operation_cache.get((text, name))
+        operation = self._find_operation(text, name, variables)
         if operation is None:
-            operation = self._parse(text, name, variables)
-            self._operation_cache.put((text, name), operation)
-            return operation
-        check_size(operation, variables, self.limits)
-        if operation.compiled is not None:
-            operation.compiled.request_code()
-            self._operation_cache.reweigh((text, name))
+            return self._keep(name, self._parse(text, name, variables))
         return operation
 
     def find_name(self, text: str, name: str | None) -> str | None:
@@ -152,12 +141,10 @@ class Executor:
         self, text: str, name: str | None, variables: Mapping[str, Any]
     ) -> Operation:
         """Return what `get_client_operation` does, but parse a long document in a thread."""
-        operation = self._operation_cache.get((text, name))
-        if operation is None and len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
-            operation = await run_in_thread(self._parse, text, name, variables)
-            self._operation_cache.put((text, name), operation)
-            return operation
-        return self.get_client_operation(text, name, variables)
+        operation = self._find_operation(text, name, variables)
+        if operation is None:
+            return self._keep(name, await self._parse_anywhere(text, name, variables))
+        return operation
 
     async def open_events(
         self, operation: Operation, variables: Mapping[str, Any], context: Context
@@ -169,14 +156,14 @@ class Executor:
         """
         source = await open_source(self.schema, operation, variables, context)
         if isinstance(source, ExecutionResult):
-            return _to_operation_result(None, source.errors or [], variables)
+            return to_operation_result(None, source.errors or [], variables)
         return source
 
     def to_result(self, error: Exception) -> OperationResult:
         """Return an error as a client may see it."""
         if isinstance(error, GraphQLError):
-            return _to_operation_result(None, [error])
-        return _error_result(error)
+            return to_operation_result(None, [error])
+        return error_result(error)
 
     async def run(
         self,
@@ -189,6 +176,14 @@ class Executor:
 
         Unexpected exceptions are logged and masked.
         """
+        if isinstance(operation, BoundOperation):
+            began = time.monotonic()
+            result = await self._run_bound(operation, variables, context)
+            if result is not None:
+                return result
+            context = _restart(context, time.monotonic() - began)
+            parsed = await self._parse_anywhere(operation.text, operation.requested_name, variables)
+            operation = self._keep(operation.requested_name, parsed)
         is_allowed = operation.is_allowed(context.caller)
         if not is_allowed and _has_many_items(variables):
             # A smaller request is run, for an error with its path; see
@@ -196,12 +191,33 @@ class Executor:
             return _denied_result(operation, context.caller)
         try:
             work = self._execute(operation, variables, context, event, is_allowed=is_allowed)
-            result = await self._limit_time(operation, context, work)
+            executed = await self._limit_time(operation, context, work)
         except InvalidVariablesError as error:
-            return _to_operation_result(None, error.errors, variables)
+            return to_operation_result(None, error.errors, variables)
         except Exception as error:
-            return _error_result(error)
-        return _to_operation_result(result.data, result.errors or [], variables)
+            return error_result(error)
+        return to_operation_result(executed.data, executed.errors or [], variables)
+
+    async def _run_bound(
+        self, operation: BoundOperation, variables: Mapping[str, Any], context: Context
+    ) -> OperationResult | None:
+        """Run the operation of a template; return None if its text has to be parsed and run.
+
+        Most errors have places in the text, or tell of literals; the template has others.
+        """
+        if operation.compiled is None or not operation.is_allowed(context.caller):
+            return None
+        work = operation.compiled.run(operation.complete(variables), context)
+        try:
+            result = await limit_read(work, context, self.deadline_seconds)
+        except WHOLE_OPERATION_ERRORS as error:
+            return error_result(error)
+        except Exception:
+            return None
+        if result.errors:
+            return None
+        self.counters.count_compiled()
+        return OperationResult(result.data, [])
 
     def _limit_time(
         self,
@@ -253,13 +269,64 @@ class Executor:
                 requested=cost,
             )
 
-    def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
+    def _find_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation | None:
+        """Return an operation that need not be parsed, and is within the limits."""
+        operation = self._operation_cache.get((text, name))
+        if isinstance(operation, BoundOperation):
+            return self.templates.check(operation, variables) if self.templates else None
+        if operation is not None:
+            check_size(operation, variables, self.limits)
+            if operation.compiled is not None:
+                operation.compiled.request_code()
+                self._operation_cache.reweigh((text, name))
+            return operation
+        bound = self.templates.bind(text, name, variables) if self.templates else None
+        if bound is not None:
+            self._operation_cache.put((text, name), bound)
+        return bound
+
+    async def _parse_anywhere(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> "_Parsed":
+        """Return what `_parse` does, but parse a long document in a thread."""
+        if len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
+            return await run_in_thread(self._parse, text, name, variables)
+        return self._parse(text, name, variables)
+
+    def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> "_Parsed":
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         if self.compile_queries:
             compiled = operation.compile(self.schema)
             if operation.first_cost >= MIN_COST_FOR_CODE:
                 compiled.request_code()
+        shape = self.templates.learn(operation) if self.templates else None
+        return _Parsed(operation, shape)
+
+    def _keep(self, name: str | None, parsed: "_Parsed") -> Operation:
+        operation = parsed.operation
+        self._operation_cache.put((operation.text, name), operation)
+        if self.templates is not None:
+            self.templates.keep(parsed.shape)
         return operation
+
+
+class _Parsed(NamedTuple):
+    """An operation, and what was learnt of its text."""
+
+    operation: Operation
+    shape: KnownShape | None
+
+
+def _restart(context: Context, seconds: float) -> Context:
+    """Return a context to run the same operation in again, after it ran for some seconds."""
+    return replace(
+        context,
+        waited_seconds=context.waited_seconds + seconds,
+        budget=replace(context.budget, drawing_bytes=0, _records_read=0, _cost=0),
+        _loaders={},
+    )
 
 
 def _has_many_items(variables: Mapping[str, Any]) -> bool:
@@ -271,66 +338,5 @@ def _denied_result(operation: Operation, caller: Caller) -> OperationResult:
     try:
         operation.check_requirements(caller)
     except RequestError as error:
-        return _error_result(error)
+        return error_result(error)
     raise AssertionError("every requirement is met")
-
-
-def _error_result(error: Exception) -> OperationResult:
-    return _to_operation_result(None, [GraphQLError(str(error), original_error=error)])
-
-
-def _to_operation_result(
-    data: dict[str, Any] | None,
-    errors: Sequence[GraphQLError],
-    variables: Mapping[str, Any] = MappingProxyType({}),
-) -> OperationResult:
-    logged: set[int] = set()
-    public_errors = [_to_public_error(error, variables, logged) for error in errors]
-    for error in errors:
-        _drop_frames(error)
-        _drop_frames(error.original_error)
-    return OperationResult(data, public_errors)
-
-
-def _drop_frames(error: BaseException | None) -> None:
-    """Drop the frames of an error: they refer back to it, so that only the garbage collector would
-    free what the request has read.
-    """
-    seen = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
-
-
-def _to_public_error(
-    error: GraphQLError, variables: Mapping[str, Any], logged: set[int]
-) -> GraphQLError:
-    """Return the error as clients may see it; log and mask unexpected ones.
-
-    `logged` has the identities of the exceptions that have been logged.
-    """
-    cause = error.original_error
-    # Its message is written for clients, and its extensions have the code.
-    if isinstance(cause, RequestError):
-        return error
-    details: dict[str, Any] = {}
-    if isinstance(cause, UnavailableError):
-        message, code = UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE"
-    elif cause is None or isinstance(cause, GraphQLError):
-        code = "INVALID_INPUT"
-        message, fields = explain_input_error(error.message, variables)
-        details = {"fields": fields} if fields else {}
-    else:
-        if id(cause) not in logged and len(logged) < MAX_LOGGED_FAILURES:
-            logged.add(id(cause))
-            _logger.error("an operation failed", exc_info=cause)
-        message, code = SERVER_ERROR_MESSAGE, "SERVER_ERROR"
-    public_error = GraphQLError(
-        message,
-        nodes=error.nodes,
-        path=error.path,
-        extensions={**(error.extensions or {}), "code": code, **details},
-    )
-    public_error.__cause__ = cause
-    return public_error

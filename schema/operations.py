@@ -26,7 +26,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
 from schema.costs.query_limits import QueryLimits
-from schema.costs.query_size import OperationMeasure
+from schema.costs.query_size import OperationMeasure, QuerySize
 from schema.definitions import definition_of
 from schema.input_errors import say_null
 from schema.permissions import Requirement, requirement_of
@@ -110,6 +110,15 @@ class Operation:
         self.compiled = CompiledQuery(schema, self.document, self.node)
         return self.compiled
 
+    def complete(self, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the variables with which to measure and run it, from those of a request."""
+        return variables
+
+    def measure_size(self, variables: Mapping[str, Any], limits: QueryLimits) -> QuerySize:
+        """Return the size of a client's operation. Raises LimitExceededError."""
+        assert self.measure is not None
+        return self.measure.check(self.complete(variables), limits)
+
     def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""
         for requirement in self.requirements:
@@ -154,9 +163,8 @@ def parse_client_operation(
 
 def check_size(operation: Operation, variables: Mapping[str, Any], limits: QueryLimits) -> None:
     """Raise InvalidOperationError if a client's operation exceeds a limit with these variables."""
-    assert operation.measure is not None
     with _limits_as_invalid_operation():
-        operation.measure.check(variables, limits)
+        operation.measure_size(variables, limits)
 
 
 @contextmanager
@@ -184,13 +192,18 @@ def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
             maximum=limits.characters,
             requested=len(text),
         )
-    if _LONG_NUMBER.search(text):
+    if has_long_number(text):
         raise LimitExceededError(
             f"The document has a number of over {MAX_NUMBER_DIGITS} digits",
             limit="digits",
             maximum=MAX_NUMBER_DIGITS,
         )
     return _parse_document(text, limits.tokens)
+
+
+def has_long_number(text: str) -> bool:
+    """Return whether a document has a number that is over the limit, also in a string."""
+    return len(text) > MAX_NUMBER_DIGITS and _LONG_NUMBER.search(text) is not None
 
 
 def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:

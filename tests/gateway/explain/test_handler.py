@@ -349,3 +349,18 @@ async def test_browsers_may_send_the_header(world: World) -> None:
             },
         )
         assert response.status_code == 204
+
+
+async def test_an_explanation_shows_the_text_that_was_sent_though_its_shape_is_known(
+    client: httpx.AsyncClient,
+) -> None:
+    text = 'query Q%d { unit(id: "unit-%d") { id } }'
+    for number in range(4):
+        await client.post("/graphql", json={"query": text % (number, number)})
+    for number in (3, 4):
+        operation = (await explain_query(client, text % (number, number)))["operation"]
+        assert (operation["name"], operation["document"], operation["variables"]) == (
+            f"Q{number}",
+            text % (number, number),
+            {},
+        )
