@@ -6,7 +6,12 @@ import pytest
 from graphql import Token
 
 from schema.costs.query_limits import QueryLimits
-from schema.operations import InvalidOperationError, parse_client_operation, parse_operation
+from schema.operations import (
+    InvalidOperationError,
+    locate_requirements,
+    parse_client_operation,
+    parse_operation,
+)
 from schema.root import GRAPHQL_SCHEMA
 
 TWO = "query A { units { data { id } } } query B($n: Int) { units(perPage: $n) { data { id } } }"
@@ -67,3 +72,24 @@ def test_the_tokens_of_a_document_are_freed_with_it() -> None:
         gc.garbage.clear()
         gc.enable()
     assert not left
+
+
+def test_requirements_are_found_in_fragments_and_arguments_in_document_order() -> None:
+    text = """
+    query ($filter: AttributeFilter) {
+      __typename
+      node(id: "x") {
+        ... on Unit { attributes { data { attributeId } } }
+        ... @skip(if: false) { nodeId }
+      }
+      units(attribute: $filter) { data { ...Located } }
+    }
+    fragment Located on Unit { location { map { id } } }
+    """
+    operation = parse_operation(GRAPHQL_SCHEMA, text, None)
+    of_fields = ["Unit.attributes", "Unit.location"]
+    located = locate_requirements(GRAPHQL_SCHEMA, operation, {})
+    assert [*located] == of_fields
+    assert [*located.values()] == [*operation.requirements]
+    located = locate_requirements(GRAPHQL_SCHEMA, operation, {"filter": {}})
+    assert [*located] == [of_fields[0], "Query.units(attribute:)", of_fields[1]]
