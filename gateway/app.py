@@ -39,6 +39,7 @@ from gateway.state import GatewayState, open_state
 from gateway.subscriptions.operations import StreamServices
 from gateway.subscriptions.streams import StreamKeys, Streams
 from gateway.subscriptions.websocket import WebSocketEndpoint
+from gateway.warm_up import warm_up
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.limits.deadlines import get_tasks_without_deadline
@@ -70,6 +71,7 @@ class Gateway:
         self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
         self.is_stopping = False
+        self._rest_routes: list[PathRoute] = []
         self.configured_base_url = settings.base_url.rstrip("/") if settings.base_url else None
         self.rate_limiter = RateLimiter(
             settings.rate_limit, settings.rate_burst, shared.arrivals.keys
@@ -119,7 +121,12 @@ class Gateway:
             frozenset({GRAPHQL_PATH.encode()}),
             self.streams.end_all,
             self.find_fast_response_by_body if has_cache else None,
+            self.warm_up,
         )
+
+    async def warm_up(self) -> None:
+        """Prepare what the first requests need and no gateway waits for to be ready."""
+        await warm_up(self._rest_routes)
 
     def announce_stop(self) -> None:
         """Report not to be ready from now on, while requests are still served."""
@@ -146,6 +153,7 @@ class Gateway:
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
         endpoint = GraphQLEndpoint(self.service, self.documents, self.stream_services)
+        self._rest_routes = endpoints.build_routes(self.service, wrap=self._explain_rest)
         graphql = ExplainingHandler(
             endpoint,
             lambda service: replace(endpoint, service=service),
@@ -157,7 +165,7 @@ class Gateway:
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
             *browser_pages.build_page_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
-            *endpoints.build_routes(self.service, wrap=self._explain_rest),
+            *self._rest_routes,
         ]
 
     def _explain_rest(self, handler: EndpointHandler) -> ExplainingHandler:

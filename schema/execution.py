@@ -1,8 +1,8 @@
 """Run GraphQL operations, and turn failures into errors that clients may see.
 
-REST prepares its operations at start-up; `/graphql` selects those that clients send, from an LRU
+REST prepares each of its operations once; `/graphql` selects those that clients send, from an LRU
 cache of parsed and validated ones. Operations are planned (`schema.compiler.compiled_query`), and
-queries become Python code: those of REST at start-up, a client's from the second time on. What
+queries become Python code: those of REST at once, a client's from the second time on. What
 cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 

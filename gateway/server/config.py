@@ -3,7 +3,7 @@
 Imports little, because the supervisor imports it too and needs no application.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -45,6 +45,8 @@ class AppWithFastPath(NamedTuple):
     on_drain: Callable[[], None] = lambda: None
     """Called when no more connections are accepted, for the application to end its streams."""
     fast_path_by_body: FastPathLookupByBody | None = None
+    warm_up: "Callable[[], Coroutine[Any, Any, None]] | None" = None
+    """Run as a task once the service is ready, for what only later requests need."""
 
 
 class SharedMemory(NamedTuple):

@@ -56,6 +56,8 @@ class UvicornServer(uvicorn.Server):
         self._server_config = server_config
         self._on_stop = application.on_stop
         self._on_drain = application.on_drain
+        self._warm_up = application.warm_up
+        self._warming_up: asyncio.Task[None] | None = None
         self._get_long_tasks = application.get_long_tasks
         self.on_long_tasks: Callable[[], None] = lambda: None
         """Called if the server has to wait for long tasks when it has drained."""
@@ -75,14 +77,26 @@ class UvicornServer(uvicorn.Server):
             return
         await super().startup(sockets)
         if self.started and not self.should_exit:
-            set_up_garbage_collection()
             self._on_ready()
+            self._warming_up = asyncio.create_task(self._complete_start())
+
+    async def _complete_start(self) -> None:
+        """Prepare what was left out to be ready early, and begin to collect garbage."""
+        try:
+            if self._warm_up is not None:
+                await self._warm_up()
+        except Exception:  # requests prepare what they need, and report why they cannot
+            _logger.exception("What later requests need could not be prepared")
+        finally:
+            set_up_garbage_collection()
 
     async def on_tick(self, counter: int) -> bool:
         should_exit = await super().on_tick(counter)
         return should_exit and (self.force_exit or time.monotonic() >= self._accept_until)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._warming_up is not None:
+            self._warming_up.cancel()
         for server in self.servers:
             server.close()
         for listener in sockets or ():
@@ -180,10 +194,11 @@ def set_up_garbage_collection() -> None:
 
     Requests leave next to nothing that only a collection frees. By default there is one for every
     700 new objects: several while a long list is read, and each a traversal of what it has so far.
+    Collections begin here: a worker starts without.
     """
-    gc.collect()
-    gc.freeze()  # modules and schema
+    gc.freeze()  # modules and schema; a collection of what they have left behind takes 0.1 s
     gc.set_threshold(_YOUNG_OBJECTS)
+    gc.enable()
 
 
 def build_uvicorn_config(

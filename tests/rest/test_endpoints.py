@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from resolvers.request.caller import FLAGS, PERMISSIONS
-from rest.endpoint_table import ENDPOINTS
-from rest.endpoints import CacheKey, RequestServices, build_routes
+from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoints import CacheKey, EndpointHandler, RequestServices, build_routes
 from rest.errors import HttpError
 from rest.path_routing import PathRouter
 from schema.execution import Caller, Context, Executor, InvalidOperationError
@@ -104,12 +104,17 @@ def test_every_endpoint_of_the_table_has_one_handler(endpoints: Endpoints) -> No
     assert handled == {(row.method, row.path) for row in ENDPOINTS}
 
 
-def test_an_operation_that_does_not_fit_the_schema_prevents_the_start(
-    endpoints: Endpoints,
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+def test_the_operation_of_each_endpoint_fits_the_schema(
+    endpoints: Endpoints, row: Endpoint
 ) -> None:
+    assert EndpointHandler(row, endpoints.services).operation.compiled is not None
+
+
+def test_an_operation_that_does_not_fit_the_schema_cannot_be_prepared(endpoints: Endpoints) -> None:
     broken = replace(ENDPOINTS[0], document="query Broken { assets { data { size } } }")
     with pytest.raises(InvalidOperationError, match="size"):
-        build_routes(endpoints.services, [broken])
+        EndpointHandler(broken, endpoints.services)
 
 
 UNSEEN = VIEW.replace("view", "none")
