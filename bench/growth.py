@@ -1,8 +1,8 @@
 """Measure what grows with the directory: `python -m bench.growth`.
 
 The CPU time of the gateway and of mongod for the same requests, in directories with more and more
-units and assets, for keys that see all assets, one, and ten thousand. `--data` keeps the
-directories for the next run.
+units and assets, for keys that see all assets, one, and ten thousand, and how many index keys and
+documents MongoDB examines for one. `--data` keeps the directories for the next run.
 """
 
 import signal
@@ -10,19 +10,26 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
+from pymongo import MongoClient
 from rich.console import Console
 
 from bench.data.directory import Directory
-from bench.data.grown_directory import Size, find_key_before_last, load_grown_directory
+from bench.data.grown_directory import (
+    Size,
+    find_key_before_last,
+    load_grown_directory,
+    name_map,
+)
 from bench.data.requests import LoadRequest
 from bench.data.workloads import UNIT, WORKLOADS, Workload
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, start_load_generator
 from bench.load.rounds import BenchmarkSetup, RoundSettings, Sample, measure_rounds, warm_up
-from bench.load.servers import PeerError, start_peer
+from bench.load.servers import PeerError, PeerServer, start_peer
 from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import UNCACHED, with_settings
 from bench.report import pages
@@ -44,7 +51,22 @@ BOOKMARKED = with_settings(
 )
 """Has bookmarks of pages, and no page of the list in its cache when it is asked for again."""
 BY_NUMBER = "last pages, by number"
+CACHE_GB = 4.0
+"""MongoDB's cache: the embedded one has 0.25 GB, but large directories are on servers that keep
+what is read in memory."""
+PROFILE = "system.profile"
+CHANGED = "updated-since=2026-01-01T00:00:00Z"
+"""Which all are."""
+WIDTH = 200
 RESULTS = Path(__file__).parents[1] / "build" / "bench" / "growth.json"
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """What MongoDB reads for one request."""
+
+    commands: int
+    keys: int
+    documents: int
 
 
 class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +76,8 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     assets: int
     key_assets: int | None
     samples: list[Sample]
+    examined: dict[str, Examined]
+    """By workload."""
 
 
 @click.command()
@@ -71,10 +95,18 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path),
     help="Directory of the embedded MongoDB; what is there already is used again.",
 )
+@click.option(
+    "--cache-gb", type=float, default=CACHE_GB, show_default=True, help="Cache of MongoDB."
+)
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS)
-@click.option("--write-docs", is_flag=True, help="Write the table into docs/performance.md.")
+@click.option("--write-docs", is_flag=True, help="Write the tables into docs/performance.md.")
 def main(
-    sizes: tuple[str, ...], seconds: float, data: Path | None, output: Path, write_docs: bool
+    sizes: tuple[str, ...],
+    seconds: float,
+    data: Path | None,
+    cache_gb: float,
+    output: Path,
+    write_docs: bool,
 ) -> None:
     """Measure what grows with the directory."""
     # Exiting by an exception lets context managers stop every gateway.
@@ -82,21 +114,24 @@ def main(
     wanted = [Size(*map(int, text.split(":"))) for text in sizes]
     grown: list[GrowthResult] = []
     try:
-        for result in iter_measurements(wanted, seconds, data):
+        for result in iter_measurements(wanted, seconds, data, cache_gb):
             grown.append(result)
-            Console(stderr=True).print(build_table([result]).to_rich_table())
+            for table in build_tables([result], cache_gb):
+                Console(stderr=True, width=WIDTH).print(table.to_rich_table())
     except (PeerError, LoadError) as error:
         raise click.ClickException(str(error)) from error
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(msgspec.json.format(msgspec.json.encode(grown)))
-    table = build_table(grown)
-    Console(width=None if sys.stdout.isatty() else 160).print(table.to_rich_table())
+    tables = build_tables(grown, cache_gb)
+    for table in tables:
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(table.to_rich_table())
     if write_docs:
-        pages.rewrite_section(pages.PERFORMANCE_PAGE, "growth", table.to_markdown())
+        text = "\n\n".join(f"### {table.title}\n\n{table.to_markdown()}" for table in tables)
+        pages.rewrite_section(pages.PERFORMANCE_PAGE, "growth", text)
 
 
 def iter_measurements(
-    sizes: Sequence[Size], seconds: float, data: Path | None
+    sizes: Sequence[Size], seconds: float, data: Path | None, cache_gb: float
 ) -> Iterator[GrowthResult]:
     """Yield the measurements of each directory with each key that it has assets for."""
     with (
@@ -105,15 +140,27 @@ def iter_measurements(
         embedded_mongo.run_embedded_mongo(data or scratch / "data") as mongo_url,
         start_load_generator() as load,
     ):
+        _set_cache(mongo_url, cache_gb)
         for size in sizes:
             for key_assets in KEYS:
                 if (key_assets or 0) > size.assets:
                     continue
                 directory = load_grown_directory(mongo_url, size, key_assets, scratch)
-                samples = [*_measure_key(size, key_assets, directory, load, seconds)]
+                measured = [*_measure_key(size, key_assets, directory, load, seconds)]
                 yield GrowthResult(
-                    units=size.units, assets=size.assets, key_assets=key_assets, samples=samples
+                    units=size.units,
+                    assets=size.assets,
+                    key_assets=key_assets,
+                    samples=[sample for sample, _ in measured],
+                    examined={sample.workload: examined for sample, examined in measured},
                 )
+
+
+def _set_cache(mongo_url: str, gigabytes: float) -> None:
+    """Give MongoDB a cache of this size until it stops."""
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        setting = f"cache_size={round(gigabytes * 1024)}M"
+        client.admin.command("setParameter", 1, wiredTigerEngineRuntimeConfig=setting)
 
 
 def _measure_key(
@@ -122,7 +169,7 @@ def _measure_key(
     directory: Directory,
     load: LoadGenerator,
     seconds: float,
-) -> Iterator[Sample]:
+) -> Iterator[tuple[Sample, Examined]]:
     visible = size.units if key_assets is None else key_assets * (size.units // size.assets)
     for peer in (UNCACHED, BOOKMARKED):
         with start_peer(peer, directory) as server:
@@ -135,7 +182,28 @@ def _measure_key(
             setup = replace(setup, workloads=workloads)
             for _ in warm_up(setup, seconds / 2):
                 pass
-            yield from measure_rounds(setup, RoundSettings(1, seconds))
+            samples = [*measure_rounds(setup, RoundSettings(1, seconds))]
+            for workload, sample in zip(workloads, samples, strict=True):
+                yield sample, _examine(server, directory, workload)
+
+
+def _examine(server: PeerServer, directory: Directory, workload: Workload) -> Examined:
+    """Return what MongoDB reads for the last request of a workload."""
+    request = workload.requests(directory)[-1]
+    with MongoClient[dict[str, Any]](directory.mongo_url) as client:
+        database = client[directory.database]
+        database.command("profile", 2)
+        try:
+            server.request(request)
+        finally:
+            database.command("profile", 0)
+        notes = [*database[PROFILE].find({"keysExamined": {"$exists": True}})]
+        database.drop_collection(PROFILE)
+    return Examined(
+        commands=len(notes),
+        keys=sum(note["keysExamined"] for note in notes),
+        documents=sum(note["docsExamined"] for note in notes),
+    )
 
 
 def _list_workloads(
@@ -151,6 +219,13 @@ def _list_workloads(
         "100 units": f"/v1/units?per-page={PER_PAGE}",
         "1,000 units": "/v1/units?per-page=1000",
         "last 100, by link": f"/v1/units?after={cursor}",
+        "100 units by name": f"/v1/units?order-by=name&per-page={PER_PAGE}",
+        "100 units changed since": f"/v1/units?{CHANGED}&per-page={PER_PAGE}",
+        "20 units by a word": "/v1/units?search=1&per-page=20",
+        "20 units on a floor": f"/v1/units?floor={asset}-floor-0&per-page=20",
+        "units counted": "/v1/units?per-page=1&total-count=true",
+        "units of an asset counted": f"/v1/units?asset={asset}&per-page=1&total-count=true",
+        "level tags": f"/v1/maps/{name_map(asset)}/levels/tags",
     }
     return [unit, *(_workload(title, [path]) for title, path in paths.items())]
 
@@ -169,23 +244,35 @@ def _build_cursor(key: str, page: int) -> str:
     return PageCursor(digest_list((UNITS.name, ()), BY_KEY), page, PER_PAGE, (key,)).encode()
 
 
-def build_table(grown: Sequence[GrowthResult]) -> ReportTable:
-    """Return the table of costs; those over MAX_RATIO times the smallest are marked."""
+def build_tables(grown: Sequence[GrowthResult], cache_gb: float) -> list[ReportTable]:
+    """Return the tables of costs, and of what MongoDB reads.
+
+    Each workload is a row, so that directories are next to each other. Costs over MAX_RATIO times
+    those in the first directory are marked.
+    """
     names = [sample.workload for sample in grown[0].samples]
-    return ReportTable(
-        "CPU ms per request: gateway; mongod",
-        ("units", "assets", "assets of the key", *names),
-        [
-            (
-                f"{result.units:,}",
-                f"{result.assets:,}",
-                "all" if result.key_assets is None else f"{result.key_assets:,}",
-                *(_format_cost(grown, result, name) for name in names),
-            )
-            for result in grown
-        ],
-        note=f"`*`: in sum more than {MAX_RATIO} times the same request in the first directory.",
-    )
+    header = ("request", *map(_describe, grown))
+    return [
+        ReportTable(
+            "CPU ms per request: gateway; mongod",
+            header,
+            [(name, *(_format_cost(grown, result, name) for result in grown)) for name in names],
+            note=(
+                f"`*`: in sum more than {MAX_RATIO} times the same request in the first directory."
+                f" MongoDB has a cache of {cache_gb:g} GB."
+            ),
+        ),
+        ReportTable(
+            "Index keys; documents that MongoDB examines for a request",
+            header,
+            [(name, *(_format_examined(result, name) for result in grown)) for name in names],
+        ),
+    ]
+
+
+def _describe(result: GrowthResult) -> str:
+    key = "all" if result.key_assets is None else f"{result.key_assets:,}"
+    return f"{result.units:,} units, {result.assets:,} assets, key for {key}"
 
 
 def _format_cost(grown: Sequence[GrowthResult], result: GrowthResult, name: str) -> str:
@@ -193,6 +280,11 @@ def _format_cost(grown: Sequence[GrowthResult], result: GrowthResult, name: str)
     text = f"{format_figure(sample.cpu_ms)}; {format_figure(sample.mongod_cpu_ms)}"
     is_over = _sum_cost(sample) > MAX_RATIO * _sum_cost(first)
     return f"{text} *" if is_over else text
+
+
+def _format_examined(result: GrowthResult, name: str) -> str:
+    examined = result.examined[name]
+    return f"{examined.keys:,}; {examined.documents:,}"
 
 
 def _find_sample(result: GrowthResult, name: str) -> Sample:

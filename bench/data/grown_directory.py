@@ -18,6 +18,8 @@ from bench.data.directory import Directory
 from storage.administration import api_keys
 from storage.assets import ASSETS
 from storage.floors import FLOORS
+from storage.level_tags import LEVEL_TAGS
+from storage.maps import MAPS
 from storage.mongo import driver
 from storage.records.name_search import index_name
 from storage.setup import preparation
@@ -81,7 +83,7 @@ async def _load(mongo_url: str, size: Size, key_assets: int | None, scratch: Pat
         with MongoClient[dict[str, Any]](mongo_url) as blocking:
             stored = blocking[size.database]
             if MARK not in stored.list_collection_names():
-                for name, documents in _iter_collections(size):
+                for name, documents in iter_collections(size):
                     stored[name].drop_indexes()
                     while batch := [*islice(documents, BATCH_DOCUMENTS)]:
                         stored[name].insert_many(
@@ -114,12 +116,15 @@ async def _load(mongo_url: str, size: Size, key_assets: int | None, scratch: Pat
     )
 
 
-def _iter_collections(size: Size) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+def iter_collections(size: Size) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+    """Yield the documents of each collection."""
     yield ASSETS.name, (_asset(number) for number in range(size.assets))
     yield (
         FLOORS.name,
         (_floor(asset, floor) for asset in range(size.assets) for floor in range(FLOORS_PER_ASSET)),
     )
+    yield MAPS.name, (_map(number) for number in range(size.assets))
+    yield LEVEL_TAGS.name, (_level_tag(number) for number in range(size.assets))
     yield UNITS.name, (_unit(number, size.assets) for number in range(size.units))
 
 
@@ -136,6 +141,26 @@ def _floor(asset: int, floor: int) -> dict[str, Any]:
     id, name = f"{_name_asset(asset)}-floor-{floor}", f"Floor {floor}"
     labels = {"name": name, "label": name, "short_label": str(floor), "sort": floor}
     return {"_id": id, "asset_id": _name_asset(asset), **labels, **TIMES}
+
+
+def name_map(asset: str) -> str:
+    """Return the id of the map of an asset."""
+    return f"{asset}-map"
+
+
+def _map(asset: int) -> dict[str, Any]:
+    named = {"_id": name_map(_name_asset(asset)), "name": "Floor plates"}
+    return {**named, "asset_id": _name_asset(asset), "tags": [], **TIMES, **index_name(named)}
+
+
+def _level_tag(asset: int) -> dict[str, Any]:
+    map_id = name_map(_name_asset(asset))
+    values = [
+        {"name": f"Floor {floor}", "value": f"{_name_asset(asset)}-floor-{floor}", **TIMES}
+        for floor in range(FLOORS_PER_ASSET)
+    ]
+    tag = {"map_id": map_id, "asset_id": _name_asset(asset), "key": "floor", "name": "Floor"}
+    return {"_id": f"{map_id}\0floor", **tag, "values": values, **TIMES}
 
 
 def _unit(number: int, assets: int) -> dict[str, Any]:
