@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart
+from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.cache import Cache
 from storage.cache.read_set import read_list
 from storage.counting import count_visible
@@ -20,7 +20,7 @@ from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Page, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
-from storage.visible_reads import ListRead, VisibleLists
+from storage.visible_reads import ListRead, VisibleLists, find_stride
 
 R = TypeVar("R", bound=Record)
 
@@ -133,16 +133,17 @@ class Store:
         skip: int,
     ) -> PageStart:
         """Return the key after which to start, and how many records to skip from there."""
+        is_scan = scope.needs_scan(kind, where)
+        if is_scan and kind.scope_field == "_id":  # its keys are in memory
+            return PageStart(None, skip)
+        every = ListRead(partial(self._find_documents, kind), kind, scope, where, {}, 0)
 
-        async def advance(key: str | None) -> str | None:
-            keys = await self._find_keys(
-                kind, scope, _continue_after(where, key), 1, skip=bookmarks.stride - 1
-            )
-            return keys[0] if keys else None
+        async def advance(key: str | None) -> Stride | None:
+            return await find_stride(every, partial(self._run_union, kind), key, bookmarks.stride)
 
         # `repr` depends on the order of fields; a condition written in two orders has two lists.
-        list_key = ListKey(kind.name, scope, repr(where))
-        return await bookmarks.find_start(list_key, read_list(kind, where, scope), skip, advance)
+        list_key, reads = ListKey(kind.name, scope, repr(where)), read_list(kind, where, scope)
+        return await bookmarks.find_start(list_key, reads, skip, advance, is_scan=is_scan)
 
     async def load_pages(
         self,
@@ -313,11 +314,10 @@ class Store:
         return scope.keep_visible(kind, await self._find_documents(kind, where, fields, limit))
 
     async def _find_keys(
-        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int, skip: int = 0
+        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int
     ) -> list[str]:
-        part = ListRead(
-            partial(self._find_documents, kind), kind, scope, where, {"_id": 1}, limit, skip
-        )
+        read = partial(self._find_documents, kind)
+        part = ListRead(read, kind, scope, where, {"_id": 1}, limit)
         return [document["_id"] for document in await self._visible_lists.find(part)]
 
     async def _find_documents(

@@ -11,7 +11,9 @@ from math import ceil
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from storage.cache.bookmarks import Stride
 from storage.cache.cache import Cache
+from storage.counting import RunUnion
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Order, Position
 from storage.records.visibility import AssetScope, project_asset
@@ -108,6 +110,27 @@ class VisibleLists:
         return await _complete(part, found, unread)
 
 
+async def find_stride(part: ListRead, run: RunUnion, key: str | None, size: int) -> Stride | None:
+    """Return the next `size` records after a key, or None if there are fewer.
+
+    Of a list that is read for everybody, those that are not visible count for the size.
+    """
+    kind, sort = part.kind, part.order.sort
+    after: Document = {} if key is None else {"_id": {"$gt": key}}
+    if not part.scope.needs_scan(kind, part.where):
+        where = _both(part.scope.restrict(kind, part.where), after)
+        documents = await part.read(where, {"_id": 1}, 1, size - 1, sort)
+        return Stride(documents[0]["_id"], size) if documents else None
+    # One array takes a fifth of the time that decoding as many documents does.
+    found = {"_id": None, "last": {"$last": "$_id"}, "read": {"$sum": 1}}
+    group = {"$group": {**found, "assets": {"$push": f"${kind.scope_field}"}}}
+    where = _both(part.where, after)
+    strides = await run([[{"$match": where}, {"$sort": sort}, {"$limit": size}, group]])
+    if not strides or strides[0]["read"] < size:
+        return None
+    return Stride(strides[0]["last"], part.scope.count_visible(strides[0]["assets"]))
+
+
 async def _read_window(
     part: ListRead, after: Position | None, size: int, *, only_keys: bool
 ) -> _Window:
@@ -176,4 +199,4 @@ async def _read_ranges(
 
 
 def _both(where: Document, condition: Document) -> Document:
-    return {"$and": [where, condition]} if where else condition
+    return {"$and": [where, condition]} if where and condition else where or condition

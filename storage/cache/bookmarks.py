@@ -2,7 +2,8 @@
 
 MongoDB skips records one by one. The first jump to a far page skips in strides and bookmarks the
 key at the end of each stride, so that the next jump starts at the last bookmark before its page.
-Any change to a list invalidates its bookmarks. See
+Where records of other callers are read too, a stride has as many records, of which fewer are
+visible. Any change to a list invalidates its bookmarks. See
 docs/decisions/storage/page-numbers-and-cursors.md.
 
 Bookmarks are only set by reading from the start, never from a client's cursor, which could be
@@ -10,6 +11,7 @@ forged.
 """
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,7 +22,9 @@ from storage.cache.read_set import ReadSet
 from storage.records.visibility import AssetScope
 
 STRIDE_RECORDS = 10_000
-"""Records between two bookmarks: the most that a jump between bookmarks skips."""
+"""Records between two bookmarks: about the most that a jump between bookmarks reads."""
+SCANNED_PER_RECORD = 10
+"""Records that are read for each that a key with many assets is expected to see."""
 MAX_BOOKMARKS = 1_000
 """Bookmarks of one list; a jump beyond the last one skips from there."""
 MAX_LISTS = 100
@@ -42,12 +46,31 @@ class PageStart(NamedTuple):
     """Records to skip from there."""
 
 
+class Stride(NamedTuple):
+    """Records of a list, one after another."""
+
+    key: str
+    """The key of the last one."""
+    visible: int
+    """How many of them the caller sees."""
+
+
 @dataclass(slots=True)
 class _ListBookmarks:
     snapshot: ChangeSnapshot
     """Taken before the first bookmark was read."""
     keys: list[str] = field(default_factory=list)
+    counts: list[int] = field(default_factory=lambda: [0])
+    """How many visible records the first strides have: none of them, one, two and so on."""
+    is_complete: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def needs_stride(self, skip: int) -> bool:
+        """Return whether another stride, of as many visible records, ends before a page."""
+        if self.is_complete or len(self.keys) == MAX_BOOKMARKS:
+            return False
+        last = self.counts[-1] - self.counts[-2] if self.keys else 0
+        return self.counts[-1] + last <= skip
 
 
 class PageBookmarks:
@@ -63,29 +86,36 @@ class PageBookmarks:
         list_key: ListKey,
         reads: ReadSet,
         skip: int,
-        advance: Callable[[str | None], Awaitable[str | None]],
+        advance: Callable[[str | None], Awaitable[Stride | None]],
+        *,
+        is_scan: bool = False,
     ) -> PageStart:
         """Return where to read the records after the first `skip`.
 
         The list depends on `reads`.
-        `advance` returns the key one stride after another key, or after the start of the list for
-        None; it returns None past the end.
+        `advance` returns the stride after a key, or after the start of the list for None; it
+        returns None past the end. With `is_scan`, it may find few visible records in a stride, so
+        that nearer pages too are worth bookmarks.
         """
         without_bookmarks = PageStart(None, skip)
-        bookmarks = self._get_or_create(list_key, reads) if skip >= self.stride else None
+        least = self.stride // SCANNED_PER_RECORD if is_scan else self.stride
+        bookmarks = self._get_or_create(list_key, reads) if skip >= least else None
         if bookmarks is None:
             return without_bookmarks
-        wanted, keys = min(skip // self.stride, MAX_BOOKMARKS), bookmarks.keys
         async with bookmarks.lock:
-            while len(keys) < wanted:
-                key = await advance(keys[-1] if keys else None)
-                if key is None or not self._is_valid(reads, bookmarks):
+            while bookmarks.needs_stride(skip):
+                stride = await advance(bookmarks.keys[-1] if bookmarks.keys else None)
+                if not self._is_valid(reads, bookmarks):
                     break
-                keys.append(key)
-        strides = min(wanted, len(keys))
-        if not strides or not self._is_valid(reads, bookmarks):
+                if stride is None:
+                    bookmarks.is_complete = True
+                    break
+                bookmarks.keys.append(stride.key)
+                bookmarks.counts.append(bookmarks.counts[-1] + stride.visible)
+        before = bisect_right(bookmarks.counts, skip) - 1
+        if not before or not self._is_valid(reads, bookmarks):
             return without_bookmarks
-        return PageStart(keys[strides - 1], skip - strides * self.stride)
+        return PageStart(bookmarks.keys[before - 1], skip - bookmarks.counts[before])
 
     def _get_or_create(self, list_key: ListKey, reads: ReadSet) -> _ListBookmarks | None:
         """Return the valid bookmarks of a list; None while changes might go unnoticed."""

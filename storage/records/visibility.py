@@ -89,6 +89,17 @@ class AssetScope:
             each for each in documents if isinstance(id := each.get(field), str) and id in visible
         ]
 
+    def count_visible(self, asset_ids: Sequence[Any]) -> int:
+        """Return how many records are visible, given the asset of each.
+
+        >>> AssetScope(frozenset({"a"})).count_visible(["a", "b", "a", None])
+        2
+        """
+        visible = self.asset_ids
+        if visible is None:
+            return len(asset_ids)
+        return sum(isinstance(id, str) and id in visible for id in asset_ids)
+
     def list_ids_after(self, asset_id: str | None, limit: int) -> Sequence[str]:
         """Return up to `limit` assets that follow one, or the first ones.
 

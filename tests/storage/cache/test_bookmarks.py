@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from storage.cache import change_feed
-from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart
+from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
 from storage.cache.read_set import whole
+from storage.records import visibility
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
@@ -61,13 +62,16 @@ def plain(database: Any) -> Store:
     return Store(database.client, database.name)
 
 
-async def examined_keys(store: Store, number: int) -> list[int]:
-    """The keys examined by each read for a page of three records."""
+async def examined_keys(
+    store: Store, number: int, scope: AssetScope = ALL_ASSETS, per_page: int = 3
+) -> list[int]:
+    """The keys examined by each read for a page."""
     await store.database["system.profile"].drop()
     await store.database.command("profile", 2)
-    await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(number, 3))
+    await store.list_page(UNITS, scope, {}, PageRequest(number, per_page))
     await store.database.command("profile", 0)
-    notes = store.database["system.profile"].find({"command.find": "units"})
+    reads = {"ns": {"$regex": r"\.units$"}, "keysExamined": {"$exists": True}}
+    notes = store.database["system.profile"].find(reads)
     return [note["keysExamined"] for note in await notes.sort("ts", 1).to_list(None)]
 
 
@@ -80,7 +84,32 @@ async def test_a_jump_skips_at_most_a_stride_once_there_are_bookmarks(
         assert keys <= STRIDE + 4
 
 
-async def test_a_jump_returns_the_page_that_skipping_does(store: Store, plain: Store) -> None:
+async def test_a_jump_for_a_key_with_many_assets_reads_as_little(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    monkeypatch.setattr(visibility, "MAX_ASSETS_IN_COMMAND", 0)
+    await preparation.prepare_database(database)
+    sparse = [unit(2 * number) for number in range(900)]
+    visible = [
+        {**each, "asset_id": "c"} if not number % 10 else each for number, each in enumerate(sparse)
+    ]
+    await database["units"].insert_many(visible)
+    async with ChangeFeed(database).run() as feed:
+        await wait_for_snapshot(feed)
+        store = Store(database.client, database.name, PageBookmarks(feed, STRIDE))
+        scope = AssetScope(frozenset({"c"}))
+        strides = (await examined_keys(store, 90, scope, 1))[: 800 // STRIDE]
+        assert {*strides} == {STRIDE}
+        for number in (90, 91, 500, 47, 2):
+            assert sum(await examined_keys(store, number, scope, 1)) < 8 * STRIDE
+
+
+@pytest.mark.parametrize("named", [0, visibility.MAX_ASSETS_IN_COMMAND])
+async def test_a_jump_returns_the_page_that_skipping_does(
+    store: Store, plain: Store, named: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "MAX_ASSETS_IN_COMMAND", named)
     for scope in SCOPES:
         for where in WHERES:
             for number in (40, 2, 5, 61, 10_000, 1):
@@ -135,10 +164,10 @@ async def test_concurrent_jumps_share_the_reads_for_bookmarks(
 ) -> None:
     bookmarks, calls = PageBookmarks(followed, STRIDE), list[str | None]()
 
-    async def advance(key: str | None) -> str:
+    async def advance(key: str | None) -> Stride:
         calls.append(key)
         await asyncio.sleep(0)
-        return f"k{len(calls)}"
+        return Stride(f"k{len(calls)}", STRIDE)
 
     name = ListKey("units", ALL_ASSETS, "{}")
     starts = await asyncio.gather(
@@ -151,9 +180,9 @@ async def test_concurrent_jumps_share_the_reads_for_bookmarks(
 async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
     followed: ChangeFeed,
 ) -> None:
-    async def advance(key: str | None) -> str:
+    async def advance(key: str | None) -> Stride:
         followed.count_write()
-        return "k"
+        return Stride("k", STRIDE)
 
     name = ListKey("units", ALL_ASSETS, "{}")
     assert await PageBookmarks(followed, STRIDE).find_start(
@@ -165,9 +194,9 @@ async def test_the_number_of_lists_with_bookmarks_is_bounded(followed: ChangeFee
     bookmarks, calls = PageBookmarks(followed, STRIDE), list[str]()
 
     async def jump(where: str) -> None:
-        async def advance(key: str | None) -> str:
+        async def advance(key: str | None) -> Stride:
             calls.append(where)
-            return "k"
+            return Stride("k", STRIDE)
 
         await bookmarks.find_start(ListKey("units", ALL_ASSETS, where), UNITS_READ, STRIDE, advance)
 
