@@ -266,6 +266,7 @@ def build_tables(grown: Sequence[GrowthResult], cache_gb: float) -> list[ReportT
     """
     names = [sample.workload for sample in grown[0].samples]
     header = ("request", *map(_describe, grown))
+    loads = [sample.load_average for result in grown for sample in result.samples]
     return [
         ReportTable(
             "CPU ms per request: gateway; mongod",
@@ -273,7 +274,8 @@ def build_tables(grown: Sequence[GrowthResult], cache_gb: float) -> list[ReportT
             [(name, *(_format_cost(grown, result, name) for result in grown)) for name in names],
             note=(
                 f"`*`: in sum more than {MAX_RATIO} times the same request in the first directory."
-                f" MongoDB has a cache of {cache_gb:g} GB."
+                f" MongoDB has a cache of {cache_gb:g} GB. Load average {min(loads):.0f} to"
+                f" {max(loads):.0f}, so ratios count."
             ),
         ),
         ReportTable(

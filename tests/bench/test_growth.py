@@ -50,5 +50,5 @@ def test_costs_over_the_ratio_are_marked() -> None:
         f"{units} units, 1 assets, key for all" for units in (10, 20, 30)
     )
     assert costs.rows == [("unit", "1.00; 1.00", "1.90; 1.00", "2.10; 1.00 *")]
-    assert "cache of 4 GB" in costs.note
+    assert "cache of 4 GB. Load average 1 to 1" in costs.note
     assert examined.rows == [("unit", *["1,000; 2"] * 3)]
