@@ -53,11 +53,14 @@ class ReadConnections:
         """The primary that all connections are to."""
         self._connections: set[_Connection] = set()
         self._idle: list[_Connection] = []
+        """Those that were in use last come last."""
         self._connecting: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
         self._max_connections = min(
             options.pool_options.max_pool_size or MAX_READ_CONNECTIONS, MAX_READ_CONNECTIONS
         )
+        self._max_idle_seconds = options.pool_options.max_idle_time_seconds
+        """From `maxIdleTimeMS` of the URL; None for ever."""
         self._numbers = count(_FIRST_NUMBER)
 
     async def run(self, database: str, command: Mapping[str, Any]) -> Document | None:
@@ -136,6 +139,10 @@ class ReadConnections:
             self._primary = primary
         if primary is None or self._listener.lost_at is not None:
             return False
+        if self._max_idle_seconds is not None:
+            earliest = self._loop.time() - self._max_idle_seconds
+            while self._idle and self._idle[0].idle_since < earliest:
+                self._idle.pop(0).close()
         if self._idle:
             return True
         count = len(self._connections) + len(self._connecting)
@@ -188,7 +195,11 @@ class _Connection(asyncio.Protocol):
         self._reply: asyncio.Future[bytearray] | None = None
         self._timer: asyncio.TimerHandle | None = None
         connections.add(self)
-        idle.append(self)
+        self._become_idle()
+
+    def _become_idle(self) -> None:
+        self.idle_since = self._loop.time()
+        self._idle.append(self)
 
     def send(self, content: bytes, seconds: float) -> asyncio.Future[bytearray]:
         """Send a command, and return its reply; the connection is idle again when that is here.
@@ -221,7 +232,7 @@ class _Connection(asyncio.Protocol):
         self._received = bytearray()
         self._end(received)
         if not self._transport.is_closing():
-            self._idle.append(self)
+            self._become_idle()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Forget the connection."""

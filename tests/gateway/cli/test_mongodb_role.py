@@ -1,5 +1,6 @@
 """The role and the connection string of the runbook are enough for everything, over TLS."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from gateway.server.tls import ensure_certificate
+from storage.mongo import driver
 from tests.doc_pages import page, section
 from tests.faults.network import wait_until
 from tests.gateway.floorgate_process import (
@@ -20,6 +22,7 @@ from tests.gateway.floorgate_process import (
     run_serve_command,
     storage_options,
 )
+from tests.storage.mongo.consistency.test_read_connections import read_directly
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -120,6 +123,20 @@ def test_everything_works_with_the_role_of_the_runbook(
             run("keys", "revoke", key["id"])
             wait_until(lambda: client.get("/v1/assets").status_code == 403, "the key has ended")
         assert server.end() == (0, "", "")  # a change stream that is refused is logged
+
+
+def test_the_event_loop_reads_over_tls_as_the_user_of_the_url(url: str) -> None:
+    async def read() -> Any:
+        client = driver.connect(url)
+        try:
+            await client.admin.command("ping")  # the driver finds the primary
+            async with driver.open_read_connections(client):
+                return await read_directly(client[DATABASE], {"connectionStatus": 1})
+        finally:
+            await driver.close(client)
+
+    users = asyncio.run(read())["authInfo"]["authenticatedUsers"]
+    assert [user["user"] for user in users] == ["floorgate"]
 
 
 def test_a_mongodb_whose_certificate_is_not_trusted_is_not_used(url: str, tmp_path: Path) -> None:

@@ -102,3 +102,14 @@ async def test_the_driver_reads_before_there_is_a_connection_and_after(database:
         assert len(await find(database, {})) == 1
     assert topology.of(database.client).read is None
     assert len(await find(database, {})) == 1
+
+
+async def test_a_connection_that_was_idle_for_too_long_is_replaced(mongo_url: str) -> None:
+    client = driver.connect(f"{mongo_url}&maxIdleTimeMS=500")
+    await client.admin.command("ping")
+    async with driver.open_read_connections(client):
+        database = client["admin"]
+        first = await read_directly(database, {"hello": 1})
+        await asyncio.sleep(0.6)
+        assert (await read_directly(database, {"hello": 1}))["connectionId"] > first["connectionId"]
+    await driver.close(client)
