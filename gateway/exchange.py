@@ -97,17 +97,22 @@ class _RequestRecord(logging.LogRecord):
     def __init__(
         self, level: int, error: BaseException | None, extra: dict[str, dict[str, Any]]
     ) -> None:
-        self.__dict__.update(
-            _RECORD_MEMBERS,
-            levelno=level,
-            levelname=logging.getLevelName(level),
-            created=time.time(),
-            exc_info=(type(error), error, error.__traceback__) if error else None,
-            **extra,
-        )
+        members = _RECORD_MEMBERS.copy()
+        members["levelno"] = level
+        members["levelname"] = logging.getLevelName(level)
+        members["created"] = time.time()
+        members.update(extra)
+        if error is not None:
+            members["exc_info"] = type(error), error, error.__traceback__
+        self.__dict__ = members
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing that the line shows can change, so that it may be formatted later."""
+        return self.exc_info is None
 
 
-_RECORD_MEMBERS = vars(logging.makeLogRecord({"name": _logger.name, "msg": "request"})).copy()
+_RECORD_MEMBERS = vars(logging.makeLogRecord({"name": _logger.name, "msg": "request"}))
 
 
 def log_request(

@@ -698,6 +698,7 @@ INTERNAL = {
     "gateway/server/admission:MAX_MORE_STARTS",
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
+    "gateway/server/logs:MAX_BATCH_LINES",
     "resolvers/locations:MAX_COUNTED_RECORDS",
     "resolvers/request/filters:MAX_COUNTED_NAMES",
     "storage/records/name_search:MAX_INDEXED_PREFIX",  # longer beginnings are found, too

@@ -8,7 +8,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +23,8 @@ LogFormat = Literal["json", "text"]
 
 MAX_BACKLOG_LINES = 10_000
 """Lines that may wait for a stalled terminal or disk. Further ones are dropped and counted."""
+MAX_BATCH_LINES = 100
+"""Lines that the writer formats before others may run: a millisecond of work at most."""
 _BATCH_SECONDS = 0.05
 
 
@@ -44,6 +47,19 @@ class LogFormatter(logging.Formatter):
             line = orjson.dumps(fields)
         return _to_text_line(orjson.loads(line)) if self.log_format == "text" else line.decode()
 
+    def format_batch(self, batch: Sequence[str | logging.LogRecord]) -> bytes:
+        """Return the lines of records, and lines that are formatted already, each with its end.
+
+        To look for keys in many lines at once takes half the time.
+        """
+        if self.log_format == "json":
+            with contextlib.suppress(TypeError):
+                lines = b"".join([_to_json_line(each) for each in batch])
+                if not may_contain_secret(lines):
+                    return lines
+        lines_of_text = [each if isinstance(each, str) else self.format(each) for each in batch]
+        return "\n".join([*lines_of_text, ""]).encode()
+
 
 def _record_fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = {
@@ -57,6 +73,12 @@ def _record_fields(record: logging.LogRecord) -> dict[str, Any]:
     if record.exc_info and record.exc_info[1] is not None:
         fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
     return fields
+
+
+def _to_json_line(each: str | logging.LogRecord) -> bytes:
+    if isinstance(each, str):
+        return each.encode() + b"\n"
+    return orjson.dumps(_record_fields(each), default=str, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _format_message(record: logging.LogRecord) -> str:
@@ -130,44 +152,54 @@ class LogHandler(logging.Handler):
         super().__init__()
         self._get_descriptor = get_descriptor
         self._max_backlog_lines = max_backlog_lines
-        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._formatter = LogFormatter()
+        self._backlog: deque[str | logging.LogRecord] = deque()
+        self._wakeups: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        """True when there are lines, False when there will be no more."""
+        self._is_woken = False
         self._dropped_lines = 0
         self._writer_thread = threading.Thread(
             target=self._run_writer, name="log writer", daemon=True
         )
         self._writer_thread.start()
 
+    def setFormatter(self, formatter: logging.Formatter | None) -> None:
+        assert isinstance(formatter, LogFormatter)
+        self._formatter = formatter
+
     def emit(self, record: logging.LogRecord) -> None:
-        if self._queue.qsize() >= self._max_backlog_lines:
+        if len(self._backlog) >= self._max_backlog_lines:
             self._dropped_lines += 1
             return
         if self._dropped_lines:
             dropped = self._dropped_lines
             self._dropped_lines = 0
             logging.getLogger("floorgate.server").warning("%d log lines were dropped", dropped)
-        self._queue.put(self.format(record))
+        is_final = getattr(record, "is_final", False)
+        self._backlog.append(record if is_final else self._formatter.format(record))
+        if not self._is_woken:
+            self._is_woken = True
+            self._wakeups.put(True)
 
     def close(self) -> None:
         """Write the waiting lines, for a second at most."""
-        self._queue.put(None)
+        self._wakeups.put(False)
         self._writer_thread.join(timeout=1)
         super().close()
 
     def _run_writer(self) -> None:
         """Write in batches: waking this thread for each line costs more than the line."""
-        line = self._queue.get()
-        while line is not None:
+        while self._wakeups.get():
             time.sleep(_BATCH_SECONDS)
-            batch = []
-            while line is not None:
-                batch.append(line)
-                try:
-                    line = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            self._write_all("\n".join([*batch, ""]).encode())
-            if line is not None:
-                line = self._queue.get()
+            self._is_woken = False  # before the last look: what is added after it wakes us again
+            self._write_backlog()
+        self._write_backlog()
+
+    def _write_backlog(self) -> None:
+        while self._backlog:
+            count = min(len(self._backlog), MAX_BATCH_LINES)
+            batch = [self._backlog.popleft() for _ in range(count)]
+            self._write_all(self._formatter.format_batch(batch))
 
     def _write_all(self, data: bytes) -> None:
         remaining = memoryview(data)

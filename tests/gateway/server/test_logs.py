@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.exchange import log_request
 from gateway.server import logs
 
 KEY = "fgk_" + "0aZ9" * 12
@@ -91,6 +92,7 @@ def test_a_stalled_reader_stalls_no_writer() -> None:
 
 PROGRAM = f"""
 import logging, threading, warnings
+from gateway.exchange import log_request
 from gateway.server import logs
 logs.configure_logging("info", "json")
 logging.getLogger("any").info("hello")
@@ -111,3 +113,58 @@ def test_everything_a_process_says_is_json_without_keys() -> None:
     assert [each["level"] for each in lines] == ["info", "warning", "info", "critical", "critical"]
     assert KEY.encode() not in done.stderr
     assert done.returncode == 1
+
+
+def test_requests_are_formatted_by_the_writer_in_the_order_of_their_lines(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "log"
+    handler = logs.LogHandler(logs.LogFile(file).fileno)
+    handler.setFormatter(logs.LogFormatter())
+    access = logging.getLogger("floorgate.access")
+    access.addHandler(handler)
+    previous = access.level
+    access.setLevel(logging.INFO)
+    numbers = range(logs.MAX_BATCH_LINES + 50)
+    try:
+        for number in numbers:
+            operation = KEY if number == 7 else "Units"  # which a client may name as it likes
+            log_request(
+                f"r{number}", method="GET", route="/v1/units", status=200, duration_ms=0.0614,
+                sent_bytes=number, client="127.0.0.1", key_id="key", operation=operation,
+            )  # fmt: skip
+            access.info("after", extra={"fields": {"number": number}})
+        error = RuntimeError(KEY)
+        log_request("last", method="GET", route="/v1/units", status=500, duration_ms=1,
+                    sent_bytes=0, error=error)  # fmt: skip
+    finally:
+        access.removeHandler(handler)
+        access.setLevel(previous)
+    handler.close()
+    content = file.read_bytes()
+    assert KEY.encode() not in content
+    *parsed, last = [orjson.loads(line) for line in content.splitlines()]
+    assert [each["message"] for each in parsed] == ["request", "after"] * len(numbers)
+    assert [each["bytes"] for each in parsed[::2]] == [each["number"] for each in parsed[1::2]]
+    times = [each["time"] for each in parsed]
+    assert times == sorted(times)
+    assert parsed[14]["operation"] == "[redacted]"
+    del parsed[0]["time"], parsed[0]["pid"]
+    assert parsed[0] == {
+        "level": "info", "logger": "floorgate.access", "message": "request", "request_id": "r0",
+        "method": "GET", "route": "/v1/units", "status": 200, "duration_ms": 0.061, "bytes": 0,
+        "key_id": "key", "client": "127.0.0.1", "operation": "Units",
+    }  # fmt: skip
+    assert last["exception"].endswith("RuntimeError: [redacted]\n")
+
+
+@given(st.lists(st.one_of(st.none(), st.text(), st.just(KEY)), min_size=1))
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_a_batch_has_the_lines_of_its_records(
+    log_format: logs.LogFormat, members: list[str | None]
+) -> None:
+    formatter = logs.LogFormatter(log_format)
+    records = [logging.makeLogRecord({"msg": "request", "fields": {"of": of}}) for of in members]
+    lines = [formatter.format(record) for record in records]
+    batch: list[str | logging.LogRecord] = [*lines, *records]
+    assert formatter.format_batch(batch).decode() == "".join(f"{each}\n" for each in lines * 2)
