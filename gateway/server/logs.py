@@ -34,9 +34,10 @@ class LogFormatter(logging.Formatter):
     def __init__(self, log_format: LogFormat = "json") -> None:
         super().__init__()
         self.log_format = log_format
+        self._pid = os.getpid()  # a system call; no process that logs is forked from another one
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = _record_fields(record)
+        fields = self._list_fields(record)
         try:
             line = orjson.dumps(fields, default=str)
         except TypeError:  # lone surrogates and integers over 64 bits
@@ -54,31 +55,30 @@ class LogFormatter(logging.Formatter):
         """
         if self.log_format == "json":
             with contextlib.suppress(TypeError):
-                lines = b"".join([_to_json_line(each) for each in batch])
+                lines = b"".join([self._to_json_line(each) for each in batch])
                 if not may_contain_secret(lines):
                     return lines
         lines_of_text = [each if isinstance(each, str) else self.format(each) for each in batch]
         return "\n".join([*lines_of_text, ""]).encode()
 
+    def _to_json_line(self, each: str | logging.LogRecord) -> bytes:
+        if isinstance(each, str):
+            return each.encode() + b"\n"
+        fields = self._list_fields(each)
+        return orjson.dumps(fields, default=str, option=orjson.OPT_APPEND_NEWLINE)
 
-def _record_fields(record: logging.LogRecord) -> dict[str, Any]:
-    fields = {
-        "time": datetime.fromtimestamp(record.created, UTC),
-        "level": record.levelname.lower(),
-        "logger": record.name,
-        "message": _format_message(record),
-        "pid": os.getpid(),
-        **getattr(record, "fields", {}),
-    }
-    if record.exc_info and record.exc_info[1] is not None:
-        fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
-    return fields
-
-
-def _to_json_line(each: str | logging.LogRecord) -> bytes:
-    if isinstance(each, str):
-        return each.encode() + b"\n"
-    return orjson.dumps(_record_fields(each), default=str, option=orjson.OPT_APPEND_NEWLINE)
+    def _list_fields(self, record: logging.LogRecord) -> dict[str, Any]:
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _format_message(record),
+            "pid": self._pid,
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
+        return fields
 
 
 def _format_message(record: logging.LogRecord) -> str:
