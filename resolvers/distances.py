@@ -132,7 +132,7 @@ WaypointIndex = Annotated[int, "Position in the request's list, from 0.", Range(
 
 
 # Structs: a matrix makes up to `MAX_PAIRS` of them, four times as quickly as dataclasses.
-class MatrixTarget(Struct, frozen=True):
+class MatrixTarget(Struct, frozen=True, gc=False):
     """A target of the matrix, with its distance and time from the source."""
 
     waypoint_id: WaypointId
@@ -145,7 +145,7 @@ class MatrixTarget(Struct, frozen=True):
     time: Annotated[float | None, "In seconds; null where no path leads."]
 
 
-class MatrixSource(Struct, frozen=True):
+class MatrixSource(Struct, frozen=True, gc=False):
     """A source of the matrix, with its distance and time to every target."""
 
     waypoint_id: WaypointId
