@@ -15,7 +15,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from rest import parameters
-from rest.bodies import UNIT_MAP_BODY, BodyShapeError, RequestBody, read_request_body
+from rest.bodies import (
+    DISTANCES_BODY,
+    UNIT_MAP_BODY,
+    BodyShapeError,
+    RequestBody,
+    read_request_body,
+)
 from rest.disconnection import run_while_connected
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.entity_tags import Precondition, compute_etag
@@ -127,6 +133,8 @@ class EndpointHandler:
         context = self.service.create_context(caller, request)
         if body is not None:
             context = context.with_checked_inputs()  # by make_response
+        if body is DISTANCES_BODY:
+            context = context.with_networks()
         if self.changed and precondition:
             context = context.with_precondition(self.changed.build_check(precondition, request))
 

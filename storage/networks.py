@@ -40,6 +40,8 @@ from storage.routing_inputs import (
 _CURRENT_PROJECTION = dict.fromkeys(
     (NETWORK_FIELD, NETWORK_STATE_FIELD, "source", "feet_per_unit", "tags"), 1
 )
+NETWORK_FIELDS = (*_CURRENT_PROJECTION, CLOSURES_FIELD)
+"""What `read_network` looks at."""
 UNPROCESSED = "it has not been processed since it was imported"
 UNROUTABLE = "no two locations reach each other"
 
@@ -135,13 +137,16 @@ async def find_network(
 ) -> CurrentNetwork | None:
     """Return the network of a visible map, or None if it is not routable."""
     with driver.translate_errors():
-        found = await _find_visible(
-            database, scope, [map_id], {**_CURRENT_PROJECTION, CLOSURES_FIELD: 1}
-        )
+        found = await _find_visible(database, scope, [map_id], dict.fromkeys(NETWORK_FIELDS, 1))
+    return read_network(found[0]) if found else None
+
+
+def read_network(unit_map: Document) -> CurrentNetwork | None:
+    """Return the network in a map's document, or None if it is not routable."""
     # Imports withdraw what they make stale; this holds whoever else writes to the database.
-    if not found or not _describe_routing(found[0]).is_routable:
+    if not _describe_routing(unit_map).is_routable:
         return None
-    return CurrentNetwork(found[0][NETWORK_FIELD], read_closures(found[0]))
+    return CurrentNetwork(unit_map[NETWORK_FIELD], read_closures(unit_map))
 
 
 async def load_routing_states(

@@ -86,20 +86,35 @@ class Store:
         return next(iter(kind.decode(documents)), None)
 
     async def load_records(
-        self, kind: RecordType[R], scope: AssetScope, keys: Iterable[str]
+        self,
+        kind: RecordType[R],
+        scope: AssetScope,
+        keys: Iterable[str],
+        fields: Sequence[str] = (),
+        copies: dict[str, Document] | None = None,
     ) -> dict[str, R]:
         """Return the visible records with these keys, by key, in one query.
 
-        In lists of records, exceptions are in the place of damaged ones.
+        In lists of records, exceptions are in the place of damaged ones. Documents that are read
+        with further `fields` are put into `copies`, by key.
         """
         distinct_keys = sorted(set(keys))
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
         with driver.translate_errors():
             documents = await self._find_visible(
-                kind, scope, {"_id": condition}, len(distinct_keys)
+                kind,
+                scope,
+                {"_id": condition},
+                len(distinct_keys),
+                projection={**kind.projection, **dict.fromkeys(fields, 1)} if fields else None,
             )
         ids = [document["_id"] for document in documents]
+        if copies is not None:
+            copies.update((document["_id"], dict(document)) for document in documents)
+            for document in documents:
+                for name in {*fields} - {*kind.projection}:
+                    document.pop(name, None)
         return dict(zip(ids, await _decode(kind, documents), strict=True))
 
     async def list_page(

@@ -34,10 +34,12 @@ from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog, RecordedDatabase
 from storage.networks import (
+    NETWORK_FIELDS,
     RoutingState,
     find_network,
     load_routing_reports,
     load_routing_states,
+    read_network,
 )
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
@@ -113,6 +115,8 @@ class Context(Struct, frozen=True, eq=False):
     """How long the request had waited for MongoDB before its operation; counts for its deadline."""
     has_checked_inputs: bool = False
     """Whether the operation's inputs were checked before it was run, so that no field need."""
+    reads_networks: bool = False
+    """Whether to read the network of a map with the map, for a query that routes on it."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None
     """Called by a write in its transaction, with a context that reads there; raises RequestError
     if what the write depends on does not hold."""
@@ -121,6 +125,8 @@ class Context(Struct, frozen=True, eq=False):
     budget: Budget = field(default_factory=Budget)
     """What the operation has cost so far, and what it may cost."""
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
+    _documents: dict[str, Document] = field(default_factory=dict)
+    """Of maps that were read with their networks, by id."""
 
     def without_record_cache(self) -> "Context":
         """Return this context without the record cache; read log and budget are shared."""
@@ -135,6 +141,10 @@ class Context(Struct, frozen=True, eq=False):
     def with_checked_inputs(self) -> "Context":
         """Return this context for an operation with inputs that have been checked already."""
         return replace(self, has_checked_inputs=True)
+
+    def with_networks(self) -> "Context":
+        """Return this context for a query that routes on the map that it reads."""
+        return replace(self, reads_networks=True)
 
     def with_precondition(self, precondition: Callable[["Context"], Awaitable[None]]) -> "Context":
         """Return this context for a write that depends on the data being as the client saw it."""
@@ -166,6 +176,7 @@ class Context(Struct, frozen=True, eq=False):
         Loaders refer to this context. Only the garbage collector would free them together.
         """
         self._loaders.clear()
+        self._documents.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
@@ -323,7 +334,10 @@ class Context(Struct, frozen=True, eq=False):
         self, map_id: str, restrict: Callable[[Restrictions], Restrictions]
     ) -> RoutableMap | None:
         async def load() -> tuple[str, Restrictions] | None:
-            network = await find_network(self._store.database, self.caller.scope, map_id)
+            if map_id in self._documents:  # all reads of a query see the same
+                network = read_network(self._documents[map_id])
+            else:
+                network = await find_network(self._store.database, self.caller.scope, map_id)
             return network and (network.digest, to_restrictions(network.closures))
 
         network = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
@@ -427,7 +441,13 @@ class Context(Struct, frozen=True, eq=False):
         if not wanted:
             return [None] * len(keys)
         self.reads.add_keys(kind, wanted)
-        return _align(keys, await self._store.load_records(kind, self.caller.scope, wanted))
+        store, scope = self._store, self.caller.scope
+        if self.reads_networks and self.record_cache is None and kind.name == MAPS.name:
+            documents = self._documents
+            found = await store.load_records(kind, scope, wanted, NETWORK_FIELDS, documents)
+        else:
+            found = await store.load_records(kind, scope, wanted)
+        return _align(keys, found)
 
     def _get_loader(
         self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND

@@ -13,7 +13,9 @@ from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache
 from storage.floors import FLOORS
+from storage.maps import MAPS
 from storage.mongo import driver
+from storage.mongo.recorded_database import CommandLog
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup import preparation
 from storage.store import Store
@@ -86,6 +88,38 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     assert context.reads.is_complete
     assert await context.load_routable_map("m") is None
     assert not context.reads.is_complete
+
+
+@pytest.mark.parametrize("reads_networks", [False, True])
+async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
+    context: Context, database: Any, reads_networks: bool
+) -> None:
+    digests = []
+
+    async def read_nothing(digest: str) -> None:
+        digests.append(digest)
+
+    routable = {"network": "0" * 64, "network_state": {"source": None, "feet_per_unit": None}}
+    stale = {"network": "1" * 64, "network_state": {"source": "other", "feet_per_unit": None}}
+    await database["maps"].insert_many(
+        [
+            {"_id": "m", "asset_id": "oak", "name": "M", **routable, **STAMPS},
+            {"_id": "stale", "asset_id": "oak", "name": "S", **stale, **STAMPS},
+            {"_id": "hidden", "asset_id": "ash", "name": "H", **routable, **STAMPS},
+        ],
+        bypass_document_validation=True,
+    )
+    routers, log = RoutableMapCache(read_nothing), CommandLog()
+    context = Context(context.caller, context._store, routable_map_cache=routers)
+    context = context.recording(log, None)
+    if reads_networks:
+        context = context.with_networks()
+    for map_id, name in {"m": "M", "stale": "S", "hidden": None}.items():
+        found = await context.get_record(MAPS, map_id)
+        assert (found and found.name) == name
+        assert await context.load_routable_map(map_id) is None
+    assert digests == ["0" * 64]
+    assert len(log.commands) == (4 if reads_networks else 6)
 
 
 async def test_a_context_cannot_be_changed(context: Context) -> None:
