@@ -177,6 +177,22 @@ async def test_concurrent_jumps_share_the_reads_for_bookmarks(
     assert calls == [None, "k1", "k2"]
 
 
+async def test_a_jump_continues_where_one_before_was_ended(followed: ChangeFeed) -> None:
+    bookmarks, calls = PageBookmarks(followed, STRIDE), list[str | None]()
+
+    async def advance(key: str | None) -> Stride:
+        calls.append(key)
+        if len(calls) == 3:
+            raise TimeoutError
+        return Stride(f"k{len(calls)}", STRIDE)
+
+    name = ListKey("units", ALL_ASSETS, "{}")
+    with pytest.raises(TimeoutError):
+        await bookmarks.find_start(name, UNITS_READ, 31, advance)
+    assert await bookmarks.find_start(name, UNITS_READ, 31, advance) == PageStart("k4", 1)
+    assert calls == [None, "k1", "k2", "k2"]
+
+
 async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
     followed: ChangeFeed,
 ) -> None:
