@@ -735,6 +735,7 @@ INTERNAL = {
     "schema/execution:MAX_CACHED_OPERATIONS",
     "schema/execution:MAX_OPERATION_BYTES",
     "schema/compiler/compiled_query:MAX_PLANS",
+    "schema/compiler/compiled_query:MAX_CHARACTERS_IN_EVENT_LOOP",
     "schema/execution:MAX_CHARACTERS_IN_EVENT_LOOP",
     "schema/operation_results:MAX_LOGGED_FAILURES",
     "schema/execution_counters:MAX_LINES_PER_INTERVAL",

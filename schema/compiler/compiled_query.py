@@ -47,6 +47,9 @@ MAX_CONDITIONS = 5
 """Variables in `@skip` and `@include`; each doubles the functions that may be compiled."""
 MAX_PLANS = 4
 """Combinations of conditions that are remembered: one takes up to a megabyte."""
+MAX_CHARACTERS_IN_EVENT_LOOP = 300
+"""A longer document is planned in a thread, and so is one with fragments: a plan has their fields
+as often as they are used."""
 LIMIT_ERRORS = (RecursionError, MemoryError, SyntaxError)
 """What Python raises for code that is too large."""
 _logger = logging.getLogger("floorgate.graphql")
@@ -103,6 +106,9 @@ class CompiledQuery:
         self._condition_names = _condition_variables(document, node)
         self._plans: dict[ConditionValues, Plan | UnsupportedQueryError] = {}
         self.generates_code = False
+        text = document.loc.source.body if document.loc else ""
+        self._is_short = 0 < len(text) <= MAX_CHARACTERS_IN_EVENT_LOOP and not self._fragments
+        """Whether a plan takes less time than to have a thread make it."""
 
     def generate_code(self) -> None:
         """Generate code from now on; at once, if there are no conditions."""
@@ -144,7 +150,9 @@ class CompiledQuery:
         plan = self._plans.get(conditions)
         if isinstance(plan, UnsupportedQueryError):
             raise plan
-        if plan is None or self._lacks_code(plan):  # made in a thread: it takes long
+        if plan is None and self._is_short and not self.generates_code:
+            plan = self._get_plan(conditions)
+        elif plan is None or self._lacks_code(plan):  # made in a thread: it takes long
             plan = await run_in_thread(self._get_plan, conditions)
         run = RunInfo(context, variables, has_large_variables=has_large_variables)
         if event is not None:
@@ -223,9 +231,11 @@ def _resolve_to_event(plan: Plan, run: RunInfo, event: Event) -> None:
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:
     """Return the declared variables that appear in directives, in the order of declaration."""
+    if not node.variable_definitions or (document.loc and "@" not in document.loc.source.body):
+        return ()  # found out in no time; the visit takes a tenth of a millisecond
     finder = _ConditionFinder()
     visit(document, finder)
-    declared = (definition.variable.name.value for definition in node.variable_definitions or ())
+    declared = (definition.variable.name.value for definition in node.variable_definitions)
     return tuple(name for name in declared if name in finder.variables)
 
 
