@@ -18,7 +18,6 @@ from gateway.negotiation import accepts_html
 from gateway.start_page import START_POLICY, render_start_page
 from rest.error_codes import ERRORS_PATH, render_errors_page
 from rest.errors import JSON_MEDIA_TYPE, HttpError
-from rest.openapi import description
 from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
 from rest.parameters import report_ignored, split_query_string
 from rest.path_routing import Handler, PathRoute
@@ -87,9 +86,7 @@ class OpenApiEndpoints:
         """Return the OpenAPI description as YAML."""
         return await self._documents.get_or_make(
             YAML_MEDIA_TYPE,
-            lambda: _build_response(
-                YAML_MEDIA_TYPE, description.to_yaml(self._description).encode()
-            ),
+            lambda: _build_response(YAML_MEDIA_TYPE, self._write_yaml().encode()),
         )
 
     async def bundle_schema(self, _: Request) -> CachedResponse:
@@ -109,7 +106,14 @@ class OpenApiEndpoints:
 
     @cached_property
     def _description(self) -> dict[str, Any]:
+        from rest.openapi import description  # takes long to import, and is seldom needed
+
         return description.build_description(GRAPHQL_SCHEMA, self._base_url)
+
+    def _write_yaml(self) -> str:
+        from rest.openapi import description
+
+        return description.to_yaml(self._description)
 
 
 async def _respond(handler: Handler, request: Request) -> ASGIApp:

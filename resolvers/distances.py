@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import chain
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-import numpy as np
 import strawberry
 from msgspec import Struct
 
@@ -22,6 +21,7 @@ from resolvers.networks.waypoints import (
     to_waypoint_ref,
 )
 from resolvers.request.context import Info
+from resolvers.request.deferred_imports import ROUTING
 from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import (
@@ -34,13 +34,13 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
-from routing.arrays import Float32Array, FloatArray
-from routing.costing import Costing
-from routing.costing import TravelMode as TravelMode
-from routing.search.euclidean import euclidean_distances
-from routing.search.matrix import TravelMatrix
-from routing.search.waypoints import WaypointRef
+from routing.values import TravelMode as TravelMode
+from routing.values import WaypointRef
 from storage.maps import Map
+
+if TYPE_CHECKING:
+    from routing.arrays import Float32Array, FloatArray
+    from routing.search.matrix import TravelMatrix
 
 MAX_PAIRS = 50
 ROUNDING_TOLERANCE = 1e-6
@@ -242,6 +242,7 @@ async def get_distance_matrix(
             matrix = await run_search(search, is_required)
         if matrix is not None:
             return _build_matrix(UsedDistanceMethod.PATHFINDING, request, matrix)
+    await ROUTING.load()
     return _build_matrix(UsedDistanceMethod.EUCLIDEAN, request, _measure_euclidean(request))
 
 
@@ -251,7 +252,7 @@ def _search(
     source_count: int,
     mode: TravelMode,
     is_required: bool,
-) -> TravelMatrix | None:
+) -> "TravelMatrix | None":
     """Return the matrix; None if a stop is not attached, unless the matrix is required."""
     # What is closed or avoided is on the map all the same: no path leads to it.
     whole = routable.whole or routable.router
@@ -260,7 +261,10 @@ def _search(
     return routable.router.matrix(stops[:source_count], stops[source_count:], mode)
 
 
-def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
+def _measure_euclidean(request: MatrixRequest) -> "TravelMatrix":
+    from routing.costing import Costing
+    from routing.search.euclidean import euclidean_distances
+
     scale = request.unit_map.feet_per_unit
     if scale is None:
         raise InvalidInputError(
@@ -275,7 +279,7 @@ def _measure_euclidean(request: MatrixRequest) -> TravelMatrix:
 
 
 def _build_matrix(
-    method: UsedDistanceMethod, request: MatrixRequest, matrix: TravelMatrix
+    method: UsedDistanceMethod, request: MatrixRequest, matrix: "TravelMatrix"
 ) -> DistanceMatrix:
     # By member, so that making up to `MAX_PAIRS` targets takes no step of the interpreter.
     members = [*zip(*(target.response_fields for target in request.targets), strict=True)]
@@ -295,8 +299,10 @@ def _build_matrix(
     )
 
 
-def _round_cells(numbers: FloatArray | Float32Array) -> list[list[float | None]]:
+def _round_cells(numbers: "FloatArray | Float32Array") -> list[list[float | None]]:
     """Return rows of numbers, rounded as `round_up` does; None for NaN."""
+    import numpy as np
+
     rounded = np.ceil(np.asarray(numbers, dtype=float) * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0
     rows: list[list[float | None]] = rounded.tolist()  # 0.0 has turned -0.0 into 0.0
     if math.isnan(rounded.sum()):

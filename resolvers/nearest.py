@@ -27,8 +27,7 @@ from resolvers.routes import (
     start_searches,
     to_near_locations,
 )
-from routing.costing import TravelMode
-from routing.search.router import NearestLocation
+from routing.values import NearestLocation, TravelMode
 from storage.locations import LOCATIONS, Location
 from storage.maps import MAPS, Map
 from storage.units import Unit

@@ -1,10 +1,8 @@
 """Resolvers of what is within some minutes of a waypoint: locations, units and areas."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import shapely
 import strawberry
 
 from resolvers.distances import Mode, round_up
@@ -24,10 +22,12 @@ from resolvers.routes import (
     load_near_locations,
     start_search,
 )
-from routing.costing import TravelMode
-from routing.search.isochrone import Isochrone
+from routing.values import TravelMode
 from storage.maps import Map
 from storage.units import UNITS, Unit
+
+if TYPE_CHECKING:
+    from routing.search.isochrone import Isochrone
 
 MAX_MINUTES = 60
 MAX_REACHABLE = 1_000
@@ -150,7 +150,10 @@ async def list_reachable_areas(
     return [area for area in areas if area.polygons]
 
 
-def _draw_area(isochrone: Isochrone, level_id: str, scale: float) -> ReachableArea:
+def _draw_area(isochrone: "Isochrone", level_id: str, scale: float) -> ReachableArea:
+    import numpy as np
+    import shapely
+
     area = isochrone.area(level_id)
     polygons = [
         [

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -21,15 +21,15 @@ from resolvers.networks.waypoints import (
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
-from routing.costing import TravelMode
-from routing.network.network import Network
-from routing.plan import ConnectorKind
-from routing.search.route import ComputedRoute as RoutingRoute
-from routing.search.route import Leg, WalkLeg
-from routing.search.router import NearestLocation, Router
-from routing.search.waypoints import WaypointRef
+from routing.values import ConnectorKind, NearestLocation, TravelMode, WaypointRef
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
+
+if TYPE_CHECKING:
+    from routing.network.network import Network
+    from routing.search.route import ComputedRoute as RoutingRoute
+    from routing.search.route import Leg
+    from routing.search.router import Router
 
 MAX_NEAREST = 100
 DEFAULT_NEAREST = 10
@@ -64,8 +64,8 @@ class FoundRoute(NamedTuple):
     """What the steps of a route are made of; a map without a scale has a foot per unit."""
 
     unit_map: Map
-    network: Network
-    route: RoutingRoute
+    network: "Network"
+    route: "RoutingRoute"
     scale: float
     target_name: str
 
@@ -137,7 +137,7 @@ class Search:
     """A search of a routable map from a waypoint."""
 
     unit_map: Map
-    router: Router
+    router: "Router"
     waypoint: Waypoint
     mode: TravelMode
 
@@ -272,7 +272,9 @@ def _to_route(found: FoundRoute) -> Route:
     return Route(network.mode, round_up(route.feet), round_up(route.seconds), legs, found)
 
 
-def _to_leg(leg: Leg, scale: float) -> RouteLeg:
+def _to_leg(leg: "Leg", scale: float) -> RouteLeg:
+    from routing.search.route import WalkLeg
+
     feet, seconds = round_up(leg.feet), round_up(leg.seconds)
     if isinstance(leg, WalkLeg):
         points = [[round(x / scale, 3), round(y / scale, 3)] for x, y in leg.points]

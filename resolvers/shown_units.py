@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import Any
 
 from parsing.svg.floor_plan import read_level
-from parsing.svg.report.warnings import ParseWarning
+from parsing.svg.outcome import ParseWarning
 from parsing.svg.unit_map import parse_unit_map
 from storage.bundles.shown_parts import ShownLevel, ShownParts
 

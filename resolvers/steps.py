@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import strawberry
 
 from resolvers.distances import round_up
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
+from resolvers.request.deferred_imports import ROUTING
 from resolvers.routes import Route
 from resolvers.units import load_unit_names
-from routing.directions.steps import MAX_STEP_NAMES, Step, build_steps, list_spaces_to_name
-from routing.plan import ConnectorKind
+from routing.values import MAX_STEP_NAMES, ConnectorKind
 from storage.floors import FLOORS, Floor
+
+if TYPE_CHECKING:
+    from routing.directions.steps import Step
 
 MAX_UNITS_TO_NAME = 1_000
 """Spaces beside a route that may be units: those where it begins."""
@@ -60,6 +63,9 @@ class RouteStep:
 
 async def list_steps_of_route(parent: strawberry.Parent[Route], info: Info) -> list[RouteStep]:
     """List what to do on the way, step by step: the first departs, the last arrives."""
+    await ROUTING.load()
+    from routing.directions.steps import build_steps, list_spaces_to_name
+
     found = parent.found
     floor_ids = sorted({leg.to_floor_id for leg in parent.legs if leg.connector_id is not None})
     floors = await info.context.load_in_order(FLOORS, floor_ids)
@@ -91,7 +97,7 @@ def _round_parts(parts: Sequence[float]) -> list[float]:
 
 
 def _to_step(
-    step: Step, distance: float, time: float, scale: float, floor_names: dict[str, str]
+    step: "Step", distance: float, time: float, scale: float, floor_names: dict[str, str]
 ) -> RouteStep:
     own = RouteStep(
         step.code.value,

@@ -6,14 +6,13 @@ from functools import partial
 from typing import Annotated, NamedTuple, NewType
 from urllib.parse import quote
 
-from parsing.svg.report.drawing_report import MapSummary
-from parsing.svg.report.warnings import MAX_LISTED_PLACES, MAX_PLACES, ParseWarning
-from parsing.svg.unit_map import parse_unit_map as parse_svg
+from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.deferred_imports import DRAWINGS
 from resolvers.request.input_rules import Range, argument
 from resolvers.request.limits.deadlines import extend_read
 from storage.maps import Map
@@ -46,6 +45,9 @@ async def parse_unit_map(
     ] = MAX_PLACES,
 ) -> UnitMapParse:
     """Parse the SVG of a unit map to the form that viewers draw from."""
+    await DRAWINGS.load()
+    from parsing.svg.unit_map import parse_unit_map as parse_svg
+
     pool, owner = info.context.drawing_pool, info.context.caller.key_id
     parse = partial(parse_svg, force=force, max_places=places)
     with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):

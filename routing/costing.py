@@ -6,7 +6,6 @@ The defaults are the service's published figures. Lengths are in feet, times in 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -14,19 +13,13 @@ import numpy as np
 from routing.arrays import FloatArray
 from routing.plan import Connector, ConnectorKind
 from routing.units import FEET_PER_METRE
+from routing.values import TravelMode as TravelMode
 
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
 
 
 SECONDS_PER_FOOT_OF_TIE = 1e-7
 """What a foot adds to the cost of a route, so that of routes of the same time the shortest wins."""
-
-
-class TravelMode(StrEnum):
-    """How somebody travels."""
-
-    FOOT = "foot"
-    WHEELCHAIR = "wheelchair"
 
 
 class RideCost(NamedTuple):

@@ -9,37 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from shapely import LineString, MultiLineString, MultiPolygon, Point, Polygon
 
+from routing.values import ConnectorKind as ConnectorKind
+from routing.values import Direction as Direction
+from routing.values import SpaceKind as SpaceKind
+
 Polygonal: TypeAlias = Polygon | MultiPolygon
 Lineal: TypeAlias = LineString | MultiLineString
-
-
-class SpaceKind(StrEnum):
-    """A room is enclosed: only doors lead into it. Touching corridors and areas are open floor."""
-
-    ROOM = "room"
-    CORRIDOR = "corridor"
-    AREA = "area"
-
-
-class ConnectorKind(StrEnum):
-    """What carries people between levels."""
-
-    ELEVATOR = "elevator"
-    STEPS = "steps"
-    ESCALATOR = "escalator"
-    RAMP = "ramp"
-
-
-class Direction(StrEnum):
-    """The only direction in which a one-way connector moves."""
-
-    UP = "up"
-    DOWN = "down"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ DOCUMENTED = {
     "routing/directions/sentences:MAX_EXACT_FEET": [
         ("routing.md", "## From route to steps", "rounded to ten from {} ft on"),
     ],
-    "routing/directions/steps:MAX_STEP_NAMES": [
+    "routing/values:MAX_STEP_NAMES": [
         ("routing.md", "## From route to steps", "have {} names at most"),
     ],
     "resolvers/steps:MAX_UNITS_TO_NAME": [
@@ -211,10 +211,10 @@ DOCUMENTED = {
     "parsing/svg/report/drawn_shapes:MAX_IMAGE_SHARE": [
         ("unit-maps.md", "### A plan that is a picture", "cover over {:.0%} of the canvas"),
     ],
-    "parsing/svg/report/warnings:MAX_PLACES": [
+    "parsing/svg/outcome:MAX_PLACES": [
         ("unit-maps.md", "## Warnings", "the first {} of each cause"),
     ],
-    "parsing/svg/report/warnings:MAX_LISTED_PLACES": [
+    "parsing/svg/outcome:MAX_LISTED_PLACES": [
         ("unit-maps.md", "## Warnings", "asks for, up to {}"),
         ("graphql/maps.md", "## Warnings of a parse", "lists up to {} places"),
     ],

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from parsing.errors import ParsingError
-from parsing.svg.report.drawing_report import MapSummary
-from parsing.svg.report.warnings import MAX_PLACES, ParseWarning
+from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from resolvers.processes.cpu_limit import limit_cpu_time
 

@@ -8,9 +8,9 @@ from parsing.svg.definitions import read_definitions
 from parsing.svg.elements import DrawingHandler
 from parsing.svg.identities import ILLUSTRATOR_MARKER
 from parsing.svg.naming.names_as_markup import NameReader
+from parsing.svg.outcome import ParseWarning
 from parsing.svg.report.drawing_report import DrawingReport
 from parsing.svg.report.element_finder import find_elements
-from parsing.svg.report.warnings import ParseWarning
 from parsing.svg.walk import DrawingWalker
 from parsing.xml.decoding import decode_document
 from parsing.xml.tokens import feed_document

@@ -3,10 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from parsing.svg.floor_plan import read_level
 from storage.bundles.shown_parts import ShownLevel, find_floor_id
 
 Element = dict[str, Any]
+
+LEVEL, UNIT, HIT_AREA = "level", "unit", "hit_area"
+"""Kinds of features that are made of a drawing."""
 
 
 class ShownFloor(NamedTuple):
@@ -32,6 +34,8 @@ def iter_level_elements(elements: Sequence[Element]) -> Iterator[Element]:
 
 def find_floors(levels: Sequence[Element], floor_ids: Collection[str]) -> list[ShownFloor]:
     """Return the Levels with the floors of an asset that they show."""
+    from parsing.svg.floor_plan import read_level  # only processes for drawings need it
+
     read = [
         read_level(level.get("id", ""), level.get("tags"), number)
         for number, level in enumerate(levels, 1)

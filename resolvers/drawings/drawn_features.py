@@ -18,6 +18,9 @@ from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.names import SHAPE_KINDS
 from resolvers.drawings.areas import MAX_UNITED, Area, AreaBuilder
 from resolvers.drawings.drawing_levels import (
+    HIT_AREA,
+    LEVEL,
+    UNIT,
     Element,
     ShownFloor,
     find_floors,
@@ -30,7 +33,6 @@ MAX_POSITIONS: Final = 1_000_000
 """Of the shapes of a drawing that are traced; those of curves count too."""
 MAX_CHORDS_OF_CURVE: Final = 200
 
-LEVEL, UNIT, HIT_AREA = "level", "unit", "hit_area"
 _KINDS: Final = {"Unit": UNIT, "HitArea": HIT_AREA}
 
 

@@ -3,22 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
-import numpy as np
 import orjson
 import strawberry
 
-from resolvers.drawings.drawing_levels import ShownFloor
-from resolvers.drawings.drawn_features import (
-    HIT_AREA,
-    LEVEL,
-    UNIT,
-    DrawnFeature,
-    DrawnFeatures,
-    draw_features,
-)
-from resolvers.drawings.georeferencing import DECIMALS
+from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
 from resolvers.floors import FLOORS_OF_ASSET
 from resolvers.locations import get_unit_id
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
@@ -27,6 +17,7 @@ from resolvers.processes.process_pool import ProcessPool, max_seconds
 from resolvers.request.arguments import MAX_PER_PAGE, PageArguments
 from resolvers.request.caching import Cache
 from resolvers.request.context import MAX_KEYS_PER_COMMAND, Context, Info
+from resolvers.request.deferred_imports import DRAWINGS
 from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST
@@ -43,6 +34,9 @@ from storage.records.kinds import RecordType
 from storage.store import StoredDrawing
 from storage.units import UNITS, Unit
 
+if TYPE_CHECKING:
+    from resolvers.drawings.drawn_features import DrawnFeature, DrawnFeatures
+
 R = TypeVar("R", bound=Record)
 
 MAX_GEOJSON_DRAWING_BYTES = 32_000_000
@@ -55,7 +49,7 @@ TAG_PREFIX = "tag:"
 """Of the property with a tag of a location. Tools such as MapLibre filter by flat properties."""
 ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
-_drawn: Cache[tuple[Any, ...], DrawnFeatures] = Cache(
+_drawn: "Cache[tuple[Any, ...], DrawnFeatures]" = Cache(
     max_bytes=MAX_DRAWN_FEATURES_BYTES, weigh=lambda _, drawn: drawn.size_bytes
 )
 """By all that they depend on: they are never out of date."""
@@ -110,6 +104,9 @@ async def get_geojson_of_map(
         return None
     page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
     floors = {floor.id: floor for floor in page.data}
+    await DRAWINGS.load()
+    from resolvers.drawings.drawn_features import draw_features
+
     draw = partial(
         draw_features,
         georeference=_require_georeference(parent, drawing),
@@ -151,7 +148,7 @@ def _require_georeference(unit_map: Map, drawing: StoredDrawing) -> Georeference
     return drawing.georeference
 
 
-async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]") -> DrawnFeatures:
+async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]") -> "DrawnFeatures":
     [digest] = await context.load_drawing_digests([unit_map.id])
     keywords = draw.keywords | {"floor_ids": tuple(draw.keywords["floor_ids"])}
     key = (digest, *keywords.values())
@@ -246,7 +243,7 @@ def _split(keys: Sequence[str]) -> Iterator[Sequence[str]]:
         yield keys[start : start + MAX_KEYS_PER_COMMAND]
 
 
-def _build_collection(drawn: DrawnFeatures, records: _Records) -> bytes:
+def _build_collection(drawn: "DrawnFeatures", records: _Records) -> bytes:
     features = [
         {
             "type": "Feature",
@@ -263,7 +260,7 @@ def _build_collection(drawn: DrawnFeatures, records: _Records) -> bytes:
 
 
 def _describe_level(
-    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+    feature: "DrawnFeature", levels: Sequence[ShownFloor], records: _Records
 ) -> dict[str, Any]:
     assert feature.level is not None
     shown = levels[feature.level]
@@ -279,7 +276,7 @@ def _describe_level(
 
 
 def _describe_unit(
-    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+    feature: "DrawnFeature", levels: Sequence[ShownFloor], records: _Records
 ) -> dict[str, Any]:
     shown = None if feature.level is None else levels[feature.level]
     unit = records.units.get(feature.target_id or "")
@@ -298,7 +295,7 @@ def _describe_unit(
 
 
 def _describe_hit_area(
-    feature: DrawnFeature, levels: Sequence[ShownFloor], records: _Records
+    feature: "DrawnFeature", levels: Sequence[ShownFloor], records: _Records
 ) -> dict[str, Any]:
     shown = None if feature.level is None else levels[feature.level]
     return {
@@ -314,7 +311,11 @@ def _describe_hit_area(
 _PROPERTIES = {LEVEL: _describe_level, UNIT: _describe_unit, HIT_AREA: _describe_hit_area}
 
 
-def _describe_locations(drawn: DrawnFeatures, records: _Records) -> Iterator[dict[str, Any]]:
+def _describe_locations(drawn: "DrawnFeatures", records: _Records) -> Iterator[dict[str, Any]]:
+    import numpy as np
+
+    from resolvers.drawings.georeferencing import DECIMALS
+
     limit, placement = drawn.placement.max_units, drawn.placement
     near = [
         each

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import orjson
-import resvg_py
 
 from parsing.errors import DocumentRejectedError
 from parsing.svg.picture import Marks, find_levels_of_unit, render_picture
@@ -79,6 +78,8 @@ def make_picture(content: bytes, request: PictureRequest) -> PictureFile:
         raise DocumentRejectedError(
             f"over {MAX_PNG_SHAPES:,} shapes; ask for SVG, or draw the level with fewer"
         )
+    import resvg_py  # only processes for drawings need it
+
     # Without the fonts of the system, of which pictures need none.
     png = resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True)
     return PictureFile(bytes(png), width, height, shown)

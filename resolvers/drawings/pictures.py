@@ -42,7 +42,7 @@ from resolvers.request.input_rules import (
 from resolvers.request.limits.deadlines import extend_read
 from resolvers.request.requirements import CALCULATE_DISTANCES
 from resolvers.routes import Route, find_route
-from routing.costing import TravelMode
+from routing.values import TravelMode
 from storage.maps import Map
 
 MIN_PICTURE_WIDTH = 16

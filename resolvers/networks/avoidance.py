@@ -6,8 +6,7 @@ from typing import Annotated, Final, TypeAlias
 
 from resolvers.request.enums import graphql_enum
 from resolvers.request.input_rules import Each, Items, OneOf, Rule, argument
-from routing.network.restrictions import Restrictions
-from routing.plan import ConnectorKind
+from routing.values import ConnectorKind, Restrictions
 
 
 class Avoidable(StrEnum):

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated, NamedTuple
-
-import shapely
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from resolvers.request.context import Context
 from resolvers.request.enums import find_word, graphql_enum
 from resolvers.units import load_unit_names
-from routing.costing import TravelMode
-from routing.network.network import Network
-from routing.network.portals import NO_CONNECTOR
-from routing.search.router import Router
+from routing.values import TravelMode
 from storage.closures import Part
 from storage.maps import Map
+
+if TYPE_CHECKING:
+    import shapely
+
+    from routing.network.network import Network
+    from routing.search.router import Router
 
 
 class ClosablePart(StrEnum):
@@ -83,8 +84,10 @@ class Closable(NamedTuple):
     ]
 
 
-def list_closable(router: Router, feet_per_unit: float) -> list[Closable]:
+def list_closable(router: "Router", feet_per_unit: float) -> list[Closable]:
     """Return what can be closed, by part and id; places are in the map's units."""
+    from routing.network.portals import NO_CONNECTOR
+
     network = router.networks[TravelMode.FOOT]
     found = {
         (CONNECTOR, each.id): Closable(
@@ -115,7 +118,7 @@ async def name_units(context: Context, unit_map: Map, items: Sequence[Closable])
     ]
 
 
-def list_closable_ids(router: Router) -> dict[str, set[str]]:
+def list_closable_ids(router: "Router") -> dict[str, set[str]]:
     """Return the ids of what can be closed, by part."""
     network = router.networks[TravelMode.FOOT]
     levels, numbers = network.levels, network.level_numbers.tolist()
@@ -127,7 +130,7 @@ def list_closable_ids(router: Router) -> dict[str, set[str]]:
     }
 
 
-def list_parts(router: Router, feet_per_unit: float) -> list[Part]:
+def list_parts(router: "Router", feet_per_unit: float) -> list[Part]:
     """Return what can be closed, as it is stored with what is closed."""
     lists = {part: name for name, part in PARTS.items()}
     return [
@@ -145,8 +148,10 @@ def _to_place(level_id: str, x: float, y: float, feet_per_unit: float) -> Place:
     return Place(level_id, round(x / feet_per_unit, 3), round(y / feet_per_unit, 3))
 
 
-def _iter_shapes(network: Network) -> Iterator[tuple[str, Closable, shapely.Point]]:
+def _iter_shapes(network: "Network") -> Iterator[tuple[str, Closable, "shapely.Point"]]:
     """Yield the doors and spaces of each level, with a point inside."""
+    import shapely
+
     levels = network.levels
     for number in network.level_numbers.tolist():
         parts = [

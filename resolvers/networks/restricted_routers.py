@@ -7,20 +7,15 @@ in a thread of its own, apart from searches, and routers over the same floor sha
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from resolvers.request.limits.threads import FairThreads, run_in_thread
-from routing.costing import TravelMode
-from routing.network.network import Network
-from routing.network.restrictions import (
-    Restrictions,
-    close_connectors,
-    close_floor,
-    omit_ineffective,
-)
-from routing.search.router import Router
-from routing.serialization import weigh_networks
+from routing.values import Restrictions, TravelMode
 from storage.cache.cache import Cache
+
+if TYPE_CHECKING:
+    from routing.network.network import Network
+    from routing.search.router import Router
 
 MAX_CLOSED_BYTES = 512 << 20
 MAX_AVOIDING_BYTES = 128 << 20
@@ -35,12 +30,14 @@ FloorKey = tuple[str, Restrictions]
 class RestrictedFloor:
     """The networks of a map with less floor, and routers over them by all of the restrictions."""
 
-    original: Router
-    networks: Mapping[TravelMode, Network]
-    routers: dict[Restrictions, Router] = field(default_factory=dict)
+    original: "Router"
+    networks: "Mapping[TravelMode, Network]"
+    routers: "dict[Restrictions, Router]" = field(default_factory=dict)
 
     def weigh(self) -> int:
         """Return the bytes that this takes beside the original."""
+        from routing.serialization import weigh_networks
+
         routers = [*self.routers.values()]
         restricted = (self.networks, *(router.networks for router in routers))
         return weigh_networks(
@@ -73,12 +70,16 @@ class RestrictedRouters:
         # floors a client asks for, those of others are built in turn with them.
         self._run_build = FairThreads("floor", max_threads=1).run
 
-    async def get_or_build(self, digest: str, router: Router, restrictions: Restrictions) -> Router:
+    async def get_or_build(
+        self, digest: str, router: "Router", restrictions: Restrictions
+    ) -> "Router":
         """Return the router of an archive without what is restricted.
 
         It is `router` itself if the map has none of that.
         """
         if restrictions:
+            from routing.network.restrictions import omit_ineffective
+
             restrictions = omit_ineffective(router.networks, restrictions)
         if not restrictions:
             return router
@@ -94,7 +95,9 @@ class RestrictedRouters:
             built = await run_in_thread(self._build_router, cache, key, floor, restrictions)
         return built
 
-    def _build_floor(self, cache: FloorCache, key: FloorKey, router: Router) -> RestrictedFloor:
+    def _build_floor(self, cache: FloorCache, key: FloorKey, router: "Router") -> RestrictedFloor:
+        from routing.network.restrictions import close_floor
+
         _, restrictions = key
         floor = cache.peek(key, None)
         if floor is None:
@@ -105,7 +108,10 @@ class RestrictedRouters:
 
     def _build_router(
         self, cache: FloorCache, key: FloorKey, floor: RestrictedFloor, restrictions: Restrictions
-    ) -> Router:
+    ) -> "Router":
+        from routing.network.restrictions import close_connectors
+        from routing.search.router import Router
+
         if known := floor.routers.get(restrictions):
             return known
         networks = close_connectors(floor.networks, restrictions)

@@ -11,8 +11,9 @@ from resolvers.networks import routable_maps
 from resolvers.networks.archive_files import ArchiveFiles
 from resolvers.networks.restricted_routers import RestrictedRouters
 from resolvers.networks.routable_maps import RoutableMap
+from resolvers.request.deferred_imports import ROUTING
 from routing.errors import ArchiveError
-from routing.network.restrictions import Restrictions
+from routing.values import Restrictions
 from storage.cache.cache import Cache
 
 MAX_CACHE_BYTES = 2 << 30
@@ -96,6 +97,7 @@ class RoutableMapCache:
 
     async def _load(self, digest: str, map_id: str) -> CachedRoutableMap | None:
         try:
+            await ROUTING.load()
             archive: mmap.mmap | bytes | None = await asyncio.to_thread(self._files.find, digest)
             if archive is None:
                 archive = await self._read_file(digest)

@@ -4,22 +4,13 @@ An archive holds the router, and the positions of the locations when the map was
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from routing.archive import (
-    FORMAT_VERSION,
-    pack_archive,
-    raise_archive_errors,
-    read_version,
-    unpack_archive,
-)
-from routing.costing import TravelMode
-from routing.previous_format import PREVIOUS_VERSION, read_previous_router
-from routing.search.router import Router
-from routing.serialization import deserialize_router, serialize_router
+from routing.values import TravelMode
 from storage.locations import Location
+
+if TYPE_CHECKING:
+    from routing.search.router import Router
 
 ARCHIVE_KIND = "routable"
 
@@ -42,9 +33,9 @@ class Placement(NamedTuple):
 class RoutableMap(NamedTuple):
     """The router of a map, and its locations by id."""
 
-    router: Router
+    router: "Router"
     placements: Mapping[str, Placement]
-    whole: Router | None = None
+    whole: "Router | None" = None
     """The router of the map with nothing closed or avoided, if `router` is another."""
     is_previous: bool = False
     """Whether the archive is of the release before, which did not store what is outdoors."""
@@ -56,15 +47,30 @@ def to_placement(location: Location) -> Placement:
     return Placement(location.id, location.name, location.x, location.y, floor_ids)
 
 
-def serialize_routable_map(router: Router, placements: Iterable[Placement]) -> bytes:
+def serialize_routable_map(router: "Router", placements: Iterable[Placement]) -> bytes:
     """Return an archive for `deserialize_routable_map`."""
+    import numpy as np
+
+    from routing.archive import pack_archive
+    from routing.serialization import serialize_router
+
     content = np.frombuffer(serialize_router(router), np.uint8)
     return pack_archive(ARCHIVE_KIND, {"placements": list(placements)}, {"router": content})
 
 
-@raise_archive_errors()
 def deserialize_routable_map(buffer: Any) -> RoutableMap:
     """Return the map in an archive; its tables stay in `buffer`. Raises ArchiveError."""
+    from routing.archive import raise_archive_errors
+
+    with raise_archive_errors():
+        return _read_routable_map(buffer)
+
+
+def _read_routable_map(buffer: Any) -> RoutableMap:
+    from routing.archive import FORMAT_VERSION, read_version, unpack_archive
+    from routing.previous_format import PREVIOUS_VERSION, read_previous_router
+    from routing.serialization import deserialize_router
+
     is_previous = read_version(buffer) == PREVIOUS_VERSION
     values, arrays = unpack_archive(
         ARCHIVE_KIND, buffer, PREVIOUS_VERSION if is_previous else FORMAT_VERSION

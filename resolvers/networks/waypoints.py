@@ -4,7 +4,7 @@ A unit is a waypoint where its location is: docs/decisions/routing/units-as-wayp
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import strawberry
 from msgspec import Struct
@@ -24,12 +24,14 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
-from routing.search.router import Router
-from routing.search.waypoints import Position, WaypointRef
+from routing.values import Position, WaypointRef
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS, MAX_COORDINATE
 from storage.maps import Map
 from storage.records.fields import MAX_TEXT_CHARACTERS
+
+if TYPE_CHECKING:
+    from routing.search.router import Router
 
 
 class LocationOrPosition:
@@ -185,7 +187,7 @@ def find_locations(
     return waypoints
 
 
-def to_waypoint_ref(router: Router, parent: Map, waypoint: Waypoint) -> WaypointRef:
+def to_waypoint_ref(router: "Router", parent: Map, waypoint: Waypoint) -> WaypointRef:
     """Return the waypoint for routing: the id of a location, else a position in feet."""
     location_id = waypoint.location_id if waypoint.is_location else None
     if location_id is not None and router.has_location(location_id):

@@ -24,9 +24,9 @@ from resolvers.processing.build_task import (
     ProcessingRequest,
 )
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
-from routing.costing import TravelMode
 from routing.errors import ArchiveError, RoutingError
 from routing.progress import ProcessingProgress, ignore_progress
+from routing.values import TravelMode
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS

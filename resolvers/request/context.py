@@ -25,7 +25,7 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
-from routing.network.restrictions import Restrictions
+from routing.values import Restrictions
 from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.changes.hub import ChangeHub

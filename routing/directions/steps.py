@@ -33,9 +33,8 @@ from routing.directions.turns import Modifier
 from routing.network.network import Network
 from routing.plan import ConnectorKind, SpaceKind
 from routing.search.route import ComputedRoute, ConnectorLeg, Leg, WalkLeg
+from routing.values import MAX_STEP_NAMES
 
-MAX_STEP_NAMES = 10
-"""Spaces and rooms that a step names, the last ones: a hall may have hundreds of doors."""
 MIN_SPOKEN_SHARE = 1 / 3
 """Share of a walk that a space must have for the text to name it."""
 END_FEET = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import shapely
@@ -14,49 +14,13 @@ from routing.arrays import BoolArray, shrink_all
 from routing.costing import TravelMode
 from routing.network.levels import Levels, join_levels, rebuild_level
 from routing.network.network import Network, compute_portal_paths
-from routing.plan import ConnectorKind, Polygonal, SpaceKind
+from routing.plan import Polygonal, SpaceKind
 from routing.space.plan_repair import extract_polygons, to_polygonal
 from routing.space.walkable import remove_hairlines
+from routing.values import Restrictions as Restrictions
 
 INSIDE_SHARE = 0.99
 """Of the area of a space that lies inside another, however inexactly it is drawn."""
-
-
-@dataclass(frozen=True)
-class Restrictions:
-    """What routes do not use, by the ids of the plan, by kind, or all that is outdoors.
-
-    Floor in a closed space is no floor: nothing leads to what stands there.
-    """
-
-    connector_ids: frozenset[str] = frozenset()
-    door_ids: frozenset[str] = frozenset()
-    space_ids: frozenset[str] = frozenset()
-    connector_kinds: frozenset[ConnectorKind] = frozenset()
-    outdoors: bool = False
-
-    def __bool__(self) -> bool:
-        return self.outdoors or self.have_ids or bool(self.connector_kinds)
-
-    @property
-    def have_ids(self) -> bool:
-        """Whether any part is restricted by its id, as only operators do."""
-        return bool(self.connector_ids or self.door_ids or self.space_ids)
-
-    def __or__(self, other: Restrictions) -> Restrictions:
-        """Return what either restricts."""
-        return Restrictions(
-            self.connector_ids | other.connector_ids,
-            self.door_ids | other.door_ids,
-            self.space_ids | other.space_ids,
-            self.connector_kinds | other.connector_kinds,
-            self.outdoors or other.outdoors,
-        )
-
-    @property
-    def of_floor(self) -> Restrictions:
-        """The part that takes floor away, which is what takes long."""
-        return replace(self, connector_ids=frozenset(), connector_kinds=frozenset())
 
 
 def omit_ineffective(

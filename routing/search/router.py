@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from routing.search.isochrone import Isochrone, find_isochrone
 from routing.search.matrix import TravelMatrix, compute_matrix
 from routing.search.route import ComputedRoute, find_route
 from routing.search.waypoints import Position, WaypointRef, find_stops
+from routing.values import NearestLocation as NearestLocation
 
 __all__ = [
     "ComputedRoute",
@@ -32,14 +32,6 @@ __all__ = [
 
 SAME_DECIMALS = 6
 """Times and lengths of routes that differ by less differ by rounding."""
-
-
-class NearestLocation(NamedTuple):
-    """A location and the length and time of the fastest route to it."""
-
-    location_id: str
-    feet: float
-    seconds: float
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from routing.errors import WaypointError
 from routing.network.network import Network
 from routing.network.stops import UNKNOWN_LEVEL, Stops, join_stops
-
-
-class Position(NamedTuple):
-    """A point on a level, in feet."""
-
-    level_id: str
-    x: float
-    y: float
-
-
-WaypointRef: TypeAlias = str | Position
-"""The id of a location, or a position."""
+from routing.values import Position as Position
+from routing.values import WaypointRef as WaypointRef
 
 
 def find_stops(network: Network, waypoints: Sequence[WaypointRef]) -> Stops:

@@ -96,7 +96,7 @@ def wait_forever(svg: bytes) -> None:
 async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unit_maps, "parse_svg", wait_forever)
+    monkeypatch.setattr("parsing.svg.unit_map.parse_unit_map", wait_forever)
     monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 0.05)
     extensions: list[float] = []
 

@@ -12,7 +12,6 @@ import pytest
 
 import routing.network.restrictions as restrictions_module
 from resolvers.closures import MAX_CLOSED
-from resolvers.networks import restricted_routers
 from routing.network.restrictions import Restrictions
 from storage.networks import publish_network
 from storage.publication import Publication
@@ -355,13 +354,14 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
 ) -> None:
     may_end = threading.Event()
     builds = []
+    build = restrictions_module.close_floor
 
     def close_floor(networks: Any, restrictions: Restrictions) -> Any:
         builds.append(restrictions)
         may_end.wait(30)
-        return restrictions_module.close_floor(networks, restrictions)
+        return build(networks, restrictions)
 
-    monkeypatch.setattr(restricted_routers, "close_floor", close_floor)
+    monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
     async with yard_client(own_world, tmp_path, request_seconds=1) as client:
         path = "/v1/maps/yard/route?from=10,10,lower&to=90,10,lower&avoid=outdoors"
         late = await client.get(path)
@@ -378,14 +378,14 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
 async def test_closing_more_does_not_wait_for_the_floor_of_what_is_closed(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_end, builds = threading.Event(), []
+    may_end, builds, build = threading.Event(), [], restrictions_module.close_floor
 
     def close_floor(networks: Any, restrictions: Restrictions) -> Any:
         builds.append(restrictions.space_ids)
         may_end.wait(30)
-        return restrictions_module.close_floor(networks, restrictions)
+        return build(networks, restrictions)
 
-    monkeypatch.setattr(restricted_routers, "close_floor", close_floor)
+    monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
     async with yard_client(own_world, tmp_path) as client:
         for spaces in (["yard"], ["gallery", "yard"]):
             assert (await close(client, spaces=spaces))["spaces"] == spaces

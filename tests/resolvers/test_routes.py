@@ -193,7 +193,7 @@ async def test_rest_has_steps_on_request(
     assert wrong.status_code == 422
     assert wrong.json()["fields"] == {"steps": ["must be true or false, not 'yes'"]}
     # they cost nothing unless they are asked for
-    monkeypatch.setattr("resolvers.steps.build_steps", None)
+    monkeypatch.setattr("routing.directions.steps.build_steps", None)
     for suffix in ("", "&steps=false"):
         assert "steps" not in (await client.get(path + suffix)).json()["data"]
     nowhere = await client.get("/v1/maps/tower/route?from=gym&to=50,500,lower&steps=true")

@@ -7,9 +7,9 @@ import orjson
 
 from gateway.cli.drawing_check import STANDARD_INPUT, DrawingCheck, check_drawing_file
 from gateway.cli.picture_files import find_picture_file, write_pictures
+from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES
 from parsing.svg.render import to_svg
 from parsing.svg.report.picture import draw_pictures
-from parsing.svg.report.warnings import MAX_LISTED_PLACES, MAX_PLACES
 from parsing.svg.unit_map import ParsedUnitMap
 
 STANDARD_OUTPUT = Path("-")

@@ -1,7 +1,7 @@
 """Collect the warnings of one drawing and the summary of its map while it is walked."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, NamedTuple
+from typing import Final
 
 from parsing.errors import InvalidMarkupError
 from parsing.svg.data_tags import parse_tags
@@ -17,6 +17,7 @@ from parsing.svg.identities import (
 )
 from parsing.svg.names import HREF_ATTRIBUTES
 from parsing.svg.naming.layer_names import GROUP_TYPES, is_type, suggest_type
+from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
 from parsing.svg.report.attribute_names import find_misspelt_types, may_misspell_type
 from parsing.svg.report.clips import find_canvas_clips
 from parsing.svg.report.drawn_shapes import DrawnShapes
@@ -35,13 +36,7 @@ from parsing.svg.report.georeference_ranges import find_out_of_range
 from parsing.svg.report.pictures import PicturePatterns
 from parsing.svg.report.texts import find_blank_texts
 from parsing.svg.report.unit_groups import UnitGroups
-from parsing.svg.report.warnings import (
-    MAX_PLACES,
-    ParseWarning,
-    WarningCollector,
-    ignore_faults,
-    quote,
-)
+from parsing.svg.report.warnings import WarningCollector, ignore_faults, quote
 from parsing.xml.decoding import XmlDocument
 
 MAX_CHECKED_IDS: Final = 100_000
@@ -52,15 +47,6 @@ LEFT_OUT_CAUSES: Final = {"text": "text", "image": "image", "foreignObject": "fo
 PROLOG_BYTES: Final = 100_000
 """The root and its namespaces are in the first bytes."""
 INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
-
-
-class MapSummary(NamedTuple):
-    """How many parts of each kind a map has; `shapes` are the others."""
-
-    levels: Annotated[int, "How many Levels."]
-    units: Annotated[int, "How many Units."]
-    hit_areas: Annotated[int, "How many HitAreas."]
-    shapes: Annotated[int, "How many other shapes."]
 
 
 class DrawingReport:

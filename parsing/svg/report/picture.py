@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from parsing.svg.floor_plan import read_level
+from parsing.svg.outcome import ParseWarning, WarningPlace
 from parsing.svg.render import render_elements, render_shape
-from parsing.svg.report.warnings import ParseWarning, WarningPlace
 
 JsonObject = Mapping[str, Any]
 

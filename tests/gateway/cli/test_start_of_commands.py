@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.server.supervision.worker_process import WORKER_PROGRAM
+
 PROGRAM = "from gateway.cli.main import main; main()"
 SLOW_PACKAGES = {"igraph", "numpy", "shapely", "lxml", "strawberry", "graphql", "uvicorn", "motor"}
 BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
@@ -51,12 +53,28 @@ IMPORTED_LATER = {
     "routing.processing",
 }
 """What only processes for drawings, maps and tables need."""
+IMPORTED_WHEN_READY = {"igraph", "lxml", "numpy", "parsing.svg.unit_map", "shapely"}
+"""What some requests need."""
 
 
-def test_a_worker_starts_without_what_only_other_processes_need() -> None:
-    program = "import sys, gateway.server.worker, gateway.app; print(*sys.modules)"
+def import_modules(imports: str) -> set[str]:
+    """Return the modules that are there after a program that begins with `imports`."""
+    program = f"{imports}; import sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    modules = set(done.stdout.split())
+    return set(done.stdout.split())
+
+
+def test_a_worker_starts_without_what_few_requests_or_only_other_processes_need() -> None:
+    modules = import_modules(WORKER_PROGRAM.removesuffix("main()") + "import gateway.app")
     assert "schema.root" in modules
+    unused = {"resvg_py", "yaml"}
+    assert not modules & {*IMPORTED_LATER, *IMPORTED_WHEN_READY, *unused}
+
+
+def test_a_worker_imports_what_some_requests_need_when_it_is_ready() -> None:
+    modules = import_modules(
+        "import asyncio, gateway.warm_up; asyncio.run(gateway.warm_up.warm_up([]))"
+    )
+    assert modules >= IMPORTED_WHEN_READY
     assert not modules & IMPORTED_LATER

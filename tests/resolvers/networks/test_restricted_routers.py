@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import routing.network.restrictions as restrictions_module
-from resolvers.networks import restricted_routers
 from resolvers.networks.restricted_routers import RestrictedFloor, RestrictedRouters
 from resolvers.request.limits.threads import owner
 from routing.costing import TravelMode
@@ -57,7 +56,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[Restrictions]:
         made.append(restrictions)
         return build(networks, restrictions)
 
-    monkeypatch.setattr(restricted_routers, "close_floor", close_floor)
+    monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
     return made
 
 
@@ -141,7 +140,7 @@ async def test_a_build_that_nobody_waits_for_any_more_is_there_for_the_next(
         may_end.wait(10)
         return build(networks, restrictions)
 
-    monkeypatch.setattr(restricted_routers, "close_floor", close_floor)
+    monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
     routers = RestrictedRouters()
     late = asyncio.create_task(routers.get_or_build("a", HOUSE, CLOSED_ROOM))
     assert await asyncio.to_thread(started.wait, 10)

@@ -15,7 +15,7 @@ from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
 from routing.directions.landmarks import find_landmarks
-from routing.directions.steps import MAX_STEP_NAMES, Step, StepCode, build_steps
+from routing.directions.steps import Step, StepCode, build_steps
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import (
     Barrier,
@@ -31,6 +31,7 @@ from routing.plan import (
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, find_route
 from routing.search.waypoints import Position, WaypointRef
+from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.random_plans import moved, plans, turned

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from parsing.svg.report.warnings import ParseWarning
+from parsing.svg.outcome import ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 
 CLEAN = """<g data-type="Level" id="one">

@@ -3,7 +3,8 @@
 import pytest
 
 from parsing.errors import DocumentRejectedError
-from parsing.svg.report.warnings import MAX_PLACES, ignore_faults
+from parsing.svg.outcome import MAX_PLACES
+from parsing.svg.report.warnings import ignore_faults
 from parsing.svg.unit_map import parse_unit_map
 from tests.parsing.svg.report.drawings import CLEAN, LABEL, messages_of, parse, warnings_of
 

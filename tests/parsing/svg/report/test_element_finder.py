@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from parsing.svg.outcome import WarningPlace
 from parsing.svg.report.found_elements import MAX_BOXES
-from parsing.svg.report.warnings import WarningPlace
 from parsing.svg.style.resolving import StyleResolver
 from parsing.svg.walk import DrawingWalker
 from tests.parsing.svg.report.drawings import CLEAN, parse, warnings_of

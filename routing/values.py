@@ -1,0 +1,101 @@
+"""What callers of routing hold: small values, apart from what computes them.
+
+Imports neither numpy nor shapely: a worker that starts needs these alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+MAX_STEP_NAMES = 10
+"""Spaces and rooms that a step names, the last ones: a hall may have hundreds of doors."""
+
+
+class TravelMode(StrEnum):
+    """How somebody travels."""
+
+    FOOT = "foot"
+    WHEELCHAIR = "wheelchair"
+
+
+class SpaceKind(StrEnum):
+    """A room is enclosed: only doors lead into it. Touching corridors and areas are open floor."""
+
+    ROOM = "room"
+    CORRIDOR = "corridor"
+    AREA = "area"
+
+
+class ConnectorKind(StrEnum):
+    """What carries people between levels."""
+
+    ELEVATOR = "elevator"
+    STEPS = "steps"
+    ESCALATOR = "escalator"
+    RAMP = "ramp"
+
+
+class Direction(StrEnum):
+    """The only direction in which a one-way connector moves."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """What routes do not use, by the ids of the plan, by kind, or all that is outdoors.
+
+    Floor in a closed space is no floor: nothing leads to what stands there.
+    """
+
+    connector_ids: frozenset[str] = frozenset()
+    door_ids: frozenset[str] = frozenset()
+    space_ids: frozenset[str] = frozenset()
+    connector_kinds: frozenset[ConnectorKind] = frozenset()
+    outdoors: bool = False
+
+    def __bool__(self) -> bool:
+        return self.outdoors or self.have_ids or bool(self.connector_kinds)
+
+    @property
+    def have_ids(self) -> bool:
+        """Whether any part is restricted by its id, as only operators do."""
+        return bool(self.connector_ids or self.door_ids or self.space_ids)
+
+    def __or__(self, other: Restrictions) -> Restrictions:
+        """Return what either restricts."""
+        return Restrictions(
+            self.connector_ids | other.connector_ids,
+            self.door_ids | other.door_ids,
+            self.space_ids | other.space_ids,
+            self.connector_kinds | other.connector_kinds,
+            self.outdoors or other.outdoors,
+        )
+
+    @property
+    def of_floor(self) -> Restrictions:
+        """The part that takes floor away, which is what takes long."""
+        return replace(self, connector_ids=frozenset(), connector_kinds=frozenset())
+
+
+class Position(NamedTuple):
+    """A point on a level, in feet."""
+
+    level_id: str
+    x: float
+    y: float
+
+
+WaypointRef: TypeAlias = str | Position
+"""The id of a location, or a position."""
+
+
+class NearestLocation(NamedTuple):
+    """A location and the length and time of the fastest route to it."""
+
+    location_id: str
+    feet: float
+    seconds: float
