@@ -5,6 +5,7 @@ Imports little, because the supervisor imports it too and needs no application.
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -99,6 +100,15 @@ class ConnectionLimits:
     max_unread_bytes: int = 256 << 20
     """Of all responses that wait for their clients to read on."""
     max_unread_bytes_per_address: int = 64 << 20
+
+
+RENEWAL_MARGIN = timedelta(days=30)
+"""A self-signed certificate that expires sooner is renewed at the next start."""
+
+
+def self_signed_paths(data_dir: Path) -> tuple[Path, Path]:
+    """Return where the self-signed certificate and its key are; see `tls.ensure_certificate`."""
+    return data_dir / "tls" / "cert.pem", data_dir / "tls" / "key.pem"
 
 
 @dataclass(frozen=True)

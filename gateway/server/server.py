@@ -112,10 +112,10 @@ def _check_start(
         os.close(descriptor)
     if server_config.log_file is not None:
         logs.check_log_file(server_config.log_file)
-    if server_config.certificate is not None:
+    server_config.create_application(SharedMemory.for_single_process())
+    if server_config.certificate is not None:  # the application may have created it
         certificate, key = server_config.certificate
         tls.create_ssl_context(Path(certificate), Path(key))
-    server_config.create_application(SharedMemory.for_single_process())
 
 
 def get_listeners(predecessor: Handover | None, host: str, port: int) -> list[socket.socket]:

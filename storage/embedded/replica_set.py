@@ -8,9 +8,8 @@ import socket
 import time
 from typing import Any
 
+from storage.embedded.mongod import HOST as HOST
 from storage.mongo.direct import DirectClient, OperationFailure, PyMongoError, connect_directly
-
-HOST = "127.0.0.1"
 
 _USER = "floorgate"
 _CONNECT_TIMEOUT_SECONDS = 0.2

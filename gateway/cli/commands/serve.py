@@ -17,7 +17,6 @@ import click
 
 from gateway.env_file import env_file_option
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
-from storage.embedded import embedded_mongo
 
 if TYPE_CHECKING:
     from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
@@ -79,6 +78,8 @@ def _start_mongod(settings: Settings, stack: ExitStack) -> Future[str | None]:
         started = Future[str | None]()
         started.set_result(None)
         return started
+    from storage.embedded import embedded_mongo
+
     pool = stack.enter_context(ThreadPoolExecutor(1))
     return pool.submit(stack.enter_context, embedded_mongo.run_embedded_mongo(settings.data_dir))
 
@@ -120,6 +121,10 @@ def _build_server_config(settings: Settings, certificate: tuple[str, str] | None
 
 def create_application(settings: Settings, shared: "SharedMemory") -> "AppWithFastPath":
     """Create the application in a worker, which imports it."""
+    if not settings.behind_proxy and not settings.tls_cert:
+        from gateway.server import tls
+
+        tls.ensure_certificate(settings.data_dir)
     from gateway import app
 
     return app.create_application(settings, shared)
@@ -140,7 +145,7 @@ def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
         return None
     if settings.tls_cert and settings.tls_key:
         return str(settings.tls_cert), str(settings.tls_key)
-    from gateway.server import tls
+    from gateway.server.config import self_signed_paths
 
-    certificate, key = tls.ensure_certificate(settings.data_dir)
+    certificate, key = self_signed_paths(settings.data_dir)  # created by `create_application`
     return str(certificate), str(key)

@@ -65,10 +65,22 @@ def import_modules(imports: str) -> set[str]:
     return set(done.stdout.split())
 
 
+def test_a_supervisor_starts_workers_before_it_imports_what_takes_long() -> None:
+    modules = import_modules("import gateway.cli.commands.serve, gateway.server.server")
+    assert "gateway.server.supervision.supervisor" in modules
+    assert not modules & {
+        *SLOW_PACKAGES,
+        "asyncio",
+        "cryptography",
+        "pymongo",
+        "starlette.requests",
+    }
+
+
 def test_a_worker_starts_without_what_few_requests_or_only_other_processes_need() -> None:
-    modules = import_modules(WORKER_PROGRAM.removesuffix("main()") + "import gateway.app")
+    modules = import_modules(WORKER_PROGRAM.removesuffix("main()\n") + "import gateway.app")
     assert "schema.root" in modules
-    unused = {"resvg_py", "yaml"}
+    unused = {"cryptography.x509", "resvg_py", "yaml"}
     assert not modules & {*IMPORTED_LATER, *IMPORTED_WHEN_READY, *unused}
 
 

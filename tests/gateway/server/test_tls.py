@@ -4,6 +4,8 @@ import concurrent.futures
 import multiprocessing
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +65,16 @@ def test_the_certificate_is_made_once(tmp_path: Path) -> None:
     before = certificate.read_bytes(), key.read_bytes()
     assert tls.ensure_certificate(tmp_path) == (certificate, key)
     assert (certificate.read_bytes(), key.read_bytes()) == before
+
+
+def test_a_current_certificate_is_recognised_without_what_creates_one(tmp_path: Path) -> None:
+    tls.ensure_certificate(tmp_path)
+    program = (
+        "import pathlib, sys; from gateway.server import tls;"
+        "tls.ensure_certificate(pathlib.Path(sys.argv[1]));"
+        "sys.exit('cryptography' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)]).returncode == 0
 
 
 def test_only_the_owner_reads_the_key(tmp_path: Path) -> None:

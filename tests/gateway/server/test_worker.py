@@ -130,6 +130,26 @@ def test_an_application_that_cannot_be_created_says_why(
     assert str(raised.value) == sentence
 
 
+def test_a_service_serves_and_collects_garbage_when_it_could_not_prepare_the_rest(
+    listener: socket.socket, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def warm_up() -> None:
+        assert not gc.isenabled()
+        send(signal.SIGTERM)
+        raise RuntimeError("a fault of ours")
+
+    app = lifespan("startup.complete", "shutdown.complete")
+    config = ServerConfig(lambda _: AppWithFastPath(app, warm_up=warm_up))
+    gc.disable()  # as in a worker that starts
+    try:
+        shared = SharedMemory.for_single_process()
+        assert run_worker(config, [listener], shared, lambda: None) == 0
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+    assert "What later requests need could not be prepared" in caplog.text
+
+
 def test_a_certificate_that_cannot_be_read_prevents_the_start(
     listener: socket.socket, tmp_path: Path
 ) -> None:
