@@ -61,7 +61,7 @@ class CachingStore(Store):
         self._cache: dict[Any, Any] = {}
 
     async def load_records(
-        self, kind: RecordType[Any], scope: AssetScope, keys: Any
+        self, kind: RecordType[Any], scope: AssetScope, keys: Any, *_: Any
     ) -> dict[str, Any]:
         """Return cached results, reading them on the first call."""
         wanted = tuple(keys)
