@@ -8,6 +8,7 @@ import strawberry
 from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
+from resolvers.request.document_lists import lists
 from resolvers.request.filters import (
     IdsFilter,
     NameSearch,
@@ -16,7 +17,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import lists, paged
+from resolvers.request.listing import paged
 from storage.assets import ASSETS, Asset
 from storage.records.paging import Page
 

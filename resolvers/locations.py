@@ -9,6 +9,7 @@ import strawberry
 from resolvers.request.arguments import PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
+from resolvers.request.document_lists import lists
 from resolvers.request.filters import (
     IdsFilter,
     NameSearch,
@@ -17,7 +18,7 @@ from resolvers.request.filters import (
     narrow,
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import lists, paged
+from resolvers.request.listing import paged
 from storage.floors import FLOORS, Floor
 from storage.locations import LOCATIONS, UNIT_ID_TAG, Location, LocationFloor
 from storage.maps import MAPS, Map

@@ -9,6 +9,7 @@ from strawberry.scalars import JSON
 from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
+from resolvers.request.document_lists import lists
 from resolvers.request.filters import (
     IdsFilter,
     NameSearch,
@@ -17,7 +18,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import list_resolver, lists, paged
+from resolvers.request.listing import list_resolver, paged
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
 from storage.networks import RoutingState as RoutingState

@@ -8,6 +8,7 @@ import strawberry
 from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
+from resolvers.request.document_lists import lists
 from resolvers.request.filters import (
     IdsFilter,
     NameSearch,
@@ -16,7 +17,7 @@ from resolvers.request.filters import (
     combine,
 )
 from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver, lists, ordered, paged
+from resolvers.request.listing import list_resolver, ordered, paged
 from resolvers.request.orders import UNIT_ORDERS
 from resolvers.unit_filters import (
     FloorFilter,

@@ -217,6 +217,8 @@ class Executor:
         if result.errors:
             return None
         self.counters.count_compiled()
+        if self.templates is not None:
+            self.templates.reweigh(operation)
         return OperationResult(result.data, [])
 
     def _limit_time(
@@ -321,12 +323,9 @@ class _Parsed(NamedTuple):
 
 def _restart(context: Context, seconds: float) -> Context:
     """Return a context to run the same operation in again, after it ran for some seconds."""
-    return replace(
-        context,
-        waited_seconds=context.waited_seconds + seconds,
-        budget=replace(context.budget, drawing_bytes=0, _records_read=0, _cost=0),
-        _loaders={},
-    )
+    context.budget.start_over()  # the same one: whoever writes the response looks at it
+    waited_seconds = context.waited_seconds + seconds
+    return replace(context, waited_seconds=waited_seconds, _loaders={}, _documents={})
 
 
 def _has_many_items(variables: Mapping[str, Any]) -> bool:

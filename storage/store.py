@@ -407,8 +407,10 @@ async def _build_page(
 ) -> Page[R]:
     positions = page_request.order.list_positions(documents)
     documents = documents[: page_request.per_page]
+    whole: list[Any] | None = None
     if page_request.as_documents:
-        whole: list[Any] = kind.complete_documents(documents)
+        whole = kind.complete_documents(documents)
+    if whole is not None:
         return page_request.build_page(whole, positions)
     return page_request.build_page(await _decode(kind, documents), positions)
 

@@ -741,6 +741,7 @@ INTERNAL = {
     "schema/execution_counters:MAX_LINES_PER_INTERVAL",
     "schema/execution_counters:MAX_LOGGED_REASONS",
     "schema/operations:MAX_NUMBER_DIGITS",
+    "schema/parameterised/template_cache:MAX_LITERALS",
     "schema/parameterised/template_cache:MAX_SPLIT_CHARACTERS",
     "schema/parameterised/template_cache:MAX_TEMPLATES",
     "schema/parameterised/template_cache:MAX_TEMPLATE_BYTES",

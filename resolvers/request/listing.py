@@ -16,6 +16,7 @@ from resolvers.request.arguments import (
 )
 from resolvers.request.batching import Resolver, batch_resolver
 from resolvers.request.context import Info, ParentKey, Relation
+from resolvers.request.document_lists import listed_kind_of, lists
 from resolvers.request.filters import (
     IdsFilter,
     NameSearch,
@@ -35,27 +36,7 @@ PAGING_PARAMETERS = {
     "after": AfterCursor,
     "first": FirstCount,
 }
-_LISTED_KIND_ATTRIBUTE = "__listed_kind__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
-
-
-def listed_kind_of(resolver: object) -> RecordType[Any] | None:
-    """Return the kind of the records that a resolver lists, if it may list their documents."""
-    kind: RecordType[Any] | None = vars(resolver).get(_LISTED_KIND_ATTRIBUTE)
-    return kind
-
-
-def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
-    """Let compiled queries ask a paged resolver for documents: it hands its pages on as they are.
-
-    Its `info` says whether it has been asked.
-    """
-
-    def declare(resolve: Resolver) -> Resolver:
-        resolve.__dict__[_LISTED_KIND_ATTRIBUTE] = kind
-        return resolve
-
-    return declare
 
 
 def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolver:
@@ -64,7 +45,7 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
     All other arguments are filters: a cursor is valid only for the same ones. `annotations`
     replace those of single arguments.
     """
-    lists_documents = _LISTED_KIND_ATTRIBUTE in vars(resolve)
+    lists_documents = listed_kind_of(resolve) is not None
     signature = inspect.signature(resolve)
 
     @wraps(resolve)

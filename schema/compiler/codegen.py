@@ -18,7 +18,6 @@ response.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -30,9 +29,10 @@ from graphql import (
     is_leaf_type,
 )
 
+from resolvers.request.document_lists import ListedKind
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
-from schema.compiler.document_rows import find_document_fields
+from schema.compiler.document_rows import DocumentList, find_document_lists
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test, find_plain_types
 from schema.compiler.selection import (
@@ -43,7 +43,6 @@ from schema.compiler.selection import (
 )
 from schema.costs.counting import build_counter, charge_cost
 from schema.definitions import cost_of, is_page
-from storage.records import decoding
 
 OBJECTS_WITH_LISTS_IN_PART = 20
 """Objects that are made before a look at the clock, if each may have many others inside."""
@@ -78,8 +77,6 @@ class CodeWriter:
 
     def __init__(self, resolvers: FieldResolvers) -> None:
         self.namespace: dict[str, Any] = {
-            # `repr(inf)` is not a Python literal, so generated tests need a name for it.
-            "INFINITY": inf,
             "require_list": runtime.require_list,
             "charge_cost": charge_cost,
             "raise_missing_object": runtime.raise_missing_object,
@@ -92,7 +89,8 @@ class CodeWriter:
         self.lines: list[str] = []
         self._resolvers = resolvers
         self._completion_names: dict[str, str] = {}
-        self._lists_of_documents: dict[int, frozenset[int]] = {}
+        self.document_lists: dict[int, DocumentList] = {}
+        """By the number of the field."""
         self._document_fields: frozenset[int] = frozenset()
         """Numbers of the fields that are read from documents, not from records."""
         self._counter = count(1)
@@ -102,8 +100,9 @@ class CodeWriter:
 
         Raises UnsupportedQueryError.
         """
-        self._lists_of_documents = find_document_fields(selection)
-        self._document_fields = frozenset().union(*self._lists_of_documents.values())
+        self.document_lists = find_document_lists(selection)
+        inside = (each.fields for each in self.document_lists.values())
+        self._document_fields = frozenset().union(*inside)
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
         rows = self._write_rows(function, selection, "(None,)", "None", is_alone=True)
@@ -174,12 +173,11 @@ class CodeWriter:
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
         resolver = self._bind("resolve", self._resolvers.get(selected_field))
-        if selected_field.number in self._lists_of_documents:
-            function.add_line(f"values = await {resolver}.read_documents(run, parents)")
-        else:
-            function.add_line(
-                f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
-            )
+        if selected_field.number in self.document_lists:
+            resolver += ".read_documents"
+        function.add_line(
+            f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
+        )
         if counter := build_counter(selected_field.definition, selected_field.data_selections):
             count = self._bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
@@ -252,10 +250,13 @@ class CodeWriter:
         is_read = any(isinstance(each, SelectedField) and _is_read(each) for each in selection)
         return row if is_read else f"({row} if reject_failed({record}) else None)"
 
-    def _reads_documents(self, selected: SelectedField) -> bool:
-        return any(each.number in self._document_fields for each in selected.nested_fields)
+    def _find_document_kind(self, selected: SelectedField) -> ListedKind | None:
+        """Return the kind of the documents that a field is a list of, or None if of none."""
+        inside = {each.number for each in selected.nested_fields}
+        lists = self.document_lists.values()
+        return next((each.kind for each in lists if inside & each.fields), None)
 
-    def _write_document_rows(self, selection: Selection) -> str:
+    def _write_document_rows(self, selection: Selection, kind: ListedKind) -> str:
         """Generate the function from documents to their rows, and return its name.
 
         It looks at the types of a column of values at once, and at single values only if one of
@@ -263,9 +264,9 @@ class CodeWriter:
         """
         fields = [each for each in selection if isinstance(each, SelectedField)]
         columns = {each.number: self._new_name("column") for each in fields}
-        stored = [decoding.stored_name(each.field.python_name) for each in fields]
+        members = [kind.find_member(each.field.python_name) for each in fields]
         # itemgetter returns no tuple for a single name.
-        read = self._bind("read", itemgetter("_id", *stored))
+        read = self._bind("read", itemgetter("_id", *members))
         plain = {
             position: types
             for position, each in enumerate(fields, start=1)
@@ -324,8 +325,8 @@ class CodeWriter:
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
             item = self._new_name("item")
-            if in_parts and self._reads_documents(selected_field):
-                build = self._write_document_rows(selected_field.children)
+            if in_parts and (kind := self._find_document_kind(selected_field)):
+                build = self._write_document_rows(selected_field.children, kind)
                 size = _part_size(selected_field.nested_fields)
                 return f"(await build_in_parts({build}, require_list({source}), {size}))"
             completed = self._value_expression(selected_field, nullable.of_type, item)

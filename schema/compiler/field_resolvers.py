@@ -42,7 +42,7 @@ class FieldResolver:
         return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
 
     async def read_documents(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
-        """Return pages of documents, which nothing else may use: `run` does not keep them."""
+        """Return pages of documents; those with a damaged one have records."""
         return await self(run.reading_documents(), parents)
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:

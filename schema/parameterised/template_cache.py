@@ -13,11 +13,15 @@ from schema.parameterised.text_shapes import split_text
 
 MAX_SPLIT_CHARACTERS = 4_000
 """A longer text is not split: its shape would be found for each text, and seldom known."""
+MAX_LITERALS = 50
+"""A text with more has no template: each literal takes a tenth of a millisecond to make one."""
 MAX_TEMPLATES = 1_000
 MAX_TEMPLATE_BYTES = 8 << 20
 """Memory of all templates, with the code that was generated for them."""
 SHAPE_BYTES = 300
 """Memory of an entry, apart from its shape and its template."""
+LITERAL_BYTES = 2_000
+"""Memory of a literal in a template: a variable, and the code that coerces it."""
 
 
 class KnownShape(NamedTuple):
@@ -54,8 +58,11 @@ class TemplateCache:
             return None
         if bound.compiled is not None:
             bound.compiled.request_code()
-            self._shapes.reweigh(split.shape)
         return bound
+
+    def reweigh(self, bound: BoundOperation) -> None:
+        """Count the memory of what was made to run an operation."""
+        self._shapes.reweigh(bound.shape)
 
     def check(self, bound: BoundOperation, variables: Mapping[str, Any]) -> BoundOperation | None:
         """Return an operation, or None if it is over a limit: parsing it brings the error."""
@@ -73,7 +80,7 @@ class TemplateCache:
         if not operation.is_query or len(operation.text) > MAX_SPLIT_CHARACTERS:
             return None
         split = split_text(operation.text)
-        if split is None:
+        if split is None or len(split.literals) > MAX_LITERALS:
             return None
         known = self._shapes.peek(split.shape, None)
         if known is None:
@@ -91,4 +98,7 @@ class TemplateCache:
 
 def _weigh(shape: str, known: KnownShape) -> int:
     size = SHAPE_BYTES + len(shape)
-    return size + known.template.operation.size_bytes if known.template else size
+    if known.template is None:
+        return size
+    literals = LITERAL_BYTES * len(known.template.parameters)
+    return size + literals + known.template.operation.size_bytes

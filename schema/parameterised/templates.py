@@ -88,6 +88,7 @@ class Parameter(NamedTuple):
 class BoundOperation(Operation):
     """The operation of a template, with the values of the literals of one text."""
 
+    shape: str = ""
     own_name: str | None = None
     requested_name: str | None = None
     """The name that the request gives."""
@@ -135,6 +136,7 @@ class Template:
             operation.measure,
             operation.first_cost,
             operation.compiled,
+            split.shape,
             own_name,
             name,
             values,

@@ -135,13 +135,12 @@ class RecordType(Generic[R]):
         """The defaults of the fields that have one, by stored name."""
         return _build_defaults(self.struct)
 
-    def complete_documents(self, documents: list[Document]) -> list[Document]:
+    def complete_documents(self, documents: list[Document]) -> list[Document] | None:
         """Return documents that have all fields of a record, without decoding them.
 
-        They were read with `projection`. Raises KeyError for one that lacks a field without a
-        default.
+        They were read with `projection`. None if one lacks a field without a default.
         """
-        expected = self.projection.keys()
+        expected = {*self.projection, "_id"}
         # A kind that does not show its asset may have that field in addition.
         has_no_others = self.scope_field in ("", *expected)
         if (has_no_others and {*map(len, documents)} <= {len(expected)}) or all(
@@ -149,10 +148,7 @@ class RecordType(Generic[R]):
         ):
             return documents
         filled = [self.fill_defaults(document) for document in documents]
-        for document in filled:
-            if missing := expected - document.keys():
-                raise KeyError(*missing)
-        return filled
+        return filled if all(expected <= document.keys() for document in filled) else None
 
     def fill_defaults(self, document: Document) -> Document:
         """Return a document with the defaults of fields that were added after it was written."""

@@ -192,7 +192,7 @@ class PageRequest:
     cursor_digest: bytes | None = None
     """The list that `after` is of."""
     as_documents: bool = False
-    """Whether the page has documents, as MongoDB has sent them, in the place of records."""
+    """Whether the page has documents, as MongoDB has sent them, unless one of them is damaged."""
 
     @classmethod
     def from_arguments(

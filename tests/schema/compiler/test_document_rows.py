@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from schema.compiler.document_rows import find_document_fields
+from schema.compiler.document_rows import find_document_lists
+from storage.level_tags import LEVEL_TAGS
+from storage.records.kinds import RecordType
+from storage.references import UNIT_REFERENCES
 from storage.units import UNITS
 from tests.fixtures import SEEN
 from tests.resolvers.directory import Directory, open_directory
@@ -24,7 +27,7 @@ FLOORS, TAGS = "floors { floorId }", "tags { key value createdAt updatedAt }"
     ],
 )
 def test_lists_of_plain_fields_are_read_as_documents(text: str) -> None:
-    assert find_document_fields(collect(text))
+    assert find_document_lists(collect(text))
 
 
 @pytest.mark.parametrize(
@@ -41,11 +44,12 @@ def test_lists_of_plain_fields_are_read_as_documents(text: str) -> None:
             "so may values",
         ),
         ("{ units { data { id asset { units { data { id } } } } } }", "both may be the same list"),
+        ("{ asset(id: 1) { floors { data { label } } } }", "an empty label is that of the name"),
         ("{ unit(id: 1) { id } }", "it is no list"),
     ],
 )
 def test_other_lists_are_read_as_records(text: str, reason: str) -> None:
-    assert not find_document_fields(collect(text)), reason
+    assert not find_document_lists(collect(text)), reason
 
 
 @pytest.mark.anyio
@@ -62,11 +66,14 @@ async def test_rows_have_the_fields_in_the_order_of_the_selection(directory: Dir
     assert first["__typename"] == "Unit"
 
 
-def test_a_document_lacks_no_field_that_it_must_have() -> None:
-    whole = dict.fromkeys(UNITS.projection, "text")
-    broken = {name: value for name, value in whole.items() if name != "asset_id"}
-    with pytest.raises(KeyError, match="asset_id"):
-        UNITS.complete_documents([whole, broken])
+@pytest.mark.parametrize("kind", [UNITS, LEVEL_TAGS, UNIT_REFERENCES])
+def test_a_document_lacks_no_field_that_it_must_have(kind: RecordType[Any]) -> None:
+    whole = dict.fromkeys([*kind.projection, "_id", "asset_id"], "text")
+    assert kind.complete_documents([whole]) == [whole]
+    required = next(name for name in kind.projection if name not in {*kind.defaults, "_id"})
+    broken = {name: value for name, value in whole.items() if name != required}
+    assert kind.complete_documents([broken]) is None
+    assert kind.complete_documents([whole, broken]) is None
 
 
 @pytest.fixture
@@ -95,4 +102,14 @@ async def test_a_damaged_record_is_an_error_of_its_own(
     await units.store.database["units"].update_one({"_id": "v"}, damage)
     result = await units.run("{ units { data { id name } } }")
     assert [error.path[:3] for error in result.errors if error.path] == [["units", "data", 1]]
-    assert units.collections_read == ["units", "units"]  # again, as records
+    assert units.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+async def test_an_error_elsewhere_reads_no_list_again(units: Directory) -> None:
+    query = '{ units { data { id } totalCount } maps(after: "x") { data { id } } }'
+    result = await units.run(query)
+    listed = {"data": [{"id": "u"}, {"id": "v"}], "totalCount": 2}
+    assert result.data == {"units": listed, "maps": None}
+    assert [error.path for error in result.errors] == [["maps"]]
+    assert units.collections_read == ["units", "units"]  # the list, and its count
