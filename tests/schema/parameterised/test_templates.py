@@ -208,7 +208,8 @@ def test_an_operation_runs_again_within_its_deadline(comparison: ExecutorCompari
     store = comparison.stores["sound"]
 
     async def run(size: int, waited: float) -> list[str]:
-        text = f"{{ units(page: 0, perPage: {size}) {{ data {{ id }} }} }}"
+        units = f"units(perPage: {size}) {{ data {{ id }} }}"
+        text = f"{{ {units} wrong: units(page: 0) {{ data {{ id }} }} }}"
         operation = await executor.load_client_operation(text, None, {})
         context = Context(RIGHTS["full"], store, waited_seconds=waited)
         result = await executor.run(operation, {}, context)
