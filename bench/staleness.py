@@ -72,9 +72,10 @@ class GatewayClient:
         }
         self._request("PUT", orjson.dumps({"data": [assignment]}))
 
-    def list_assigned(self) -> list[str]:
-        """Return the assigned attributes."""
-        return [row["attribute_id"] for row in self._request("GET")["data"]]
+    def list_assigned(self, unit_id: str) -> list[str]:
+        """Return the attributes of a unit, from the list of all assignments."""
+        rows = self._request("GET")["data"]
+        return [row["attribute_id"] for row in rows if row["unit_id"] == unit_id]
 
     def close(self) -> None:
         """Close the connection."""
@@ -103,12 +104,13 @@ def measure_visibility_delay(
 ) -> StalenessSample:
     """Measure how soon a reader sees a writer's writes."""
     waited_ms = []
+    unit_id = directory.unit_ids[0]
     for number in range(writes):
         for _ in range(WARM_UP_READS):
-            reader.list_assigned()
+            reader.list_assigned(unit_id)
         attribute = ATTRIBUTE_IDS[number % len(ATTRIBUTE_IDS)]
-        writer.assign(directory.unit_ids[0], attribute)
-        waited_ms.append(1000 * seconds_until_visible(reader, attribute))
+        writer.assign(unit_id, attribute)
+        waited_ms.append(1000 * seconds_until_visible(reader, unit_id, attribute))
     ordered = sorted(waited_ms)
     return StalenessSample(
         writes=writes,
@@ -127,22 +129,23 @@ def _count_finds_per_read(reader: GatewayClient, directory: Directory) -> float:
             finds: int = client.admin.command("serverStatus")["opcounters"]["query"]
             return finds
 
+        unit_id = directory.unit_ids[0]
         for _ in range(WARM_UP_READS):
-            reader.list_assigned()
+            reader.list_assigned(unit_id)
         before = count()
         for _ in range(READ_COUNT):
-            reader.list_assigned()
+            reader.list_assigned(unit_id)
         return (count() - before) / READ_COUNT
 
 
-def seconds_until_visible(reader: GatewayClient, attribute: str) -> float:
+def seconds_until_visible(reader: GatewayClient, unit_id: str, attribute: str) -> float:
     """Read until a write that has just been answered shows. Raises PeerError if it does not.
 
     Only a read that was sent after the limit fails: one that was sent before may be answered late,
     when the machine stands still, and says nothing of what a read sees now.
     """
     written = sent = time.perf_counter()
-    while (shown := reader.list_assigned()) != [attribute]:
+    while (shown := reader.list_assigned(unit_id)) != [attribute]:
         if sent > written + MAX_WAIT_SECONDS:
             raise PeerError(
                 f"{attribute!r} was written and does not show after {MAX_WAIT_SECONDS:.0f} s: "

@@ -9,6 +9,8 @@ from bench import staleness
 from bench.load.servers import PeerError
 from bench.staleness import GatewayClient, seconds_until_visible
 
+UNIT = "unit-1"
+
 
 class CannedReader(GatewayClient):
     """Shows these attributes in turn, the last one for ever."""
@@ -17,18 +19,18 @@ class CannedReader(GatewayClient):
         self.shown = chain(shown, repeat(shown[-1]))
         self.reads = 0
 
-    def list_assigned(self) -> list[str]:
+    def list_assigned(self, unit_id: str) -> list[str]:
         self.reads += 1
         return [next(self.shown)]
 
 
 def test_a_write_that_the_first_read_shows_is_not_stale() -> None:
-    assert seconds_until_visible(CannedReader("oak"), "oak") == 0.0
+    assert seconds_until_visible(CannedReader("oak"), UNIT, "oak") == 0.0
 
 
 def test_a_write_is_stale_until_the_first_read_that_shows_it() -> None:
     reader = CannedReader("stone", "stone", "oak", "stone")
-    assert 0 < seconds_until_visible(reader, "oak") < staleness.MAX_WAIT_SECONDS
+    assert 0 < seconds_until_visible(reader, UNIT, "oak") < staleness.MAX_WAIT_SECONDS
     assert reader.reads == 3
 
 
@@ -37,7 +39,7 @@ def test_a_read_that_was_answered_late_is_followed_by_another(
 ) -> None:
     """Else a machine that stood still during the first read would pass for a stale gateway."""
     monkeypatch.setattr(staleness, "MAX_WAIT_SECONDS", 0.0)
-    assert seconds_until_visible(CannedReader("stone", "oak"), "oak") > 0
+    assert seconds_until_visible(CannedReader("stone", "oak"), UNIT, "oak") > 0
 
 
 def test_a_write_that_never_shows_is_an_error_with_what_is_read(
@@ -45,7 +47,7 @@ def test_a_write_that_never_shows_is_an_error_with_what_is_read(
 ) -> None:
     monkeypatch.setattr(staleness, "MAX_WAIT_SECONDS", 0.0)
     with pytest.raises(PeerError, match=r"'oak' was written .* reads return \['stone'\]"):
-        seconds_until_visible(CannedReader("stone"), "oak")
+        seconds_until_visible(CannedReader("stone"), UNIT, "oak")
 
 
 def test_one_write_is_too_few_to_measure() -> None:
