@@ -31,7 +31,7 @@ class ListedKind(NamedTuple):
 
     @property
     def objects(self) -> dict[str, set[str]]:
-        """The fields with objects inside a record, and the fields of these objects."""
+        """The fields with objects inside a record, and the fields that these objects must have."""
         info = type_info(self.kind.struct)
         assert isinstance(info, StructType)
         items = {
@@ -40,7 +40,7 @@ class ListedKind(NamedTuple):
             if isinstance(field.type, ListType)
         }
         return {
-            name: {field.name for field in item.fields}
+            name: {field.name for field in item.fields if field.required}
             for name, item in items.items()
             if isinstance(item, StructType)
         }

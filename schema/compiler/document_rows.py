@@ -54,8 +54,7 @@ def _find_plain_fields(selected: SelectedField, kind: ListedKind) -> frozenset[i
     lists = [each for each in selected.nested_fields if each.node.name.value == PAGE_DATA_FIELD]
     if PAGE_EDGES_FIELD in parts or not lists or not kind.is_stored_whole:
         return None
-    # Making a record reads all fields of the objects in it. A broken one that is not selected is an
-    # error too.
+    # Making a record reads the objects in it. A broken one that is not selected is an error too.
     objects = kind.objects.items()
     for each in lists:
         inside = {

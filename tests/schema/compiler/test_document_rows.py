@@ -14,7 +14,7 @@ from tests.fixtures import SEEN
 from tests.resolvers.directory import Directory, open_directory
 from tests.schema.compiler.test_selection import collect
 
-FLOORS, TAGS = "floors { floorId }", "tags { key value createdAt updatedAt }"
+FLOORS, TAGS = "floors { floorId }", "tags { key value }"
 
 
 @pytest.mark.parametrize(

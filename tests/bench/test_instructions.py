@@ -1,0 +1,39 @@
+"""Python instructions are counted, by function, whatever else the machine does."""
+
+from collections import Counter
+
+import pytest
+
+from bench.data.requests import LoadRequest
+from bench.instructions import Application, Place, count_instructions, count_requests
+from gateway.app import Gateway
+from tests.fixtures import UNIT, World
+
+
+def add(count: int) -> int:
+    total = 0
+    for number in range(count):
+        total += number
+    return total
+
+
+def count_adding(count: int) -> int:
+    by_place = Counter[Place]()
+    with count_instructions(by_place):
+        add(count)
+    return sum(n for place, n in by_place.items() if place.name == "add")
+
+
+def test_counts_are_the_same_each_time_and_grow_with_the_work() -> None:
+    ten, twenty, thirty = map(count_adding, (10, 20, 30))
+    assert count_adding(10) == ten > 10
+    assert twenty - ten == thirty - twenty > 0
+
+
+@pytest.mark.anyio
+async def test_requests_run_in_the_application(gateway: Gateway, world: World) -> None:
+    application = Application(gateway, world.keys.full)
+    count = await count_requests(application, [LoadRequest(f"/v1/units/{UNIT}")])
+    assert "authenticate" in {place.name for place in count.by_place}
+    with pytest.raises(RuntimeError, match="404"):
+        await application.send(LoadRequest("/v1/units/none"))
