@@ -14,9 +14,10 @@ function inUnits(bytes) {
 }
 
 function FlagButton({ flag }) {
-  const { run } = useGraphiQLActions()
+  const { run, stop } = useGraphiQLActions()
   const runWithFlag = () => {
     switchOn(flag)
+    stop() // of a subscription that has not ended yet, `run` would be the end
     run()
   }
   return <button type="button" onClick={runWithFlag}>Switch on {flag} and run again</button>
