@@ -323,7 +323,7 @@ class _Parsed(NamedTuple):
 
 def _restart(context: Context, seconds: float) -> Context:
     """Return a context to run the same operation in again, after it ran for some seconds."""
-    context.budget.start_over()  # the same one: whoever writes the response looks at it
+    context.budget.start_over()  # not a new one: the size of the response is checked with it
     waited_seconds = context.waited_seconds + seconds
     return replace(context, waited_seconds=waited_seconds, _loaders={}, _documents={})
 

@@ -18,7 +18,6 @@ response.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from operator import itemgetter
 from typing import Any
 
 from graphql import (
@@ -26,15 +25,18 @@ from graphql import (
     GraphQLNonNull,
     GraphQLOutputType,
     get_nullable_type,
-    is_leaf_type,
 )
 
 from resolvers.request.document_lists import ListedKind
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
-from schema.compiler.document_rows import DocumentList, find_document_lists
+from schema.compiler.document_rows import (
+    DocumentList,
+    find_document_lists,
+    write_document_rows,
+)
 from schema.compiler.field_resolvers import FieldResolvers, build_call
-from schema.compiler.leaves import build_completion, build_type_test, find_plain_types
+from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import (
     SelectedField,
     Selection,
@@ -122,7 +124,7 @@ class CodeWriter:
 
         An object that `is_alone` on its level needs no pause.
         """
-        row, rows = self._new_name("r"), self._new_name("rows")
+        row, rows = self.new_name("r"), self.new_name("rows")
         fields = [each for each in selection if isinstance(each, SelectedField)]
         if any(is_page(each.parent) for each in fields):  # few, but each may be long by itself
             expression = self._row_expression(selection, row, in_parts=True)
@@ -141,7 +143,7 @@ class CodeWriter:
                 level = f"({name}, {objects}, {rows}, {weights})"
                 function.nested_levels.append(level)
             elif selected.has_nested_resolvers:
-                values = self._new_name("values")
+                values = self.new_name("values")
                 source = self._source_expression(selected, row)
                 function.add_line(f"{values} = [{source} for {row} in {objects}]")
                 self._write_completion(function, selected, values, rows, weights, is_alone=is_alone)
@@ -152,12 +154,12 @@ class CodeWriter:
     ) -> str:
         """Add the lines that make the rows of objects of several types; return the rows' name."""
         assert selected.children_by_type is not None
-        split, rows = self._new_name("split"), self._new_name("rows")
-        type_name_of = self._bind("type_name_of", selected.type_name_of)
+        split, rows = self.new_name("split"), self.new_name("rows")
+        type_name_of = self.bind("type_name_of", selected.type_name_of)
         function.add_line(f"{split} = split_by_type({objects}, {weights}, {type_name_of})")
         rows_by_type = []
         for name, children in selected.children_by_type.items():
-            of_type, weights_of_type = self._new_name("objects"), self._new_name("weights")
+            of_type, weights_of_type = self.new_name("objects"), self.new_name("weights")
             function.add_line(f"{of_type}, {weights_of_type} = {split}.get({name!r})")
             rows_of_type = self._write_rows(function, children, of_type, weights_of_type)
             rows_by_type.append(f"{name!r}: {rows_of_type}")
@@ -166,20 +168,20 @@ class CodeWriter:
 
     def _write_level(self, selected_field: SelectedField, *, is_alone: bool) -> str:
         """Generate the function of a field with a resolver, and return its name."""
-        name = self._new_name("field")
+        name = self.new_name("field")
         function = FunctionWriter(
             [f"async def {name}(run, parents, rows, weights):  # {_field_title(selected_field)}"]
         )
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
-        resolver = self._bind("resolve", self._resolvers.get(selected_field))
+        resolver = self.bind("resolve", self._resolvers.get(selected_field))
         if selected_field.number in self.document_lists:
             resolver += ".read_documents"
         function.add_line(
             f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
         )
         if counter := build_counter(selected_field.definition, selected_field.data_selections):
-            count = self._bind("count", counter.count)
+            count = self.bind("count", counter.count)
             function.add_line(f"{count}(run.context.budget, values, weights)")
         self._write_completion(
             function, selected_field, "values", "rows", "weights", is_alone=is_alone
@@ -200,12 +202,12 @@ class CodeWriter:
         """Add the lines that complete a level's values and put them into the rows."""
         is_single = selected.is_object and not _is_list(selected.output_type)
         if selected.has_nested_resolvers or selected.children_by_type is not None or is_single:
-            nesting = self._bind("nesting", runtime.build_nesting(selected.output_type))
-            objects = self._new_name("objects")
+            nesting = self.bind("nesting", runtime.build_nesting(selected.output_type))
+            objects = self.new_name("objects")
             function.add_line(f"{objects} = {nesting}.flatten({values})")
             inner_weights = "None"
             if selected.has_nested_resolvers:
-                inner_weights = self._new_name("weights")
+                inner_weights = self.new_name("weights")
                 function.add_line(f"{inner_weights} = {nesting}.spread({values}, {weights})")
             inner_rows = (
                 self._write_rows(
@@ -220,12 +222,10 @@ class CodeWriter:
             )
             completed = f"{nesting}.rebuild({values}, iter({inner_rows}))"
         else:
-            completed = self._new_name("completed")
+            completed = self.new_name("completed")
             # A value with lists may be long by itself.
             is_long = _has_lists(selected)
-            value = self._value_expression(
-                selected, selected.output_type, "value", in_parts=is_long
-            )
+            value = self.value_expression(selected, selected.output_type, "value", in_parts=is_long)
             if is_long or is_alone:
                 function.add_line(f"{completed} = [{value} for value in {values}]")
             else:
@@ -256,50 +256,6 @@ class CodeWriter:
         lists = self.document_lists.values()
         return next((each.kind for each in lists if inside & each.fields), None)
 
-    def _write_document_rows(self, selection: Selection, kind: ListedKind) -> str:
-        """Generate the function from documents to their rows, and return its name.
-
-        It looks at the types of a column of values at once, and at single values only if one of
-        them is unusual.
-        """
-        fields = [each for each in selection if isinstance(each, SelectedField)]
-        columns = {each.number: self._new_name("column") for each in fields}
-        members = [kind.find_member(each.field.python_name) for each in fields]
-        # itemgetter returns no tuple for a single name.
-        read = self._bind("read", itemgetter("_id", *members))
-        plain = {
-            position: types
-            for position, each in enumerate(fields, start=1)
-            if is_leaf_type(get_nullable_type(each.output_type))
-            and (types := find_plain_types(each.output_type)) is not None
-        }
-        tests = self._bind("plain", plain)
-
-        def write_rows(*, is_plain: bool) -> str:
-            members = []
-            for each in selection:
-                if isinstance(each, TypenameField):
-                    value = repr(each.type_name)
-                elif is_plain and fields.index(each) + 1 in plain:
-                    value = columns[each.number]
-                else:
-                    value = self._value_expression(each, each.output_type, columns[each.number])
-                members.append(f"{each.response_key!r}: {value}")
-            names = ", ".join(columns.values())
-            return f"[{{{', '.join(members)}}} for _, {names} in values]"
-
-        name = self._new_name("rows_of")
-        self.lines += [
-            f"def {name}(documents):",
-            f"    values = [*map({read}, documents)]",
-            f"    if has_plain_columns(values, {tests}):",
-            f"        return {write_rows(is_plain=True)}",
-            f"    return {write_rows(is_plain=False)}",
-            "",
-            "",
-        ]
-        return name
-
     def _member_expression(
         self, selected: SelectedField | TypenameField, record: str, *, in_parts: bool
     ) -> str:
@@ -308,9 +264,9 @@ class CodeWriter:
         if selected.is_resolved_per_level or selected.has_nested_resolvers:
             return "None"  # keeps the key's position; its level fills in the value
         source = self._source_expression(selected, record)
-        return self._value_expression(selected, selected.output_type, source, in_parts=in_parts)
+        return self.value_expression(selected, selected.output_type, source, in_parts=in_parts)
 
-    def _value_expression(
+    def value_expression(
         self,
         selected_field: SelectedField,
         output_type: GraphQLOutputType,
@@ -324,12 +280,12 @@ class CodeWriter:
         """
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
-            item = self._new_name("item")
+            item = self.new_name("item")
             if in_parts and (kind := self._find_document_kind(selected_field)):
-                build = self._write_document_rows(selected_field.children, kind)
+                build = write_document_rows(self, selected_field.children, kind)
                 size = _part_size(selected_field.nested_fields)
                 return f"(await build_in_parts({build}, require_list({source}), {size}))"
-            completed = self._value_expression(selected_field, nullable.of_type, item)
+            completed = self.value_expression(selected_field, nullable.of_type, item)
 
             def complete_list(value: str) -> str:
                 if not in_parts:
@@ -363,7 +319,7 @@ class CodeWriter:
         null = "raise_missing_object()" if isinstance(type, GraphQLNonNull) else "None"
         value = test = source
         if not source.isidentifier():
-            value = self._new_name("value")
+            value = self.new_name("value")
             test = f"({value} := {source})"
         return f"({null} if {test} is None else {complete(value)})"
 
@@ -373,20 +329,20 @@ class CodeWriter:
             return f"{record}[{selected.field.python_name!r}]"
         if selected.field.base_resolver is None:
             return f"{record}.{selected.field.python_name}"
-        return f"{self._bind('call', build_call(selected))}({record}, run)"
+        return f"{self.bind('call', build_call(selected))}({record}, run)"
 
     def _completion_name(self, type: GraphQLOutputType) -> str:
         if str(type) not in self._completion_names:
-            self._completion_names[str(type)] = self._bind("complete", build_completion(type))
+            self._completion_names[str(type)] = self.bind("complete", build_completion(type))
         return self._completion_names[str(type)]
 
-    def _bind(self, kind: str, value: Any) -> str:
+    def bind(self, kind: str, value: Any) -> str:
         """Add a value to the namespace and return its name."""
-        name = self._new_name(kind)
+        name = self.new_name(kind)
         self.namespace[name] = value
         return name
 
-    def _new_name(self, kind: str) -> str:
+    def new_name(self, kind: str) -> str:
         return f"{kind}_{next(self._counter)}"
 
 

@@ -5,12 +5,14 @@ same: what is not as it should be raises, and records are made of the documents,
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
-from graphql import get_named_type
+from graphql import GraphQLOutputType, get_named_type, get_nullable_type, is_leaf_type
 
 from resolvers.request.document_lists import ListedKind, listed_kind_of
-from schema.compiler.selection import SelectedField, Selection
+from schema.compiler.leaves import find_plain_types
+from schema.compiler.selection import SelectedField, Selection, TypenameField
 from schema.definitions import PAGE_DATA_FIELD, PAGE_EDGES_FIELD, is_page
 
 
@@ -46,6 +48,68 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
         for number, each in as_documents.items()
         if each.kind.name not in kinds_of_records
     }
+
+
+class Writer(Protocol):
+    """What writes the code of an operation."""
+
+    lines: list[str]
+
+    def bind(self, kind: str, value: Any) -> str:
+        """Add a value to the namespace and return its name."""
+
+    def new_name(self, kind: str) -> str:
+        """Return a name that nothing has."""
+
+    def value_expression(
+        self, selected_field: SelectedField, output_type: GraphQLOutputType, source: str
+    ) -> str:
+        """Return the expression that completes a value."""
+
+
+def write_document_rows(writer: Writer, selection: Selection, kind: ListedKind) -> str:
+    """Write the function from documents to their rows, and return its name.
+
+    It looks at the types of a column of values at once, and at single values only if one of them is
+    unusual.
+    """
+    fields = [each for each in selection if isinstance(each, SelectedField)]
+    columns = {each.number: writer.new_name("column") for each in fields}
+    members = [kind.find_member(each.field.python_name) for each in fields]
+    # itemgetter returns no tuple for a single name.
+    read = writer.bind("read", itemgetter("_id", *members))
+    plain = {
+        position: types
+        for position, each in enumerate(fields, start=1)
+        if is_leaf_type(get_nullable_type(each.output_type))
+        and (types := find_plain_types(each.output_type)) is not None
+    }
+    tests = writer.bind("plain", plain)
+
+    def write_rows(*, is_plain: bool) -> str:
+        values = []
+        for each in selection:
+            if isinstance(each, TypenameField):
+                value = repr(each.type_name)
+            elif is_plain and fields.index(each) + 1 in plain:
+                value = columns[each.number]
+            else:
+                value = writer.value_expression(each, each.output_type, columns[each.number])
+            values.append(f"{each.response_key!r}: {value}")
+        names = ", ".join(columns.values())
+        return f"[{{{', '.join(values)}}} for _, {names} in values]"
+
+    name = writer.new_name("rows_of")
+    writer.lines += [
+        f"def {name}(documents):",
+        f"    values = [*map({read}, documents)]",
+        f"    if has_plain_columns(values, {tests}):",
+        f"        return {write_rows(is_plain=True)}",
+        f"    return {write_rows(is_plain=False)}",
+        "",
+        "",
+    ]
+    return name
 
 
 def _find_plain_fields(selected: SelectedField, kind: ListedKind) -> frozenset[int] | None:

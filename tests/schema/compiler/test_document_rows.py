@@ -1,4 +1,4 @@
-"""Lists whose rows are made of MongoDB's documents, and those that are read as records."""
+"""Which lists are read as MongoDB's documents, and that their rows are those of records."""
 
 from collections.abc import AsyncIterator
 from typing import Any
