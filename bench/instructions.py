@@ -37,7 +37,7 @@ CACHE_MB = 64
 NAMES = [workload.name for workload in WORKLOADS if not workload.is_conditional]
 
 
-class Place(NamedTuple):
+class Function(NamedTuple):
     """A function."""
 
     name: str
@@ -49,23 +49,23 @@ class InstructionCount(NamedTuple):
     """The instructions of some requests, by function."""
 
     requests: int
-    by_place: Counter[Place]
+    by_function: Counter[Function]
 
     @property
     def each(self) -> float:
         """Instructions of one request."""
-        return self.by_place.total() / self.requests
+        return self.by_function.total() / self.requests
 
 
 @contextmanager
-def count_instructions(by_place: Counter[Place]) -> Iterator[None]:
+def count_instructions(by_function: Counter[Function]) -> Iterator[None]:
     """Count the instructions of this thread."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
             code = frame.f_code
-            by_place[Place(code.co_name, code.co_filename, code.co_firstlineno)] += 1
+            by_function[Function(code.co_name, code.co_filename, code.co_firstlineno)] += 1
         return trace
 
     sys.settrace(trace)
@@ -133,11 +133,11 @@ async def count_requests(
     """Count the instructions of requests, sent one after another."""
     for number in range(WARM_UP_REQUESTS):
         await application.send(requests[number % len(requests)])
-    by_place = Counter[Place]()
-    with count_instructions(by_place):
+    by_function = Counter[Function]()
+    with count_instructions(by_function):
         for number in range(COUNTED_REQUESTS):
             await application.send(requests[number % len(requests)])
-    return InstructionCount(COUNTED_REQUESTS, by_place)
+    return InstructionCount(COUNTED_REQUESTS, by_function)
 
 
 async def count_workloads(
@@ -169,11 +169,11 @@ def build_table(
     lines: list[tuple[str, ...]] = []
     for workload, counted in zip(workloads, counts, strict=True):
         lines.append((workload.title, format_figure(counted.each)))
-        for place, instructions in counted.by_place.most_common(rows):
-            path = Path(place.file)
+        for function, instructions in counted.by_function.most_common(rows):
+            path = Path(function.file)
             file = path.relative_to(CHECKOUT) if path.is_relative_to(CHECKOUT) else path.name
             each = format_figure(instructions / counted.requests)
-            lines.append((f"… {place.name} {file}:{place.line}", each))
+            lines.append((f"… {function.name} {file}:{function.line}", each))
     return ReportTable("Python instructions of a request", ("workload", "each"), lines)
 
 

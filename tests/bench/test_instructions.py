@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from bench.data.requests import LoadRequest
-from bench.instructions import Application, Place, count_instructions, count_requests
+from bench.instructions import Application, Function, count_instructions, count_requests
 from gateway.app import Gateway
 from tests.fixtures import UNIT, World
 
@@ -18,10 +18,10 @@ def add(count: int) -> int:
 
 
 def count_adding(count: int) -> int:
-    by_place = Counter[Place]()
-    with count_instructions(by_place):
+    by_function = Counter[Function]()
+    with count_instructions(by_function):
         add(count)
-    return sum(n for place, n in by_place.items() if place.name == "add")
+    return sum(n for function, n in by_function.items() if function.name == "add")
 
 
 def test_counts_are_the_same_each_time_and_grow_with_the_work() -> None:
@@ -34,6 +34,6 @@ def test_counts_are_the_same_each_time_and_grow_with_the_work() -> None:
 async def test_requests_run_in_the_application(gateway: Gateway, world: World) -> None:
     application = Application(gateway, world.keys.full)
     count = await count_requests(application, [LoadRequest(f"/v1/units/{UNIT}")])
-    assert "authenticate" in {place.name for place in count.by_place}
+    assert "authenticate" in {function.name for function in count.by_function}
     with pytest.raises(RuntimeError, match="404"):
         await application.send(LoadRequest("/v1/units/none"))
