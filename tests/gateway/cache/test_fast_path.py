@@ -8,6 +8,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
@@ -232,9 +233,11 @@ async def test_a_revoked_key_is_rejected(served: FastPathServer, own_world: Worl
         async with served.connect(key) as connection:
             await served.wait_for_fast_path(connection, "/v1/units")
             await api_keys.revoke_api_key(database, key_id)
+            pages = (f"/v1/units?page={number}" for number in count(1))  # not on the fast path
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                while (await connection.request("/v1/units")).status != 403:
+                while (await connection.request(next(pages))).status != 403:
                     await asyncio.sleep(0.01)
+            assert (await connection.request("/v1/units")).status == 403
 
 
 async def test_a_key_with_changed_permissions_gets_no_earlier_entry(
