@@ -14,7 +14,7 @@ from pymongo.periodic_executor import PeriodicExecutor
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
 
-pytest_plugins = ["tests.fixtures", "tests.resolvers.directory"]
+pytest_plugins = ["tests.fixtures", "tests.resolvers.directory", "tests.caching_gateways"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
-from storage.cache import change_feed
+from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     HIDDEN,
     HIDDEN_MAP,
@@ -23,7 +23,6 @@ from tests.fixtures import (
     data_of,
     open_client,
     open_database,
-    run_gateway,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -76,22 +75,14 @@ class RunningGateway:
 @asynccontextmanager
 async def run_gateway_with_clients(world: World, **settings: Any) -> AsyncIterator[RunningGateway]:
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(run_gateway(world.settings(**settings)))
+        gateway = await stack.enter_async_context(run_following_gateway(world.settings(**settings)))
         full = await stack.enter_async_context(open_client(gateway, world.keys.full))
         restricted = await stack.enter_async_context(open_client(gateway, world.keys.restricted))
-        assert gateway.state is not None
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while gateway.state.change_feed.take_snapshot() is None:
-                await asyncio.sleep(0.01)
         yield RunningGateway(gateway, full, restricted)
 
 
 @pytest.fixture
-async def running_gateway(
-    own_world: World, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[RunningGateway]:
-    """A gateway that uses its caches however slow this machine is."""
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+async def running_gateway(never_expire: None, own_world: World) -> AsyncIterator[RunningGateway]:
     async with run_gateway_with_clients(own_world) as running_gateway:
         yield running_gateway
 

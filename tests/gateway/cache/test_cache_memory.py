@@ -7,11 +7,10 @@ import pytest
 
 from tests.gateway.cache.test_response_cache import (
     RunningGateway,
-    never_expire,
     running_gateway,
 )
 
-__all__ = ["never_expire", "running_gateway"]
+__all__ = ["running_gateway"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -17,6 +17,7 @@ from resolvers.request.caller import PERMISSIONS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed
 from storage.mongo.consistency.cluster_clock import to_integer
+from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,
     BASE_URL,
@@ -32,9 +33,8 @@ from tests.fixtures import (
     make_key,
     open_client,
     open_database,
-    run_gateway,
 )
-from tests.storage.cache.test_change_feed import kill_streams, wait_for_snapshot
+from tests.storage.cache.test_change_feed import kill_streams
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -249,14 +249,14 @@ async def make_keys(database: Any, world: World) -> dict[str, str]:
 async def open_reader(
     stack: AsyncExitStack, world: World, keys: dict[str, str], cache_mb: int
 ) -> Reader:
-    gateway = await stack.enter_async_context(run_gateway(world.settings(cache_mb=cache_mb)))
+    gateway = await stack.enter_async_context(
+        run_following_gateway(world.settings(cache_mb=cache_mb))
+    )
     clients = {
         name: await stack.enter_async_context(open_client(gateway, key))
         for name, key in keys.items()
     }
-    reader = Reader(gateway, clients)
-    await wait_for_snapshot(reader.feed)
-    return reader
+    return Reader(gateway, clients)
 
 
 async def read_time(database: Any) -> Timestamp:
@@ -271,13 +271,6 @@ async def wait_until_reported(feed: ChangeFeed, time: Timestamp) -> None:
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while not feed._write_counter.reported.have_reached(to_integer(time)):
             await asyncio.sleep(0.005)
-
-
-@pytest.fixture
-def never_expire(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gateways use their caches, and wait for the stream, however slow this machine is."""
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    monkeypatch.setattr(change_feed, "REPORT_SECONDS", 3600.0)
 
 
 @pytest.mark.usefixtures("never_expire")

@@ -20,6 +20,7 @@ from gateway.cache import response_cache
 from gateway.cache.response_cache import ResponseCache
 from storage.cache import change_feed
 from storage.cache.change_table import Change, ChangeTable
+from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN,
@@ -29,7 +30,6 @@ from tests.fixtures import (
     make_key,
     open_client,
     open_database,
-    run_gateway,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -59,14 +59,6 @@ class RunningGateway:
     def full(self) -> httpx.AsyncClient:
         return self.clients["full"]
 
-    async def wait_for_change_feed(self) -> "RunningGateway":
-        """Wait until the change feed runs."""
-        assert self.gateway.state is not None
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while self.gateway.state.change_feed.take_snapshot() is None:
-                await asyncio.sleep(0.01)
-        return self
-
 
 @asynccontextmanager
 async def run_gateways(
@@ -75,19 +67,13 @@ async def run_gateways(
     async with AsyncExitStack() as stack:
         started = []
         for _ in range(count):
-            gateway = await stack.enter_async_context(run_gateway(world.settings()))
+            gateway = await stack.enter_async_context(run_following_gateway(world.settings()))
             clients = {
                 name: await stack.enter_async_context(open_client(gateway, key))
                 for name, key in keys.items()
             }
-            started.append(await RunningGateway(gateway, clients).wait_for_change_feed())
+            started.append(RunningGateway(gateway, clients))
         yield started
-
-
-@pytest.fixture
-def never_expire(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gateways use their caches however slow this machine is."""
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -237,9 +223,11 @@ async def test_errors_are_not_cached(running_gateway: RunningGateway, path: str)
 async def test_the_cache_is_bounded_in_bytes(own_world: World) -> None:
     named = {"full": own_world.keys.full}
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(run_gateway(own_world.settings(cache_mb=1)))
+        gateway = await stack.enter_async_context(
+            run_following_gateway(own_world.settings(cache_mb=1))
+        )
         client = await stack.enter_async_context(open_client(gateway, named["full"]))
-        running_gateway = await RunningGateway(gateway, {"full": client}).wait_for_change_feed()
+        running_gateway = RunningGateway(gateway, {"full": client})
         for page in range(1, 500):
             await client.get(f"/v1/units?page={page}")
         counters = running_gateway.cache.counters
@@ -262,9 +250,11 @@ async def test_a_response_larger_than_the_cache_evicts_nothing(
 
 async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(run_gateway(own_world.settings(cache_mb=0)))
+        gateway = await stack.enter_async_context(
+            run_following_gateway(own_world.settings(cache_mb=0))
+        )
         client = await stack.enter_async_context(open_client(gateway, own_world.keys.full))
-        running_gateway = await RunningGateway(gateway, {"full": client}).wait_for_change_feed()
+        running_gateway = RunningGateway(gateway, {"full": client})
         for _ in range(3):
             await client.get("/v1/units")
         assert (running_gateway.cache.counters.entries, running_gateway.cache.counters.hits) == (

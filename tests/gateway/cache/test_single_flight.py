@@ -15,13 +15,12 @@ from storage.store import Store
 from tests.fixtures import World, open_client
 from tests.gateway.cache.test_response_cache import (
     RunningGateway,
-    never_expire,
     rename,
     run_gateways,
     running_gateway,
 )
 
-__all__ = ["never_expire", "running_gateway"]
+__all__ = ["running_gateway"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
