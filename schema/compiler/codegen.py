@@ -27,14 +27,9 @@ from graphql import (
     get_nullable_type,
 )
 
-from resolvers.request.document_lists import ListedKind
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
-from schema.compiler.document_rows import (
-    DocumentList,
-    find_document_lists,
-    write_document_rows,
-)
+from schema.compiler.document_rows import DocumentList, find_document_lists
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import (
@@ -86,15 +81,14 @@ class CodeWriter:
             "build_in_parts": build_in_parts,
             "resolve_concurrently": runtime.resolve_concurrently,
             "split_by_type": runtime.split_by_type,
-            "has_plain_columns": runtime.has_plain_columns,
         }
         self.lines: list[str] = []
         self._resolvers = resolvers
         self._completion_names: dict[str, str] = {}
         self.document_lists: dict[int, DocumentList] = {}
         """By the number of the field."""
-        self._document_fields: frozenset[int] = frozenset()
-        """Numbers of the fields that are read from documents, not from records."""
+        self._document_members: dict[int, str] = {}
+        """Where documents have the fields that are read from them, by the number of the field."""
         self._counter = count(1)
 
     def write_operation(self, selection: Selection) -> str:
@@ -103,8 +97,8 @@ class CodeWriter:
         Raises UnsupportedQueryError.
         """
         self.document_lists = find_document_lists(selection)
-        inside = (each.fields for each in self.document_lists.values())
-        self._document_fields = frozenset().union(*inside)
+        for each in self.document_lists.values():
+            self._document_members.update(each.members)
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
         rows = self._write_rows(function, selection, "(None,)", "None", is_alone=True)
@@ -125,7 +119,7 @@ class CodeWriter:
         An object that `is_alone` on its level needs no pause.
         """
         row, rows = self.new_name("r"), self.new_name("rows")
-        fields = [each for each in selection if isinstance(each, SelectedField)]
+        fields = _fields_of(selection)
         if any(is_page(each.parent) for each in fields):  # few, but each may be long by itself
             expression = self._row_expression(selection, row, in_parts=True)
             function.add_line(f"{rows} = [{expression} for {row} in {objects}]")
@@ -225,7 +219,9 @@ class CodeWriter:
             completed = self.new_name("completed")
             # A value with lists may be long by itself.
             is_long = _has_lists(selected)
-            value = self.value_expression(selected, selected.output_type, "value", in_parts=is_long)
+            value = self._value_expression(
+                selected, selected.output_type, "value", in_parts=is_long
+            )
             if is_long or is_alone:
                 function.add_line(f"{completed} = [{value} for value in {values}]")
             else:
@@ -247,14 +243,8 @@ class CodeWriter:
         row = "{" + ", ".join(members) + "}"
         # In the place of a record may be the exception that reading it raised. To read a field of
         # that fails; if none is read here, it must be looked at.
-        is_read = any(isinstance(each, SelectedField) and _is_read(each) for each in selection)
+        is_read = any(map(_is_read, _fields_of(selection)))
         return row if is_read else f"({row} if reject_failed({record}) else None)"
-
-    def _find_document_kind(self, selected: SelectedField) -> ListedKind | None:
-        """Return the kind of the documents that a field is a list of, or None if of none."""
-        inside = {each.number for each in selected.nested_fields}
-        lists = self.document_lists.values()
-        return next((each.kind for each in lists if inside & each.fields), None)
 
     def _member_expression(
         self, selected: SelectedField | TypenameField, record: str, *, in_parts: bool
@@ -264,9 +254,9 @@ class CodeWriter:
         if selected.is_resolved_per_level or selected.has_nested_resolvers:
             return "None"  # keeps the key's position; its level fills in the value
         source = self._source_expression(selected, record)
-        return self.value_expression(selected, selected.output_type, source, in_parts=in_parts)
+        return self._value_expression(selected, selected.output_type, source, in_parts=in_parts)
 
-    def value_expression(
+    def _value_expression(
         self,
         selected_field: SelectedField,
         output_type: GraphQLOutputType,
@@ -281,15 +271,12 @@ class CodeWriter:
         nullable = get_nullable_type(output_type)
         if isinstance(nullable, GraphQLList):
             item = self.new_name("item")
-            if in_parts and (kind := self._find_document_kind(selected_field)):
-                build = write_document_rows(self, selected_field.children, kind)
-                size = _part_size(selected_field.nested_fields)
-                return f"(await build_in_parts({build}, require_list({source}), {size}))"
-            completed = self.value_expression(selected_field, nullable.of_type, item)
+            completed = self._value_expression(selected_field, nullable.of_type, item)
 
             def complete_list(value: str) -> str:
                 if not in_parts:
-                    return f"[{completed} for {item} in require_list({value})]"
+                    values = f"({value} if type({value}) is list else require_list({value}))"
+                    return f"[{completed} for {item} in {values}]"
                 build = f"lambda part: [{completed} for {item} in part]"
                 size = _part_size(selected_field.nested_fields)
                 return f"(await build_in_parts({build}, require_list({value}), {size}))"
@@ -299,6 +286,10 @@ class CodeWriter:
             raise UnsupportedQueryError("objects of several types without a resolver")
         if selected_field.is_object:
             children = selected_field.children
+            is_required = isinstance(output_type, GraphQLNonNull)
+            if is_required and source.isidentifier() and any(map(_is_read, _fields_of(children))):
+                # To read a field of None fails, too.
+                return self._row_expression(children, source, in_parts=in_parts)
             return self._null_check_expression(
                 output_type,
                 source,
@@ -325,8 +316,8 @@ class CodeWriter:
 
     def _source_expression(self, selected: SelectedField, record: str) -> str:
         """Return the expression that reads a plain field of a record."""
-        if selected.number in self._document_fields:
-            return f"{record}[{selected.field.python_name!r}]"
+        if member := self._document_members.get(selected.number):
+            return f"{record}[{member!r}]"
         if selected.field.base_resolver is None:
             return f"{record}.{selected.field.python_name}"
         return f"{self.bind('call', build_call(selected))}({record}, run)"
@@ -352,6 +343,10 @@ def _is_list(output_type: GraphQLOutputType) -> bool:
 
 def _field_title(selected_field: SelectedField) -> str:
     return f"{selected_field.parent.name}.{selected_field.node.name.value}"
+
+
+def _fields_of(selection: Selection) -> list[SelectedField]:
+    return [each for each in selection if isinstance(each, SelectedField)]
 
 
 def _is_read(selected_field: SelectedField) -> bool:

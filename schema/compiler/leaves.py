@@ -32,10 +32,6 @@ of the GraphQL specification). `type(v) is` and not `isinstance`: bool is a subc
 """
 
 
-PLAIN_TYPES = {"ID": str, "String": str, "Boolean": bool, "DateTime": str}
-"""By scalar: the type of all values for which `FAST_TESTS` is true, where that is all it tests."""
-
-
 class InvalidResultError(Exception):
     """A value that the schema forbids."""
 
@@ -54,22 +50,6 @@ def build_type_test(output_type: GraphQLOutputType) -> str | None:
     if test is None or isinstance(output_type, GraphQLNonNull):
         return test
     return f"{test} or v is None" if " and " not in test else f"({test}) or v is None"
-
-
-def find_plain_types(output_type: GraphQLOutputType) -> frozenset[type] | None:
-    """Return the types of all values that graphql-core serializes unchanged.
-
-    None if the type of a value is not enough to know that it does.
-
-    >>> from graphql import GraphQLNonNull, GraphQLString
-    >>> find_plain_types(GraphQLNonNull(GraphQLString))
-    frozenset({<class 'str'>})
-    """
-    leaf = _leaf_type(output_type)
-    plain = PLAIN_TYPES.get(leaf.name)
-    if plain is None:
-        return None
-    return frozenset({plain} if isinstance(output_type, GraphQLNonNull) else {plain, type(None)})
 
 
 def _build_word_test(enum_type: GraphQLEnumType) -> str | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
@@ -247,20 +247,6 @@ def reject_failed(value: Any) -> bool:
     if isinstance(value, Exception):
         raise value
     return True
-
-
-def has_plain_columns(rows: Sequence[Sequence[Any]], plain: Mapping[int, frozenset[type]]) -> bool:
-    """Return whether the values in columns have only these types.
-
-    >>> has_plain_columns([("a", 1), ("b", None)], {0: frozenset({str}), 1: frozenset({int})})
-    False
-    """
-    columns = [*zip(*rows, strict=True)]
-    return all(
-        types.issuperset(map(type, column))
-        for position, types in plain.items()
-        for column in columns[position : position + 1]
-    )
 
 
 async def resolve_concurrently(
