@@ -134,7 +134,7 @@ class Store:
             key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
             where = _continue_after(where, key)
         read = partial(self._find_documents, kind)
-        limit, fields = page_request.limit, kind.projection
+        limit, fields = page_request.limit, page_request.project(kind.projection)
         return await self._visible_lists.find(
             ListRead(read, kind, scope, where, fields, limit, skip, order, after)
         )
@@ -222,7 +222,8 @@ class Store:
             return None
         limit = min(page_request.limit * len(wheres), MAX_RECORDS_READ_WHOLE)
         by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
-        of_owners, fields = {owner_field: {"$in": sorted(by_owner)}}, kind.projection
+        of_owners = {owner_field: {"$in": sorted(by_owner)}}
+        fields = {**page_request.project(kind.projection), owner_field: 1}
         with driver.translate_errors():
             documents = await self._find_documents(
                 kind, of_owners, project_asset(kind, fields), limit
@@ -370,12 +371,13 @@ def _build_page_branch(
     For a scope that is too long for a command, the page is that of everybody.
     """
     visible = where if scope.needs_scan(kind, where) else scope.restrict(kind, where)
+    fields = page_request.project(kind.projection)
     return [
         {"$match": visible},
         {"$sort": page_request.order.sort},
         *([{"$skip": page_request.skip}] if page_request.skip and not reads_skipped else []),
         {"$limit": page_request.limit + (page_request.skip if reads_skipped else 0)},
-        {"$project": {**project_asset(kind, kind.projection), BRANCH_FIELD: {"$literal": number}}},
+        {"$project": {**project_asset(kind, fields), BRANCH_FIELD: {"$literal": number}}},
     ]
 
 
@@ -407,10 +409,8 @@ async def _build_page(
 ) -> Page[R]:
     positions = page_request.order.list_positions(documents)
     documents = documents[: page_request.per_page]
-    whole: list[Any] | None = None
-    if page_request.as_documents:
-        whole = kind.complete_documents(documents)
-    if whole is not None:
+    if page_request.document_fields is not None:
+        whole: list[Any] = kind.complete_documents(documents, page_request.document_fields)
         return page_request.build_page(whole, positions)
     return page_request.build_page(await _decode(kind, documents), positions)
 

@@ -107,8 +107,8 @@ class PageArguments(NamedTuple):
     """The other arguments that were given, by name, as text."""
     order: Order = BY_KEY
     max_per_page: int = MAX_PER_PAGE
-    as_documents: bool = False
-    """Whether documents may be in the place of records."""
+    document_fields: frozenset[str] | None = None
+    """What to read of documents, if they are to be in the place of records."""
 
     def parse(self) -> PageRequest:
         """Return the slice of a list. Raises InvalidInputError."""
@@ -120,7 +120,7 @@ class PageArguments(NamedTuple):
                 self.first,
                 self.order,
                 self.max_per_page,
-                as_documents=self.as_documents,
+                document_fields=self.document_fields,
             )
 
     def parse_for_list(self, list_id: Hashable) -> PageRequest:

@@ -1,6 +1,6 @@
 """Lists that compiled queries may read as MongoDB's documents, without records in between."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.inspect import ListType, StructType, type_info
@@ -49,17 +49,25 @@ class ListedKind(NamedTuple):
         """Return where documents have a field of a record."""
         return stored_name(field)
 
-    async def decode(self, pages: Iterable[Page[Any] | Exception]) -> None:
-        """Put records into the place of the documents of pages."""
+    async def decode(self, pages: Iterable[Page[Any] | Exception], fields: frozenset[str]) -> None:
+        """Put records into the place of the documents of pages, which have only these fields.
+
+        The other fields of the records mean nothing.
+        """
+        unread = self.kind.build_blank(fields)
+
+        def decode_part(documents: Sequence[Any]) -> list[Any]:
+            return self.kind.decode_each([unread | document for document in documents])
+
         for page in pages:
             if isinstance(page, Page) and page.data and isinstance(page.data[0], dict):
-                page.data[:] = await build_in_parts(self.kind.decode_each, page.data)
+                page.data[:] = await build_in_parts(decode_part, page.data)
 
 
 def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
     """Let compiled queries ask a paged resolver for documents: it hands its pages on as they are.
 
-    Its `info` says whether it has been asked.
+    Its `info` says for which fields of documents it has been asked.
     """
 
     def declare(resolve: Resolver) -> Resolver:

@@ -64,8 +64,10 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
                 if value is not None and name not in NOT_FILTERS
             )
         )
-        as_documents = lists_documents and getattr(arguments.get("info"), "reads_documents", False)
-        pages = PageArguments(page, per_page, after, first, filters, as_documents=as_documents)
+        fields = (
+            getattr(arguments.get("info"), "document_fields", None) if lists_documents else None
+        )
+        pages = PageArguments(page, per_page, after, first, filters, document_fields=fields)
         return await resolve(*positional, pages=pages, **arguments)
 
     parameters: list[Parameter] = []

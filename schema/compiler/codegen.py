@@ -29,7 +29,6 @@ from graphql import (
 
 from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
 from schema.compiler import runtime
-from schema.compiler.document_rows import DocumentList, find_document_lists
 from schema.compiler.field_resolvers import FieldResolvers, build_call
 from schema.compiler.leaves import build_completion, build_type_test
 from schema.compiler.selection import (
@@ -85,10 +84,10 @@ class CodeWriter:
         self.lines: list[str] = []
         self._resolvers = resolvers
         self._completion_names: dict[str, str] = {}
-        self.document_lists: dict[int, DocumentList] = {}
-        """By the number of the field."""
         self._document_members: dict[int, str] = {}
         """Where documents have the fields that are read from them, by the number of the field."""
+        for each in resolvers.document_lists.values():
+            self._document_members.update(each.members)
         self._counter = count(1)
 
     def write_operation(self, selection: Selection) -> str:
@@ -96,9 +95,6 @@ class CodeWriter:
 
         Raises UnsupportedQueryError.
         """
-        self.document_lists = find_document_lists(selection)
-        for each in self.document_lists.values():
-            self._document_members.update(each.members)
         function = FunctionWriter(["async def operation(run):"])
         # The root is a level with one parent: the root value, which is None.
         rows = self._write_rows(function, selection, "(None,)", "None", is_alone=True)
@@ -169,8 +165,6 @@ class CodeWriter:
         if cost := cost_of(selected_field.field):
             function.add_line(f"charge_cost(run.context.budget, {cost}, parents, weights)")
         resolver = self.bind("resolve", self._resolvers.get(selected_field))
-        if selected_field.number in self.document_lists:
-            resolver += ".read_documents"
         function.add_line(
             f"values = await run.resolve({selected_field.number}, {resolver}, parents)"
         )

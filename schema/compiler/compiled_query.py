@@ -27,7 +27,7 @@ from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from resolvers.request.limits.threads import run_in_thread
 from schema.compiler.codegen import CodeWriter
-from schema.compiler.document_rows import DocumentList
+from schema.compiler.document_rows import find_document_lists
 from schema.compiler.field_resolvers import FieldResolvers
 from schema.compiler.level_execution import LevelExecutor
 from schema.compiler.runtime import Row, RunInfo
@@ -72,8 +72,6 @@ class Plan:
         self.function: CompiledFunction | None = None
         """The generated code, if there is any."""
         self.has_tried_code = False
-        self.document_lists: Mapping[int, DocumentList] = {}
-        """Lists that the generated code reads as documents, by the number of their field."""
 
     def generate_code(self) -> None:
         """Compile the operation, if it is possible."""
@@ -87,7 +85,6 @@ class Plan:
             # into the code.
             exec(code, writer.namespace)  # noqa: S102
             self.function = writer.namespace["operation"]
-            self.document_lists = writer.document_lists
 
 
 class CompiledQuery:
@@ -169,12 +166,11 @@ class CompiledQuery:
             except Exception as error:
                 failure = error
                 context.budget.restart()
-                await _decode_documents(plan, run)
         else:
             failure = None
         executor = LevelExecutor(run, plan.resolvers, check_requirements=check_requirements)
         data, errors = await executor.execute(plan.selection, serially=self._is_mutation)
-        if failure is not None and not errors and not plan.document_lists:
+        if failure is not None and not errors and not plan.resolvers.document_lists:
             # The data is right, but generated code should have returned it.
             _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
         return ExecutionResult(data, errors)
@@ -215,21 +211,13 @@ class CompiledQuery:
         collector = FieldCollector(self._schema, self._fragments, conditions)
         try:
             selection = collector.collect_fields([self._node.selection_set], root)
-            resolvers = FieldResolvers(self._schema)
+            resolvers = FieldResolvers(self._schema, find_document_lists(selection))
             resolvers.build_all(selection)
         except UnsupportedQueryError as error:
             return error
         except LIMIT_ERRORS as error:
             return UnsupportedQueryError(type(error).__name__)
         return Plan(selection, resolvers, collector.field_count)
-
-
-async def _decode_documents(plan: Plan, run: RunInfo) -> None:
-    """Put records into the place of the documents that a run of generated code has read."""
-    for number, documents in plan.document_lists.items():
-        _, values = run.outcomes.get(number, ((), ()))
-        if not isinstance(values, Exception):
-            await documents.kind.decode(values)
 
 
 def _resolve_to_event(plan: Plan, run: RunInfo, event: Event) -> None:

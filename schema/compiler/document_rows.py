@@ -4,8 +4,8 @@ A record is made of every document otherwise, only for its fields to be read onc
 same: what is not as it should be raises, and records are made of the documents, for the errors.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from graphql import get_named_type
 
@@ -18,8 +18,14 @@ class DocumentList(NamedTuple):
     """A list that is read as documents."""
 
     kind: ListedKind
+    fields: frozenset[str]
+    """What is read of each document."""
     members: Mapping[int, str]
     """Where documents have the fields of records, at any depth, by the number of the field."""
+
+    async def decode(self, pages: Iterable[Any]) -> None:
+        """Put records into the place of the documents of pages."""
+        await self.kind.decode(pages, self.fields)
 
 
 def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
@@ -27,7 +33,8 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
 
     Lists of one kind are all read in the same way, so that those which are the same are read once.
     """
-    as_documents: dict[int, DocumentList] = {}
+    as_documents: dict[int, tuple[ListedKind, dict[int, str]]] = {}
+    fields_of_kinds: dict[str, set[str]] = {}
     kinds_of_records: set[str] = set()
     for selected in _iter_fields(selection):
         resolver = selected.field.base_resolver
@@ -40,11 +47,14 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
         if members is None:
             kinds_of_records.add(kind.name)
         else:
-            as_documents[selected.number] = DocumentList(kind, members)
+            as_documents[selected.number] = kind, members
+            of_records = (each.number for each in _iter_record_fields(selected))
+            fields = fields_of_kinds.setdefault(kind.name, {"_id"})
+            fields.update(members[number] for number in of_records)
     return {
-        number: each
-        for number, each in as_documents.items()
-        if each.kind.name not in kinds_of_records
+        number: DocumentList(kind, frozenset(fields_of_kinds[kind.name]), members)
+        for number, (kind, members) in as_documents.items()
+        if kind.name not in kinds_of_records
     }
 
 
@@ -54,20 +64,31 @@ def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] |
     lists = [each for each in selected.nested_fields if each.node.name.value == PAGE_DATA_FIELD]
     if PAGE_EDGES_FIELD in parts or not lists or not kind.is_stored_whole:
         return None
-    # Making a record reads the objects in it. A broken one that is not selected is an error too.
-    objects = kind.objects.items()
+    # Making a record reads all of the objects in it: a broken one is an error.
+    objects = kind.objects
     for each in lists:
         inside = {
             child.field.python_name: _list_names(child.children) for child in each.nested_fields
         }
-        if not inside or not all(inside.get(name, set()) >= names for name, names in objects):
+        if not inside or not all(
+            names >= objects.get(name, set()) for name, names in inside.items()
+        ):
             return None
     fields = [field for each in lists for field in _iter_fields(each.children)]
     if any(each.field.base_resolver or each.children_by_type is not None for each in fields):
         return None
     members = {each.number: each.field.python_name for each in fields}
-    of_records = (field for each in lists for field in each.nested_fields)
-    return members | {each.number: kind.find_member(each.field.python_name) for each in of_records}
+    return members | {
+        each.number: kind.find_member(each.field.python_name)
+        for each in _iter_record_fields(selected)
+    }
+
+
+def _iter_record_fields(selected: SelectedField) -> Iterator[SelectedField]:
+    """Return the fields that a list selects of each record."""
+    for each in selected.nested_fields:
+        if each.node.name.value == PAGE_DATA_FIELD:
+            yield from each.nested_fields
 
 
 def _list_names(selection: Selection) -> set[str]:

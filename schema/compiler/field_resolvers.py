@@ -1,12 +1,13 @@
 """Call the resolver of a field once for all objects of a level."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from graphql import GraphQLSchema
 
 from resolvers.request.batching import batch_resolver_of
 from resolvers.request.limits.threads import run_in_thread
+from schema.compiler.document_rows import DocumentList
 from schema.compiler.runtime import RunInfo, settle_all
 from schema.compiler.selection import SelectedField, Selection, UnsupportedQueryError
 from schema.compiler.variable_coercion import build_arguments
@@ -16,7 +17,9 @@ from schema.permissions import requirement_of
 class FieldResolver:
     """The resolver of one selected field, with the builder of its arguments."""
 
-    def __init__(self, selected: SelectedField, schema: GraphQLSchema) -> None:
+    def __init__(
+        self, selected: SelectedField, schema: GraphQLSchema, documents: DocumentList | None
+    ) -> None:
         """Raises UnsupportedQueryError."""
         resolver = selected.field.base_resolver
         assert resolver is not None
@@ -26,9 +29,13 @@ class FieldResolver:
         self._resolve_many = batch_resolver_of(resolver.wrapped_func)
         self._is_async = resolver.is_async
         self._call = build_call(selected)
+        self.documents = documents
+        """How the list is read as documents; None if its pages have records."""
 
     async def __call__(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
         """Return a value for each parent; exceptions of single parents are among the values."""
+        if self.documents is not None:
+            run = run.reading_documents(self.documents.fields)
         arguments: dict[str, Any] = {}
         if self._build_arguments is not None:
             if run.has_large_variables:
@@ -40,10 +47,6 @@ class FieldResolver:
         if self._is_async and len(parents) == 1:  # without the cost of a task
             return [await self._call(parents[0], run, **arguments)]
         return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
-
-    async def read_documents(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
-        """Return pages of documents; those with a damaged one have records."""
-        return await self(run.reading_documents(), parents)
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:
         value = self._call(parent, run, **arguments)
@@ -76,8 +79,12 @@ def build_call(selected: SelectedField) -> Callable[..., Any | Coroutine[Any, An
 class FieldResolvers:
     """The resolvers of an operation's fields, each built once."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, document_lists: Mapping[int, DocumentList] | None = None
+    ) -> None:
         self._schema = schema
+        self.document_lists = document_lists or {}
+        """Lists that are read as documents, by the number of their field."""
         self._by_number: dict[int, FieldResolver] = {}
 
     def get(self, selected: SelectedField) -> FieldResolver:
@@ -87,7 +94,8 @@ class FieldResolvers:
         """
         resolver = self._by_number.get(selected.number)
         if resolver is None:
-            resolver = FieldResolver(selected, self._schema)
+            documents = self.document_lists.get(selected.number)
+            resolver = FieldResolver(selected, self._schema, documents)
             self._by_number[selected.number] = resolver
         return resolver
 

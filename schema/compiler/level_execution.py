@@ -187,9 +187,12 @@ class LevelExecutor:
         known = dict(zip(map(id, parents), _align(values, parents), strict=True))
         missing = [item for item in objects if id(item) not in known]
         if missing:
-            found = await self._resolve(selected, missing)
-            known |= zip(map(id, missing), found, strict=True)
-        return [known[id(item)] for item in objects]
+            resolved = await self._resolve(selected, missing)
+            known |= zip(map(id, missing), resolved, strict=True)
+        found = [known[id(item)] for item in objects]
+        if documents := self._resolvers.get(selected).documents:
+            await documents.decode(found)
+        return found
 
     async def _resolve(self, selected: SelectedField, parents: Sequence[Any]) -> Sequence[Any]:
         resolver = self._resolvers.get(selected)

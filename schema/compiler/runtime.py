@@ -32,17 +32,20 @@ class RunInfo:
     context: Context
     variables: VariableValues
     has_large_variables: bool = False
-    reads_documents: bool = False
-    """Whether lists may have documents in the place of records; paged resolvers look at this."""
+    document_fields: frozenset[str] | None = None
+    """What is read of each document of a list that has documents in the place of records, which
+    paged resolvers look at; None if it has records."""
     outcomes: dict[int, tuple[Sequence[Any], Sequence[Any] | Exception]] = field(
         default_factory=dict
     )
     """By the number of a field: the objects it was resolved for, and their values or the error of
     all of them."""
 
-    def reading_documents(self) -> "RunInfo":
-        """Return this run for a list that may have documents in the place of records."""
-        return RunInfo(self.context, self.variables, self.has_large_variables, True, self.outcomes)
+    def reading_documents(self, fields: frozenset[str]) -> "RunInfo":
+        """Return this run for a list with these fields of documents in the place of records."""
+        return RunInfo(
+            self.context, self.variables, self.has_large_variables, fields, self.outcomes
+        )
 
     async def resolve(
         self, number: int, resolve: CallResolver, parents: Sequence[Any]

@@ -1,6 +1,6 @@
 """Kinds of records in the catalog: collection, key, owners, indexes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
@@ -135,20 +135,23 @@ class RecordType(Generic[R]):
         """The defaults of the fields that have one, by stored name."""
         return _build_defaults(self.struct)
 
-    def complete_documents(self, documents: list[Document]) -> list[Document] | None:
-        """Return documents that have all fields of a record, without decoding them.
+    def build_blank(self, fields: Set[str]) -> Document:
+        """Return a document with the fields that were not read, for decoding those that were."""
+        unread = self.projection.keys() - fields
+        return {name: self.defaults.get(name, ()) for name in unread}
 
-        They were read with `projection`. None if one lacks a field without a default.
+    def complete_documents(self, documents: list[Document], fields: Set[str]) -> list[Document]:
+        """Return documents with the defaults of those of these fields that they lack.
+
+        A damaged one, which lacks another field, may still lack these.
         """
-        expected = {*self.projection, "_id"}
-        # A kind that does not show its asset may have that field in addition.
-        has_no_others = self.scope_field in ("", *expected)
-        if (has_no_others and {*map(len, documents)} <= {len(expected)}) or all(
-            expected <= document.keys() for document in documents
-        ):
+        added = fields & self.defaults.keys()
+        if not (added and documents):
             return documents
-        filled = [self.fill_defaults(document) for document in documents]
-        return filled if all(expected <= document.keys() for document in filled) else None
+        # In one read, documents of the same length have the same fields.
+        if added <= documents[0].keys() and len({*map(len, documents)}) == 1:
+            return documents
+        return [self.fill_defaults(document) for document in documents]
 
     def fill_defaults(self, document: Document) -> Document:
         """Return a document with the defaults of fields that were added after it was written."""

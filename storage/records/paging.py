@@ -5,7 +5,7 @@ See docs/decisions/storage/page-numbers-and-cursors.md.
 
 import base64
 import binascii
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import itemgetter
@@ -35,6 +35,20 @@ None is the value of a damaged record, which MongoDB sorts before all others.
 
 
 @dataclass(frozen=True, slots=True)
+class _KeyPositions(Sequence[Position]):
+    """The positions in order of keys, made when they are asked for: most pages show one."""
+
+    keys: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.keys[index]
+        return _KeyPositions(found) if isinstance(index, slice) else (found,)
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """How a list is sorted: by a stored field or by none, then by key.
 
@@ -55,10 +69,10 @@ class Order:
         """The MongoDB sort; an index on these fields serves both directions."""
         return dict.fromkeys(self.fields, -1 if self.is_descending else 1)
 
-    def list_positions(self, documents: Sequence[Document]) -> list[Position]:
+    def list_positions(self, documents: Sequence[Document]) -> Sequence[Position]:
         """Return the position of each document."""
         if self.field is None:
-            return [*zip(map(itemgetter("_id"), documents))]
+            return _KeyPositions([*map(itemgetter("_id"), documents)])
         values = [document.get(self.field) for document in documents]
         return [
             (value if isinstance(value, (str, int)) else None, document["_id"])
@@ -191,8 +205,8 @@ class PageRequest:
     order: Order = BY_KEY
     cursor_digest: bytes | None = None
     """The list that `after` is of."""
-    as_documents: bool = False
-    """Whether the page has documents, as MongoDB has sent them, unless one of them is damaged."""
+    document_fields: frozenset[str] | None = None
+    """What to read of documents, if the page has them, as MongoDB has sent them, and no records."""
 
     @classmethod
     def from_arguments(
@@ -204,7 +218,7 @@ class PageRequest:
         order: Order = BY_KEY,
         max_per_page: int = MAX_PER_PAGE,
         *,
-        as_documents: bool = False,
+        document_fields: frozenset[str] | None = None,
     ) -> "PageRequest":
         """Validate arguments from a client. `per_page` and `first` are capped.
 
@@ -218,7 +232,7 @@ class PageRequest:
         size = None if size is None else min(size, max_per_page)
         if not after:
             size = size or min(DEFAULT_PER_PAGE, max_per_page)
-            return cls(page or 1, size, None, order, None, as_documents)
+            return cls(page or 1, size, None, order, None, document_fields)
         cursor = PageCursor.decode(after)
         if page not in (None, cursor.page):
             raise InvalidPageRequestError(
@@ -235,7 +249,7 @@ class PageRequest:
             cursor.position,
             order,
             cursor.list_digest,
-            as_documents,
+            document_fields,
         )
 
     def check_list(self, list_id: Hashable) -> None:
@@ -259,6 +273,12 @@ class PageRequest:
     def limit(self) -> int:
         """How many records to read: one more than the page, to see whether another follows."""
         return self.per_page + 1
+
+    def project(self, fields: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the projection of a list, given that of its records."""
+        if self.document_fields is None:
+            return fields
+        return dict.fromkeys((*self.document_fields, *self.order.fields), 1)
 
     def build_page(self, records: Sequence[T], positions: Sequence[Position]) -> "Page[T]":
         """Return the page of the records read for it, given the positions of up to `limit`."""

@@ -45,7 +45,7 @@ BROKEN = [
     ("backgrounds", "bg-2", {"name": True}),
     ("maps", OTHER_MAP, {"tags": ["ils", None], "style": 1.0}),
     ("locations", "loc-s", {"x": float("nan")}),
-    ("locations", "loc-2", {"floors": None}),
+    ("locations", "loc-2", {"floors": [{"id": None}]}),
     ("asset_references", "ref-s", {"unknown": "field"}),
 ]
 OTHER_DRAWING = "data:image/svg+xml;base64," + base64.b64encode(
