@@ -14,7 +14,7 @@ from gateway.cache.fast_path import FastPath
 from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
 from gateway.limits.rate_limit import RateLimiter
-from gateway.middleware.cors import VARY_ORIGIN_LINE
+from gateway.middleware.cors import CorsHeaderLines
 from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.processes.process_pool import ProcessPool
@@ -84,7 +84,7 @@ async def open_state(
         await stack.enter_async_context(response_cache.run_reporting())
         drawing_pool = await stack.enter_async_context(_create_pool(settings.workers))
         processing_pool = await stack.enter_async_context(_create_pool(settings.workers, 1))
-        extra_headers = VARY_ORIGIN_LINE if settings.allowed_origins else b""
+        cors_lines = CorsHeaderLines(settings.allowed_origins)
         await stack.enter_async_context(run_in_background(_finish_interrupted_imports(store)))
         if settings.audit_days:
             deletion = _delete_old_audit_records(store, settings.audit_days)
@@ -96,7 +96,7 @@ async def open_state(
             change_feed,
             change_hub,
             response_cache,
-            FastPath(response_cache, key_cache, rate_limiter, extra_headers),
+            FastPath(response_cache, key_cache, rate_limiter, cors_lines.get),
             drawing_pool,
             processing_pool,
             TrustedDocumentCache(store.database, change_feed),

@@ -58,7 +58,7 @@ _KEY_HEADERS = (
     b"x-forwarded-proto",
     b"content-type",
 )
-_NEGOTIATION_HEADERS = (b"accept-encoding", b"if-none-match")
+_HEADERS_OF_RESPONSES = (b"accept-encoding", b"if-none-match", b"origin")
 _SLOW_PATH_HEADERS = frozenset(
     {
         b"transfer-encoding",
@@ -66,12 +66,11 @@ _SLOW_PATH_HEADERS = frozenset(
         b"expect",
         b"upgrade",
         b"connection",
-        b"origin",
         EXPLAIN_HEADER,
     }
 )
 _INSPECTED_HEADERS = frozenset(
-    {*_KEY_HEADERS, *_NEGOTIATION_HEADERS, *_SLOW_PATH_HEADERS, _CONTENT_LENGTH}
+    {*_KEY_HEADERS, *_HEADERS_OF_RESPONSES, *_SLOW_PATH_HEADERS, _CONTENT_LENGTH}
 )
 
 
@@ -114,6 +113,7 @@ class _Lookup(Struct, frozen=True, eq=False, gc=False):
     is_get: bool
     accept_encoding: bytes | None
     if_none_match: bytes | None
+    cors_lines: bytes
 
     def __call__(self) -> FastResponse | None:
         """Return the cached response, or None to run the full pipeline."""
@@ -128,13 +128,13 @@ class FastPath:
         response_cache: ResponseCache,
         key_cache: ApiKeyCache,
         rate_limiter: RateLimiter,
-        extra_headers: bytes = b"",
+        get_cors_lines: Callable[[bytes | None], bytes] = lambda origin: b"",
     ) -> None:
         self._response_cache = response_cache
         self._key_cache = key_cache
         self._rate_limiter = rate_limiter
-        self._extra_headers = extra_headers
-        """Header lines that the pipeline adds to every response."""
+        self._get_cors_lines = get_cors_lines
+        """Returns the header lines that the pipeline adds to responses to an origin."""
         self._entries: Cache[bytes, FastPathEntry] = Cache(max_entries=MAX_ENTRIES)
         self._heads: Cache[bytes, bool] = Cache(max_entries=MAX_HEADS)
         """Digests of the heads of POSTs with an entry."""
@@ -169,7 +169,10 @@ class FastPath:
         # Only a GET has conditional requests.
         if_none_match = inspected.get(b"if-none-match") if is_get else None
         accept_encoding = inspected.get(b"accept-encoding")
-        return self.look_up(_Lookup(self, digest, is_get, accept_encoding, if_none_match))
+        cors_lines = self._get_cors_lines(inspected.get(b"origin"))
+        return self.look_up(
+            _Lookup(self, digest, is_get, accept_encoding, if_none_match, cors_lines)
+        )
 
     def look_up(self, lookup: _Lookup) -> FastResponse | None:
         """Return the cached response to a request, or None to run the full pipeline."""
@@ -202,7 +205,7 @@ class FastPath:
             head = encoded.header_lines
         else:
             head = encoded.header_lines_without_etag
-        head += self._extra_headers
+        head += lookup.cors_lines
         if status.policy is not None:
             head += serialize_headers(status.headers)
         return FastResponse(

@@ -7,6 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from gateway.cache.cached_response import serialize_headers
 from rest.errors import HttpError
 
 ALLOWED_METHODS = ("GET", "HEAD", "POST", "PUT")
@@ -34,8 +35,6 @@ EXPOSED_HEADERS = (
     "X-Request-Id",
 )
 PREFLIGHT_MAX_AGE_SECONDS = 3600
-VARY_ORIGIN_LINE = b"vary: Origin\r\n"
-"""Header line that this middleware adds to responses to requests without `Origin`."""
 
 
 class CorsMiddleware(CORSMiddleware):
@@ -64,3 +63,32 @@ class CorsMiddleware(CORSMiddleware):
         message = bytes(response.body).decode()
         error = HttpError(response.status_code, message, "ORIGIN_NOT_ALLOWED", headers=headers)
         return error.to_response()
+
+
+class CorsHeaderLines:
+    """The header lines that the middleware adds to responses, for those that do not pass it."""
+
+    def __init__(self, origins: Sequence[str]) -> None:
+        """Without origins, there is no middleware."""
+        vary = b"vary: Origin\r\n" if origins else b""
+        simple_headers = CorsMiddleware(_no_app, origins).simple_headers if origins else {}
+        lines = serialize_headers(
+            [(name.lower().encode(), value.encode()) for name, value in simple_headers.items()]
+        )
+        self._without_origin = vary
+        self._of_others = lines + vary
+        self._by_origin = {
+            origin.encode(): lines + b"access-control-allow-origin: %b\r\n" % origin.encode() + vary
+            for origin in origins
+            if "*" not in origins
+        }
+
+    def get(self, origin: bytes | None) -> bytes:
+        """Return the lines of a response to a request with this `Origin`."""
+        if origin is None:
+            return self._without_origin
+        return self._by_origin.get(origin, self._of_others)
+
+
+async def _no_app(*_: object) -> None:
+    """Send nothing."""
