@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Router, WebSocketRoute
+from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import browser_pages
@@ -134,13 +134,12 @@ class Gateway:
 
     def build_app(self) -> ASGIApp:
         """Build the routes and wrap them in middleware, innermost first."""
-        routes: list[BaseRoute] = [
-            PathRouter([*self.build_routes(), *browser_pages.PageAssets().build_routes()]),
-            WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint()),
-        ]
-        app: ASGIApp = Router(
-            routes, redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
+        websockets = WebSocketRoute(GRAPHQL_PATH, self._build_websocket_endpoint())
+        others = Router(
+            [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
+        paths = [*self.build_routes(), *browser_pages.PageAssets().build_routes()]
+        app: ASGIApp = PathRouter(paths, others)
         app = LoadSheddingMiddleware(EtagCompressionMiddleware(app), self.admission)
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)

@@ -11,7 +11,6 @@ from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
@@ -24,7 +23,7 @@ SegmentTree: TypeAlias = dict[Any, Any]
 """From a segment to the tree of following segments; from `END_OF_PATH` to a route."""
 
 ANY_SEGMENT = object()
-END_OF_PATH = None
+END_OF_PATH = object()
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -34,6 +33,11 @@ class PathRoute:
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
         self.path = path
         self.segments = path.split("/")
+        self._parameters = [
+            (position, segment[1:-1])
+            for position, segment in enumerate(self.segments)
+            if segment.startswith("{")
+        ]
         self.handlers = dict(handlers)
         if "GET" in self.handlers:
             # A HEAD has the header fields of a GET (RFC 9110, 9.3.2).
@@ -41,13 +45,15 @@ class PathRoute:
         self.allowed_methods = sorted([*self.handlers, "OPTIONS"])
 
     def build_scope(self, path_segments: Sequence[str | None]) -> Scope:
-        """Return the members to add to the scope of a request for this path."""
-        parameters = {
-            segment[1:-1]: text
-            for segment, text in zip(self.segments, path_segments, strict=True)
-            if segment.startswith("{")
-        }
-        return {"route": self, "path_params": parameters, SCOPE_ROUTE: self.path}
+        """Return the members to add to the scope of a request for this path.
+
+        A parameter that cannot be an id is None. An empty one becomes 404 in the handler.
+        """
+        parameters = {}
+        for position, name in self._parameters:
+            text = path_segments[position]
+            parameters[name] = text if not text or is_id(text) else None
+        return {"path_params": parameters, SCOPE_ROUTE: self.path}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the method's handler."""
@@ -69,66 +75,81 @@ class PathRoute:
         await response(scope, receive, send)
 
 
-class PathRouter(BaseRoute):
-    """All paths in one tree of segments: routing costs the same for any number of paths."""
+class PathRouter:
+    """An application with all paths in one tree of segments: routing costs the same for any number.
 
-    def __init__(self, routes: Iterable[PathRoute]) -> None:
+    `others` answers all other requests, and what is not HTTP.
+    """
+
+    def __init__(self, routes: Iterable[PathRoute], others: ASGIApp) -> None:
+        self._others = others
         self._tree: SegmentTree = {}
         for route in routes:
             branch = self._tree
             for segment in route.segments:
                 branch = branch.setdefault(ANY_SEGMENT if segment.startswith("{") else segment, {})
             branch[END_OF_PATH] = route
+        _extend_literals(self._tree)
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return a full match if the path fits; `PathRoute.handle` looks at the method."""
-        if scope["type"] != "http":
-            return Match.NONE, {}
-        segments = [decode_segment(raw) for raw in split_raw_path(scope)]
-        route = _find_route(self._tree, segments, 0)
-        return (Match.NONE, {}) if route is None else (Match.FULL, route.build_scope(segments))
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with the route that matched."""
-        await scope["route"].handle(scope, receive, send)
-
-
-def _find_route(
-    tree: SegmentTree, path_segments: list[str | None], position: int
-) -> PathRoute | None:
-    """Return the route that fits; a literal segment goes before a parameter."""
-    if position == len(path_segments):
-        return tree.get(END_OF_PATH)
-    for segment in (path_segments[position], ANY_SEGMENT):
-        # A segment that cannot be an id is None as well and must not end the path.
-        if segment in tree and segment is not END_OF_PATH:
-            route = _find_route(tree[segment], path_segments, position + 1)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Respond with the route that fits the path; it looks at the method."""
+        if scope["type"] == "http":
+            segments = split_path(scope)
+            route = self.find(segments)
             if route is not None:
-                return route
-    return None
+                scope.update(route.build_scope(segments))
+                await route.handle(scope, receive, send)
+                return
+        await self._others(scope, receive, send)
+
+    def find(self, path_segments: Sequence[str | None]) -> PathRoute | None:
+        """Return the route that fits; a literal segment goes before a parameter."""
+        branch = self._tree
+        for segment in path_segments:
+            found = branch.get(segment) or branch.get(ANY_SEGMENT)
+            if found is None:
+                return None
+            branch = found
+        return branch.get(END_OF_PATH)
 
 
-def split_raw_path(scope: Scope) -> list[bytes]:
-    """Return the path's segments as sent, still percent-encoded."""
+def _extend_literals(tree: SegmentTree) -> None:
+    """Add to each literal what follows a parameter in its place, so that no search turns back."""
+    after_any = tree.get(ANY_SEGMENT, {})
+    for segment, branch in tree.items():
+        if segment is not END_OF_PATH:
+            if segment is not ANY_SEGMENT:
+                _merge(branch, after_any)
+            _extend_literals(branch)
+
+
+def _merge(tree: SegmentTree, other: SegmentTree) -> None:
+    """Add the routes of another tree for which this one has none."""
+    for segment, branch in other.items():
+        if segment is END_OF_PATH:
+            tree.setdefault(segment, branch)
+        else:
+            _merge(tree.setdefault(segment, {}), branch)
+
+
+def split_path(scope: Scope) -> Sequence[str | None]:
+    """Return the segments of a path, each decoded, or None if it cannot be."""
     # `raw_path` is optional in ASGI.
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    return raw.split(b"/")
+    if b"%" in raw or not raw.isascii():
+        return [decode_segment(segment) for segment in raw.split(b"/")]
+    return raw.decode().split("/")
 
 
 def decode_segment(segment: bytes) -> str | None:
-    """Return a segment's text, or None if it cannot be an id (RFC 3986, 2.1; UTF-8).
+    """Return a segment's text, or None if it has none (RFC 3986, 2.1; UTF-8).
 
     >>> decode_segment(b"plan%2Fone")
     'plan/one'
     """
+    if _BROKEN_ESCAPE.search(segment):
+        return None
     try:
-        if b"%" not in segment:
-            text = segment.decode()
-        elif _BROKEN_ESCAPE.search(segment):
-            return None
-        else:
-            text = unquote_to_bytes(segment).decode()
+        return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         return None
-    # Empty segments become 404 in the handler; here they are part of paths such as `/v1/`.
-    return text if not text or is_id(text) else None

@@ -176,14 +176,14 @@ async def reference(request: Request) -> ASGIApp:
     return browser_pages.reference_response()
 
 
-APP = Starlette(
-    routes=[
-        Route("/graphql", graphql, methods=["GET", "POST"]),
-        Route("/v1/units", list_units),
-        Route("/v1/openapi.json", describe),
-        Route("/v1/openapi", reference),
-        PathRouter(
-            [*browser_pages.build_page_routes(), *browser_pages.PageAssets().build_routes()]
-        ),
-    ]
+APP = PathRouter(
+    [*browser_pages.build_page_routes(), *browser_pages.PageAssets().build_routes()],
+    Starlette(
+        routes=[
+            Route("/graphql", graphql, methods=["GET", "POST"]),
+            Route("/v1/units", list_units),
+            Route("/v1/openapi.json", describe),
+            Route("/v1/openapi", reference),
+        ]
+    ),
 )

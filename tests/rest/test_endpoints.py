@@ -45,8 +45,8 @@ class Endpoints:
     """The key of each response that may be cached."""
 
     @cached_property
-    def app(self) -> Starlette:
-        return Starlette(routes=[PathRouter(build_routes(self.services))])
+    def app(self) -> PathRouter:
+        return PathRouter(build_routes(self.services), Starlette())
 
     @property
     def services(self) -> RequestServices:

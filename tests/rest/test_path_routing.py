@@ -1,27 +1,28 @@
 """Finding the route of a path as it was sent."""
 
 import pytest
-from starlette.routing import Match
+from starlette.applications import Starlette
 
-from rest.path_routing import PathRoute, PathRouter
+from rest.path_routing import PathRoute, PathRouter, split_path
+from rest.scope_members import SCOPE_ROUTE
 
-ROUTES = PathRouter(
-    PathRoute(path, {})
-    for path in (
-        "/v1/units",
-        "/v1/units/{unit}",
-        "/v1/units/references",
-        "/v1/maps/{map}/units/{unit}",
-        "/v1/maps/parse",
-    )
+PATHS = (
+    "/v1/units",
+    "/v1/units/{unit}",
+    "/v1/units/references",
+    "/v1/maps/{map}/units/{unit}",
+    "/v1/maps/parse",
 )
+ROUTES = PathRouter([PathRoute(path, {}) for path in PATHS], Starlette())
 
 
 def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
-    match, scope = ROUTES.matches({"type": "http", "raw_path": raw_path, "path": ""})
-    if match is Match.NONE:
+    segments = split_path({"type": "http", "raw_path": raw_path, "path": ""})
+    route = ROUTES.find(segments)
+    if route is None:
         return None
-    return scope["route"].path, scope["path_params"]
+    members = route.build_scope(segments)
+    return members[SCOPE_ROUTE], members["path_params"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
         (b"/v1/units/", "/v1/units/{unit}", {"unit": ""}),
         (b"/v1/units/%zz", "/v1/units/{unit}", {"unit": None}),
         (b"/v1/units/\xff", "/v1/units/{unit}", {"unit": None}),
+        (b"/v1/units/" + 256 * b"x", "/v1/units/{unit}", {"unit": None}),
+        (b"/v1/units/a%00b", "/v1/units/{unit}", {"unit": None}),
         (b"/v1/maps/m/units/u", "/v1/maps/{map}/units/{unit}", {"map": "m", "unit": "u"}),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 import zstandard
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from gateway import browser_pages, compression
 from gateway.server.server import security_headers
@@ -37,7 +38,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 @contextmanager
-def serve_pages(app: Starlette) -> Iterator[str]:
+def serve_pages(app: ASGIApp) -> Iterator[str]:
     """Serve the application on a free port of this machine for as long as the context lasts."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
@@ -216,9 +217,7 @@ def test_an_asset_is_read_and_compressed_once_for_all_clients(
     monkeypatch.setattr(compression, "compress", count)
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
     file = tmp_path / "assets" / "chunk-1.js"
-    with serve_pages(
-        Starlette(routes=[PathRouter(browser_pages.PageAssets().build_routes())])
-    ) as url:
+    with serve_pages(PathRouter(browser_pages.PageAssets().build_routes(), Starlette())) as url:
         address = f"{url}/pages/{file.name}"
         assert httpx.get(address).status_code == 404  # it may be built later
         file.parent.mkdir()
@@ -240,9 +239,7 @@ def test_without_a_build_an_asset_is_not_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path / "none")
-    with serve_pages(
-        Starlette(routes=[PathRouter(browser_pages.PageAssets().build_routes())])
-    ) as url:
+    with serve_pages(PathRouter(browser_pages.PageAssets().build_routes(), Starlette())) as url:
         assert httpx.get(f"{url}/pages/icon.svg").status_code == 404
 
 
