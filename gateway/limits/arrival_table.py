@@ -1,6 +1,7 @@
 """When each client may send its next request, in memory that the workers of a gateway share."""
 
 import fcntl
+import functools
 import hashlib
 import mmap
 import os
@@ -18,6 +19,7 @@ _LOCK_ATTEMPTS = 5_000
 """Some 15 ms. A process holds a lock for microseconds, unless it is stopped while it does."""
 
 
+@functools.lru_cache(maxsize=1_000)
 def compute_tag(name: str) -> int:
     """Return what stands for a name in a table, the same in all processes."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
@@ -44,17 +46,27 @@ class ArrivalTable:
         self._lock_descriptor = lock_descriptor
         self._first_lock = number * SETS
 
-    @contextmanager
-    def find_slot(self, name: str) -> Generator[int, None, None]:
-        """Yield the slot of a name. No other process changes its time in the meantime."""
+    def lock_slot(self, name: str) -> int:
+        """Return the slot of a name. No other process changes its time until `unlock_slot`."""
         tag = compute_tag(name)
         set_number = tag % SETS
-        is_locked = self._lock_descriptor is not None and self._lock(set_number)
+        if self._lock_descriptor is not None:
+            self._lock(set_number)
+        return self._find_slot(set_number * _SLOTS_PER_SET, tag)
+
+    def unlock_slot(self, slot: int) -> None:
+        """Let other processes change the time in a slot."""
+        if self._lock_descriptor is not None:
+            self._unlock(slot // _SLOTS_PER_SET)
+
+    @contextmanager
+    def find_slot(self, name: str) -> Generator[int, None, None]:
+        """Lock the slot of a name, and yield it."""
+        slot = self.lock_slot(name)
         try:
-            yield self._find_slot(set_number * _SLOTS_PER_SET, tag)
+            yield slot
         finally:
-            if is_locked:
-                self._unlock(set_number)
+            self.unlock_slot(slot)
 
     def _find_slot(self, first: int, tag: int) -> int:
         slots = range(first, first + _SLOTS_PER_SET)

@@ -65,13 +65,17 @@ class RateLimiter:
         """
         if not self._interval_seconds:
             return _UNLIMITED
-        with self._arrivals.find_slot(name) as slot:
-            arrival = max(self._arrivals.times[slot], now)
+        arrivals = self._arrivals
+        slot = arrivals.lock_slot(name)  # each request passes here: no context manager
+        try:
+            arrival = max(arrivals.times[slot], now)
             wait_seconds = arrival - self._tolerance_seconds - now
             if wait_seconds > _ROUNDING * self._interval_seconds:
                 return RateLimitStatus(wait_seconds, 0, math.ceil(wait_seconds), self._policy)
             arrival += self._interval_seconds
-            self._arrivals.times[slot] = arrival
+            arrivals.times[slot] = arrival
+        finally:
+            arrivals.unlock_slot(slot)
         ahead_seconds = arrival - now
         remaining = math.floor(self.burst + _ROUNDING - ahead_seconds / self._interval_seconds)
         if remaining <= 0:  # available again means: one request is

@@ -124,6 +124,8 @@ class _Work:
 
     def _forget_body(self) -> None:
         """Stop counting the bytes received so far."""
+        if not self._arrived_bytes:
+            return
         self._permit.count_arriving(-self._arrived_bytes)
         self._arrived_bytes = 0
 

@@ -5,7 +5,7 @@ Only work counts. See docs/decisions/server/load-shedding.md.
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -68,7 +68,7 @@ class _Slots:
         self.limit = limit
         self.group_limit = group_limit
         self.taken = 0
-        self.taken_by: Counter[str] = Counter()
+        self.taken_by = defaultdict[str, int](int)
 
     def take(self, group: str) -> None:
         self.taken += 1
