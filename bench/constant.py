@@ -18,8 +18,8 @@ from gateway.server import server
 from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
 from rest.bodies import DISTANCES_BODY, read_request_body
-from rest.endpoints import RESPONSE_HEADERS
 from rest.path_routing import PathRoute
+from rest.responses import RESPONSE_HEADERS
 
 CONSTANT_PATH = "/constant"
 SIZE_HEADER = "size"

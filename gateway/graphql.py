@@ -27,7 +27,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
 from rest.disconnection import run_while_connected
-from rest.endpoints import RESPONSE_HEADERS, RequestServices
+from rest.endpoints import RequestServices
 from rest.errors import (
     JSON_MEDIA_TYPE,
     RETRY_AFTER_HEADERS,
@@ -35,6 +35,7 @@ from rest.errors import (
     method_not_allowed_error,
 )
 from rest.json_writing import BYTES_IN_PART, write_json
+from rest.responses import RESPONSE_HEADERS, VARY, CompleteResponse, encode_headers
 from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, OperationResult
@@ -45,6 +46,8 @@ COST_HEADER = "Floorgate-Cost"
 """What an operation may cost, before it runs: the number that the limit `cost` is about."""
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
 """Of errors after which a client sends the document: with a 200, as Apollo's server sends them."""
+
+_HEADERS = encode_headers({**RESPONSE_HEADERS, "Vary": f"{VARY}, Accept"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +296,5 @@ def _json_response(
 def _content_response(
     status: int, content: bytes, media_type: str, headers: Mapping[str, str]
 ) -> Response:
-    return Response(
-        content,
-        status,
-        {**RESPONSE_HEADERS, "Vary": f"{RESPONSE_HEADERS['Vary']}, Accept", **headers},
-        f"{media_type}; charset=utf-8",
-    )
+    raw_headers = [*_HEADERS, *encode_headers(headers)]
+    return CompleteResponse(content, status, f"{media_type}; charset=utf-8", raw_headers)

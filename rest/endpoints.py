@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Any, TypeAlias
-from urllib.parse import quote
 
 import orjson
 from starlette.requests import Request
@@ -31,6 +30,12 @@ from rest.field_selection import FIELDS, select_fields
 from rest.json_writing import write_json
 from rest.parameters import EndpointInputs
 from rest.path_routing import Handler, PathRoute
+from rest.responses import (
+    ENCODED_RESPONSE_HEADERS,
+    RESPONSE_HEADERS,
+    CompleteResponse,
+    encode_headers,
+)
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.costs.argument_size import measure_value
 from schema.errors import UnavailableError
@@ -50,10 +55,9 @@ MAX_BYTES_IN_EVENT_LOOP = 256_000
 MAX_ITEMS_IN_EVENT_LOOP = 1_000
 """More items of variables are checked in a thread, and more of a list are written in parts: these
 take up to 3 ms."""
-VARY = "API-Key, Experimental-Flags, Accept-Encoding"
 SORT_KEYS = orjson.OPT_SORT_KEYS
-# no-cache: a client may keep the response but must revalidate it each time (RFC 9111, 5.2.2.4).
-RESPONSE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": VARY}
+
+_NO_CONTENT = HTTPStatus.NO_CONTENT.value
 
 CacheKey: TypeAlias = tuple[Hashable, ...]
 """What a response depends on, in addition to the data."""
@@ -154,8 +158,8 @@ class EndpointHandler:
             # Flags and permissions were checked above; of the caller, only the scope changes what
             # is read.
             caller.scope,
-            # The body has URLs of other pages, which begin with this one.
-            request_url.url,
+            # The body has URLs of other pages, which begin with it.
+            request_url.base_url,
             request_url.fields,
         )
         return await self.service.get_or_create_response(key, context, make_response, True)
@@ -185,9 +189,15 @@ class EndpointHandler:
         parameters.report_ignored(request.scope, pairs, self.known_parameters)
         variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
         fields = variables.pop(FIELDS, None)
-        variables |= self._path_variables(request)
-        url = self.service.base_url(request) + self._quoted_path(request)
-        return variables, RequestUrl(url, filters, fields and tuple(fields))
+        path_params: dict[str, str] = request.scope["path_params"]
+        # No record has an empty id, as in `/v1/assets/`.
+        if not all(path_params.values()):
+            raise not_found_error()
+        for name, value in path_params.items():
+            variables[parameters.VARIABLE_BY_PATH_PARAMETER.get(name, name)] = value
+        base_url, path = self.service.base_url(request), self.endpoint.path
+        selected = fields and tuple(fields)
+        return variables, RequestUrl(base_url, filters, selected, path, path_params)
 
     async def _read_body(self, request: Request, body: RequestBody) -> dict[str, Any]:
         content = await read_request_body(request, body.media_type, body.max_bytes)
@@ -219,21 +229,19 @@ class EndpointHandler:
     async def _build_response(self, result: dict[str, Any], request_url: RequestUrl) -> Response:
         envelope = self.endpoint.envelope
         enveloped = envelope.wrap(result, request_url)
-        if envelope.status == HTTPStatus.NO_CONTENT:
+        if envelope.status == _NO_CONTENT:
             # No content, and so no media type either (RFC 9110, 15.3.5).
             return Response(b"", envelope.status, RESPONSE_HEADERS)
-        headers = {**RESPONSE_HEADERS, **enveloped.headers}
         body = enveloped.body
         if request_url.fields is not None:
             body = select_fields(body, request_url.fields)
-        data = body.get("data") if isinstance(body, dict) else None
-        is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
-        if isinstance(body, bytes):
-            content = body
-        else:
-            content = await write_json(body) if is_long else orjson.dumps(body)
+        if not isinstance(body, bytes):
+            data = body.get("data") if isinstance(body, dict) else None
+            is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
+            body = await write_json(body) if is_long else orjson.dumps(body)
         media_type = enveloped.media_type or envelope.media_type
-        return Response(content, envelope.status, headers, media_type)
+        headers = [*ENCODED_RESPONSE_HEADERS, *encode_headers(enveloped.headers)]
+        return CompleteResponse(body, envelope.status, media_type, headers)
 
     def _check_requirements(self, caller: Caller) -> None:
         try:
@@ -256,15 +264,6 @@ class EndpointHandler:
         except RequestError as error:
             raise from_graphql_error(error, self._rename_argument) from error
 
-    def _path_variables(self, request: Request) -> dict[str, str]:
-        # No record has an empty id, as in `/v1/assets/`.
-        if not all(request.path_params.values()):
-            raise not_found_error()
-        return {
-            parameters.VARIABLE_BY_PATH_PARAMETER.get(name, name): value
-            for name, value in request.path_params.items()
-        }
-
     async def _run_operation(self, variables: dict[str, Any], context: Context) -> dict[str, Any]:
         result = await self.service.run_operation(self.operation, variables, context)
         if result.errors or result.data is None:
@@ -280,10 +279,6 @@ class EndpointHandler:
             if is_in_body:
                 return self.endpoint.body.to_path(argument)
         return self.parameter_names.get(name, argument)
-
-    def _quoted_path(self, request: Request) -> str:
-        quoted = {name: quote(value, safe="") for name, value in request.path_params.items()}
-        return self.endpoint.path.format_map(quoted)
 
 
 class DeferredHandler:

@@ -17,9 +17,10 @@ from gateway.explain.description import ExplainedResponse, describe
 from gateway.explain.run import ExplainedRun, NotRunError
 from gateway.state import GatewayState
 from gateway.subscriptions.event_stream import EVENT_STREAM_MEDIA_TYPE
-from rest.endpoints import VARY, RequestServices
+from rest.endpoints import RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.path_routing import Handler
+from rest.responses import VARY
 from rest.scope_members import SCOPE_ERROR_CODES
 from schema.execution import Operation
 from storage.mongo.plans import explain_commands

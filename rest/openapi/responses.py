@@ -14,7 +14,6 @@ from rest.bodies import (
     parse_json,
 )
 from rest.endpoint_table import ENDPOINTS
-from rest.endpoints import RESPONSE_HEADERS, VARY
 from rest.entity_tags import Precondition
 from rest.envelopes import TOTAL_COUNT_HEADER, WARNINGS_HEADER
 from rest.error_codes import ERROR_CODES
@@ -24,6 +23,7 @@ from rest.openapi.examples import BASE_URL
 from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
+from rest.responses import RESPONSE_HEADERS, VARY
 from schema.errors import (
     ChangesExpiredError,
     FlagRequiredError,
