@@ -1,6 +1,5 @@
 """The ASGI application: its routes, the middleware around them, and the services they use."""
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -79,6 +78,12 @@ class Gateway:
         self.bad_keys = BadKeyThrottle(
             settings.bad_key_limit, settings.bad_key_burst, shared.arrivals.addresses
         )
+        self.authenticate = Authenticator(
+            lambda: self._require_state().key_cache,
+            self.rate_limiter,
+            self.bad_keys,
+            settings.request_seconds,
+        )
         self.admission = Admission(
             settings.requests_in_flight,
             settings.requests_per_key,
@@ -145,7 +150,8 @@ class Gateway:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
             app = ForwardedHttpsMiddleware(app)
-        app = ReleaseMiddleware(app)
+        if self.settings.allowed_origins or self.settings.behind_proxy:
+            app = ReleaseMiddleware(app)
         on_response = self.remember_request if self.settings.cache_mb else None
         return AccessLogMiddleware(app, on_response, self.configured_base_url)
 
@@ -189,16 +195,6 @@ class Gateway:
                     yield
             finally:
                 self.state = None
-
-    async def authenticate(self, request: Request) -> Caller:
-        """Return the caller of a request. Raises HttpError."""
-        key_cache = self._require_state().key_cache
-        started = time.monotonic()
-        seconds = self.settings.request_seconds
-        authenticate = Authenticator(key_cache, self.rate_limiter, self.bad_keys, seconds)
-        caller = await authenticate(request)
-        request.scope[SCOPE_WAITED_SECONDS] = time.monotonic() - started
-        return caller
 
     def create_context(self, caller: Caller, request: Request) -> Context:
         """Create the context of one request. Raises HttpError."""

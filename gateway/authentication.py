@@ -1,7 +1,9 @@
 """Authentication: from a request's API key and experimental flags to its caller."""
 
 import asyncio
+import functools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_plus
@@ -14,8 +16,10 @@ from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
+    SCOPE_WAITED_SECONDS,
     get_client_address,
 )
+from gateway.header_fields import fields_of
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.limits.rate_limit import RateLimiter
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
@@ -42,7 +46,8 @@ _KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
 class Authenticator:
     """Identify the caller of a request and apply the rate limit of its key."""
 
-    key_cache: ApiKeyCache
+    get_key_cache: Callable[[], ApiKeyCache]
+    """Raises HttpError before there is one."""
     rate_limiter: RateLimiter
     bad_keys: BadKeyThrottle
     timeout_seconds: float
@@ -50,27 +55,29 @@ class Authenticator:
 
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
-        key = get_api_key(request)
-        valid_key = self.key_cache.find_authenticated_key(key)
+        key_cache, started, scope = self.get_key_cache(), time.monotonic(), request.scope
+        key = get_api_key(scope)
+        valid_key = key_cache.find_authenticated_key(key)
         if valid_key is None:
-            client = group_address(get_client_address(request.scope))
-            valid_key = await self._look_up(key, client)
-        record = valid_key.record
-        request.scope[SCOPE_AUTHENTICATED_KEY], request.scope[SCOPE_KEY_ID] = valid_key, record.id
+            client = group_address(get_client_address(scope))
+            valid_key = await self._look_up(key_cache, key, client)
+        record, now = valid_key.record, time.monotonic()
+        scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_KEY_ID] = valid_key, record.id
+        scope[SCOPE_WAITED_SECONDS] = now - started
         threads.owner.set(record.id)
-        status = self.rate_limiter.check(record.id, time.monotonic())
-        request.scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
+        status = self.rate_limiter.check(record.id, now)
+        scope[SCOPE_RATE_LIMIT_HEADERS] = status.headers
         if status.wait_seconds is not None:
             raise rate_limit_error(status.wait_seconds)
         return Caller(
             record.id,
             record.scope,
             frozenset(record.permissions),
-            parse_flags(request),
+            parse_flags(fields_of(scope).get(FLAGS_HEADER)),
             record.expires_at,
         )
 
-    async def _look_up(self, key: str, client: str) -> AuthenticatedKey:
+    async def _look_up(self, key_cache: ApiKeyCache, key: str, client: str) -> AuthenticatedKey:
         """Return a key that is not cached. Raises HttpError 403, 429 or 503.
 
         A client over its limit cannot make us read the database for each key; we look at the
@@ -80,8 +87,8 @@ class Authenticator:
         valid_key = None
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                if excess is None or await self.key_cache.is_stored(key):
-                    valid_key = await self.key_cache.get_authenticated_key(key)
+                if excess is None or await key_cache.is_stored(key):
+                    valid_key = await key_cache.get_authenticated_key(key)
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
@@ -94,9 +101,9 @@ class Authenticator:
         return valid_key
 
 
-def get_api_key(request: Request) -> str:
+def get_api_key(scope: Scope) -> str:
     """Return the API key of a request, from the header or else the query. Raises HttpError 401."""
-    headers, parameters = _header_keys(request.scope), _query_keys(request.scope)
+    headers, parameters = _header_keys(scope), _query_keys(scope)
     if len(headers) > 1 or len(parameters) > 1:
         raise duplicate_key_error()
     key = _first_key(headers) or _first_key(parameters)
@@ -113,7 +120,7 @@ def find_api_key(scope: Scope) -> str | None:
 
 
 def _header_keys(scope: Scope) -> list[str]:
-    return [value.decode("latin-1") for name, value in scope["headers"] if name == API_KEY_HEADER]
+    return [value.decode("latin-1") for value in fields_of(scope).list_lines(API_KEY_HEADER)]
 
 
 def _query_keys(scope: Scope) -> list[str]:
@@ -129,13 +136,18 @@ def _is_key_parameter(name: str) -> bool:
 
 
 def _first_key(keys: list[str]) -> str | None:
-    return next((key.strip() for key in keys if key.strip()), None)
+    for key in keys:
+        if stripped := key.strip():
+            return stripped
+    return None
 
 
-def parse_flags(request: Request) -> frozenset[str]:
-    """Return the experimental features that a request opts in to. Ignore unknown names."""
-    values = [
-        value.decode("latin-1") for name, value in request.scope["headers"] if name == FLAGS_HEADER
-    ]
-    flags = {flag.strip(" \t") for value in values for flag in value.split(",")}
-    return _KNOWN_FLAGS & flags
+@functools.lru_cache(maxsize=64)
+def parse_flags(header: bytes | None) -> frozenset[str]:
+    """Return the experimental features that a request opts in to. Ignore unknown names.
+
+    >>> sorted(parse_flags(b"distances, changes,teleport"))
+    ['changes', 'distances']
+    """
+    names = header.decode("latin-1").split(",") if header else ()
+    return _KNOWN_FLAGS.intersection(name.strip(" \t") for name in names)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from starlette.types import Message, Scope
 
+from gateway.header_fields import fields_of
 from gateway.redaction import contains_secret
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 
@@ -35,6 +36,7 @@ SCOPE_CLIENT_ADDRESS = "floorgate.client_address"
 """Scope member: the client's address as the proxy in front of the gateway vouches for it."""
 
 EXPLAIN_HEADER: Final = b"floorgate-explain"
+_REQUEST_ID_HEADER: Final = b"x-request-id"
 
 MAX_WRITE_BYTES = 256 << 10
 """Of a response, written to a connection at a time: a slow reader holds no more than that there."""
@@ -61,19 +63,19 @@ def new_request_id() -> str:
     return number.to_bytes(16).hex()  # a third of the time of formatting both parts
 
 
-def get_request_id(headers: RawHeaders) -> str:
+def get_request_id(scope: Scope) -> str:
     """Return the client's `X-Request-Id` if it is short, plain and not an API key, or a new one."""
-    for name, value in headers:
-        if name == b"x-request-id":
-            request_id = value.decode("latin-1")
-            is_safe = _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id)
-            return request_id if is_safe else new_request_id()
+    fields = fields_of(scope)
+    if _REQUEST_ID_HEADER in fields:
+        request_id = fields.list_lines(_REQUEST_ID_HEADER)[0].decode("latin-1")
+        if _SAFE_REQUEST_ID.match(request_id) and not contains_secret(request_id):
+            return request_id
     return new_request_id()
 
 
-def has_request_id(headers: RawHeaders) -> bool:
+def has_request_id(scope: Scope) -> bool:
     """Return whether the client has sent an `X-Request-Id`."""
-    return any(name == b"x-request-id" for name, _ in headers)
+    return _REQUEST_ID_HEADER in fields_of(scope)
 
 
 def get_client_address(scope: Scope) -> str:

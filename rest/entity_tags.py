@@ -42,6 +42,17 @@ def etag_matches(if_none_match: bytes | None, tag: str) -> bool:
     return header in (tag, "*") or tag.removeprefix("W/") in given
 
 
+def find_encoding(if_none_match: bytes, tag: str) -> Encoding | None:
+    """Return the encoding of a body with this tag, if `If-None-Match` names it in any.
+
+    A client that has the body in another encoding has the same content.
+    """
+    for encoding in ENCODINGS:
+        if etag_matches(if_none_match, etag_for_encoding(tag, encoding)):
+            return encoding
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Precondition:
     """The entity tags that a write depends on.

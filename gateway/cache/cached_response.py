@@ -10,12 +10,13 @@ from msgspec import Struct, field
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway import compression
+from gateway.header_fields import fields_of
 from rest.entity_tags import (
     ENCODINGS,
     Encoding,
     compute_etag,
     etag_for_encoding,
-    etag_matches,
+    find_encoding,
 )
 
 Header = tuple[bytes, bytes]
@@ -131,7 +132,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
         Requests that arrive while it is encoded wait for the same thread.
         """
-        accept_encoding, if_none_match = _read_negotiation(scope)
+        accept_encoding, if_none_match = read_negotiation(scope)
         if not self.is_ready(accept_encoding, if_none_match):
             encoding = compression.choose_encoding(accept_encoding, len(self._body))
             await self._encode_in_thread(encoding)
@@ -155,7 +156,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
     def select_messages(self, scope: Scope) -> tuple[Message, Message]:
         """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
-        return self._select_messages(scope["method"], *_read_negotiation(scope))
+        return self._select_messages(scope["method"], *read_negotiation(scope))
 
     def _select_messages(
         self, method: str, accept_encoding: bytes | None, if_none_match: bytes | None
@@ -165,9 +166,9 @@ class CachedResponse(Struct, eq=False, weakref=True):
             return encoded.start_message_without_etag, encoded.body_message
         encoded, is_match = self.select_encoding(accept_encoding, if_none_match)
         if is_match:
-            return encoded.not_modified_message, _EMPTY_BODY_MESSAGE
+            return encoded.not_modified_message, EMPTY_BODY_MESSAGE
         return encoded.start_message, (
-            _EMPTY_BODY_MESSAGE if method == "HEAD" else encoded.body_message
+            EMPTY_BODY_MESSAGE if method == "HEAD" else encoded.body_message
         )
 
     def select_encoding(
@@ -235,16 +236,13 @@ class CachedResponse(Struct, eq=False, weakref=True):
         return encoded
 
     def _find_match(self, if_none_match: bytes) -> EncodedResponse | None:
-        # A client that has the body in another encoding has the same content.
         for encoded in self._encoded_responses.values():
             if if_none_match == encoded.etag:
                 return encoded
         if self._etag is None:
             self._etag = compute_etag(self._body)
-        for encoding in ENCODINGS:
-            if etag_matches(if_none_match, etag_for_encoding(self._etag, encoding)):
-                return self._get_variant(encoding)
-        return None
+        encoding = find_encoding(if_none_match, self._etag)
+        return None if encoding is None else self._get_variant(encoding)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
@@ -265,20 +263,10 @@ def _share_header(header: Header) -> Header:
     return header
 
 
-def _read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
+def read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
     """Return `Accept-Encoding` and `If-None-Match` of a request."""
-    accept_encoding = if_none_match = None
-    for name, value in scope["headers"]:
-        if name == b"accept-encoding":
-            accept_encoding = _join_values(accept_encoding, value)
-        elif name == b"if-none-match":
-            if_none_match = _join_values(if_none_match, value)
-    return accept_encoding, if_none_match
-
-
-def _join_values(first: bytes | None, second: bytes) -> bytes:
-    # Lines of one header field are one list (RFC 9110, 5.3).
-    return second if first is None else first + b", " + second
+    fields = fields_of(scope)
+    return fields.get(b"accept-encoding"), fields.get(b"if-none-match")
 
 
 def _start_message(status: int, headers: HeaderList) -> Message:
@@ -290,4 +278,4 @@ def serialize_headers(headers: HeaderList) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-_EMPTY_BODY_MESSAGE: Message = {"type": "http.response.body", "body": b""}
+EMPTY_BODY_MESSAGE: Message = {"type": "http.response.body", "body": b""}

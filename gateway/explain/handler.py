@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Scope
 from gateway.exchange import EXPLAIN_HEADER
 from gateway.explain.description import ExplainedResponse, describe
 from gateway.explain.run import ExplainedRun, NotRunError
+from gateway.header_fields import fields_of
 from gateway.state import GatewayState
 from gateway.subscriptions.event_stream import EVENT_STREAM_MEDIA_TYPE
 from rest.endpoints import RequestServices
@@ -84,10 +85,10 @@ class ExplainingHandler:
 
 
 def _wants_explanation(scope: Scope) -> bool:
-    for name, value in scope["headers"]:
-        if name == EXPLAIN_HEADER and value.strip().lower() not in (b"", b"false"):
-            return True
-    return False
+    fields = fields_of(scope)
+    return EXPLAIN_HEADER in fields and any(
+        value.strip().lower() not in (b"", b"false") for value in fields.list_lines(EXPLAIN_HEADER)
+    )
 
 
 def _refuse_streams(scope: Scope) -> None:

@@ -18,7 +18,6 @@ from gateway.exchange import (
     log_request,
 )
 from gateway.server.admission import SCOPE_ADMISSION, Rejection
-from rest.deprecation import Deprecation
 from rest.errors import (
     SCOPE_BASE_URL,
     ErrorSource,
@@ -62,7 +61,7 @@ class AccessLogMiddleware:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id = get_request_id(scope["headers"])
+        request_id = get_request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         if self.base_url is not None:
             scope[SCOPE_BASE_URL] = self.base_url
@@ -99,7 +98,8 @@ class AccessLogMiddleware:
         """
         try:
             await self.app(scope, receive, recorder.send)
-            await recorder.send_unless_started(server_error())  # the app sent nothing
+            if not recorder.status:  # the app sent nothing
+                await recorder.send_unless_started(server_error())
         except (ClientDisconnectedError, ClientDisconnect):
             recorder.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
@@ -123,15 +123,8 @@ class _ResponseRecorder:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = [
-                *message.get("headers", ()),
-                self._request_id_header,
-                # Only now: cached responses are also sent to other keys.
-                *self._scope.get(SCOPE_RATE_LIMIT_HEADERS, ()),
-                *self._ignored_headers(),
-                *self._deprecation_headers(),
-            ]
-            message = {**message, "headers": headers}
+            own_headers = message.get("headers", ())
+            message = {**message, "headers": [*own_headers, *self._list_headers()]}
         elif self._scope["method"] != "HEAD":
             body = message.get("body", b"")
             self.sent_bytes += len(body)
@@ -140,13 +133,16 @@ class _ResponseRecorder:
                 return
         await self._send(message)
 
-    def _ignored_headers(self) -> list[tuple[bytes, bytes]]:
-        ignored = self._scope.get(SCOPE_IGNORED_PARAMETERS)
-        return [(IGNORED_HEADER.lower().encode(), ignored.encode())] if ignored else []
-
-    def _deprecation_headers(self) -> list[tuple[bytes, bytes]]:
-        deprecation: Deprecation | None = self._scope.get(SCOPE_DEPRECATION)
-        return [] if deprecation is None else deprecation.headers
+    def _list_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers of this request: cached responses are also sent to other keys."""
+        scope = self._scope
+        headers = [self._request_id_header, *scope.get(SCOPE_RATE_LIMIT_HEADERS, ())]
+        if SCOPE_IGNORED_PARAMETERS in scope:
+            ignored: str = scope[SCOPE_IGNORED_PARAMETERS]
+            headers.append((IGNORED_HEADER.lower().encode(), ignored.encode()))
+        if SCOPE_DEPRECATION in scope:
+            headers += scope[SCOPE_DEPRECATION].headers
+        return headers
 
     async def _send_in_pieces(self, message: Message, body: memoryview) -> None:
         """Send a large body piece by piece: the server waits between them for a slow reader."""

@@ -1,17 +1,20 @@
 """Entity tags, 304 and compression for every complete response, REST or GraphQL."""
 
 import asyncio
-from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import compression
-from gateway.cache.cached_response import CachedResponse, HeaderList
-from rest.endpoints import RESPONSE_HEADERS
+from gateway.cache.cached_response import (
+    EMPTY_BODY_MESSAGE,
+    NOT_MODIFIED_HEADERS,
+    HeaderList,
+    read_negotiation,
+)
+from rest.entity_tags import Encoding, compute_etag, etag_for_encoding, find_encoding
+from rest.responses import ENCODED_RESPONSE_HEADERS
 
-DEFAULT_HEADERS = [
-    (name.lower().encode(), value.encode()) for name, value in RESPONSE_HEADERS.items()
-]
+DEFAULT_HEADERS = ENCODED_RESPONSE_HEADERS
 """Added where absent, to errors too: a shared cache may store a 404 (RFC 9110, 15.1)."""
 
 
@@ -49,36 +52,34 @@ class EtagCompressionMiddleware:
 async def _finalize_response(
     scope: Scope, start: Message, message: Message
 ) -> tuple[Message, Message]:
-    headers: HeaderList = list(start["headers"])
-    names = {name for name, _ in headers}
+    names = dict(start["headers"])
+    defaults = [header for header in DEFAULT_HEADERS if header[0] not in names]
+    headers: HeaderList = [*start["headers"], *defaults]
     body: bytes = message.get("body", b"")
-    headers += [header for header in DEFAULT_HEADERS if header[0] not in names]
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
-    if scope["method"] in ("GET", "HEAD") and start["status"] == 200:
-        return await CachedResponse(headers, body).prepare_messages(scope)
-    encoding = compression.choose_encoding(
-        _join_header_values(scope, b"accept-encoding"), len(body)
-    )
+    has_tag = scope["method"] in ("GET", "HEAD") and start["status"] == 200
+    accept_encoding, if_none_match = read_negotiation(scope)
+    encoding = compression.choose_encoding(accept_encoding, len(body))
+    if compression.is_slow(len(body), encoding):
+        tag, content = await asyncio.to_thread(_encode, body, encoding, has_tag)
+    else:
+        tag, content = _encode(body, encoding, has_tag)
+    if tag is not None:
+        known = None if if_none_match is None else find_encoding(if_none_match, tag)
+        etag = b"etag", etag_for_encoding(tag, known or encoding).encode()
+        if known is not None:
+            kept = [header for header in headers if header[0] in NOT_MODIFIED_HEADERS]
+            return {**start, "status": 304, "headers": [*kept, etag]}, EMPTY_BODY_MESSAGE
+        headers.append(etag)
     if encoding != "identity":
-        if compression.is_slow(len(body), encoding):
-            body = await asyncio.to_thread(compression.compress, body, encoding)
-        else:
-            body = compression.compress(body, encoding)
-        headers = [*_remove_headers(headers, {b"content-length"}), _content_length_header(body)]
+        headers = [header for header in headers if header[0] != b"content-length"]
+        headers.append((b"content-length", str(len(content)).encode()))
         headers.append((b"content-encoding", encoding.encode()))
-    sent_body = b"" if scope["method"] == "HEAD" else body
+    sent_body = b"" if scope["method"] == "HEAD" else content
     return {**start, "headers": headers}, {**message, "body": sent_body}
 
 
-def _join_header_values(scope: Scope, header_name: bytes) -> bytes | None:
-    values = [value for name, value in scope["headers"] if name == header_name]
-    return b", ".join(values) if values else None
-
-
-def _remove_headers(headers: Iterable[tuple[bytes, bytes]], names: set[bytes]) -> HeaderList:
-    return [(name, value) for name, value in headers if name not in names]
-
-
-def _content_length_header(body: bytes) -> tuple[bytes, bytes]:
-    return b"content-length", str(len(body)).encode()
+def _encode(body: bytes, encoding: Encoding, has_tag: bool) -> tuple[str | None, bytes]:
+    """Return the entity tag of a body, if it has one, and the encoded body."""
+    return compute_etag(body) if has_tag else None, compression.compress(body, encoding)

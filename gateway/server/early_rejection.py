@@ -81,7 +81,7 @@ class EarlyRejectionProtocol(DrainingProtocol):
     def _reject(self, cycle: RequestResponseCycle, rejection: Rejection) -> None:
         cycle.response_started = cycle.response_complete = True
         scope = cast(Scope, cycle.scope)
-        request_id = get_request_id(scope["headers"])
+        request_id = get_request_id(scope)
         error = rejection.error
         start, body = build_error_messages(error, ErrorSource.from_scope(scope, request_id))
         self.transport.write(

@@ -7,8 +7,9 @@ A request that arrives in the same bytes as one that was answered is not even pa
 See docs/decisions/server/fast-path.md.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.cache.cached_response import HeaderList, serialize_headers
@@ -172,10 +173,10 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
         if response is None:
             return
         self._is_answered = True
-        headers = self.scope["headers"]
-        self._send(method.decode(), response, get_request_id(headers))
+        scope = cast(Scope, self.scope)
+        self._send(method.decode(), response, get_request_id(scope))
         # The response to a client's own id is never repeated: each request has another one.
-        if response.look_up_again is not None and not has_request_id(headers):
+        if response.look_up_again is not None and not has_request_id(scope):
             self._answer_again = RepeatedRequest(
                 response.look_up_again, method.decode(), self._forwarded_address
             )

@@ -1,8 +1,10 @@
 """The caller of a request: its scope, permissions and flags."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from storage.records.visibility import AssetScope
 
@@ -39,8 +41,8 @@ PERMISSIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+# A Struct: every request creates a caller, and a frozen dataclass takes four times as long.
+class Caller(Struct, frozen=True):
     """The permissions of an API key together with the flags of one request.
 
     A key that is limited to some assets is never an administrator, whatever its record says: an
@@ -58,7 +60,7 @@ class Caller:
 
     def __post_init__(self) -> None:
         if ADMIN_PERMISSION in self.permissions and self.scope.asset_ids is not None:
-            object.__setattr__(self, "permissions", self.permissions - {ADMIN_PERMISSION})
+            force_setattr(self, "permissions", self.permissions - {ADMIN_PERMISSION})
 
     @property
     def rights(self) -> tuple[AssetScope, frozenset[str], frozenset[str]]:

@@ -23,8 +23,8 @@ def test_request_ids_sort_by_time_and_differ() -> None:
 
 
 def test_the_request_id_of_a_client_is_used() -> None:
-    assert get_request_id([(b"host", b"x"), (b"x-request-id", b"abc-1")]) == "abc-1"
-    assert len(get_request_id([(b"host", b"x")])) == 32
+    assert get_request_id({"headers": [(b"host", b"x"), (b"x-request-id", b"abc-1")]}) == "abc-1"
+    assert len(get_request_id({"headers": [(b"host", b"x")]})) == 32
 
 
 def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:

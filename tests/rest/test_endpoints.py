@@ -1,14 +1,16 @@
 """One handler for every endpoint: what it checks first, what it shares, what it sends."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -112,7 +114,7 @@ def test_the_operation_of_each_endpoint_fits_the_schema(
 
 
 def test_an_operation_that_does_not_fit_the_schema_cannot_be_prepared(endpoints: Endpoints) -> None:
-    broken = replace(ENDPOINTS[0], document="query Broken { assets { data { size } } }")
+    broken = dataclasses.replace(ENDPOINTS[0], document="query Broken { assets { data { size } } }")
     with pytest.raises(InvalidOperationError, match="size"):
         EndpointHandler(broken, endpoints.services)
 

@@ -1,10 +1,10 @@
 """Filters and `fields` in the query: what they leave, who may use them, what they share."""
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from storage.records.visibility import AssetScope
 from tests.fixtures import HIDDEN, HIDDEN_MAP, MAP, OTHER_MAP, SEEN, UNIT, UNIT_IDS
