@@ -7,7 +7,7 @@ cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-qu
 """
 
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, NamedTuple
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
@@ -191,12 +191,17 @@ class Executor:
             return _denied_result(operation, context.caller)
         try:
             work = self._execute(operation, variables, context, event, is_allowed=is_allowed)
-            executed = await self._limit_time(operation, context, work)
+            # Of a mutation, no other field begins after the deadline. A write that has begun is
+            # never cancelled: its response tells whether it was made, and MongoDB ends it in time.
+            limit = limit_write if operation.is_mutation else limit_read
+            executed = await limit(work, context, self.deadline_seconds)
         except InvalidVariablesError as error:
             return to_operation_result(None, error.errors, variables)
         except Exception as error:
             return error_result(error)
-        return to_operation_result(executed.data, executed.errors or [], variables)
+        if not executed.errors:
+            return OperationResult(executed.data, [])
+        return to_operation_result(executed.data, executed.errors, variables)
 
     async def _run_bound(
         self, operation: BoundOperation, variables: Mapping[str, Any], context: Context
@@ -220,21 +225,6 @@ class Executor:
         if self.templates is not None:
             self.templates.reweigh(operation)
         return OperationResult(result.data, [])
-
-    def _limit_time(
-        self,
-        operation: Operation,
-        context: Context,
-        work: Coroutine[Any, Any, ExecutionResult],
-    ) -> Coroutine[Any, Any, ExecutionResult]:
-        """Return the work of an operation, ended at its deadline unless it is a mutation.
-
-        Of a mutation, no other field begins after it. A write that has begun is never cancelled, so
-        its response tells whether it was made: MongoDB ends its commands in time.
-        """
-        if operation.is_mutation:
-            return limit_write(work, context, self.deadline_seconds)
-        return limit_read(work, context, self.deadline_seconds)
 
     async def _execute(
         self,

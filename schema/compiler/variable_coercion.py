@@ -51,12 +51,14 @@ MAX_VARIABLE_ERRORS = 5
 """Errors of variables in one response."""
 MAX_ITEMS_IN_EVENT_LOOP = 200
 """More objects and list items are coerced and converted in a thread: these take up to 10 ms."""
+_CONTAINERS = frozenset((list, dict))
 
 
 def is_large(inputs: Mapping[str, Any]) -> bool:
     """Return whether to coerce and convert variables in a thread."""
-    maximum = MAX_ITEMS_IN_EVENT_LOOP
-    return bool(inputs) and measure_value(inputs, maximum).items > maximum
+    if _CONTAINERS.isdisjoint(map(type, inputs.values())):
+        return False
+    return measure_value(inputs, MAX_ITEMS_IN_EVENT_LOOP).items > MAX_ITEMS_IN_EVENT_LOOP
 
 
 class InvalidVariablesError(Exception):
