@@ -1,9 +1,12 @@
 """Count what the arguments of an operation hold, before any of it is coerced."""
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from graphql import ListValueNode, ObjectValueNode, StringValueNode, ValueNode, VariableNode
+
+TEXT_TYPES = {str, type(None)}
 
 
 class ValueSize(NamedTuple):
@@ -74,6 +77,11 @@ def measure_value(value: Any, max_items: int) -> ValueSize:
             items += len(container)
             if items > max_items:
                 break
+            if {*map(type, container)} == {dict}:  # at once, and not each from the stack
+                members = [*chain.from_iterable(map(dict.values, container))]
+            if {*map(type, members)} <= TEXT_TYPES:
+                characters += sum(map(len, filter(None, members)))
+                continue
         for member in members:
             if member is None:
                 continue

@@ -8,6 +8,7 @@ PUNCTUATION_BYTES = 4
 """Quotes, colon and comma of one member of an object."""
 SCALAR_BYTES = 6
 """Typical length of a number, a boolean or null, with its comma."""
+SCALAR_TYPES = frozenset({int, float, bool, type(None)})
 
 
 def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
@@ -23,11 +24,15 @@ def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
     if isinstance(data, str):
         return len(data) + 3
     if isinstance(data, dict):
-        size = 2
-        for name, value in data.items():
-            is_text = type(value) is str  # mostly; without a call
-            size += len(name) + PUNCTUATION_BYTES
-            size += len(value) + 3 if is_text else estimate_bytes(value, sample_size)
+        size = 2 + sum(map(len, data)) + PUNCTUATION_BYTES * len(data)
+        for value in data.values():
+            kind = type(value)
+            if kind is str:
+                size += len(value) + 3
+            elif kind in SCALAR_TYPES:  # without a call
+                size += SCALAR_BYTES
+            else:
+                size += estimate_bytes(value, sample_size)
         return size
     if isinstance(data, list):
         step = max(1, -(-len(data) // sample_size))

@@ -191,6 +191,8 @@ def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str
         ([{"x": 1}, {}], 2),
         ({"pedestrian": {"mode": "foot"}}, 2),
         ([[1, 2], []], 4),
+        ([{"a": {}}, {"b": [{"c": 1}]}], 4),
+        ([{"a": {}}, [{"b": {}}]], 5),
     ],
 )
 def test_objects_and_list_items_count(value: Any, count: int) -> None:

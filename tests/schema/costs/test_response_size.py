@@ -27,16 +27,16 @@ def test_an_estimate_looks_at_few_items() -> None:
     looked_at = 0
 
     class Counted(dict[str, Any]):
-        def items(self) -> Any:
+        def values(self) -> Any:
             nonlocal looked_at
             looked_at += 1
-            return super().items()
+            return super().values()
 
     data: Any = Counted(id="x")
     for _ in range(4):
         data = [data] * 20
     estimate_bytes([Counted(data=data)] * 50)
-    assert looked_at < 2_000
+    assert 0 < looked_at < 2_000
 
 
 @pytest.mark.parametrize("data", [None, True, 1, 1.5, [], {}])
