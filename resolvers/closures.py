@@ -23,6 +23,7 @@ from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, N
 from resolvers.request.input_rules import ID, Each, Items, argument
 from resolvers.request.limits.threads import run_in_thread
 from resolvers.request.listing import paged
+from resolvers.request.map_loads import load_archive, load_closures, load_whole_map, prepare_routes
 from storage import closures
 from storage.closures import Closures as Closures
 from storage.closures import name_some
@@ -66,7 +67,7 @@ ClosedSpaces: TypeAlias = Annotated[
 @batch_resolver
 async def load_closures_of_map(parents: Sequence[Map], info: Info) -> list[Closures]:
     """Get the connectors, doors and spaces that are closed, which no route uses."""
-    return await info.context.load_closures([parent.id for parent in parents])
+    return await load_closures(info.context, [parent.id for parent in parents])
 
 
 @paged
@@ -81,7 +82,7 @@ async def list_closable_on_map(
     """
     list_id = ("closable", parent.id)
     request = pages.parse_for_list(list_id)
-    routable = await info.context.load_whole_map(parent.id)
+    routable = await load_whole_map(info.context, parent.id)
     found: list[Closable] = []
     if routable is not None:
         scale = parent.feet_per_unit or 1.0
@@ -117,7 +118,7 @@ async def set_closures(
     """
     wanted = Closures.of(connectors=connectors or [], doors=doors or [], spaces=spaces or [])
     written = await change_closures(info.context, map, lambda _: wanted)
-    await info.context.prepare_routes(map)
+    await prepare_routes(info.context, map)
     return ChangedClosures(map, written)
 
 
@@ -145,7 +146,7 @@ async def _change_closures(
     if unit_map is None:
         raise NotFoundError
     digest = await find_network_digest(store.database, scope, map_id)
-    routable = await context.load_archive(digest, map_id) if digest else None
+    routable = await load_archive(context, digest, map_id) if digest else None
     scale = unit_map.feet_per_unit or 1.0
     parts = await run_in_thread(list_parts, routable.router, scale) if routable else []
 

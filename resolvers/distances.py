@@ -34,6 +34,7 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
+from resolvers.request.map_loads import load_routable_map
 from routing.values import TravelMode as TravelMode
 from routing.values import WaypointRef
 from storage.maps import Map
@@ -219,7 +220,7 @@ async def get_distance_matrix(
     mode = (pedestrian and pedestrian.mode) or TravelMode.FOOT
     method = distance_method or DistanceMethod.DEFAULT
     avoided = to_restrictions(pedestrian.avoid if pedestrian else None)
-    routable = await info.context.load_routable_map(parent.id, avoided)
+    routable = await load_routable_map(info.context, parent.id, avoided)
     waypoints = routable and find_locations(routable.placements, chain(sources, targets))
     if waypoints is None:
         named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]

@@ -19,6 +19,7 @@ from resolvers.request.filters import (
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
 from resolvers.request.listing import list_resolver, paged
+from resolvers.request.map_loads import load_routing_reports, load_routing_states
 from storage.backgrounds import Background
 from storage.maps import MAPS, Map
 from storage.networks import RoutingState as RoutingState
@@ -121,7 +122,7 @@ async def list_maps_of_unit(
 @batch_resolver
 async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
     """Get whether a map is routable, and if it no longer is, why."""
-    return await info.context.load_routing_states([parent.id for parent in parents])
+    return await load_routing_states(info.context, [parent.id for parent in parents])
 
 
 @batch_resolver
@@ -131,7 +132,7 @@ async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list
     It says what is wrong with the map's floor plan, where, and what to do. Null for a map that has
     not been processed.
     """
-    reports = await info.context.load_routing_reports([parent.id for parent in parents])
+    reports = await load_routing_reports(info.context, [parent.id for parent in parents])
     return [None if report is None else JSON(report) for report in reports]
 
 

@@ -21,6 +21,7 @@ from resolvers.networks.waypoints import (
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
+from resolvers.request.map_loads import load_routable_map
 from routing.values import ConnectorKind, NearestLocation, TravelMode, WaypointRef
 from storage.locations import LOCATIONS, Location
 from storage.maps import Map
@@ -102,7 +103,7 @@ async def find_route(
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
     travel_mode = mode or TravelMode.FOOT
-    routable = await info.context.load_routable_map(parent.id, to_restrictions(avoid))
+    routable = await load_routable_map(info.context, parent.id, to_restrictions(avoid))
     named_inputs = [("from", source), ("to", target)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
@@ -170,7 +171,7 @@ async def start_searches(
 
     Raises InvalidInputError.
     """
-    routable = await context.load_routable_map(unit_map.id, to_restrictions(avoid))
+    routable = await load_routable_map(context, unit_map.id, to_restrictions(avoid))
     waypoints = await resolve_waypoints(context, unit_map, routable, named_inputs)
     router = _require_routable_map(unit_map, routable).router
     return [Search(unit_map, router, waypoint, mode) for waypoint in waypoints]

@@ -15,6 +15,7 @@ from resolvers.request.context import Info
 from resolvers.request.deferred_imports import DRAWINGS
 from resolvers.request.input_rules import Range, argument
 from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
 from storage.maps import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
@@ -59,7 +60,7 @@ async def parse_unit_map(
 @batch_resolver
 async def load_parsed_drawing_of_map(parents: Sequence[Map], info: Info) -> list[bytes | None]:
     """Get the parsed drawing of a map, if it has one; the map's `url` points to it."""
-    return await info.context.load_drawings([parent.id for parent in parents])
+    return await load_drawings(info.context, [parent.id for parent in parents])
 
 
 @batch_resolver
@@ -70,7 +71,7 @@ async def load_url_of_map(parents: Sequence[Map], info: Info) -> list[str | None
     from, and if its record names a URL, has that instead.
     """
     to_ask = [None if parent.source or parent.url else parent.id for parent in parents]
-    digests = await info.context.load_drawing_digests(to_ask) if any(to_ask) else to_ask
+    digests = await load_drawing_digests(info.context, to_ask) if any(to_ask) else to_ask
     return [
         info.context.base_url + PARSED_PATH.format(quote(parent.id, safe=""))
         if parent.source or digest
@@ -86,7 +87,7 @@ async def load_geojson_url_of_map(parents: Sequence[Map], info: Info) -> list[st
     If the record names a URL, it is that instead.
     """
     to_ask = [None if parent.geojson_url else parent.id for parent in parents]
-    drawings = await info.context.load_stored_drawings(to_ask)
+    drawings = await load_stored_drawings(info.context, to_ask)
     return [
         info.context.base_url + GEOJSON_PATH.format(quote(parent.id, safe=""))
         if drawing and drawing.georeference and drawing.georeference.has_scale(parent.feet_per_unit)

@@ -637,7 +637,7 @@ INTERNAL = {
     "parsing/drawing:MAX_MESSAGE_CHARS",
     "parsing/geo/geojson:MAX_COLLECTION_DEPTH",
     "parsing/plans:MAX_NAMED_FILES",
-    "resolvers/request/context:MAX_REPORTS_PER_COMMAND",
+    "resolvers/request/map_loads:MAX_REPORTS_PER_COMMAND",
     "routing/diagnosis/joins:MAX_DETAILED_GROUPS",
     "routing/diagnosis/joins:MAX_EXPLAINED_CONNECTORS",
     "routing/diagnosis/names:MAX_LISTED_NAMES",

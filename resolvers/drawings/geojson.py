@@ -23,6 +23,7 @@ from resolvers.request.input_rules import ID, argument
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST
 from resolvers.request.limits.deadlines import extend_read
 from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
 from resolvers.request.requirements import READ_ATTRIBUTES, READ_LOCATIONS
 from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment
 from storage.floors import Floor
@@ -99,7 +100,7 @@ async def get_geojson_of_map(
     Null for a map without a drawing.
     """
     context = info.context
-    [drawing] = await context.load_stored_drawings([parent.id])
+    [drawing] = await load_stored_drawings(context, [parent.id])
     if drawing is None:
         return None
     page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
@@ -149,13 +150,13 @@ def _require_georeference(unit_map: Map, drawing: StoredDrawing) -> Georeference
 
 
 async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]") -> "DrawnFeatures":
-    [digest] = await context.load_drawing_digests([unit_map.id])
+    [digest] = await load_drawing_digests(context, [unit_map.id])
     keywords = draw.keywords | {"floor_ids": tuple(draw.keywords["floor_ids"])}
     key = (digest, *keywords.values())
     drawn = _drawn.get(key)
     if drawn is not None:
         return drawn
-    [content] = await context.load_drawings([unit_map.id])
+    [content] = await load_drawings(context, [unit_map.id])
     if content is None:
         raise NotFoundError
     if len(content) > MAX_GEOJSON_DRAWING_BYTES:

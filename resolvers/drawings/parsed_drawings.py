@@ -10,6 +10,7 @@ from resolvers.request.caching import Cache
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.map_loads import load_drawing_digests, load_drawings
 
 MAX_DRAWING_BYTES = 8_000_000
 """Of the JSON of a drawing that is read; it holds the interpreter for 50 ms."""
@@ -91,14 +92,14 @@ async def load_parsed_drawings(
 
     Raises LimitExceededError for one that is too large.
     """
-    digests = await context.load_drawing_digests(map_ids)
+    digests = await load_drawing_digests(context, map_ids)
     found = {digest: _read_drawings.get(digest) for digest in digests if digest is not None}
     missing = [
         map_id
         for map_id, digest in zip(map_ids, digests, strict=True)
         if digest is not None and found[digest] is None
     ]
-    contents = dict(zip(missing, await context.load_drawings(missing), strict=True))
+    contents = dict(zip(missing, await load_drawings(context, missing), strict=True))
     drawings: list[ParsedDrawing | None] = []
     for map_id, digest in zip(map_ids, digests, strict=True):
         drawing = None if digest is None else found[digest]

@@ -40,6 +40,7 @@ from resolvers.request.input_rules import (
     joint_rules,
 )
 from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.request.requirements import CALCULATE_DISTANCES
 from resolvers.routes import Route, find_route
 from routing.values import TravelMode
@@ -157,7 +158,7 @@ async def get_picture_of_map(
     Null for a map without a drawing. Where no path leads, no route is drawn.
     """
     context = info.context
-    [digest] = await context.load_drawing_digests([parent.id])
+    [digest] = await load_drawing_digests(context, [parent.id])
     if digest is None:
         return None
     page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
@@ -191,7 +192,7 @@ async def get_picture_of_map(
 
 
 async def _make(context: Context, unit_map: Map, request: PictureRequest) -> PictureFile:
-    [content] = await context.load_drawings([unit_map.id])
+    [content] = await load_drawings(context, [unit_map.id])
     size = len(content or b"")
     if content is None or size > MAX_DRAWING_BYTES:
         raise LimitExceededError(

@@ -11,13 +11,11 @@ from dataclasses import field as field_of_dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-import orjson
 import strawberry
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from resolvers.networks.routable_map_cache import RoutableMapCache
-from resolvers.networks.routable_maps import RoutableMap
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.arguments import PageArguments, check_list
 from resolvers.request.caller import Caller
@@ -25,26 +23,17 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
 from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
-from routing.values import Restrictions
 from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.changes.hub import ChangeHub
-from storage.closures import Closures, load_closures
-from storage.maps import MAPS, NETWORK_FIELD
+from storage.maps import MAPS
 from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog, RecordedDatabase
-from storage.networks import (
-    NETWORK_FIELDS,
-    RoutingState,
-    find_network,
-    load_routing_reports,
-    load_routing_states,
-    read_network,
-)
+from storage.networks import NETWORK_FIELDS
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
-from storage.store import Store, StoredDrawing
+from storage.store import Store
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -52,8 +41,6 @@ ParentKey: TypeAlias = tuple[Any, ...]
 
 MAX_KEYS_PER_COMMAND = 10_000
 """Keys in one command: with the longest ids 10 MB, of the 16 MB that MongoDB allows."""
-MAX_REPORTS_PER_COMMAND = 20
-"""Reports on floor plans in one command: a report may have a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +170,7 @@ class Context(Struct, frozen=True, eq=False):
         loader = self._get_record_loader(kind)
         if self.record_cache is None:
             return await loader.load_one(key)
-        return await self._get_or_load(kind, "", key, partial(loader.load_one, key))
+        return await self.get_or_load(kind, "", key, partial(loader.load_one, key))
 
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
@@ -231,7 +218,7 @@ class Context(Struct, frozen=True, eq=False):
 
         # No command reads more than an operation may, so that counting ends in time.
         max_parents = MAX_RECORDS_PER_REQUEST // page_request.per_page
-        loader = self._get_loader((relation, page_request, pages.filters), load, max_parents)
+        loader = self.get_loader((relation, page_request, pages.filters), load, max_parents)
         return await loader.load(parents)
 
     async def list_page(
@@ -274,7 +261,7 @@ class Context(Struct, frozen=True, eq=False):
             store = self._log_lists(kind, wheres)
             return await store.count_many(kind, wheres, MAX_TOTAL_COUNT, self.caller.scope)
 
-        loader = self._get_loader(("total", kind.name), load)
+        loader = self.get_loader(("total", kind.name), load)
         return await loader.load([_ListKey(repr(source.where), source.where) for source in sources])
 
     async def list_ids(self, kind: RecordType[Any], where: Document, limit: int) -> list[str]:
@@ -296,134 +283,25 @@ class Context(Struct, frozen=True, eq=False):
             self.reads.add_lists(relation.kind, None, wheres)
             return await self._store.count_many(relation.kind, wheres, max_count)
 
-        return await self._get_loader((relation, max_count), load).load(parents)
+        return await self.get_loader((relation, max_count), load).load(parents)
 
-    async def load_routable_map(
-        self, map_id: str, avoided: Restrictions | None = None
-    ) -> RoutableMap | None:
-        """Return the router and locations of a visible map, or None if it is not routable.
+    def find_document(self, map_id: str) -> Document | None:
+        """Return the document of a map that was read with its network, or None."""
+        return self._documents.get(map_id)
 
-        The router uses nothing that is closed, or that is `avoided`. Raises InvalidInputError if
-        it is not stored what is outdoors, and that is avoided.
-        """
-
-        routable = await self._load_routable_map(
-            map_id, lambda closed: closed | avoided if avoided else closed
-        )
-        if routable and routable.is_previous and avoided and avoided.outdoors:
-            raise InvalidInputError(map=OUTDOORS_UNKNOWN.format(map_id))
-        return routable
-
-    async def load_archive(self, digest: str, map_id: str) -> RoutableMap | None:
-        """Return the map in an archive; None if it is gone or of another format."""
-        cache = self.routable_map_cache
-        return await cache.get_or_load(digest, map_id) if cache else None
-
-    async def prepare_routes(self, map_id: str) -> None:
-        """Start building what routes on a map need now."""
-        network = await find_network(self._store.database, self.caller.scope, map_id)
-        if network is not None and self.routable_map_cache is not None:
-            closed = to_restrictions(network.closures)
-            self.routable_map_cache.prepare(network.digest, map_id, closed)
-
-    async def load_whole_map(self, map_id: str) -> RoutableMap | None:
-        """Return a visible map as `load_routable_map` does, with all that is closed."""
-        return await self._load_routable_map(map_id, lambda _: Restrictions())
-
-    async def _load_routable_map(
-        self, map_id: str, restrict: Callable[[Restrictions], Restrictions]
-    ) -> RoutableMap | None:
-        async def load() -> tuple[str, Restrictions] | None:
-            if map_id in self._documents:  # all reads of a query see the same
-                network = read_network(self._documents[map_id])
-            else:
-                network = await find_network(self._store.database, self.caller.scope, map_id)
-            return network and (network.digest, to_restrictions(network.closures))
-
-        network = await self._get_or_load(MAPS, NETWORK_FIELD, map_id, load)
-        if network is None or self.routable_map_cache is None:
-            return None
-        digest, closed = network
-        routable = await self.routable_map_cache.get_or_restrict(digest, map_id, restrict(closed))
-        if routable is None:
-            # Uploading a file emits no change event, so its absence must not be cached.
-            self.reads.mark_incomplete()
-        return routable
-
-    async def load_routing_states(self, map_ids: Sequence[str]) -> list[RoutingState]:
-        """Return whether each map is routable; a map that is not visible is not."""
-
-        async def load(map_ids: list[str]) -> Sequence[RoutingState]:
-            self.reads.add_keys(MAPS, map_ids)
-            states = await load_routing_states(self._store.database, self.caller.scope, map_ids)
-            return [states.get(map_id, RoutingState()) for map_id in map_ids]
-
-        return await self._get_loader("routing", load).load(map_ids)
-
-    async def load_routing_reports(self, map_ids: Sequence[str]) -> list[dict[str, Any] | None]:
-        """Return the report of each map's last processing; None without one, or if not visible."""
-
-        sizes: list[int] = []
-
-        async def load(map_ids: list[str]) -> Sequence[dict[str, Any] | None]:
-            self.reads.add_keys(MAPS, map_ids)
-            reports = await load_routing_reports(self._store.database, self.caller.scope, map_ids)
-            sizes.append(len(orjson.dumps(reports)))
-            self.budget.check_least(sum(sizes))
-            return [reports.get(map_id) for map_id in map_ids]
-
-        loader = self._get_loader("routing reports", load, MAX_REPORTS_PER_COMMAND)
-        return await loader.load(map_ids)
-
-    async def load_closures(self, map_ids: Sequence[str]) -> list[Closures]:
-        """Return what is closed on each map: nothing on one that is not visible."""
-
-        async def load(map_ids: list[str]) -> Sequence[Closures]:
-            self.reads.add_keys(MAPS, map_ids)
-            found = await load_closures(self._store, self.caller.scope, map_ids)
-            return [found.get(map_id, Closures()) for map_id in map_ids]
-
-        return await self._get_loader("closures", load).load(map_ids)
-
-    async def load_stored_drawings(
-        self, map_ids: Sequence[str | None]
-    ) -> list[StoredDrawing | None]:
-        """Return what is known of each map's parsed drawing; None for None and maps without one."""
-
-        async def load(map_ids: list[str | None]) -> Sequence[StoredDrawing | None]:
-            keys = [map_id for map_id in map_ids if map_id is not None]
-            self.reads.add_keys(MAPS, keys)
-            store = self._store
-            found = await store.load_stored_drawings(self.caller.scope, keys) if keys else {}
-            return _align(map_ids, found)
-
-        return await self._get_loader("stored drawings", load).load(map_ids)
-
-    async def load_drawing_digests(self, map_ids: Sequence[str | None]) -> list[str | None]:
-        """Return the digest of each map's parsed drawing; None for None and maps without one."""
-        return [found and found.digest for found in await self.load_stored_drawings(map_ids)]
-
-    async def load_drawings(self, map_ids: Sequence[str]) -> list[bytes | None]:
-        """Return each map's parsed drawing as JSON; None for maps without one."""
-
-        async def load(digests: list[str | None]) -> Sequence[bytes | None]:
-            keys = {digest for digest in digests if digest is not None}
-            check_size = self.budget.check_least
-            found = await self._store.load_drawings(keys, check_size) if keys else {}
-            if len(found) < len(keys):
-                self.reads.mark_incomplete()  # as for archives: no event tells of a file
-            return _align(digests, found)
-
-        digests = await self.load_drawing_digests(map_ids)
-        return await self._get_loader("drawings", load).load(digests)
+    def log_keys(self, kind: RecordType[Any], keys: Iterable[str]) -> Store:
+        """Return the store, to read the records with these keys or what is stored with them."""
+        self.reads.add_keys(kind, keys)
+        return self._store
 
     def _log_lists(self, kind: RecordType[Any], wheres: Sequence[Document]) -> Store:
         self.reads.add_lists(kind, self.caller.scope, wheres)
         return self._store
 
-    async def _get_or_load(
+    async def get_or_load(
         self, kind: RecordType[Any], field: str, key: str, load: Callable[[], Awaitable[T | None]]
     ) -> T | None:
+        """Return what the record cache has of a field of a record, or else load it."""
         self.reads.add_keys(kind, [key])
         if self.record_cache is None:
             return await load()
@@ -431,8 +309,16 @@ class Context(Struct, frozen=True, eq=False):
             RecordCacheKey(kind.name, field, self.caller.scope, key), load
         )
 
+    def get_loader(
+        self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND
+    ) -> DataLoader[Any, Any]:
+        """Return the loader with this name, which batches what the fields of this request need."""
+        if name not in self._loaders:
+            self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
+        return self._loaders[name]
+
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
-        return self._get_loader(kind.name, partial(self._load_records, kind))
+        return self.get_loader(kind.name, partial(self._load_records, kind))
 
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]
@@ -440,34 +326,13 @@ class Context(Struct, frozen=True, eq=False):
         wanted = [key for key in keys if key is not None]
         if not wanted:
             return [None] * len(keys)
-        self.reads.add_keys(kind, wanted)
-        store, scope = self._store, self.caller.scope
+        store, scope = self.log_keys(kind, wanted), self.caller.scope
         if self.reads_networks and self.record_cache is None and kind.name == MAPS.name:
             documents = self._documents
             found = await store.load_records(kind, scope, wanted, NETWORK_FIELDS, documents)
         else:
             found = await store.load_records(kind, scope, wanted)
-        return _align(keys, found)
-
-    def _get_loader(
-        self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND
-    ) -> DataLoader[Any, Any]:
-        if name not in self._loaders:
-            self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
-        return self._loaders[name]
-
-
-OUTDOORS_UNKNOWN = (
-    "{!r} was processed by an earlier release, which did not store what is outdoors; process it"
-    " again to avoid that"
-)
-
-
-def to_restrictions(closures: Closures) -> Restrictions:
-    """Return what routes do not use because it is closed."""
-    return Restrictions(
-        frozenset(closures.connectors), frozenset(closures.doors), frozenset(closures.spaces)
-    )
+        return align(keys, found)
 
 
 def _find_list_error(page_request: PageRequest, list_id: Hashable) -> InvalidInputError | None:
@@ -480,7 +345,8 @@ def _find_list_error(page_request: PageRequest, list_id: Hashable) -> InvalidInp
     return None
 
 
-def _align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:
+def align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:
+    """Return the value of each key; None for None and for keys without one."""
     return [None if key is None else values.get(key) for key in keys]
 
 

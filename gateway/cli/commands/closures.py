@@ -18,6 +18,7 @@ from resolvers.networks.closable import PARTS, Closable, list_closable, name_uni
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError
+from resolvers.request.map_loads import load_closures, load_whole_map
 from storage.closures import Closures
 from storage.maps import MAPS, Map
 from storage.mongo import driver, files
@@ -107,7 +108,7 @@ def closures(map_id: str, as_json: bool, **values: Any) -> None:
     """List what is closed on a map."""
 
     async def load(context: Context, unit_map: Map) -> Closures:
-        [found] = await context.load_closures([unit_map.id])
+        [found] = await load_closures(context, [unit_map.id])
         return found
 
     found = _run(values, map_id, load)
@@ -125,7 +126,7 @@ def closable(map_id: str, as_json: bool, **values: Any) -> None:
     """List what can be closed on a map: its connectors, doors and spaces."""
 
     async def load(context: Context, unit_map: Map) -> list[Closable]:
-        routable = await context.load_whole_map(unit_map.id)
+        routable = await load_whole_map(context, unit_map.id)
         if routable is None:
             raise click.ClickException(
                 f"the map {map_id!r} is not routable: see floorgate maps process"
