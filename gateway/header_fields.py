@@ -16,20 +16,22 @@ class HeaderFields(dict[bytes, bytes]):
     (b'text/html, */*', [b'text/html', b'*/*'], [])
     """
 
-    __slots__ = ("_has_repeated", "headers")
+    __slots__ = ("_lines", "headers")
 
     def __init__(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         super().__init__(headers)
         self.headers = headers
-        self._has_repeated = len(self) < len(headers)
-        if self._has_repeated:
-            for name in self:
-                self[name] = b", ".join(self.list_lines(name))
+        self._lines: dict[bytes, list[bytes]] = {}
+        """Of each field, if one has several."""
+        if len(self) < len(headers):
+            for name, value in headers:
+                self._lines.setdefault(name, []).append(value)
+            self.update((name, b", ".join(lines)) for name, lines in self._lines.items())
 
     def list_lines(self, name: bytes) -> list[bytes]:
         """Return the value of each line of a field."""
-        if self._has_repeated:
-            return [value for other, value in self.headers if other == name]
+        if self._lines:
+            return self._lines.get(name, [])
         return [self[name]] if name in self else []
 
 
