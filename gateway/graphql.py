@@ -19,6 +19,7 @@ from gateway.documents.graphql_request import (
     read_graphql_request,
 )
 from gateway.graphql_errors import format_errors
+from gateway.header_fields import fields_of
 from gateway.negotiation import accepts_html, parse_weights
 from gateway.subscriptions import event_stream
 from gateway.subscriptions.event_stream import EVENT_STREAM_MEDIA_TYPE, accepts_event_stream
@@ -42,7 +43,7 @@ from schema.execution import InvalidOperationError, OperationResult
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
-COST_HEADER = "Floorgate-Cost"
+COST_HEADER = b"floorgate-cost"
 """What an operation may cost, before it runs: the number that the limit `cost` is about."""
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
 """Of errors after which a client sends the document: with a 200, as Apollo's server sends them."""
@@ -62,7 +63,7 @@ class GraphQLEndpoint:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and accepts_html(request.headers.get("accept", "")):
             return graphiql_response()
-        accept = ", ".join(request.headers.getlist("accept"))
+        accept = fields_of(request.scope).get(b"accept", b"").decode("latin-1")
         accepted = negotiate_media_type(accept)
         media_type = accepted or JSON_MEDIA_TYPE
         request_id: str = request.scope["state"]["request_id"]
@@ -157,7 +158,7 @@ class GraphQLEndpoint:
             )
             if operation.measure:
                 size = operation.measure_size(variables, executor.limits)
-                response.headers[COST_HEADER] = str(size.cost)
+                response.raw_headers.append((COST_HEADER, str(size.cost).encode()))
             return response
 
         key = (

@@ -5,6 +5,7 @@ See docs/decisions/server/load-shedding.md.
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.header_fields import fields_of
 from gateway.server.admission import OVERLOADED, SCOPE_ADMISSION, Admission, Permit, Rejection
 
 
@@ -58,9 +59,10 @@ def _has_body(scope: Scope) -> bool:
 
     No GET reads one: a body that is announced and never sent must not free the slot.
     """
-    return scope["method"] not in ("GET", "HEAD") and any(
-        name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]
-    )
+    if scope["method"] in ("GET", "HEAD"):
+        return False
+    fields = fields_of(scope)
+    return b"content-length" in fields or b"transfer-encoding" in fields
 
 
 class ReleaseMiddleware:
