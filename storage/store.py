@@ -15,16 +15,15 @@ from storage.counting import count_visible
 from storage.georeferences import GEOREFERENCE_FIELD, Georeference, read_georeference
 from storage.maps import MAPS, PARSED_FIELD
 from storage.mongo import driver, files
-from storage.pauses import build_in_parts
+from storage.pages import BRANCH_FIELD, build_page, build_page_branch, decode_documents
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Page, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
-from storage.visible_reads import ListRead, VisibleLists, find_stride
+from storage.visible_reads import ListRead, VisibleLists, both, find_stride
 
 R = TypeVar("R", bound=Record)
 
-SORT_BY_KEY = {"_id": 1}
 MAX_RECORDS_READ_WHOLE = 20_000
 """Maximum number of records read when many short lists are read whole in one query."""
 MAX_UNION_BRANCHES = 90
@@ -34,7 +33,6 @@ MAX_SKIPPED_HERE = 200
 read at once."""
 MAX_LONG_LISTS = 1_000
 """Maximum number of list types remembered as too long to be read whole."""
-BRANCH_FIELD = "_branch"
 
 
 class StoredDrawing(NamedTuple):
@@ -42,10 +40,6 @@ class StoredDrawing(NamedTuple):
 
     digest: str
     georeference: Georeference | None
-
-
-DOCUMENTS_IN_PART = 100
-"""Documents that are decoded before a look at the clock; each may have many parts."""
 
 
 class Store:
@@ -115,7 +109,34 @@ class Store:
             for document in documents:
                 for name in {*fields} - {*kind.projection}:
                     document.pop(name, None)
-        return dict(zip(ids, await _decode(kind, documents), strict=True))
+        return dict(zip(ids, await decode_documents(kind, documents), strict=True))
+
+    async def load_with_first_page(
+        self,
+        kind: RecordType[R],
+        scope: AssetScope,
+        key: str,
+        list_kind: RecordType[Any],
+        where: Document,
+        page_request: PageRequest,
+    ) -> tuple[R | None, list[Document]]:
+        """Return the visible record with a key, and the documents of a page of its list.
+
+        None and no documents if there is no such record; in the place of a damaged one is an
+        exception. The scope must not need a scan of the list.
+        """
+        page = build_page_branch(1, list_kind, scope, where, page_request, reads_skipped=False)
+        pipeline: list[Document] = [
+            {"$match": {"_id": key}},
+            {"$project": project_asset(kind, kind.projection)},
+            {"$unionWith": {"coll": list_kind.name, "pipeline": page}},
+        ]
+        documents = await self._aggregate(kind, pipeline)
+        by_branch: tuple[list[Document], list[Document]] = [], []
+        for document in documents:
+            by_branch[document.pop(BRANCH_FIELD, 0)].append(document)
+        records = await decode_documents(kind, scope.keep_visible(kind, by_branch[0]))
+        return (records[0], by_branch[1]) if records else (None, [])
 
     async def list_page(
         self, kind: RecordType[R], scope: AssetScope, where: Document, page_request: PageRequest
@@ -123,7 +144,7 @@ class Store:
         """Return a page of the visible records that match `where`, in the order of the request."""
         with driver.translate_errors():
             documents = await self._find_page(kind, scope, where, page_request)
-        return await _build_page(kind, documents, page_request)
+        return await build_page(kind, documents, page_request)
 
     async def _find_page(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, page_request: PageRequest
@@ -132,7 +153,7 @@ class Store:
         skip, order, after = page_request.skip, page_request.order, page_request.after
         if self._bookmarks is not None and after is None and order == BY_KEY:
             key, skip = await self._find_start(self._bookmarks, kind, scope, where, skip)
-            where = _continue_after(where, key)
+            where = where if key is None else both(where, {"_id": {"$gt": key}})
         read = partial(self._find_documents, kind)
         limit, fields = page_request.limit, page_request.project(kind.projection)
         return await self._visible_lists.find(
@@ -190,7 +211,7 @@ class Store:
         pages: list[Page[R]] = []
         for part in _split(wheres, MAX_UNION_BRANCHES):
             branches = [
-                _build_page_branch(number, kind, scope, where, page_request, reads_skipped=is_scan)
+                build_page_branch(number, kind, scope, where, page_request, reads_skipped=is_scan)
                 for number, where in enumerate(part)
             ]
             documents = await self._run_union(kind, branches)
@@ -200,7 +221,7 @@ class Store:
             for where, found in zip(part, documents_by_branch, strict=True):
                 are_visible = len(scope.keep_visible(kind, found)) == len(found)
                 pages.append(
-                    await _build_page(kind, found[skipped:], page_request)
+                    await build_page(kind, found[skipped:], page_request)
                     if are_visible
                     else await self.list_page(kind, scope, where, page_request)
                 )
@@ -238,7 +259,7 @@ class Store:
         for document in ordered:
             by_owner[document[owner_field]].append(document)
         pages = {
-            owner: await _build_page(kind, documents, page_request)
+            owner: await build_page(kind, documents, page_request)
             for owner, documents in by_owner.items()
         }
         return [pages[where[owner_field]] for where in wheres]
@@ -311,9 +332,14 @@ class Store:
     ) -> list[Document]:
         first, *others = branches
         unions = [{"$unionWith": {"coll": kind.name, "pipeline": branch}} for branch in others]
+        return await self._aggregate(kind, [*first, *unions])
+
+    async def _aggregate(
+        self, kind: RecordType[Any], pipeline: Sequence[Document]
+    ) -> list[Document]:
         with driver.translate_errors():
             return await driver.aggregate_documents(
-                self.database, kind.name, [*first, *unions], self._session
+                self.database, kind.name, pipeline, self._session
             )
 
     async def _find_visible(
@@ -357,38 +383,6 @@ class Store:
         )
 
 
-def _build_page_branch(
-    number: int,
-    kind: RecordType[Any],
-    scope: AssetScope,
-    where: Document,
-    page_request: PageRequest,
-    *,
-    reads_skipped: bool,
-) -> list[Document]:
-    """Return the pipeline of one page; its documents say which branch they come from.
-
-    For a scope that is too long for a command, the page is that of everybody.
-    """
-    visible = where if scope.needs_scan(kind, where) else scope.restrict(kind, where)
-    fields = page_request.project(kind.projection)
-    return [
-        {"$match": visible},
-        {"$sort": page_request.order.sort},
-        *([{"$skip": page_request.skip}] if page_request.skip and not reads_skipped else []),
-        {"$limit": page_request.limit + (page_request.skip if reads_skipped else 0)},
-        {"$project": {**project_asset(kind, fields), BRANCH_FIELD: {"$literal": number}}},
-    ]
-
-
-def _continue_after(where: Document, key: str | None) -> Document:
-    return where if key is None else _both(where, {"_id": {"$gt": key}})
-
-
-def _both(where: Document, condition: Document) -> Document:
-    return {"$and": [where, condition]} if where else condition
-
-
 def _find_owner_field(wheres: Sequence[Document]) -> str | None:
     """Return the field if all conditions compare the same one with a string, else None."""
     fields = {(*where,) for where in wheres}
@@ -402,26 +396,3 @@ def _find_owner_field(wheres: Sequence[Document]) -> str | None:
 
 def _split(wheres: Sequence[Document], size: int) -> Iterator[Sequence[Document]]:
     return (wheres[start : start + size] for start in range(0, len(wheres), size))
-
-
-async def _build_page(
-    kind: RecordType[R], documents: list[Document], page_request: PageRequest
-) -> Page[R]:
-    positions = page_request.order.list_positions(documents)
-    documents = documents[: page_request.per_page]
-    if page_request.document_fields is not None:
-        whole: list[Any] = kind.complete_documents(documents, page_request.document_fields)
-        return page_request.build_page(whole, positions)
-    return page_request.build_page(await _decode(kind, documents), positions)
-
-
-async def _decode(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:
-    """Return the records in documents, which are emptied: freeing thousands at once takes long."""
-
-    def decode_part(part: Sequence[Document]) -> list[R]:
-        records = kind.decode_each(part)
-        for document in part:
-            document.clear()
-        return records
-
-    return await build_in_parts(decode_part, documents, DOCUMENTS_IN_PART)

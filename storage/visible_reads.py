@@ -118,13 +118,13 @@ async def find_stride(part: ListRead, run: RunUnion, key: str | None, size: int)
     kind, sort = part.kind, part.order.sort
     after: Document = {} if key is None else {"_id": {"$gt": key}}
     if not part.scope.needs_scan(kind, part.where):
-        where = _both(part.scope.restrict(kind, part.where), after)
+        where = both(part.scope.restrict(kind, part.where), after)
         documents = await part.read(where, {"_id": 1}, 1, size - 1, sort)
         return Stride(documents[0]["_id"], size) if documents else None
     # One array takes a fifth of the time that decoding as many documents does.
     found = {"_id": None, "last": {"$last": "$_id"}, "read": {"$sum": 1}}
     group = {"$group": {**found, "assets": {"$push": f"${kind.scope_field}"}}}
-    where = _both(part.where, after)
+    where = both(part.where, after)
     strides = await run([[{"$match": where}, {"$sort": sort}, {"$limit": size}, group]])
     if not strides or strides[0]["read"] < size:
         return None
@@ -140,7 +140,7 @@ async def _read_window(
         projection = {**part.projection, **projection}
     if part.kind.scope_field == "_id" and part.order == BY_KEY:
         ids = part.scope.list_ids_after(str(after[-1]) if after else None, size)
-        among = _both(part.where, {"_id": {"$in": ids}})
+        among = both(part.where, {"_id": {"$in": ids}})
         documents = await part.read(among, projection, size, sort=part.order.sort)
         return _Window(documents, (ids[-1],) if len(ids) == size else None)
     documents = await _read_ranges(part, part.where, after, projection, size)
@@ -193,10 +193,11 @@ async def _read_ranges(
     documents: list[Document] = []
     for condition in part.order.split_after(after):
         if (missing := limit - len(documents)) > 0:
-            visible = _both(where, condition)
+            visible = both(where, condition)
             documents += await part.read(visible, projection, missing, 0, sort)
     return documents
 
 
-def _both(where: Document, condition: Document) -> Document:
+def both(where: Document, condition: Document) -> Document:
+    """Return the condition that both hold."""
     return {"$and": [where, condition]} if where and condition else where or condition

@@ -710,6 +710,7 @@ INTERNAL = {
     "resolvers/nodes:MAX_NODE_ID_CHARACTERS",
     "resolvers/request/errors:MAX_JSON_INTEGER",
     "resolvers/request/context:MAX_KEYS_PER_COMMAND",
+    "resolvers/request/listing:MAX_JOINED_RECORDS",
     "resolvers/request/errors:MAX_QUOTED_CHARACTERS",
     "rest/parameters:MAX_DIGITS",
     "routing/network/levels:MAX_SIGHT_AREAS",

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from dataclasses import field as field_of_dataclass
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import strawberry
 from msgspec import Struct, field
@@ -30,6 +30,7 @@ from storage.maps import MAPS
 from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog, RecordedDatabase
 from storage.networks import NETWORK_FIELDS
+from storage.pages import build_page
 from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
@@ -59,6 +60,9 @@ class Relation(Generic[R]):
     identity_length: int = 1
     """How many of the key fields tell lists apart; further ones may change with the data."""
 
+    is_short: bool = False
+    """Whether its lists have a few records each, however many a page may have."""
+
     base: "Relation[R] | None" = None
     """The list without filters, if this is a filtered one."""
 
@@ -68,6 +72,13 @@ class Relation(Generic[R]):
         """Return what tells a parent's list from all others, for cursors."""
         names = where if self.base is None else self.base.where(*parent)
         return self.kind.name, tuple(sorted(names)), parent[: self.identity_length], filters
+
+
+class FirstPage(NamedTuple):
+    """The first page of a list that each parent record has."""
+
+    relation: Relation[Any]
+    request: PageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,8 @@ class Context(Struct, frozen=True, eq=False):
     """Whether the operation's inputs were checked before it was run, so that no field need."""
     reads_networks: bool = False
     """Whether to read the network of a map with the map, for a query that routes on it."""
+    first_page: FirstPage | None = None
+    """What to read of a list with the record that has it, for a query that reads just these."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None
     """Called by a write in its transaction, with a context that reads there; raises RequestError
     if what the write depends on does not hold."""
@@ -114,6 +127,8 @@ class Context(Struct, frozen=True, eq=False):
     _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
     _documents: dict[str, Document] = field(default_factory=dict)
     """Of maps that were read with their networks, by id."""
+    _first_pages: dict[Hashable, list[Document]] = field(default_factory=dict)
+    """Documents of lists that were read with their parents."""
 
     def without_record_cache(self) -> "Context":
         """Return this context without the record cache; read log and budget are shared."""
@@ -132,6 +147,10 @@ class Context(Struct, frozen=True, eq=False):
     def with_networks(self) -> "Context":
         """Return this context for a query that routes on the map that it reads."""
         return replace(self, reads_networks=True)
+
+    def with_first_page(self, first_page: FirstPage) -> "Context":
+        """Return this context for a field that gets the record with this list."""
+        return replace(self, first_page=first_page)
 
     def with_precondition(self, precondition: Callable[["Context"], Awaitable[None]]) -> "Context":
         """Return this context for a write that depends on the data being as the client saw it."""
@@ -164,13 +183,16 @@ class Context(Struct, frozen=True, eq=False):
         """
         self._loaders.clear()
         self._documents.clear()
+        self._first_pages.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
         loader = self._get_record_loader(kind)
-        if self.record_cache is None:
-            return await loader.load_one(key)
-        return await self.get_or_load(kind, "", key, partial(loader.load_one, key))
+        if self.record_cache is not None:
+            return await self.get_or_load(kind, "", key, partial(loader.load_one, key))
+        if self.first_page is not None:
+            await self._load_with_first_page(kind, key, self.first_page)
+        return await loader.load_one(key)
 
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
@@ -208,7 +230,13 @@ class Context(Struct, frozen=True, eq=False):
             errors = [_find_list_error(page_request, list_id) for list_id in lists]
             read = [where for where, error in zip(wheres, errors, strict=True) if error is None]
             store = self._log_lists(relation.kind, read)
-            found = await store.load_pages(relation.kind, self.caller.scope, read, page_request)
+            documents = None
+            if self._first_pages:
+                documents = self._first_pages.pop((relation, page_request.part, *parents), None)
+            if documents is not None:
+                found = [await build_page(relation.kind, documents, page_request)]
+            else:
+                found = await store.load_pages(relation.kind, self.caller.scope, read, page_request)
             self.budget.count_read(sum(len(page.data) for page in found))
             rest = iter(found)
             return [
@@ -319,6 +347,22 @@ class Context(Struct, frozen=True, eq=False):
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         return self.get_loader(kind.name, partial(self._load_records, kind))
+
+    async def _load_with_first_page(
+        self, kind: RecordType[R], key: str, first_page: FirstPage
+    ) -> None:
+        """Read a record, and with the same command the documents that `load_pages` will need."""
+        relation, request = first_page
+        scope, where = self.caller.scope, relation.where(key)
+        if scope.needs_scan(relation.kind, where):
+            return
+        store = self.log_keys(kind, [key])
+        record, documents = await store.load_with_first_page(
+            kind, scope, key, relation.kind, where, request
+        )
+        self._get_record_loader(kind).keep(key, record)
+        if record is not None:
+            self._first_pages[relation, request.part, (key,)] = documents
 
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]

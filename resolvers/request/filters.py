@@ -138,7 +138,7 @@ def narrow(relation: Relation[Any], filter: RecordFilter) -> Relation[Any]:
         relation.kind,
         lambda *key: combine([relation.where(*key), *conditions]),
         relation.identity_length,
-        relation,
+        base=relation,
     )
 
 

@@ -5,17 +5,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from inspect import Parameter
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from resolvers.request.arguments import (
+    DEFAULT_PER_PAGE,
+    MAX_PER_PAGE,
     AfterCursor,
     FirstCount,
     PageArguments,
     PageNumber,
     PageSize,
 )
-from resolvers.request.batching import Resolver, batch_resolver
-from resolvers.request.context import Info, ParentKey, Relation
+from resolvers.request.batching import Resolver, batch_resolver, batch_resolver_of
+from resolvers.request.context import FirstPage, Info, ParentKey, Relation
 from resolvers.request.document_lists import listed_kind_of, lists
 from resolvers.request.filters import (
     IdsFilter,
@@ -27,7 +29,7 @@ from resolvers.request.filters import (
 from resolvers.request.orders import Orders
 from storage.records.kinds import RecordType
 from storage.records.name_search import NAME_WORDS_FIELD
-from storage.records.paging import MAX_TOTAL_COUNT, Page
+from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Page, PageRequest
 from storage.records.timestamps import UPDATED_AT
 
 PAGING_PARAMETERS = {
@@ -36,6 +38,12 @@ PAGING_PARAMETERS = {
     "after": AfterCursor,
     "first": FirstCount,
 }
+MAX_JOINED_RECORDS = 100
+"""Records on a page that is read with the record that has the list: of more, MongoDB takes longer
+to join them than to read them."""
+FindFirstPage: TypeAlias = Callable[..., FirstPage | None]
+"""From the arguments of a list to the first page, or None if they ask for something else."""
+_FIRST_PAGE_ATTRIBUTE = "__first_page__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
 
 
@@ -115,11 +123,34 @@ def list_resolver(
         filter = await build_filter(info.context, relation.kind, ids, search, updated_since)
         return await info.context.load_pages(narrow(relation, filter), keys, pages)
 
+    def find_first_page(
+        per_page: int | None = None,
+        first: int | None = None,
+        order_by: str | None = None,
+        page: int | None = None,
+        **others: Any,
+    ) -> FirstPage | None:
+        sizes = [each for each in (per_page, first) if each is not None]
+        size = sizes[0] if sizes else DEFAULT_PER_PAGE
+        is_first = page in (None, 1) and all(value is None for value in others.values())
+        max_size = MAX_PER_PAGE if relation.is_short else MAX_JOINED_RECORDS
+        if not is_first or not 1 <= size <= max_size:
+            return None
+        order = BY_KEY if orders is None else orders.parse(order_by)
+        return FirstPage(relation, PageRequest(1, size, None, order))
+
+    if not fields:
+        list_records.__dict__[_FIRST_PAGE_ATTRIBUTE] = find_first_page
     lists(relation.kind)(list_records)
     list_records.__doc__ = description
     unfit = _find_unfit_filters(relation.kind)
     _drop_parameters(list_records, unfit if orders else unfit | {"order_by"})
     return batch_resolver(paged(ordered(orders)(list_records) if orders else list_records))
+
+
+def first_page_of(resolver: object) -> FindFirstPage | None:
+    """Return the function that finds what a list resolver reads of one parent, if there is one."""
+    return vars(batch_resolver_of(resolver) or resolver).get(_FIRST_PAGE_ATTRIBUTE)
 
 
 def ordered(orders: Orders) -> Callable[[Resolver], Resolver]:

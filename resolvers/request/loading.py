@@ -46,6 +46,10 @@ class DataLoader(Generic[K, V]):
             await self._fetch(missing)
         return [values[key] for key in keys]
 
+    def keep(self, key: K, value: V) -> None:
+        """Have the value of a key, so that it is not loaded."""
+        self._values[key] = value
+
     async def load_one(self, key: K) -> V:
         """Return the value of one key; raise what loading it raised."""
         if key not in self._values:

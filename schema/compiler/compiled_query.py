@@ -213,6 +213,7 @@ class CompiledQuery:
             selection = collector.collect_fields([self._node.selection_set], root)
             resolvers = FieldResolvers(self._schema, find_document_lists(selection))
             resolvers.build_all(selection)
+            resolvers.join_list(selection)
         except UnsupportedQueryError as error:
             return error
         except LIMIT_ERRORS as error:

@@ -280,6 +280,11 @@ class PageRequest:
             return fields
         return dict.fromkeys((*self.document_fields, *self.order.fields), 1)
 
+    @property
+    def part(self) -> Hashable:
+        """What a request asks for, however the records are returned."""
+        return self.page, self.per_page, self.after, self.order
+
     def build_page(self, records: Sequence[T], positions: Sequence[Position]) -> "Page[T]":
         """Return the page of the records read for it, given the positions of up to `limit`."""
         has_next = len(positions) > self.per_page and self.page < MAX_INT32

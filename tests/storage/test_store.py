@@ -14,8 +14,10 @@ from storage.floors import FLOORS, Floor
 from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
+from storage.mongo.recorded_database import CommandLog, RecordedDatabase
+from storage.pages import build_page
 from storage.records.kinds import RecordType
-from storage.records.paging import PageRequest
+from storage.records.paging import BY_KEY, Order, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_BRANCHES, Store
@@ -69,6 +71,36 @@ async def test_a_record_is_read_by_its_key(store: Store) -> None:
     await fill(store, ASSETS, [asset("a"), asset("b")])
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "a"}) == asset("a")
     assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "A"}) is None
+
+
+@pytest.mark.parametrize("scope", [ALL_ASSETS, ONLY_A, NOTHING])
+async def test_a_record_and_a_page_of_its_list_are_read_with_one_command(
+    store: Store, scope: AssetScope
+) -> None:
+    await fill(store, ASSETS, [asset("a"), asset("b")])
+    await fill(store, FLOORS, [floor(f"{id}{n}", id) for id in "ab?" for n in range(4)])
+    unset = {"$unset": {"name": 1}}
+    for kind, damaged in ((ASSETS, "b"), (FLOORS, "a0")):
+        collection = store.database[kind.name]
+        await collection.update_one({"_id": damaged}, unset, bypass_document_validation=True)
+    orders = BY_KEY, Order("sort", True)
+    for request in [PageRequest(1, size, None, order) for size in (2, 100) for order in orders]:
+        for key in ("a", "b", "?", "none"):
+            where = {"asset_id": key}
+            log = CommandLog()
+            store.database = RecordedDatabase(store.database, log)
+            found, documents = await store.load_with_first_page(
+                ASSETS, scope, key, FLOORS, where, request
+            )
+            assert len(log.commands) == 1
+            alone = (await store.load_records(ASSETS, scope, [key])).get(key)
+            assert repr(found) == repr(alone)
+            if found is None:
+                assert documents == []
+                continue
+            page = await build_page(FLOORS, documents, request)
+            expected = await store.list_page(FLOORS, scope, where, request)
+            assert repr(page) == repr(expected)
 
 
 async def test_nested_records_are_read_completely(store: Store) -> None:

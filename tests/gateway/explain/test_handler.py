@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -321,6 +322,43 @@ async def test_a_limited_key_learns_nothing_of_other_records(limited: httpx.Asyn
     query = "{ maps { data { id units(perPage: 1) { totalCount } } } assets { totalCount } }"
     text = json.dumps((await explain_query(limited, query))["commands"])
     assert all(secret not in text for secret in (HIDDEN_MAP, "south", MAP, OTHER_MAP))
+
+
+async def test_without_caches_a_record_and_its_list_are_read_with_one_command(
+    own_world: World,
+) -> None:
+    async with open_database(own_world) as database:
+        _, key = await make_key(database, "limited", permissions=PERMISSIONS[:-1], asset_ids=[SEEN])
+    settings = own_world.settings(cache_mb=0)
+    async with (
+        run_gateway(settings) as gateway,
+        open_client(gateway, key) as limited,
+        open_client(gateway, own_world.keys.full) as full,
+    ):
+        for client in (limited, full):
+            for path, collection in (
+                (f"/v1/maps/{quote(MAP, safe='')}/levels/tags", "maps"),
+                (f"/v1/maps/{quote(MAP, safe='')}/backgrounds", "maps"),
+                (f"/v1/assets/{SEEN}/floors?per-page=1&order-by=sort", "assets"),
+            ):
+                explanation = await explain(client, path, ALL_FLAGS)
+                used = [(each["command"], each["collection"]) for each in explanation["commands"]]
+                assert used == [("aggregate", collection)], path
+                assert explanation["response"]["status"] == 200
+        unit_maps = (HIDDEN_MAP, "map-of-none")
+        hidden, absent = [
+            await explain(limited, f"/v1/maps/{unit_map}/levels/tags", ALL_FLAGS)
+            for unit_map in unit_maps
+        ]
+        for explanation in (hidden, absent):
+            assert explanation["response"]["status"] == 404
+            assert explanation["cost"]["records_read"] == 0
+            for command in explanation["commands"]:
+                for name in [name for name in command if name.startswith("milliseconds")]:
+                    del command[name]
+        assert hidden["commands"] == absent["commands"]
+        answers = [await limited.get(f"/v1/maps/{each}/levels/tags") for each in unit_maps]
+        assert [each.status_code for each in answers] == [404, 404]
 
 
 async def test_the_key_is_nowhere_in_the_explanation(gateway: Gateway, world: World) -> None:

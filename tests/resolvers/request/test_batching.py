@@ -138,7 +138,7 @@ async def test_the_number_of_commands_does_not_grow_with_the_number_of_records(
         ("/v1/units", 1),
         ("/v1/units/u0-0", 1),
         ("/v1/units/none", 1),
-        ("/v1/assets/a0/floors", 2),
+        ("/v1/assets/a0/floors", 1),
         ("/v1/maps/m0-0/units/u0-0", 2),
         ("/v1/units?page=2&per-page=2", 1),
     ],

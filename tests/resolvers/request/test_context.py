@@ -8,7 +8,7 @@ import pytest
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import Caller
-from resolvers.request.context import Context
+from resolvers.request.context import Context, FirstPage, Relation
 from resolvers.request.map_loads import load_routable_map
 from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
@@ -17,7 +17,8 @@ from storage.floors import FLOORS
 from storage.maps import MAPS
 from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog
-from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.records.paging import BY_KEY, Order
+from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.setup import preparation
 from storage.store import Store
 
@@ -121,6 +122,90 @@ async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
         assert await load_routable_map(context, map_id) is None
     assert digests == ["0" * 64]
     assert len(log.commands) == (4 if reads_networks else 6)
+
+
+FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
+
+
+@pytest.fixture
+async def floors(context: Context, database: Any) -> Context:
+    """The context, with two floors of each asset."""
+    floors = [
+        {"_id": f"{asset}-{n}", "asset_id": asset, "name": "F", "label": "F", "sort": n, **STAMPS}
+        for asset in ("oak", "elm", "ash")
+        for n in (2, 1)
+    ]
+    await database[FLOORS.name].insert_many(floors)
+    return context
+
+
+@pytest.mark.parametrize("order", [BY_KEY, Order("sort", True)])
+async def test_a_record_is_read_with_the_first_page_of_its_list(
+    floors: Context, order: Order
+) -> None:
+    pages = PageArguments(1, 1).sort_by(order)
+    read = []
+    for asset_id in ("oak", "ash", "none"):
+        for joined in (False, True):
+            log = CommandLog()
+            caller, store = floors.caller, floors._store
+            context = Context(caller, store).recording(log, None)
+            getting = context
+            if joined:
+                getting = context.with_first_page(FirstPage(FLOORS_OF_ASSET, pages.parse()))
+            asset = await getting.get_record(ASSETS, asset_id)
+            assert asset == await context.get_record(ASSETS, asset_id)
+            found: Any = None
+            if asset is not None:
+                [found] = await context.load_pages(FLOORS_OF_ASSET, [(asset_id,)], pages)
+            assert len(log.commands) == (1 if joined or asset is None else 2)
+            reads = context.reads.build_read_set(), context.reads.is_complete
+            read.append((asset, found, reads, context.budget.records_read))
+    assert read[0] == read[1]
+    assert read[0][1].data[0].id == ("oak-1" if order == BY_KEY else "oak-2")
+    assert read[2] == read[3]
+    assert read[4] == read[5]
+    assert read[2][0] is None
+    assert "floors" not in read[3][2][0]
+
+
+async def test_another_page_than_that_read_with_the_record_is_read_for_itself(
+    floors: Context,
+) -> None:
+    log = CommandLog()
+    context = floors.recording(log, None)
+    first = FirstPage(FLOORS_OF_ASSET, PageArguments(1, 1).parse())
+    await context.with_first_page(first).get_record(ASSETS, "oak")
+    for pages, ids in (
+        (PageArguments(2, 1), ["oak-2"]),
+        (PageArguments(1, 2), ["oak-1", "oak-2"]),
+        (PageArguments(1, 1), ["oak-1"]),
+    ):
+        [page] = await context.load_pages(FLOORS_OF_ASSET, [("oak",)], pages)
+        assert [each.id for each in page.data] == ids
+    assert len(log.commands) == 3
+    both = await context.load_pages(FLOORS_OF_ASSET, [("oak",), ("elm",)], PageArguments(1, 1))
+    assert [page.data[0].id for page in both] == ["oak-1", "elm-1"]
+
+
+async def test_the_list_of_a_key_with_many_assets_is_read_after_the_record(
+    floors: Context,
+) -> None:
+    log = CommandLog()
+    scope = AssetScope(frozenset({"oak", *map(str, range(MAX_ASSETS_IN_COMMAND))}))
+    context = Context(Caller("key", scope), floors._store).recording(log, None)
+    named = Relation(FLOORS, lambda asset_id: {"name": "F"})
+    page = FirstPage(named, PageArguments(1, 1).parse())
+    assert await context.with_first_page(page).get_record(ASSETS, "oak")
+    assert [next(iter(command.command)) for command in log.commands] == ["find"]
+
+
+async def test_a_cached_record_is_not_read_with_its_list(floors: Context, database: Any) -> None:
+    log = CommandLog()
+    context = floors.recording(log, RecordCache(ChangeFeed(database)))
+    page = FirstPage(FLOORS_OF_ASSET, PageArguments(1, 1).parse())
+    assert await context.with_first_page(page).get_record(ASSETS, "oak")
+    assert [next(iter(command.command)) for command in log.commands] == ["find"]
 
 
 async def test_a_context_cannot_be_changed(context: Context) -> None:
