@@ -91,7 +91,9 @@ def _read_members(
         elif field.required:
             errors[prefix + name] = ["must be given"]
         has_value = name in value and members[-1][1] is not None
-        is_whole = is_whole and (has_value or len(errors) == count)
+        # Nothing is read once there are too many errors.
+        is_left_out = name in value and not has_value and count >= MAX_REPORTED_ERRORS
+        is_whole = is_whole and not is_left_out and (has_value or len(errors) == count)
     if model.__struct_config__.forbid_unknown_fields:
         known = {field.encode_name for field in fields}
         errors.update({prefix + name: ["unknown field"] for name in value if name not in known})

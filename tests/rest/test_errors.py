@@ -14,6 +14,7 @@ from rest.error_codes import ERROR_CODES
 from rest.errors import STATUS_BY_CODE, ErrorSource, HttpError, from_graphql_error
 from rest.path_routing import PathRoute
 from schema.execution import RequestError
+from schema.operation_inputs import MAX_REPORTED_ERRORS
 from tests.fixtures import ALL_FLAGS, MAP, World, gateway_client, open_client, run_gateway
 from tests.rest.error_bodies import read_error
 
@@ -146,6 +147,15 @@ async def test_a_member_that_is_wrong_is_named(
     )
     assert_is_error(response, 422, f"{field}: {message}")
     assert response.json()["fields"] == {field: [message]}
+
+
+async def test_what_is_not_read_after_many_errors_breaks_no_rule(client: httpx.AsyncClient) -> None:
+    asked = {"sources": [None] * MAX_REPORTED_ERRORS, "targets": [{"id": "gym"}]}
+    response = await client.post(
+        f"/v1/maps/{quote(MAP, safe='')}/distance-matrix", json={"data": asked}, headers=ALL_FLAGS
+    )
+    assert_is_error(response, 422)
+    assert len(response.json()["fields"]) == MAX_REPORTED_ERRORS
 
 
 async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.AsyncClient) -> None:
