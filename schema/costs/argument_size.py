@@ -77,10 +77,11 @@ def measure_value(value: Any, max_items: int) -> ValueSize:
             items += len(container)
             if items > max_items:
                 break
+            texts = container
             if {*map(type, container)} == {dict}:  # at once, and not each from the stack
-                members = [*chain.from_iterable(map(dict.values, container))]
-            if {*map(type, members)} <= TEXT_TYPES:
-                characters += sum(map(len, filter(None, members)))
+                texts = [*chain.from_iterable(map(dict.values, container))]
+            if {*map(type, texts)} <= TEXT_TYPES:
+                characters += sum(map(len, filter(None, texts)))
                 continue
         for member in members:
             if member is None:

@@ -224,6 +224,11 @@ def test_counting_ends_early() -> None:
     assert measure_value([[{}] * 1_000, *[Unread()] * 50], 10).items > 10
 
 
+def test_counting_ends_within_the_members_of_objects() -> None:
+    source: dict[str, Any] = {f"m{number}": {} for number in range(60)}
+    assert measure_value([source] * 5, 100).items == 5 + 2 * 60
+
+
 def test_counting_is_not_limited_by_the_depth_of_a_value() -> None:
     value: list[Any] = []
     for _ in range(5_000):
