@@ -1,6 +1,7 @@
 """Lists that compiled queries may read as MongoDB's documents, without records in between."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msgspec.inspect import ListType, StructType, type_info
@@ -49,19 +50,28 @@ class ListedKind(NamedTuple):
         """Return where documents have a field of a record."""
         return stored_name(field)
 
-    async def decode(self, pages: Iterable[Page[Any] | Exception], fields: frozenset[str]) -> None:
-        """Put records into the place of the documents of pages, which have only these fields.
+    async def decode(self, pages: Sequence[Any], fields: Set[str]) -> list[Any]:
+        """Return pages with records in the place of documents, of which these fields are selected.
 
-        The other fields of the records mean nothing.
+        The other fields of the records mean nothing. Other values stay as they are.
         """
-        unread = self.kind.build_blank(fields)
+        blank = self.kind.build_blank(fields)
 
         def decode_part(documents: Sequence[Any]) -> list[Any]:
-            return self.kind.decode_each([unread | document for document in documents])
+            selected = [
+                {name: document[name] for name in fields if name in document}
+                for document in documents
+            ]
+            return self.kind.decode_each([blank | document for document in selected])
 
+        decoded: dict[int, Page[Any]] = {}
         for page in pages:
-            if isinstance(page, Page) and page.data and isinstance(page.data[0], dict):
-                page.data[:] = await build_in_parts(decode_part, page.data)
+            has_documents = isinstance(page, Page) and page.data and isinstance(page.data[0], dict)
+            if has_documents and id(page) not in decoded:
+                # A new page: other fields may have the same one, with documents.
+                records = await build_in_parts(decode_part, page.data)
+                decoded[id(page)] = replace(page, data=records)
+        return [decoded.get(id(page), page) for page in pages]
 
 
 def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:

@@ -4,7 +4,7 @@ A record is made of every document otherwise, only for its fields to be read onc
 same: what is not as it should be raises, and records are made of the documents, for the errors.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphql import get_named_type
@@ -20,12 +20,14 @@ class DocumentList(NamedTuple):
     kind: ListedKind
     fields: frozenset[str]
     """What is read of each document."""
+    selected: frozenset[str]
+    """What this list shows of it; others of its kind may show more."""
     members: Mapping[int, str]
     """Where documents have the fields of records, at any depth, by the number of the field."""
 
-    async def decode(self, pages: Iterable[Any]) -> None:
-        """Put records into the place of the documents of pages."""
-        await self.kind.decode(pages, self.fields)
+    async def decode(self, pages: Sequence[Any]) -> list[Any]:
+        """Return pages with records in the place of documents."""
+        return await self.kind.decode(pages, self.selected)
 
 
 def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
@@ -33,7 +35,7 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
 
     Lists of one kind are all read in the same way, so that those which are the same are read once.
     """
-    as_documents: dict[int, tuple[ListedKind, dict[int, str]]] = {}
+    as_documents: dict[int, tuple[ListedKind, frozenset[str], dict[int, str]]] = {}
     fields_of_kinds: dict[str, set[str]] = {}
     kinds_of_records: set[str] = set()
     for selected in _iter_fields(selection):
@@ -47,13 +49,13 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
         if members is None:
             kinds_of_records.add(kind.name)
         else:
-            as_documents[selected.number] = kind, members
             of_records = (each.number for each in _iter_record_fields(selected))
-            fields = fields_of_kinds.setdefault(kind.name, {"_id"})
-            fields.update(members[number] for number in of_records)
+            fields = frozenset({"_id", *(members[number] for number in of_records)})
+            as_documents[selected.number] = kind, fields, members
+            fields_of_kinds.setdefault(kind.name, set()).update(fields)
     return {
-        number: DocumentList(kind, frozenset(fields_of_kinds[kind.name]), members)
-        for number, (kind, members) in as_documents.items()
+        number: DocumentList(kind, frozenset(fields_of_kinds[kind.name]), fields, members)
+        for number, (kind, fields, members) in as_documents.items()
         if kind.name not in kinds_of_records
     }
 

@@ -190,9 +190,8 @@ class LevelExecutor:
             resolved = await self._resolve(selected, missing)
             known |= zip(map(id, missing), resolved, strict=True)
         found = [known[id(item)] for item in objects]
-        if documents := self._resolvers.get(selected).documents:
-            await documents.decode(found)
-        return found
+        documents = self._resolvers.get(selected).documents
+        return found if documents is None else await documents.decode(found)
 
     async def _resolve(self, selected: SelectedField, parents: Sequence[Any]) -> Sequence[Any]:
         resolver = self._resolvers.get(selected)

@@ -1,11 +1,14 @@
 """Which lists are read as MongoDB's documents, and that their rows are those of records."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from resolvers.request.document_lists import ListedKind
 from schema.compiler.document_rows import find_document_lists
+from storage.records.paging import BY_KEY, PageRequest
 from storage.units import UNITS
 from tests.fixtures import SEEN
 from tests.resolvers.directory import Directory, open_directory
@@ -106,6 +109,28 @@ async def test_a_damaged_record_is_an_error_of_its_own(
     result = await units.run("{ units { data { id name } } }")
     assert [error.path[:3] for error in result.errors if error.path] == [["units", "data", 1]]
     assert units.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+async def test_what_another_list_selects_cannot_fail_a_list(units: Directory) -> None:
+    await units.store.database["units"].update_one({"_id": "v"}, {"$unset": {"name": ""}})
+    query = "{ a: units { data { id } } b: units(perPage: 1) { data { id name } } }"
+    for _ in range(2):  # level by level, and by generated code
+        assert (await units.read(query))["a"]["data"] == [{"id": "u"}, {"id": "v"}]
+
+
+@pytest.mark.anyio
+async def test_a_page_of_several_fields_is_decoded_for_each_of_them() -> None:
+    documents = [{"_id": f"{number}", "name": "a", "floor_id": "f"} for number in range(300)]
+    page = PageRequest(1, 300).build_page(documents, BY_KEY.list_positions(documents))
+    listed = ListedKind(UNITS)
+    [[named], [placed, same]] = await asyncio.gather(
+        listed.decode([page], {"_id", "name"}), listed.decode([page, page], {"_id", "floor_id"})
+    )
+    assert page.data == documents
+    assert {(unit.id, unit.name) for unit in named.data} == {(d["_id"], "a") for d in documents}
+    assert {unit.floor_id for unit in placed.data} == {"f"}
+    assert placed is same
 
 
 @pytest.mark.anyio
