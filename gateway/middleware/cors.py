@@ -75,19 +75,16 @@ class CorsHeaderLines:
         lines = serialize_headers(
             [(name.lower().encode(), value.encode()) for name, value in simple_headers.items()]
         )
-        self._without_origin = vary
-        self._of_others = lines + vary
-        self._by_origin = {
-            origin.encode(): lines + b"access-control-allow-origin: %b\r\n" % origin.encode() + vary
-            for origin in origins
-            if "*" not in origins
-        }
+        self._without_origin, self._of_others = vary, lines + vary
+        self._origins = frozenset(origins if "*" not in origins else ())
 
     def get(self, origin: bytes | None) -> bytes:
         """Return the lines of a response to a request with this `Origin`."""
         if origin is None:
             return self._without_origin
-        return self._by_origin.get(origin, self._of_others)
+        if origin.decode("latin-1") in self._origins:  # as Starlette reads it
+            return self._of_others + b"access-control-allow-origin: %b\r\n" % origin
+        return self._of_others
 
 
 async def _no_app(*_: object) -> None:
