@@ -69,7 +69,8 @@ async def test_a_key_that_cannot_be_looked_up_in_time_is_503(
 ) -> None:
     hang = Hang()
     async with run_gateway(world.settings()) as gateway:
-        gateway.settings = dataclasses.replace(gateway.settings, request_seconds=0.05)  # type: ignore[arg-type]
+        authenticate = dataclasses.replace(gateway.authenticate, timeout_seconds=0.05)
+        gateway.service = dataclasses.replace(gateway.service, authenticate=authenticate)
         monkeypatch.setattr(ApiKeyCache, "get_authenticated_key", hang.list_page)
         async with open_client(gateway, world.keys.full) as client:
             response = await client.get(path)

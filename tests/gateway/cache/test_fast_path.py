@@ -154,7 +154,11 @@ async def serve_with_fast_path(
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         serving = asyncio.create_task(server._serve([listener]))
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            while gateway.state is None or gateway.state.change_feed.take_snapshot() is None:
+            while not (
+                server.started and gateway.state and gateway.state.change_feed.take_snapshot()
+            ):
+                if serving.done():  # it could not start
+                    await serving
                 await asyncio.sleep(0.01)
         yield FastPathServer(gateway, listener.getsockname()[1], found)
         server.should_exit = True
