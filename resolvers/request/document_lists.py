@@ -58,11 +58,12 @@ class ListedKind(NamedTuple):
         blank = self.kind.build_blank(fields)
 
         def decode_part(documents: Sequence[Any]) -> list[Any]:
-            selected = [
-                {name: document[name] for name in fields if name in document}
-                for document in documents
-            ]
-            return self.kind.decode_each([blank | document for document in selected])
+            return self.kind.decode_each(
+                [
+                    blank | {name: document[name] for name in fields if name in document}
+                    for document in documents
+                ]
+            )
 
         decoded: dict[int, Page[Any]] = {}
         for page in pages:

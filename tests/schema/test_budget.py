@@ -1,6 +1,5 @@
 """What an operation returns is counted while it runs, alike by both executors."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,6 @@ from tests.schema.executor_comparison import (
     BOUNDLESS,
     RIGHTS,
     ExecutorComparison,
-    open_comparison,
 )
 from tests.schema.operations import DrawnOperation, operations
 
@@ -49,14 +47,6 @@ DRAWINGS_OF_SIBLINGS = (
     "{ units(perPage: 30) { data { asset { units(perPage: 30) { data { "
     "maps(perPage: 2) { data { parsed } } } } } } } }"
 )
-
-
-@pytest.fixture(scope="module")
-def comparison(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ExecutorComparison]:
-    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
-        yield comparison
 
 
 @dataclass

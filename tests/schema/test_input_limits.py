@@ -1,6 +1,5 @@
 """What arguments may hold: checked before anything in them is coerced or converted."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import graphql
@@ -19,7 +18,6 @@ from schema.execution import (
 from schema.permissions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import MAP, SEEN, UNIT, post_graphql
-from tests.schema.executor_comparison import ExecutorComparison, open_comparison
 
 pytestmark = pytest.mark.anyio
 
@@ -66,14 +64,6 @@ class Conversions:
 @pytest.fixture
 def conversions(monkeypatch: pytest.MonkeyPatch) -> Conversions:
     return Conversions(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def comparison(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ExecutorComparison]:
-    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
-        yield comparison
 
 
 def codes(body: dict[str, Any]) -> list[str]:

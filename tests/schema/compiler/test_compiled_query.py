@@ -1,7 +1,6 @@
 """Compiled queries have the same result as interpreted ones, to the byte."""
 
 import threading
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -21,19 +20,10 @@ from tests.schema.executor_comparison import (
     RIGHTS,
     STORES,
     ExecutorComparison,
-    open_comparison,
 )
 from tests.schema.operations import DrawnOperation, operations
 
 UNIT = 'unit(id: "unit-1")'
-
-
-@pytest.fixture(scope="module")
-def comparison(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ExecutorComparison]:
-    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
-        yield comparison
 
 
 COMPILED: list[tuple[str, dict[str, Any]]] = [

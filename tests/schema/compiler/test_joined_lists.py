@@ -1,6 +1,5 @@
 """Which lists are read with the record that they are of, and that all else is as without it."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +14,7 @@ from schema.root import GRAPHQL_SCHEMA
 from storage.records.paging import Order
 from tests.fixtures import HIDDEN, HIDDEN_MAP, MAP, SEEN
 from tests.schema.compiler.test_selection import collect
-from tests.schema.executor_comparison import CALLERS, STORES, ExecutorComparison, open_comparison
+from tests.schema.executor_comparison import CALLERS, STORES, ExecutorComparison
 from tests.schema.operations import DrawnOperation
 
 ID = "{ data { id } }"
@@ -80,14 +79,6 @@ def test_a_record_and_its_only_list_are_read_together(
 )  # fmt: skip
 def test_everything_else_is_read_one_after_the_other(text: str, reason: str) -> None:
     assert find_page(text) is None, reason
-
-
-@pytest.fixture(scope="module")
-def comparison(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ExecutorComparison]:
-    with open_comparison(mongo_url, tmp_path_factory.mktemp("comparison")) as comparison:
-        yield comparison
 
 
 @pytest.mark.slow

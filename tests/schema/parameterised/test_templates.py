@@ -1,7 +1,6 @@
 """A text of a known shape has the response that it has when it is parsed, to the byte."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -23,7 +22,6 @@ from tests.schema.executor_comparison import (
     RIGHTS,
     STORES,
     ExecutorComparison,
-    open_comparison,
 )
 from tests.schema.operations import operations
 
@@ -33,14 +31,6 @@ LITERALS = {
     FLOAT: ["0.0", "-1.5", "2.5e3", "1e400", "1E-400"],
 }
 LAYOUTS = (" ", "\n", " # comment\n  ", ",\t")
-
-
-@pytest.fixture(scope="module")
-def comparison(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ExecutorComparison]:
-    with open_comparison(mongo_url, tmp_path_factory.mktemp("templates")) as comparison:
-        yield comparison
 
 
 class Pair:
