@@ -12,7 +12,7 @@ from gateway.exchange import log_request
 from storage.administration import key_format
 from storage.store import Store
 from tests.fixtures import World, gateway_client
-from tests.gateway.cache.test_fast_path import serve_with_fast_path
+from tests.gateway.cache.fast_path_server import serve_with_fast_path
 from tests.gateway.log_lines import LogLines, capture_log_lines
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from storage.administration.trusted_documents import (
     remove_documents,
 )
 from tests.fixtures import ALL_FLAGS, MAP, World, open_database
-from tests.gateway.cache.test_fast_path import (
+from tests.gateway.cache.fast_path_server import (
     TIMEOUT_SECONDS,
     Connection,
     FastPathServer,

@@ -10,7 +10,7 @@ import pytest
 from storage.errors import UnavailableError
 from storage.store import Store
 from tests.fixtures import World, freeze_limiter, gateway_client, open_client, run_gateway
-from tests.gateway.cache.test_fast_path import serve_with_fast_path
+from tests.gateway.cache.fast_path_server import serve_with_fast_path
 
 pytestmark = pytest.mark.anyio
 
