@@ -1,15 +1,10 @@
-"""Work in reusable processes: limited by its CPU time, with a bounded queue that is fair to owners.
-
-Work waits for a file here, so that a test decides when it ends.
-"""
+"""Work in reusable processes: limited by its CPU time and memory."""
 
 import asyncio
-import contextlib
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,6 @@ import anyio
 import numpy as np
 import pytest
 import shapely
-from anyio.abc import TaskGroup
 
 from resolvers.processes import process_pool, worker_process
 from resolvers.processes.cpu_limit import CpuTimeExceededError
@@ -35,15 +29,16 @@ from resolvers.processes.worker_process import (
     report_progress,
 )
 from resolvers.request.errors import ServiceBusyError
+from tests.resolvers.processes.pool_work import (
+    CPU_SECONDS,
+    divide,
+    pid_in,
+    pool_pid,
+    wait_for_end_of,
+)
 from tests.resolvers.processes.test_cpu_limit import compute
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-CPU_SECONDS = 60.0
-
-
-def divide(dividend: int, divisor: int) -> float:
-    return dividend / divisor
 
 
 def die() -> None:
@@ -60,12 +55,6 @@ def write_pid_and_wait(path: Path) -> None:
     signal.pause()
 
 
-def open_when_there(path: Path) -> int:
-    """Wait in `open` until somebody writes to the pipe."""
-    path.read_bytes()
-    return os.getpid()
-
-
 def repeat_x(count: int) -> str:
     return "x" * count
 
@@ -77,39 +66,6 @@ def get_niceness() -> int:
 def double(number: int) -> int:
     report_progress(0.5, "halfway")
     return 2 * number
-
-
-@pytest.fixture
-async def pool(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessPool]:
-    """A pool in which work ends by its CPU time alone, however busy the machine is."""
-    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 1_000.0)
-    async with ProcessPool(1) as pool:
-        yield pool
-
-
-@pytest.fixture
-async def tasks() -> AsyncIterator[TaskGroup]:
-    async with anyio.create_task_group() as group:
-        yield group
-        group.cancel_scope.cancel()
-
-
-async def pool_pid(pool: ProcessPool) -> int:
-    return await pool.run(os.getpid, cpu_seconds=CPU_SECONDS)
-
-
-async def pid_in(path: Path) -> int:
-    while not path.exists() or not path.read_text():
-        await anyio.sleep(0.01)
-    return int(path.read_text())
-
-
-async def wait_for_end_of(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        with anyio.fail_after(CPU_SECONDS):
-            while True:
-                os.kill(pid, 0)
-                await anyio.sleep(0.01)
 
 
 async def test_work_is_done_in_another_process_that_is_used_again(pool: ProcessPool) -> None:
@@ -256,143 +212,6 @@ async def test_processes_end_with_the_pool(tmp_path: Path) -> None:
         pids = [await pid_in(path), await pool.run(os.getpid, cpu_seconds=CPU_SECONDS, owner="b")]
     for pid in pids:
         await wait_for_end_of(pid)
-
-
-class Calls:
-    """Calls that wait in a pool until they are let go, and the order in which they ended."""
-
-    def __init__(self, pool: ProcessPool, tasks: TaskGroup, folder: Path) -> None:
-        self.pool = pool
-        self.folder = folder
-        self.tasks = tasks
-        self.ended: list[str] = []
-
-    async def start(self, name: str, owner: str, size_bytes: int = 0) -> None:
-        """Start a call and wait until it runs or is in the queue."""
-        os.mkfifo(self.folder / name)
-        self.tasks.start_soon(self._run, name, owner, size_bytes)
-        await anyio.wait_all_tasks_blocked()
-
-    async def _run(self, name: str, owner: str, size_bytes: int) -> None:
-        await self.pool.run(
-            open_when_there,
-            self.folder / name,
-            cpu_seconds=CPU_SECONDS,
-            owner=owner,
-            size_bytes=size_bytes,
-        )
-        self.ended.append(name)
-
-    async def end(self, name: str) -> None:
-        """Let a call that runs end."""
-        await anyio.to_thread.run_sync((self.folder / name).write_bytes, b"x")
-        while name not in self.ended:
-            await anyio.sleep(0.01)
-
-    async def is_refused(self, owner: str, size_bytes: int = 0) -> bool:
-        """Whether the pool refuses another call at once."""
-        name = f"{owner}-{size_bytes}-refused"
-        os.mkfifo(self.folder / name)
-        call: Callable[..., Any] = partial(self._run, name, owner, size_bytes)
-        try:
-            with anyio.move_on_after(0.05):
-                await call()
-        except ServiceBusyError:
-            return True
-        return False
-
-
-@pytest.fixture
-def calls(tasks: TaskGroup, tmp_path: Path) -> Callable[[ProcessPool], Calls]:
-    return lambda pool: Calls(pool, tasks, tmp_path)
-
-
-async def test_owners_take_turns(pool: ProcessPool, calls: Callable[[ProcessPool], Calls]) -> None:
-    waiting = calls(pool)
-    for name in ("a1", "a2", "a3", "b1", "c1", "b2"):
-        await waiting.start(name, owner=name[0])
-    for name in ("a1", "a2", "b1", "c1", "a3", "b2"):
-        await waiting.end(name)
-    assert waiting.ended == ["a1", "a2", "b1", "c1", "a3", "b2"]
-
-
-async def test_one_owner_leaves_a_process_to_the_others(
-    calls: Callable[[ProcessPool], Calls],
-) -> None:
-    async with ProcessPool(2) as pool:
-        waiting = calls(pool)
-        await waiting.start("a1", owner="a")
-        await waiting.start("a2", owner="a")
-        await waiting.start("b1", owner="b")
-        await waiting.end("b1")
-        await waiting.end("a1")
-        await waiting.end("a2")
-
-
-async def test_one_owner_has_as_many_processes_as_it_may(
-    calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_pool, "MAX_WAITING", 2)
-    async with ProcessPool(3, max_of_owner=1) as pool:
-        waiting = calls(pool)
-        for name in ("a1", "a2", "b1", "b2"):
-            await waiting.start(name, owner=name[0])
-        assert await waiting.is_refused("a")
-        await waiting.start("c1", owner="c")  # the third process is for other owners
-        for name in ("c1", "b1", "b2", "a1", "a2"):
-            await waiting.end(name)
-
-
-async def test_the_queue_is_bounded_and_one_owner_has_half_of_it(
-    pool: ProcessPool, calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_pool, "MAX_WAITING", 4)
-    waiting = calls(pool)
-    for name in ("a1", "a2", "a3"):
-        await waiting.start(name, owner="a")
-    assert await waiting.is_refused("a")
-    assert not await waiting.is_refused("b")
-    await waiting.start("b1", owner="b")
-    await waiting.start("b2", owner="b")
-    assert await waiting.is_refused("c")
-
-
-async def test_the_bytes_of_the_queue_are_bounded_too(
-    pool: ProcessPool, calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process_pool, "MAX_WAITING_BYTES", 100)
-    waiting = calls(pool)
-    await waiting.start("a1", owner="a", size_bytes=1_000)
-    await waiting.start("a2", owner="a", size_bytes=50)
-    assert await waiting.is_refused("a", 1)
-    assert await waiting.is_refused("b", 51)
-    assert not await waiting.is_refused("b", 50)
-
-
-async def test_a_call_that_waits_too_long_is_refused_and_leaves_the_queue(
-    pool: ProcessPool, calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waiting = calls(pool)
-    await waiting.start("a1", owner="a")
-    monkeypatch.setattr(process_pool, "MAX_WAIT_SECONDS", 0.0)
-    with pytest.raises(ServiceBusyError):
-        await pool.run(os.getpid, cpu_seconds=CPU_SECONDS, owner="b")
-    monkeypatch.undo()
-    await waiting.end("a1")
-    assert await pool_pid(pool)
-
-
-async def test_a_call_cancelled_in_the_queue_leaves_it(
-    pool: ProcessPool, calls: Callable[[ProcessPool], Calls]
-) -> None:
-    waiting = calls(pool)
-    await waiting.start("a1", owner="a")
-    async with anyio.create_task_group() as others:
-        others.start_soon(partial(pool.run, os.getpid, cpu_seconds=CPU_SECONDS))
-        await anyio.wait_all_tasks_blocked()
-        others.cancel_scope.cancel()
-    await waiting.end("a1")
-    assert await pool_pid(pool)
 
 
 def take_memory() -> int:
