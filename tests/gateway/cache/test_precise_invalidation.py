@@ -35,6 +35,7 @@ from tests.gateway.cache.random_writes import (
     ASSIGN,
     ASSIGNMENTS,
     READS,
+    STAMPS,
     WRITES,
     ask,
     ask_nested,
@@ -175,6 +176,27 @@ async def test_an_assignment_ends_the_lists_that_could_show_it(
     variables = {"attribute": "yard", "asset": HIDDEN, "unit": "unit-s"}
     await data_of(reader.clients["full"], ASSIGN, variables)
     assert await reader.misses_of(key, path) == is_ended
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "units(perPage: 2) { data { name } totalCount }",
+        'units(perPage: 2) { data { name } } asset(id: "south/ %") { units { data { name } } }',
+        'units(perPage: 2) { data { name } } floor(id: "s-1") { units { data { name } } }',
+        "units(perPage: 2) { data { floor { units { data { name } } } } }",
+    ],
+)
+async def test_a_page_beside_other_reads_of_its_kind_is_ended_by_what_those_depend_on(
+    reader: Reader, own_world: World, others: str
+) -> None:
+    path = ask(f"{{ {others} }}")
+    before = await reader.read("full", path)
+    async with open_database(own_world) as database:
+        unit = {"_id": "zzz", "asset_id": HIDDEN, "floor_id": "s-1", "name": "After the page"}
+        await database["units"].insert_one({**unit, **STAMPS})
+        await wait_until_reported(reader.feed, await read_time(database))
+    assert await reader.read("full", path) != before
 
 
 @pytest.mark.parametrize(
