@@ -159,8 +159,11 @@ def test_the_copy_is_what_the_service_has_after_each_run(
         sheet.write_text(f"id,name\n{unit['id']},{unit['name']}\n")
         floorgate(demo, "import", "--merge", sheet)
         floorgate(demo, "import", undo)
+        # It has got a location in the place of the removed one meanwhile.
+        floorgate(demo, "maps", "process", MAP)
     assert sync() == 0
     assert read_copy(copy) == read_service(client)
+    assert len(read_service(client)["locations"]) == len(before["locations"])
 
 
 def test_a_copy_that_has_missed_changes_begins_again(
