@@ -3,7 +3,8 @@
 from typing import Any
 
 SAMPLE_SIZE = 16
-"""Items of a list that are looked at; a quarter as many in lists inside it, and so on."""
+"""Items of a list that are looked at after its first; a quarter as many in lists inside it, and so
+on."""
 PUNCTUATION_BYTES = 4
 """Quotes, colon and comma of one member of an object."""
 SCALAR_BYTES = 6
@@ -35,9 +36,12 @@ def estimate_bytes(data: Any, sample_size: int = SAMPLE_SIZE) -> int:
                 size += estimate_bytes(value, sample_size)
         return size
     if isinstance(data, list):
-        step = max(1, -(-len(data) // sample_size))
-        sample = data[::step]
+        if not data:
+            return 2
         inner = max(1, sample_size // 4)
-        size = sum(estimate_bytes(item, inner) for item in sample)
-        return 2 + (size * len(data) // len(sample) if sample else 0)
+        size = estimate_bytes(data[0], inner)  # for itself: it is often unlike the others
+        others = len(data) - 1
+        if sample := data[1 :: max(1, -(-others // sample_size))]:
+            size += sum(estimate_bytes(item, inner) for item in sample) * others // len(sample)
+        return 2 + size
     return SCALAR_BYTES

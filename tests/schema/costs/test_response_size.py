@@ -16,6 +16,8 @@ UNIT = {"id": "unit-1", "name": "Unit 1", "sort": 12, "floor": {"id": "floor-1"}
         {"units": {"data": [UNIT] * 10_000}},
         {"units": {"data": [{"id": "x" * (number % 50)} for number in range(1_000)]}},
         {"assets": [{"floors": [{"units": [UNIT] * 20}] * 10}] * 30},
+        {"maps": [{"locations": [{"tags": ["x" * 255, *["yes"] * 9]}] * 50}] * 20},
+        {"assets": [{"floors": [{"units": ["A" * 200, *["B"] * 20]}] * 8}] * 30},
         {"unit": UNIT},
     ],
 )
