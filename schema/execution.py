@@ -32,7 +32,12 @@ from schema.costs.query_limits import QueryLimits
 from schema.event_sources import open_source
 from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
-from schema.operation_results import OperationResult, error_result, to_operation_result
+from schema.operation_results import (
+    OperationResult,
+    drop_frames,
+    error_result,
+    to_operation_result,
+)
 from schema.operations import (
     InvalidOperationError,
     Operation,
@@ -220,6 +225,7 @@ class Executor:
         except Exception:
             return None
         if result.errors:
+            drop_frames(result.errors)
             return None
         self.counters.count_compiled()
         if self.templates is not None:

@@ -39,16 +39,20 @@ def to_operation_result(
     """Return a result with errors as clients may see them; log and mask unexpected ones."""
     logged: set[int] = set()
     public_errors = [_to_public_error(error, variables, logged) for error in errors]
-    for error in errors:
-        _drop_frames(error)
-        _drop_frames(error.original_error)
+    drop_frames(errors)
     return OperationResult(data, public_errors)
 
 
-def _drop_frames(error: BaseException | None) -> None:
-    """Drop the frames of an error: they refer back to it, so that only the garbage collector would
+def drop_frames(errors: Sequence[GraphQLError]) -> None:
+    """Drop the frames of errors: they refer back to them, so that only the garbage collector would
     free what the request has read.
     """
+    for error in errors:
+        _drop_frames_of_chain(error)
+        _drop_frames_of_chain(error.original_error)
+
+
+def _drop_frames_of_chain(error: BaseException | None) -> None:
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -729,7 +729,6 @@ INTERNAL = {
     "routing/search/distance_table:MAX_ROUNDING_FEET",
     "schema/compiler/coercion:MAX_EXACT_INTEGER",
     "storage/administration/audit:MAX_RECORD_BYTES",
-    "schema/compiler/compiled_query:MAX_CONDITIONS",
     "storage/pauses:MAX_SLICE_SECONDS",
     "schema/compiler/selection:MAX_FIELDS",
     "schema/compiler/variable_coercion:MAX_ITEMS_IN_EVENT_LOOP",

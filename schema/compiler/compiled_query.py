@@ -44,8 +44,6 @@ CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]
 """Values of the variables in `@skip` and `@include`, in the order of their declaration."""
 
-MAX_CONDITIONS = 5
-"""Variables in `@skip` and `@include`; each doubles the functions that may be compiled."""
 MAX_PLANS = 4
 """Combinations of conditions that are remembered: one takes up to a megabyte."""
 MAX_CHARACTERS_IN_EVENT_LOOP = 300
@@ -105,7 +103,8 @@ class CompiledQuery:
         self._is_mutation = node.operation is OperationType.MUTATION
         self._variables = VariableCoercer(schema, node)
         self._condition_names = _condition_variables(document, node)
-        self._plans: dict[ConditionValues, Plan | UnsupportedQueryError] = {}
+        self._plans: dict[ConditionValues, Plan | str] = {}
+        """A text says why there is none: an error would keep the frames that it is raised in."""
         self.generates_code = False
         text = document.loc.source.body if document.loc else ""
         self._is_short = 0 < len(text) <= MAX_CHARACTERS_IN_EVENT_LOOP and not self._fragments
@@ -149,8 +148,8 @@ class CompiledQuery:
             variables = self._variables.coerce(inputs)
         conditions = self._condition_values(variables) if self._condition_names else ()
         plan = self._plans.get(conditions)
-        if isinstance(plan, UnsupportedQueryError):
-            raise plan
+        if isinstance(plan, str):
+            raise UnsupportedQueryError(plan)
         if plan is None and self._is_short and not self.generates_code:
             plan = self._get_plan(conditions)
         elif plan is None or self._lacks_code(plan):  # made in a thread: it takes long
@@ -158,6 +157,7 @@ class CompiledQuery:
         run = RunInfo(context, variables, has_large_variables=has_large_variables)
         if event is not None:
             _resolve_to_event(plan, run, event)
+        failure = None
         if plan.function is not None and not check_requirements:
             try:
                 return ExecutionResult(await plan.function(run), None)
@@ -166,13 +166,14 @@ class CompiledQuery:
             except Exception as error:
                 failure = error
                 context.budget.restart()
-        else:
-            failure = None
         executor = LevelExecutor(run, plan.resolvers, check_requirements=check_requirements)
-        data, errors = await executor.execute(plan.selection, serially=self._is_mutation)
-        if failure is not None and not errors and not plan.resolvers.document_lists:
-            # The data is right, but generated code should have returned it.
-            _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
+        try:
+            data, errors = await executor.execute(plan.selection, serially=self._is_mutation)
+            if failure is not None and not errors and not plan.resolvers.document_lists:
+                # The data is right, but generated code should have returned it.
+                _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
+        finally:
+            del failure  # it refers to this frame, which has all that was read
         return ExecutionResult(data, errors)
 
     @property
@@ -198,13 +199,14 @@ class CompiledQuery:
             if len(self._plans) < MAX_PLANS:
                 # Remembered, so that what cannot be planned is tried only once.
                 self._plans[conditions] = plan
-        if isinstance(plan, UnsupportedQueryError):
-            raise plan
+        if isinstance(plan, str):
+            raise UnsupportedQueryError(plan)
         if self._lacks_code(plan) and conditions in self._plans:
             plan.generate_code()
         return plan
 
-    def _make_plan(self, condition_values: ConditionValues) -> Plan | UnsupportedQueryError:
+    def _make_plan(self, condition_values: ConditionValues) -> Plan | str:
+        """Return a plan, or why there is none."""
         conditions = dict(zip(self._condition_names, condition_values, strict=True))
         root = self._schema.get_root_type(self._node.operation)
         assert root is not None
@@ -215,9 +217,9 @@ class CompiledQuery:
             resolvers.build_all(selection)
             resolvers.join_list(selection)
         except UnsupportedQueryError as error:
-            return error
+            return str(error)
         except LIMIT_ERRORS as error:
-            return UnsupportedQueryError(type(error).__name__)
+            return type(error).__name__
         return Plan(selection, resolvers, collector.field_count)
 
 
