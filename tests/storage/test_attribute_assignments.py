@@ -2,7 +2,7 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -136,11 +136,23 @@ async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database
         await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])
 
 
+@pytest.fixture
+def unhurried_transactions(mongo_url: str) -> Iterator[None]:
+    """Transactions may take as long as a busy machine needs."""
+    name = "transactionLifetimeLimitSeconds"
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        usual = client.admin.command({"getParameter": 1, name: 1})[name]
+        client.admin.command({"setParameter": 1, name: 600})
+        yield
+        client.admin.command({"setParameter": 1, name: usual})
+
+
+@pytest.mark.usefixtures("unhurried_transactions")
 async def test_the_most_that_a_request_assigns_can_be_replaced_again_and_again(
     mongo_url: str, database_name: str
 ) -> None:
     """MongoDB aborts, each time, a transaction that is too large for its cache."""
-    client = driver.connect(mongo_url, "pymongo", timeout_seconds=60)
+    client = driver.connect(mongo_url, "pymongo", timeout_seconds=600)
     database, origin = client[database_name], get_process_origin()
     units = [f"{number:0255}" for number in range(MAX_ASSIGNMENTS)]
     await prepare_database(database)
