@@ -77,18 +77,19 @@ class UvicornServer(uvicorn.Server):
             return
         await super().startup(sockets)
         if self.started and not self.should_exit:
+            set_up_garbage_collection()
             self._on_ready()
             self._warming_up = asyncio.create_task(self._complete_start())
 
     async def _complete_start(self) -> None:
-        """Prepare what was left out to be ready early, and begin to collect garbage."""
+        """Prepare what was left out to be ready early."""
         try:
             if self._warm_up is not None:
                 await self._warm_up()
         except Exception:  # requests prepare what they need, and report why they cannot
             _logger.exception("What later requests need could not be prepared")
         finally:
-            set_up_garbage_collection()
+            gc.freeze()  # that, too, is there for ever
 
     async def on_tick(self, counter: int) -> bool:
         should_exit = await super().on_tick(counter)
@@ -194,7 +195,7 @@ def set_up_garbage_collection() -> None:
 
     Requests leave next to nothing that only a collection frees. By default there is one for every
     700 new objects: several while a long list is read, and each a traversal of what it has so far.
-    Collections begin here: a worker starts without.
+    Collections begin here, before the first request: a worker starts without.
     """
     gc.freeze()  # modules and schema; a collection of what they have left behind takes 0.1 s
     gc.set_threshold(_YOUNG_OBJECTS)

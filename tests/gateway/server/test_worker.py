@@ -130,11 +130,16 @@ def test_an_application_that_cannot_be_created_says_why(
     assert str(raised.value) == sentence
 
 
-def test_a_service_serves_and_collects_garbage_when_it_could_not_prepare_the_rest(
+def test_a_service_collects_garbage_when_it_is_ready_and_serves_if_the_rest_cannot_be_prepared(
     listener: socket.socket, caplog: pytest.LogCaptureFixture
 ) -> None:
+    collects: list[bool] = []
+
+    def check() -> None:
+        collects.append(gc.isenabled())
+
     async def warm_up() -> None:
-        assert not gc.isenabled()
+        check()
         send(signal.SIGTERM)
         raise RuntimeError("a fault of ours")
 
@@ -143,10 +148,10 @@ def test_a_service_serves_and_collects_garbage_when_it_could_not_prepare_the_res
     gc.disable()  # as in a worker that starts
     try:
         shared = SharedMemory.for_single_process()
-        assert run_worker(config, [listener], shared, lambda: None) == 0
-        assert gc.isenabled()
+        assert run_worker(config, [listener], shared, check) == 0
     finally:
         gc.enable()
+    assert collects == [True, True]
     assert "What later requests need could not be prepared" in caplog.text
 
 
