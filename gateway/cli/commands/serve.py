@@ -121,10 +121,6 @@ def _build_server_config(settings: Settings, certificate: tuple[str, str] | None
 
 def create_application(settings: Settings, shared: "SharedMemory") -> "AppWithFastPath":
     """Create the application in a worker, which imports it."""
-    if not settings.behind_proxy and not settings.tls_cert:
-        from gateway.server import tls
-
-        tls.ensure_certificate(settings.data_dir)
     from gateway import app
 
     return app.create_application(settings, shared)
@@ -145,7 +141,8 @@ def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
         return None
     if settings.tls_cert and settings.tls_key:
         return str(settings.tls_cert), str(settings.tls_key)
-    from gateway.server.config import self_signed_paths
+    from gateway.server import tls
 
-    certificate, key = self_signed_paths(settings.data_dir)  # created by `create_application`
+    # Here and not in the workers: one that is replaced must not renew what the others serve.
+    certificate, key = tls.ensure_certificate(settings.data_dir)
     return str(certificate), str(key)

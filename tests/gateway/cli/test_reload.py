@@ -1,6 +1,7 @@
 """A reload of `floorgate serve`: what operators have begun ends, and no process is left behind."""
 
 import json
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
+from gateway.server import tls
 from tests.gateway.floorgate_process import floorgate, run_serve_command, storage_options
 from tests.gateway.server.processes import wait_until
 from tests.resolvers.tower import SVG
@@ -97,3 +99,23 @@ def children(number: int) -> dict[int, str]:
     """The command lines of the child processes of a process; zombies have empty ones."""
     found = map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split())
     return {child: Path(f"/proc/{child}/cmdline").read_text() for child in found}
+
+
+def test_a_worker_that_is_replaced_does_not_renew_the_certificate(
+    mongo_url: str, database_name: str, tmp_path: Path
+) -> None:
+    """The others serve the old one, and clients trust the file."""
+    storage, log = storage_options(mongo_url, database_name, tmp_path), tmp_path / "log"
+    with run_serve_command(tmp_path, "--log-file", log, *storage) as server:
+        assert server.certificate
+        server.certificate.unlink()
+        tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=350))
+        due = server.certificate.read_bytes()
+        [before] = children(server.process.pid)
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: before not in children(server.process.pid))
+        with server.client() as client:
+            assert client.get("/health/live").status_code == 200
+        assert server.certificate.read_bytes() == due
+    with run_serve_command(tmp_path, *storage) as server:
+        assert server.certificate and server.certificate.read_bytes() != due
