@@ -125,11 +125,15 @@ def _extend_literals(tree: SegmentTree) -> None:
 
 def _merge(tree: SegmentTree, other: SegmentTree) -> None:
     """Add the routes of another tree for which this one has none."""
-    for segment, branch in other.items():
+    after_any = tree.get(ANY_SEGMENT, {})
+    for segment, branch in sorted(other.items(), key=lambda item: item[0] is ANY_SEGMENT):
         if segment is END_OF_PATH:
             tree.setdefault(segment, branch)
-        else:
-            _merge(tree.setdefault(segment, {}), branch)
+            continue
+        merged = tree.setdefault(segment, {})
+        if segment is not ANY_SEGMENT:
+            _merge(merged, after_any)  # parameters of this tree go before literals of the other
+        _merge(merged, branch)
 
 
 def split_path(scope: Scope) -> Sequence[str | None]:

@@ -51,6 +51,14 @@ def test_a_segment_that_is_named_goes_before_any(raw_path: bytes) -> None:
     assert found(raw_path) == ("/v1/units/references", {})
 
 
+@pytest.mark.parametrize("end", ["", "/x"])
+def test_a_segment_that_is_named_sooner_goes_before_one_that_is_named_later(end: str) -> None:
+    paths = (f"/{{kind}}/latest{end}", f"/units/{{unit}}{end}")
+    routes = PathRouter([PathRoute(path, {}) for path in paths], Starlette())
+    route = routes.find(["", "units", "latest", *end.split("/")[1:]])
+    assert route is not None and route.path == paths[1]
+
+
 def test_a_named_segment_that_leads_nowhere_is_taken_as_any() -> None:
     assert found(b"/v1/maps/parse/units/u") == (
         "/v1/maps/{map}/units/{unit}",
