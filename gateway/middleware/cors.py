@@ -1,6 +1,7 @@
 """Cross-origin requests from browsers (the Fetch standard, CORS protocol)."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -75,16 +76,17 @@ class CorsHeaderLines:
         lines = serialize_headers(
             [(name.lower().encode(), value.encode()) for name, value in simple_headers.items()]
         )
-        self._without_origin, self._of_others = vary, lines + vary
-        self._origins = frozenset(origins if "*" not in origins else ())
+        self._of_others = lines + vary
+        self._of_allowed: dict[bytes | None, bytes] = {None: vary}
+        for origin in origins if "*" not in origins else ():
+            with suppress(UnicodeEncodeError):  # Starlette reads no header as such an origin
+                sent = origin.encode("latin-1")
+                allow = b"access-control-allow-origin: %b\r\n" % sent
+                self._of_allowed[sent] = lines + vary + allow
 
     def get(self, origin: bytes | None) -> bytes:
         """Return the lines of a response to a request with this `Origin`."""
-        if origin is None:
-            return self._without_origin
-        if origin.decode("latin-1") in self._origins:  # as Starlette reads it
-            return self._of_others + b"access-control-allow-origin: %b\r\n" % origin
-        return self._of_others
+        return self._of_allowed.get(origin, self._of_others)
 
 
 async def _no_app(*_: object) -> None:
