@@ -20,7 +20,7 @@ from storage.records.fields import Record
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Page, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
-from storage.visible_reads import ListRead, VisibleLists, both, find_stride
+from storage.visible_reads import MAX_SCANNED_RECORDS, ListRead, VisibleLists, both, find_stride
 
 R = TypeVar("R", bound=Record)
 
@@ -179,7 +179,8 @@ class Store:
 
         # `repr` depends on the order of fields; a condition written in two orders has two lists.
         list_key, reads = ListKey(kind.name, scope, repr(where)), read_list(kind, where, scope)
-        return await bookmarks.find_start(list_key, reads, skip, advance, is_scan=is_scan)
+        max_scanned = MAX_SCANNED_RECORDS if is_scan else None
+        return await bookmarks.find_start(list_key, reads, skip, advance, max_scanned=max_scanned)
 
     async def load_pages(
         self,

@@ -21,8 +21,8 @@ from storage.records.visibility import AssetScope, project_asset
 MAX_WINDOW_RECORDS = 10_000
 """Records that one command reads of a list."""
 MAX_SCANNED_RECORDS = 200_000
-"""Records that are read for one page. What is missing then is found by MongoDB, with a condition
-that names all assets of the key."""
+"""Records that are read for one page, and as many for bookmarks before it. What is missing then is
+found by MongoDB, with a condition that names all assets of the key."""
 MAX_SHARES = 100
 """Types of lists of a scope."""
 DENSE_SHARE = 0.5

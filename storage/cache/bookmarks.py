@@ -88,34 +88,50 @@ class PageBookmarks:
         skip: int,
         advance: Callable[[str | None], Awaitable[Stride | None]],
         *,
-        is_scan: bool = False,
+        max_scanned: int | None = None,
     ) -> PageStart:
         """Return where to read the records after the first `skip`.
 
         The list depends on `reads`.
         `advance` returns the stride after a key, or after the start of the list for None; it
-        returns None past the end. With `is_scan`, it may find few visible records in a stride, so
-        that nearer pages too are worth bookmarks.
+        returns None past the end. With `max_scanned`, it may find few visible records in a stride:
+        nearer pages too are worth bookmarks, and one call reads at most that many records. If they
+        are not enough, the page starts at the last bookmark, where the next call goes on.
         """
         without_bookmarks = PageStart(None, skip)
-        least = self.stride // SCANNED_PER_RECORD if is_scan else self.stride
+        least, max_strides = self.stride, MAX_BOOKMARKS
+        if max_scanned is not None:
+            least, max_strides = least // SCANNED_PER_RECORD, max_scanned // self.stride
         bookmarks = self._get_or_create(list_key, reads) if skip >= least else None
         if bookmarks is None:
             return without_bookmarks
-        async with bookmarks.lock:
-            while bookmarks.needs_stride(skip):
-                stride = await advance(bookmarks.keys[-1] if bookmarks.keys else None)
-                if not self._is_valid(reads, bookmarks):
-                    break
-                if stride is None:
-                    bookmarks.is_complete = True
-                    break
-                bookmarks.keys.append(stride.key)
-                bookmarks.counts.append(bookmarks.counts[-1] + stride.visible)
+        await self._extend(bookmarks, reads, skip, advance, max_strides)
         before = bisect_right(bookmarks.counts, skip) - 1
         if not before or not self._is_valid(reads, bookmarks):
             return without_bookmarks
         return PageStart(bookmarks.keys[before - 1], skip - bookmarks.counts[before])
+
+    async def _extend(
+        self,
+        bookmarks: _ListBookmarks,
+        reads: ReadSet,
+        skip: int,
+        advance: Callable[[str | None], Awaitable[Stride | None]],
+        max_strides: int,
+    ) -> None:
+        """Create bookmarks up to a page, while no other request creates some of the list."""
+        async with bookmarks.lock:
+            for _ in range(max_strides):
+                if not bookmarks.needs_stride(skip):
+                    return
+                stride = await advance(bookmarks.keys[-1] if bookmarks.keys else None)
+                if not self._is_valid(reads, bookmarks):
+                    return
+                if stride is None:
+                    bookmarks.is_complete = True
+                    return
+                bookmarks.keys.append(stride.key)
+                bookmarks.counts.append(bookmarks.counts[-1] + stride.visible)
 
     def _get_or_create(self, list_key: ListKey, reads: ReadSet) -> _ListBookmarks | None:
         """Return the valid bookmarks of a list; None while changes might go unnoticed."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from storage import visible_reads
 from storage.cache import change_feed
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
 from storage.cache.read_set import whole
+from storage.mongo.recorded_database import CommandLog, RecordedDatabase
 from storage.records import visibility
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
@@ -105,6 +107,26 @@ async def test_a_jump_for_a_key_with_many_assets_reads_as_little(
             assert sum(await examined_keys(store, number, scope, 1)) < 8 * STRIDE
 
 
+async def test_a_jump_of_a_key_that_sees_nothing_of_a_list_reads_little_and_goes_on_the_next_time(
+    store: Store, plain: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "MAX_ASSETS_IN_COMMAND", 0)
+    monkeypatch.setattr("storage.store.MAX_SCANNED_RECORDS", 2 * STRIDE)
+    monkeypatch.setattr(visible_reads, "MAX_SCANNED_RECORDS", 2 * STRIDE)
+    monkeypatch.setattr(visible_reads, "MAX_WINDOW_RECORDS", STRIDE)
+    scope = AssetScope(frozenset({"c"}))
+    for starts in (["", "u0009"], ["u0019", "u0029"], ["u0039", "u0049"]):
+        store.database = RecordedDatabase(plain.database, log := CommandLog())
+        page = await store.list_page(UNITS, scope, {}, PageRequest(2, 3))
+        assert not page.data
+        commands = [each.command for each in log.commands]
+        strides = [each["pipeline"][0]["$match"] for each in commands if "aggregate" in each]
+        assert [each.get("_id", {"$gt": ""})["$gt"] for each in strides] == starts
+        assert sum(each.returned or 0 for each in log.commands) <= len(strides) + 3 * STRIDE
+        names_assets = ["asset_id" in repr(each.get("filter")) for each in commands]
+        assert names_assets == [False] * 5 + [True]
+
+
 @pytest.mark.parametrize("named", [0, visibility.MAX_ASSETS_IN_COMMAND])
 async def test_a_jump_returns_the_page_that_skipping_does(
     store: Store, plain: Store, named: int, monkeypatch: pytest.MonkeyPatch
@@ -191,6 +213,22 @@ async def test_a_jump_continues_where_one_before_was_ended(followed: ChangeFeed)
         await bookmarks.find_start(name, UNITS_READ, 31, advance)
     assert await bookmarks.find_start(name, UNITS_READ, 31, advance) == PageStart("k4", 1)
     assert calls == [None, "k1", "k2", "k2"]
+
+
+async def test_a_call_reads_a_bounded_number_of_records_and_the_next_goes_on(
+    followed: ChangeFeed,
+) -> None:
+    bookmarks, calls = PageBookmarks(followed, STRIDE), list[str | None]()
+
+    async def advance(key: str | None) -> Stride:
+        calls.append(key)
+        return Stride(f"k{len(calls)}", visible=1)
+
+    name = ListKey("units", ALL_ASSETS, "{}")
+    for start in (PageStart("k3", 2), PageStart("k5", 0)):
+        found = await bookmarks.find_start(name, UNITS_READ, 5, advance, max_scanned=3 * STRIDE)
+        assert found == start
+    assert calls == [None, "k1", "k2", "k3", "k4"]
 
 
 async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
