@@ -105,7 +105,8 @@ class PageBookmarks:
         bookmarks = self._get_or_create(list_key, reads) if skip >= least else None
         if bookmarks is None:
             return without_bookmarks
-        await self._extend(bookmarks, reads, skip, advance, max_strides)
+        if bookmarks.needs_stride(skip):
+            await self._extend(bookmarks, reads, skip, advance, max_strides)
         before = bisect_right(bookmarks.counts, skip) - 1
         if not before or not self._is_valid(reads, bookmarks):
             return without_bookmarks

@@ -231,6 +231,27 @@ async def test_a_call_reads_a_bounded_number_of_records_and_the_next_goes_on(
     assert calls == [None, "k1", "k2", "k3", "k4"]
 
 
+async def test_a_page_between_bookmarks_does_not_wait_until_further_ones_are_created(
+    followed: ChangeFeed,
+) -> None:
+    bookmarks, continues = PageBookmarks(followed, STRIDE), asyncio.Event()
+
+    async def advance(key: str | None) -> Stride | None:
+        if key == "k":
+            await continues.wait()
+            return None
+        return Stride("k", STRIDE)
+
+    name = ListKey("units", ALL_ASSETS, "{}")
+    far = asyncio.create_task(bookmarks.find_start(name, UNITS_READ, 500, advance))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        near = await bookmarks.find_start(name, UNITS_READ, STRIDE + 1, advance)
+    assert near == PageStart("k", 1)
+    continues.set()
+    assert await far == PageStart("k", 490)
+
+
 async def test_bookmarks_are_not_used_if_something_changed_while_they_were_read(
     followed: ChangeFeed,
 ) -> None:
