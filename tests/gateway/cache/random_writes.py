@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Awaitable, Callable
+from itertools import permutations
 from typing import Any
 from urllib.parse import quote
 
@@ -59,6 +60,15 @@ def ask_units_of_floor(floor: str) -> str:
 
 NESTED = """{{ asset(id: {}) {{ name floors {{ data {{ name units {{ data {{ name
     references {{ data {{ value }} }} attributes {{ data {{ attributeId }} }} }} }} }} }} }} }}"""
+LISTS_OF_UNITS = [
+    "units(perPage: 2) { data { name } }",
+    "units(perPage: 2, page: 2) { data { name } totalCount }",
+    'units(asset: "north", perPage: 2) { data { name floor { name } } }',
+    'unit(id: "unit-s") { name floor { units(perPage: 1) { data { name } } } }',
+    'asset(id: "south/ %") { units { data { name references { data { value } } } } }',
+    'map(id: "plan/one") { units(first: 3) { edges { node { name } } } }',
+    "unitReferences(perPage: 2) { data { unit { name } } }",
+]
 READS = [
     *(
         build_path(template, id)
@@ -88,6 +98,7 @@ READS = [
     *map(ask_nested, (SEEN, HIDDEN)),
     ask("{ units(perPage: 2) { data { name } totalCount } }"),
     ask('{ units(search: "south") { data { name } } }'),
+    *(ask(f"{{ a: {one} b: {other} }}") for one, other in permutations(LISTS_OF_UNITS, 2)),
 ]
 
 Write = Callable[[Any, httpx.AsyncClient, random.Random], Awaitable[None]]

@@ -129,7 +129,7 @@ async def test_cached_responses_are_those_that_a_gateway_without_cache_gives(
         cached = [await open_reader(stack, own_world, keys, 64) for _ in range(2)]
         truth = await open_reader(stack, own_world, keys, 0)
         for write in chance.sample(2 * WRITES, 2 * len(WRITES)):
-            sample = [(chance.choice([*keys]), chance.choice(READS)) for _ in range(8)]
+            sample = [(chance.choice([*keys]), chance.choice(READS)) for _ in range(16)]
             for reader in cached:
                 for key, path in sample:
                     await reader.read(key, path)
