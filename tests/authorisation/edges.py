@@ -1,22 +1,18 @@
 """The fields of the schema that lead from one record to others, for a key that sees some."""
 
 import copy
-import math
-import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from rest.names import to_snake_case
+from tests.authorisation import routing_edges
 from tests.authorisation.catalog import Record
 from tests.authorisation.directory import (
     ANY,
-    ANY_NUMBER,
     View,
     error,
 )
 from tests.authorisation.nodes import NODE_EDGES
-
-NOTHING_CLOSED: Record = {"connectors": [], "doors": [], "spaces": []}
 
 Edge: TypeAlias = Callable[[View, Record, dict[str, Any]], Any]
 """From a view, a record and arguments to the field's value. Raises GraphQLError."""
@@ -97,159 +93,6 @@ def _units_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record
 def _unit_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record | None:
     unit = view.one("units", id=given["id"], asset_id=unit_map["asset_id"])
     return unit if unit and _is_on_map(unit, unit_map["id"]) else None
-
-
-def _unit_id_of(location: Record) -> str | None:
-    return next((tag["value"] for tag in location["tags"] if tag["key"] == "svc:id"), None)
-
-
-def _location_of_unit(view: View, unit: Record, given: dict[str, Any]) -> Record | None:
-    where = {} if given.get("map") is None else {"unit_map_id": given["map"]}
-    found = view.visible("locations", asset_id=unit["asset_id"], **where)
-    return next((each for each in found if _unit_id_of(each) == unit["id"]), None)
-
-
-def _meets(location: Record, tags: str | None) -> bool:
-    """Return whether a location meets every term of a filter."""
-    words = {tag["key"].casefold() for tag in location["tags"]}
-    words |= {f"{tag['key']}=={tag['value']}".casefold() for tag in location["tags"]}
-    for term in re.split(r"(?<!\\),", tags) if tags else ():
-        word = re.sub(r"\\(.)", r"\1", term.removeprefix("-")).casefold()
-        if (word in words) == term.startswith("-"):
-            return False
-    return True
-
-
-def _locations_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    found = view.visible("locations", unit_map_id=unit_map["id"])
-    return view.page("locations", [each for each in found if _meets(each, given["tags"])], given)
-
-
-def _complete(view: View, unit_map: Record, point: dict[str, Any]) -> Record:
-    """Return a waypoint with the fields of its location. Raises GraphQLError."""
-    id, unit_id = point.get("id"), point.get("unitId")
-    x, floor_id = point.get("x"), point.get("floorId")
-    location = view.one("locations", id=id, unit_map_id=unit_map["id"]) if id is not None else None
-    if location is None and (x is None or floor_id is None):
-        on_map = view.visible("locations", unit_map_id=unit_map["id"])
-        of_unit = (each for each in on_map if _unit_id_of(each) == (unit_id or id))
-        location = next(of_unit, None)
-    floors = [each["id"] for each in location["floors"]] if location else []
-    if floor_id is not None and not view.one("floors", id=floor_id, asset_id=unit_map["asset_id"]):
-        raise error("INVALID_INPUT")
-    if (x is None or floor_id is None) and (location is None or floor_id not in (None, *floors)):
-        raise error("INVALID_INPUT")
-    known = location or {"name": None}
-    return {
-        "waypoint_id": id or unit_id,
-        "own_ids": (id, location["id"] if location else None),
-        "name": known["name"] if point.get("name") is None else point["name"],
-        "x": known.get("x") if x is None else x,
-        "y": known.get("y") if x is None else point["y"],
-        "floor_id": floor_id or floors[0],
-    }
-
-
-def require_routable(view: View, unit_map: Record, points: list[dict[str, Any]]) -> list[Record]:
-    waypoints = [_complete(view, unit_map, point) for point in points]
-    if unit_map["id"] not in view.directory.routable:
-        raise error("INVALID_INPUT")
-    return waypoints
-
-
-def _matrix(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    sources, targets = (
-        [_complete(view, unit_map, point) for point in given[name]]
-        for name in ("sources", "targets")
-    )
-    is_routable = unit_map["id"] in view.directory.routable
-    if not is_routable and (
-        given["distanceMethod"] == "pathfinding" or not unit_map["feet_per_unit"]
-    ):
-        raise error("INVALID_INPUT")
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    cells = [{**target, **walk, "index": index} for index, target in enumerate(targets)]
-    rows = [{**source, "index": index, "targets": cells} for index, source in enumerate(sources)]
-    return {"distance_method": ANY, "sources": rows}
-
-
-def _routing(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    is_routable = unit_map["id"] in view.directory.routable
-    return {"is_routable": is_routable, "is_stale": False, "reason": None}
-
-
-def _routing_report(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
-    return ANY if unit_map["id"] in view.directory.routable else None
-
-
-def _near(view: View, unit_map: Record, start: Record, given: dict[str, Any]) -> list[Record]:
-    """Return what is nearest to a waypoint."""
-    found = [
-        (math.dist((each["x"], each["y"]), (start["x"], start["y"])), each["id"], each)
-        for each in view.visible("locations", unit_map_id=unit_map["id"])
-        if _meets(each, given["tags"])
-        and each["id"] not in start["own_ids"]
-        and each["floors"][0]["id"] == start["floor_id"]
-    ]
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
-
-
-def _nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
-    [start] = require_routable(view, unit_map, [given["from"]])
-    return _near(view, unit_map, start, given)
-
-
-def _nearest_from_sources(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
-    starts = require_routable(view, unit_map, given["sources"])
-    return [
-        {**start, "index": index, "locations": _near(view, unit_map, start, given)}
-        for index, start in enumerate(starts)
-    ]
-
-
-def _nearest_to_unit(view: View, unit: Record, given: dict[str, Any]) -> list[Record] | None:
-    location = _location_of_unit(view, unit, given)
-    if location is None:
-        return None
-    unit_map = view.one("maps", id=location["unit_map_id"])
-    assert unit_map is not None
-    return _nearest(view, unit_map, {**given, "from": {"id": location["id"]}})
-
-
-def _reachable(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    require_routable(view, unit_map, [given["from"]])
-    return {
-        "mode": given["mode"] or "foot",
-        "minutes": given["minutes"],
-        "search": (unit_map, given),
-    }
-
-
-def _reachable_locations(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
-    unit_map, start = source["search"]
-    limit = given["limit"] or 100
-    return _nearest(view, unit_map, {**given, "from": start["from"], "limit": limit})
-
-
-def _reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
-    tags = ",".join(filter(None, (given["tags"], "svc:id")))
-    # The limit counts units: several locations may stand for one.
-    near_all = _reachable_locations(view, source, {**given, "tags": tags, "limit": 1_000})
-    ids = dict.fromkeys(_unit_id_of(near["location"]) for near in near_all)
-    units = [view.one("units", id=id) for id in ids]
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    found = [{"unit": unit, **walk} for unit in units if unit is not None]
-    return found[: given["limit"] or 100]
-
-
-def _set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:
-    unit_map = view.one("maps", id=given["map"])
-    if unit_map is None:
-        raise error("NOT_FOUND")
-    if any(given.get(name) for name in NOTHING_CLOSED):
-        raise error("INVALID_INPUT")
-    return {"map": unit_map, "closures": NOTHING_CLOSED}
 
 
 def _attribute(view: View, assignment: Record, given: dict[str, Any]) -> Record:
@@ -342,7 +185,7 @@ def _picture(view: View, unit_map: Record, given: dict[str, Any]) -> Record | No
     if drawing is None:
         return None
     if ends[0] is not None:
-        require_routable(view, unit_map, ends)  # type: ignore[arg-type]
+        routing_edges.require_routable(view, unit_map, ends)  # type: ignore[arg-type]
     elements = drawing["elements"]
     # A hall has a Level and no units, and other drawings have one unit.
     is_hall = elements[0]["type"] == "Level"
@@ -399,12 +242,14 @@ EDGES: dict[str, Edge] = {
     "Unit.maps": _maps_of_unit,
     "Unit.references": _list("unit_references", unit_id="id"),
     "Unit.attributes": _list("attribute_assignments", unit_id="id"),
-    "Unit.location": _location_of_unit,
-    "Unit.nearest": _nearest_to_unit,
+    "Unit.location": routing_edges.location_of_unit,
+    "Unit.nearest": routing_edges.nearest_to_unit,
     "Background.map": MAP,
     "Location.asset": ASSET,
     "Location.map": MAP,
-    "Location.unit": lambda view, source, given: view.one("units", id=_unit_id_of(source)),
+    "Location.unit": lambda view, source, given: view.one(
+        "units", id=routing_edges.unit_id_of(source)
+    ),
     "LocationFloor.floorId": lambda view, source, given: source["id"],
     "LocationFloor.floor": _edge("floors", id="id"),
     "Map.url": _url,
@@ -419,17 +264,17 @@ EDGES: dict[str, Edge] = {
     "Map.units": _units_on_map,
     "Map.unit": _unit_on_map,
     "Map.parsed": lambda view, source, given: view.directory.drawings.get(source["id"]),
-    "Map.routing": _routing,
-    "Map.routingReport": _routing_report,
-    "Map.locations": _locations_on_map,
-    "Map.distanceMatrix": _matrix,
-    "Map.nearest": _nearest,
-    "Map.nearestFromSources": _nearest_from_sources,
-    "Map.reachable": _reachable,
-    "Reachable.locations": _reachable_locations,
-    "Reachable.units": _reachable_units,
-    "Map.closures": lambda view, source, given: NOTHING_CLOSED,
-    "Mutation.setClosures": _set_closures,
+    "Map.routing": routing_edges.routing,
+    "Map.routingReport": routing_edges.routing_report,
+    "Map.locations": routing_edges.locations_on_map,
+    "Map.distanceMatrix": routing_edges.matrix,
+    "Map.nearest": routing_edges.nearest,
+    "Map.nearestFromSources": routing_edges.nearest_from_sources,
+    "Map.reachable": routing_edges.reachable,
+    "Reachable.locations": routing_edges.reachable_locations,
+    "Reachable.units": routing_edges.reachable_units,
+    "Map.closures": lambda view, source, given: routing_edges.NOTHING_CLOSED,
+    "Mutation.setClosures": routing_edges.set_closures,
     "AssetReference.asset": ASSET,
     "UnitReference.asset": ASSET,
     "UnitReference.unit": UNIT,

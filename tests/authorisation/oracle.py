@@ -15,8 +15,9 @@ from rest.names import to_snake_case
 from schema.root import build_sdl
 from tests.authorisation.catalog import Record
 from tests.authorisation.directory import ANY, ANY_NUMBER, View, decode_cursor, error
-from tests.authorisation.edges import EDGES, require_routable
+from tests.authorisation.edges import EDGES
 from tests.authorisation.lists import digest_of
+from tests.authorisation.routing_edges import require_routable
 
 SCHEMA = graphql.build_schema(build_sdl())
 for _type in SCHEMA.type_map.values():
