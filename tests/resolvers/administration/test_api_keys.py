@@ -14,7 +14,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
 )
 from tests.fixtures import SEEN, World, gateway_client, make_key, open_database, post_graphql
-from tests.resolvers.administration.test_key_changes import name_permissions, read_error
+from tests.resolvers.administration.key_changes import name_permissions, read_error
 
 pytestmark = pytest.mark.anyio
 
