@@ -96,6 +96,14 @@ def wait(page: Page, condition: str, arg: object = None) -> None:
     page.evaluate(f"(arg) => until(() => {condition})", arg)
 
 
+def wait_for_rest(page: Page) -> None:
+    """Wait until two frames show the same part of the drawing."""
+    page.evaluate("""() => {
+        let before
+        return until(() => before === (before = JSON.stringify(view.visible)))
+    }""")
+
+
 def pixels_of(page: Page, x: float, y: float) -> tuple[float, float]:
     point = page.evaluate("(point) => view.toPixels(point)", {"x": x, "y": y})
     return point["x"], point["y"]
@@ -340,6 +348,7 @@ def test_twenty_thousand_units_are_drawn_and_picked(page: Page) -> None:
     call(page, "view.fit({ x: 0, y: 0, width: 800, height: 600 })")
     assert picked(page, *middle_of(page, "1-290")) == "1-290"
     call(page, "view.fit(undefined, { animate: true })")
+    wait_for_rest(page)
     assert picked(page, *middle_of(page, f"1-{MANY - 1}")) == f"1-{MANY - 1}"
 
 
