@@ -178,8 +178,8 @@ class EndpointHandler:
                 data = await self._run_operation(variables, context)
             except HttpError as error:  # it can be read: the caller is writing to it
                 raise UnavailableError(error.message) from error
-            body = (await self._build_response(data, request_url)).body
-            precondition.check(compute_etag(bytes(body)))
+            response = await self._build_response(data, request_url)
+            precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 
         return check
 

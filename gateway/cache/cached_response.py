@@ -198,7 +198,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
     async def _encode_and_keep(self, encoding: Encoding) -> None:
         try:
-            work = asyncio.to_thread(_encode, self._body, encoding, self._etag)
+            work = asyncio.to_thread(_encode, self._body, encoding, self._etag, self.headers)
             self._etag, content = await work
             self._keep_content(encoding, content)
         finally:
@@ -210,7 +210,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
         """Return the response in this encoding, with its body."""
         encoded = self._encoded_responses.get(encoding)
         if encoded is None or encoded.content is None:
-            self._etag, content = _encode(self._body, encoding, self._etag)
+            self._etag, content = _encode(self._body, encoding, self._etag, self.headers)
             encoded = self._keep_content(encoding, content)
         return encoded
 
@@ -229,7 +229,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
         encoded = self._encoded_responses.get(encoding)
         if encoded is None:
             if self._etag is None:
-                self._etag = compute_etag(self._body)
+                self._etag = compute_etag(self._body, self.headers)
             tag = etag_for_encoding(self._etag, encoding).encode()
             encoded = EncodedResponse(tuple(self.headers), encoding, tag)
             self._encoded_responses[encoding] = encoded
@@ -240,7 +240,7 @@ class CachedResponse(Struct, eq=False, weakref=True):
             if if_none_match == encoded.etag:
                 return encoded
         if self._etag is None:
-            self._etag = compute_etag(self._body)
+            self._etag = compute_etag(self._body, self.headers)
         encoding = find_encoding(if_none_match, self._etag)
         return None if encoding is None else self._get_variant(encoding)
 
@@ -252,9 +252,11 @@ class CachedResponse(Struct, eq=False, weakref=True):
             await send(message)
 
 
-def _encode(body: bytes, encoding: Encoding, etag: str | None) -> tuple[str, bytes]:
+def _encode(
+    body: bytes, encoding: Encoding, etag: str | None, headers: Sequence[Header]
+) -> tuple[str, bytes]:
     """Return the entity tag of a body, unless it is known, and the encoded body."""
-    return etag or compute_etag(body), compression.compress(body, encoding)
+    return etag or compute_etag(body, headers), compression.compress(body, encoding)
 
 
 @functools.lru_cache(maxsize=256)

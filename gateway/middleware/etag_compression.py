@@ -61,10 +61,11 @@ async def _finalize_response(
     has_tag = scope["method"] in ("GET", "HEAD") and start["status"] == 200
     accept_encoding, if_none_match = read_negotiation(scope)
     encoding = compression.choose_encoding(accept_encoding, len(body))
+    tagged = headers if has_tag else None
     if compression.is_slow(len(body), encoding):
-        tag, content = await asyncio.to_thread(_encode, body, encoding, has_tag)
+        tag, content = await asyncio.to_thread(_encode, body, encoding, tagged)
     else:
-        tag, content = _encode(body, encoding, has_tag)
+        tag, content = _encode(body, encoding, tagged)
     if tag is not None:
         known = None if if_none_match is None else find_encoding(if_none_match, tag)
         etag = b"etag", etag_for_encoding(tag, known or encoding).encode()
@@ -80,6 +81,9 @@ async def _finalize_response(
     return {**start, "headers": headers}, {**message, "body": sent_body}
 
 
-def _encode(body: bytes, encoding: Encoding, has_tag: bool) -> tuple[str | None, bytes]:
-    """Return the entity tag of a body, if it has one, and the encoded body."""
-    return compute_etag(body) if has_tag else None, compression.compress(body, encoding)
+def _encode(
+    body: bytes, encoding: Encoding, headers: HeaderList | None
+) -> tuple[str | None, bytes]:
+    """Return the entity tag of a body with headers, None without, and the encoded body."""
+    tag = None if headers is None else compute_etag(body, headers)
+    return tag, compression.compress(body, encoding)

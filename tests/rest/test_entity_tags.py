@@ -21,6 +21,12 @@ def test_tags_are_equal_when_bodies_are(one: bytes, other: bytes) -> None:
     assert (compute_etag(one) == compute_etag(other)) == (one == other)
 
 
+def test_tags_depend_on_the_headers_that_change_with_the_data() -> None:
+    headers = [[], [(b"link", b"<a>")], [(b"link", b"<b>")], [(b"floorgate-total-count", b"<b>")]]
+    assert len({compute_etag(b"body", each) for each in headers}) == len(headers)
+    assert compute_etag(b"body", [(b"x-request-id", b"1")]) == compute_etag(b"body")
+
+
 def test_every_coding_has_its_own_tag() -> None:
     tag = compute_etag(b"body")
     tags = {etag_for_encoding(tag, encoding) for encoding in ENCODINGS}

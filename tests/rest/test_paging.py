@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rest.envelopes import RequestUrl
-from tests.fixtures import BASE_URL, MAP, UNIT_IDS, World, gateway_client, open_database
+from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, UNIT_IDS, World, gateway_client, open_database
 from tests.rest.page_walks import EVERY_UNIT, ids, query_of, walk
 
 pytestmark = pytest.mark.anyio
@@ -259,6 +259,33 @@ async def test_a_key_pages_only_through_what_it_sees(restricted: httpx.AsyncClie
     pages = await walk(restricted, "/v1/units?per-page=4")
     assert ids(pages) == UNIT_IDS
     assert [len(page["data"]) for page in pages[:-1]] == [4] * (len(pages) - 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("/v1/units?per-page=2&total-count=true", "floorgate-total-count"),
+        ("/v1/maps/plan%2Fone/locations?per-page=2", "link"),
+    ],
+)
+async def test_what_follows_a_page_changes_its_entity_tag(
+    own_world: World, path: str, header: str
+) -> None:
+    """Only headers tell of it."""
+    async with (
+        open_database(own_world) as database,
+        gateway_client(own_world.settings(cache_mb=0), own_world.keys.full) as client,
+    ):
+        client.headers.update(ALL_FLAGS)
+        before = await client.get(path)
+        for name, key in (("units", "unit-s"), ("locations", "loc-1")):
+            found = await database[name].find_one({"_id": key})
+            assert found
+            await database[name].insert_one({**found, "_id": "zzz"})
+        after = await client.get(path, headers={"If-None-Match": before.headers["etag"]})
+    assert after.status_code == 200
+    assert after.content == before.content
+    assert after.headers[header] != before.headers.get(header)
 
 
 async def test_inserts_and_deletes_while_paging_neither_skip_nor_repeat_other_records(
