@@ -27,6 +27,8 @@ class Operation:
     """The cluster time that all reads see; None before the first read and after a write."""
     snapshot_taken: float = 0.0
     """A moment before that snapshot was taken, by `time.monotonic`."""
+    began_reading: float = math.inf
+    """A moment before the first snapshot: what was read then may be used again later."""
     first_read: asyncio.Event | None = None
     """Set when the read that takes the snapshot has ended; None while there is none."""
 
@@ -38,6 +40,7 @@ class Operation:
     def end_snapshot(self) -> None:
         """Let the next read take another snapshot."""
         self.snapshot_time = None
+        self.began_reading = math.inf
 
 
 _operation: ContextVar[Operation | None] = ContextVar("operation", default=None)
@@ -87,5 +90,4 @@ def snapshot_taken() -> float:
     operation = _operation.get()
     if operation is None:
         return math.inf
-    has_snapshot = operation.first_read is not None or operation.get_snapshot_time() is not None
-    return operation.snapshot_taken if has_snapshot else math.inf
+    return operation.began_reading

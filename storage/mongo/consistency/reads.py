@@ -116,6 +116,7 @@ async def _read(database: Database, command: Document) -> Document:
         if operation.first_read is None:
             operation.first_read = asyncio.Event()
             operation.snapshot_taken = time.monotonic()
+            operation.began_reading = min(operation.began_reading, operation.snapshot_taken)
             try:
                 reply, operation.snapshot_time = await _send(database, command, None)
                 return reply

@@ -14,7 +14,9 @@ from gateway.app import Gateway
 from resolvers.request.caller import PERMISSIONS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed
+from storage.mongo.consistency import operations
 from storage.mongo.consistency.cluster_clock import to_integer
+from storage.store import Store
 from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,
@@ -275,3 +277,23 @@ async def test_a_write_that_is_reported_late_ends_everything(
     variables = {"attribute": "yard", "asset": HIDDEN, "unit": "unit-s"}
     await data_of(reader.clients["full"], ASSIGN, variables)
     assert await reader.misses_of("full", path) == 1
+
+
+async def test_what_a_long_operation_read_at_first_is_not_cached_after_a_change(
+    reader: Reader, own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "SNAPSHOT_SECONDS", 0.0)  # each read is of another snapshot
+    load_pages = Store.load_pages
+    async with open_database(own_world) as database:
+
+        async def change_after(self: Store, *arguments: Any, **options: Any) -> Any:
+            pages = await load_pages(self, *arguments, **options)
+            await database["maps"].update_one({"_id": MAP}, {"$set": {"name": "Renamed"}})
+            await wait_until_reported(reader.feed, await read_time(database))
+            return pages
+
+        monkeypatch.setattr(Store, "load_pages", change_after)
+        units = 'units(perPage: 1) { data { shape(map: "plan/one") { d } } }'
+        await reader.read("full", ask(f'{{ location(id: "loc-1") {{ map {{ {units} }} }} }}'))
+    _, content = await reader.read("full", build_path("/v1/maps/{}", MAP))
+    assert b"Renamed" in content
