@@ -62,7 +62,7 @@ class ReadLog(Struct, eq=False):
         """Log a read of the records in a scope that match one of these conditions."""
         for where in wheres:
             if self._tags.get(kind.name, ()) is None:
-                self._keys[kind.name] = None
+                self.add(kind.name)
                 return  # it depends on all of the collection
             self.add(kind.name, find_tags(kind, where, scope))
 

@@ -55,7 +55,7 @@ SOONER = END - timedelta(days=1)
 
 
 class Administration(NamedTuple):
-    """A gateway's client whose key may be exchanged, and the database."""
+    """A client that can change its key, and the database of its gateway."""
 
     client: httpx.AsyncClient
     database: driver.Database
