@@ -59,13 +59,26 @@ async def test_a_write_based_on_an_old_list_is_rejected(writer: httpx.AsyncClien
     )
 
 
-async def test_the_tag_of_a_page_protects_that_page(writer: httpx.AsyncClient) -> None:
-    url = f"{PATH}?per-page=1&asset={HIDDEN}"
+@pytest.mark.parametrize("count", ["", "&total-count=true"])
+async def test_the_tag_of_a_page_protects_that_page(writer: httpx.AsyncClient, count: str) -> None:
+    url = f"{PATH}?per-page=1&asset={HIDDEN}{count}"
     read = await writer.get(url, headers={"Accept-Encoding": "gzip"})
     assert await write(writer, YARD) == 200  # on another page
     assert await write(writer, OTHER_ASSET, url, If_Match=read.headers["etag"]) == 200
     assert await write(writer, OTHER_ASSET, url, If_Match=read.headers["etag"]) == 412
     assert await write(writer, YARD, f"{PATH}?page=0", If_Match="*") == 422
+
+
+async def test_a_page_with_another_after_it_is_compared_where_it_is_removed_from(
+    writer: httpx.AsyncClient,
+) -> None:
+    query = "?per-page=1&total-count=true"
+    assert await write(writer, OTHER_UNIT) == 200
+    read = await writer.get(f"{PATH}{query}")
+    assert {"link", "floorgate-total-count"} <= {*read.headers}
+    [first] = read.json()["data"]
+    url, tag = f"{PATH}/remove{query}", read.headers["etag"]
+    assert [await write(writer, first, url, If_Match=tag) for _ in range(2)] == [204, 412]
 
 
 async def test_the_list_always_exists(writer: httpx.AsyncClient) -> None:
