@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from storage.administration import api_keys
-from tests.fixtures import HIDDEN, SEEN, World, make_key, open_database
+from tests.fixtures import HIDDEN, SEEN, World, freeze_limiter, make_key, open_database
 from tests.gateway.cache.fast_path_server import (
     TIMEOUT_SECONDS,
     VOLATILE,
@@ -164,6 +164,7 @@ async def test_the_fast_path_counts_towards_the_rate_limit(
 ) -> None:
     limiter = served.gateway.rate_limiter
     limiter.burst, limiter._tolerance_seconds = 3, 2.0  # of one request a second
+    freeze_limiter(served.gateway)
     async with served.connect(own_world.keys.full) as connection:
         statuses = [(await connection.request("/v1/units")).status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]

@@ -86,11 +86,12 @@ async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.Mon
 
 
 async def test_requests_over_the_limit_are_told_the_same_twice(world: World) -> None:
-    settings = world.settings(rate_limit=1, rate_burst=2)
-    async with gateway_client(settings, world.keys.full) as client:
-        responses = [await client.get("/v1/units/unit-1") for _ in range(12)]
+    async with run_gateway(world.settings(rate_limit=1, rate_burst=2)) as gateway:
+        freeze_limiter(gateway)
+        async with open_client(gateway, world.keys.full) as client:
+            responses = [await client.get("/v1/units/unit-1") for _ in range(12)]
     rejected = [response for response in responses if response.status_code == 429]
-    assert rejected
+    assert len(rejected) == 10
     for response in rejected:
         assert response.headers["ratelimit"] == '"default";r=0;t=1'
         assert response.headers["retry-after"] == "1"

@@ -15,7 +15,7 @@ from gateway.subscriptions import websocket
 from gateway.subscriptions.messages import MESSAGE_BURST, CloseError
 from gateway.subscriptions.socket_operations import MAX_OPERATIONS, OPERATION_METHOD
 from storage.administration import api_keys
-from tests.fixtures import SEEN, UNIT, World, make_key, open_database
+from tests.fixtures import SEEN, UNIT, World, freeze_limiter, make_key, open_database
 from tests.gateway.server.served_application import run, wait_until
 from tests.gateway.subscriptions.service import (
     PROTOCOL,
@@ -361,12 +361,14 @@ def test_a_socket_has_a_limit_of_operations(world: World) -> None:
 
 def test_each_operation_counts_for_the_rate_limit(world: World) -> None:
     async def scenario() -> None:
-        async with open_socket(world, rate_limit=1, rate_burst=2) as (_, socket):
-            for number in (1, 2):
-                await socket.subscribe(id=str(number))
-            answer = await socket.receive()
-            assert (answer["id"], answer["type"]) == ("2", "error")
-            assert answer["payload"][0]["extensions"]["code"] == "RATE_LIMITED"
+        async with serve(world, rate_limit=1, rate_burst=2) as service:
+            freeze_limiter(service.gateway)
+            async with service.socket() as socket:  # the first request
+                for number in (1, 2):
+                    await socket.subscribe(id=str(number))
+                answer = await socket.receive()
+        assert (answer["id"], answer["type"]) == ("2", "error")
+        assert answer["payload"][0]["extensions"]["code"] == "RATE_LIMITED"
 
     run(scenario())
 
