@@ -17,7 +17,7 @@ from tests.clients.page_server import serve_directory
 from tests.gateway.pages import browser
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
 from tests.rest.packages import install
-from tools.client_generation import CLIENTS
+from tools.client_generation import CLIENTS, TYPESCRIPT
 
 MAP = "alder-court-floor-plates"
 FLAGS = {"Experimental-Flags": "distances"}
@@ -29,9 +29,9 @@ HTML = '<!doctype html><html lang="en"><title>Routes</title><body><script src="p
 @contextmanager
 def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
     """Build the page into a directory and serve it; skips the test without npm packages."""
-    packages = install(PACKAGE)
-    if isinstance(packages, str):
-        pytest.skip(packages)
+    for folder in (TYPESCRIPT, PACKAGE):  # the page has sources of both
+        if isinstance(packages := install(folder), str):
+            pytest.skip(packages)
     bundle = ["--bundle", "--format=esm", f"--outfile={directory / 'page.js'}"]
     # sources outside the package find its packages in this way, as in its build
     variables = {"NODE_PATH": str(PACKAGE / "node_modules")}
