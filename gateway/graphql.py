@@ -246,12 +246,9 @@ async def write_result(
     if result.errors:
         context.reads.mark_incomplete()
     try:
-        size = 0
-        if result.data is not None:
-            size = estimate_bytes(result.data)
-            budget.check_estimate(size)
+        budget.check_least(budget.drawing_bytes)
         status, body, headers = _describe_result(result, media_type, request_id)
-        if size > BYTES_IN_PART:
+        if result.data is not None and estimate_bytes(result.data) > BYTES_IN_PART:
             content = await write_json(body, budget.check_least)
         else:
             content = orjson.dumps(body)

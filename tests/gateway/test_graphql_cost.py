@@ -5,11 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 import resolvers.unit_maps
+from gateway.graphql import write_result
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
 from resolvers.request.limits import budget
+from rest.errors import JSON_MEDIA_TYPE
 from schema.costs.query_limits import QueryLimits
+from schema.execution import OperationResult
+from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import MAP, World, open_client, post_graphql, run_gateway
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +131,7 @@ async def client_with_small_responses(world: World) -> AsyncIterator[httpx.Async
         (DRAWINGS, "at least"),
         ("{ units(perPage: 25) { data { " + "a%d: createdAt " * 30 + "} } }", "bytes, over"),
         (SIBLINGS.replace("$n", "100").replace("{ id }", "{ id name updatedAt createdAt }"),
-         "about"),
+         "bytes, over"),
     ],
 )  # fmt: skip
 async def test_a_response_over_the_limit_is_refused_with_the_same_error_each_time(
@@ -141,6 +148,22 @@ async def test_a_response_over_the_limit_is_refused_with_the_same_error_each_tim
     assert error["extensions"]["max"] == 20_000
     assert "data" not in bodies[0]
     assert bodies[1] == bodies[2] == bodies[0]
+
+
+@pytest.mark.parametrize(("limit", "refused"), [(6_000_000, False), (2_000_000, True)])
+@pytest.mark.parametrize("long", [0, 1, 2])
+async def test_a_response_is_refused_for_its_size_and_not_for_an_estimate(
+    long: int, limit: int, refused: bool
+) -> None:
+    tags = ["x" * 255 if place == long else "yes" for place in range(10)]
+    data = {"maps": [{"locations": [{"tags": tags}] * 50}] * 340}
+    context = Context(Caller("any", ALL_ASSETS), None)  # type: ignore[arg-type]
+    context.budget.max_bytes = limit
+    body = (await write_result(OperationResult(data, []), JSON_MEDIA_TYPE, context, "id")).body
+    assert (body == orjson.dumps({"data": data})) is not refused
+    if refused:
+        assert b"The response would have at least " in bytes(body)
+        assert b"over the limit of 2000000" in bytes(body)
 
 
 async def test_a_response_may_be_as_large_as_the_limit(

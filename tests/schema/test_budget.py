@@ -211,7 +211,7 @@ def test_drawings_are_refused_before_they_are_copied(comparison: ExecutorCompari
     for each in (compiled, interpreted):
         each.budget.max_bytes = size - 1
         with pytest.raises(LimitExceededError, match=f"at least {size} bytes.* perPage"):
-            each.budget.check_estimate(0)
+            each.budget.check_least(each.budget.drawing_bytes)
 
 
 def test_drawings_are_not_read_if_they_exceed_the_limit_together(

@@ -6,8 +6,6 @@ from resolvers.request.errors import LimitExceededError
 
 MAX_RECORDS_PER_REQUEST = 100_000
 """Limit on the records that one operation reads in lists, and on the cost of what it returns."""
-ESTIMATE_TOLERANCE = 2
-"""How many times the limit an estimated size may be; the response itself is measured then."""
 
 
 class Budget(Struct):
@@ -19,7 +17,7 @@ class Budget(Struct):
     >>> budget = Budget(max_bytes=1_000)
     >>> budget.count_bytes(800)
     >>> budget.count_bytes(800)
-    >>> budget.check_estimate(60)
+    >>> budget.check_least(budget.drawing_bytes)
     Traceback (most recent call last):
     resolvers.request.errors.LimitExceededError: The response would have at least 1600 bytes, ...
     """
@@ -64,13 +62,6 @@ class Budget(Struct):
     def check_least(self, size: int) -> None:
         """Check a size that the response will have at least."""
         self._check_size(size, "at least ")
-
-    def check_estimate(self, size: int) -> None:
-        """Check the drawings, and with tolerance for its error the estimated size of the rest."""
-        self._check_size(self.drawing_bytes, "at least ")
-        total = self.drawing_bytes + size
-        if self.max_bytes is not None and total > self.max_bytes * ESTIMATE_TOLERANCE:
-            self._check_size(total, "about ")
 
     def check_response(self, size: int) -> None:
         """Check the size of the whole response."""
