@@ -41,18 +41,19 @@ def serve(demo: bool, **values: Any) -> None:
     from gateway.server.supervision import handover
 
     predecessor = handover.receive()
+    is_check = predecessor is not None and predecessor.is_check
     with ExitStack() as stack:
         listeners: list[socket.socket] = []
-        if predecessor is None or not predecessor.is_check:
+        if not is_check:
             # Before anything else starts: a port that cannot be had is reported at once.
             listeners = server.get_listeners(predecessor, settings.host, settings.port)
             for listener in listeners:
                 stack.enter_context(listener)
             if settings.log_file is not None:
                 logs.check_log_file(settings.log_file)
-        certificate = _get_certificate_paths(settings)
+        certificate = _get_certificate_paths(settings, is_check=is_check)
         on_ready: Callable[[str], None] = server.announce_ready
-        if predecessor is None or not predecessor.is_check:
+        if not is_check:
             started = _start_mongod(settings, stack)
             if demo and predecessor is None:
                 started.result()
@@ -136,13 +137,16 @@ def _announce_and_warn(announce: Callable[[str], None], settings: Settings, url:
         )
 
 
-def _get_certificate_paths(settings: Settings) -> tuple[str, str] | None:
+def _get_certificate_paths(settings: Settings, *, is_check: bool) -> tuple[str, str] | None:
     if settings.behind_proxy:
         return None
     if settings.tls_cert and settings.tls_key:
         return str(settings.tls_cert), str(settings.tls_key)
     from gateway.server import tls
+    from gateway.server.config import self_signed_paths
 
-    # Here and not in the workers: one that is replaced must not renew what the others serve.
-    certificate, key = tls.ensure_certificate(settings.data_dir)
+    certificate, key = self_signed_paths(settings.data_dir)
+    # Neither a worker that is replaced nor a check must renew what other workers serve.
+    if not (is_check and certificate.exists() and key.exists()):
+        tls.ensure_certificate(settings.data_dir)
     return str(certificate), str(key)

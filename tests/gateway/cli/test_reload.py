@@ -119,3 +119,20 @@ def test_a_worker_that_is_replaced_does_not_renew_the_certificate(
         assert server.certificate.read_bytes() == due
     with run_serve_command(tmp_path, *storage) as server:
         assert server.certificate and server.certificate.read_bytes() != due
+
+
+def test_a_reload_that_is_refused_does_not_renew_the_certificate(
+    mongo_url: str, database_name: str, tmp_path: Path
+) -> None:
+    storage, log = storage_options(mongo_url, database_name, tmp_path), tmp_path / "log"
+    (environment := tmp_path / "env").write_text("FLOORGATE_WORKERS=1\n")
+    options = ("--env-file", environment, "--log-file", log, *storage)
+    with run_serve_command(tmp_path, *options) as server:
+        assert server.certificate
+        server.certificate.unlink()
+        tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=350))
+        due = server.certificate.read_bytes()
+        environment.write_text("FLOORGATE_WORKERS=64\n")
+        os.kill(server.process.pid, signal.SIGHUP)
+        wait_until(lambda: "--workers" in log.read_text())
+        assert server.certificate.read_bytes() == due
