@@ -130,7 +130,7 @@ class EndpointHandler:
         if self.changed and precondition:
             # Whether it holds tells something about the list, so the key must be able to read it.
             self.changed._check_requirements(caller)
-        variables, request_url = self._parse_url(request)
+        variables, request_url = self._parse_url(request, read_too=precondition is not None)
         body = self.endpoint.body
         if body is not None:
             variables |= await self._read_body(request, body)
@@ -183,10 +183,18 @@ class EndpointHandler:
 
         return check
 
-    def _parse_url(self, request: Request) -> tuple[dict[str, Any], RequestUrl]:
-        """Return the variables in the query and the path, and the URL. Raises HttpError."""
+    def _parse_url(
+        self, request: Request, *, read_too: bool = False
+    ) -> tuple[dict[str, Any], RequestUrl]:
+        """Return the variables in the query and the path, and the URL. Raises HttpError.
+
+        With `read_too` the query is that of the resource which is changed, too.
+        """
         pairs = parameters.split_query_string(request.scope["query_string"])
-        parameters.report_ignored(request.scope, pairs, self.known_parameters)
+        known = self.known_parameters
+        if read_too and self.changed:
+            known = known + self.changed.known_parameters
+        parameters.report_ignored(request.scope, pairs, known)
         variables, filters = parameters.parse_query(self.inputs.all_query, pairs)
         fields = variables.pop(FIELDS, None)
         path_params: dict[str, str] = request.scope["path_params"]
