@@ -11,7 +11,7 @@ import { explorerPlugin } from '@graphiql/plugin-explorer'
 import { HISTORY_PLUGIN } from '@graphiql/plugin-history'
 import { useGraphiQL, useGraphiQLActions } from '@graphiql/react'
 import { GraphiQL } from 'graphiql'
-import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
 import { fetcher } from './call.js'
 import { codeExport } from './code_export.js'
@@ -32,9 +32,12 @@ function takeLinkedTab() {
 function useSamples(key) {
   const { tabs, activeTabIndex, variableEditor } = useGraphiQL((state) => state)
   const { changeTab, updateActiveTabValues } = useGraphiQLActions()
+  const shown = useRef()
+  shown.current = { tabs, activeTabIndex }
   useEffect(() => {
     if (!key || !variableEditor) return
     loadSamples().then((fill) => {
+      const { tabs, activeTabIndex } = shown.current // the user may have changed them meanwhile
       tabs.forEach(({ variables }, index) => {
         const filled = fill(variables ?? '')
         if (filled === (variables ?? '')) return

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from graphql import parse, validate
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, Route, expect
 
 from gateway import browser_pages
 from resolvers.request.caller import FLAGS
@@ -52,9 +52,14 @@ def service(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def seen(service: DemoService) -> Iterator[browser.Visit]:
     with browser.visit(service.url) as opened:
         browser.open_graphiql(opened)
-        browser.type_key(opened.page, service.key)
+        with opened.page.expect_response(is_samples):  # they are put into the tabs
+            browser.type_key(opened.page, service.key)
         browser.expect_key_state(opened, "Key accepted")
         yield opened
+
+
+def is_samples(response: Response) -> bool:
+    return "query Samples" in (response.request.post_data or "")
 
 
 def open_tab(page: Page, name: str) -> None:
@@ -84,6 +89,28 @@ def test_a_ready_made_tab_runs_with_records_that_the_key_sees(
     expect(variables).not_to_contain_text('"<')
     browser.execute_query(seen, awaited)
     assert seen.all_errors() == []
+
+
+@needs_browser
+@pytest.mark.slow
+def test_a_tab_that_is_opened_before_its_records_are_known_stays_open(service: DemoService) -> None:
+    held: list[Route] = []
+
+    def hold_samples(route: Route) -> None:
+        is_held = "query Samples" in (route.request.post_data or "")
+        held.append(route) if is_held else route.continue_()
+
+    with browser.visit(service.url) as opened:
+        opened.page.route("**/graphql", hold_samples)
+        browser.open_graphiql(opened)
+        browser.type_key(opened.page, service.key)
+        browser.expect_key_state(opened, "Key accepted")
+        open_tab(opened.page, "Distances")
+        [route] = held
+        with opened.page.expect_response(is_samples):
+            route.continue_()
+        expect(opened.page.locator(".graphiql-editor-tool")).not_to_contain_text('"<')
+        expect(opened.page.locator(".graphiql-tab-active")).to_contain_text("Distances")
 
 
 @needs_browser
@@ -147,6 +174,7 @@ def assign(service: DemoService, unit: str, attribute: str) -> None:
         },
         headers={"API-Key": service.key, "Experimental-Flags": "unit-attributes-resource"},
         verify=ssl.create_default_context(cafile=service.certificate),
+        timeout=60,
     )
     assert "errors" not in response.json()
 
@@ -264,4 +292,6 @@ def test_a_page_is_as_wide_as_the_window(service: DemoService, path: str, width:
         opened.page.goto(service.url + path)
         browser.type_key(opened.page, service.key)
         expect(opened.page.locator("#page")).to_contain_text(re.compile("Units|Assets"))
-        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
+        opened.page.wait_for_function(
+            "width => document.documentElement.scrollWidth === width", arg=width
+        )
