@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import partial
@@ -64,12 +65,10 @@ def test_messages_can_be_delayed(
     network: Network, connection: socket.socket, there: float, back: float
 ) -> None:
     network.set_fault(Fault.NONE, delay_there=there, delay_back=back)
+    began = time.monotonic()
     connection.sendall(b"one")
-    connection.settimeout(0.05)
-    with pytest.raises(TimeoutError):
-        connection.recv(10)
-    connection.settimeout(TIMEOUT_SECONDS)
     assert connection.recv(10) == b"one"
+    assert time.monotonic() - began > 0.19
 
 
 def test_what_falls_into_a_hole_arrives_once_it_is_closed(

@@ -67,7 +67,9 @@ async def run_gateways(
     async with AsyncExitStack() as stack:
         started = []
         for _ in range(count):
-            gateway = await stack.enter_async_context(run_following_gateway(world.settings()))
+            gateway = await stack.enter_async_context(
+                run_following_gateway(world.settings(request_seconds=60))
+            )
             clients = {
                 name: await stack.enter_async_context(open_client(gateway, key))
                 for name, key in keys.items()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,11 @@ def has_logged(log: Path, message: str) -> bool:
 def children(number: int) -> dict[int, str]:
     """The command lines of the child processes of a process; zombies have empty ones."""
     found = map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split())
-    return {child: Path(f"/proc/{child}/cmdline").read_text() for child in found}
+    commands = {}
+    for child in found:
+        with suppress(OSError):  # it may have ended since
+            commands[child] = Path(f"/proc/{child}/cmdline").read_text()
+    return commands
 
 
 def test_a_worker_that_is_replaced_does_not_renew_the_certificate(

@@ -28,7 +28,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-TIMEOUT_MS = 30_000
+TIMEOUT_MS = 90_000
 expect.set_options(timeout=TIMEOUT_MS)
 
 # Chromium reports what the content security policy stopped to the page as an event.
@@ -76,7 +76,9 @@ class Visit:
 def start_chromium() -> Iterator[Browser]:
     """Start Chromium."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS, timeout=TIMEOUT_MS
+        )
         try:
             yield browser
         finally:

@@ -47,6 +47,8 @@ PLAN = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 
 def expect_at(explorer: Explorer, marker: Locator, x: float, y: float) -> None:
     """A marker is at a position of the drawing."""
+    # markers follow the view in the next frame
+    explorer.page.evaluate("new Promise((next) => requestAnimationFrame(() => setTimeout(next)))")
     box = marker.bounding_box()
     assert box
     assert (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) == pytest.approx(

@@ -50,6 +50,7 @@ def test_a_unit_is_found_where_it_is(demo: DemoService, maplibre: Path) -> None:
         f"{demo.url}/v1/maps/alder-court-floor-plates/geojson?level=alder-court-floor-1",
         headers={"API-Key": demo.key},
         verify=trust_of(demo),
+        timeout=60,
     ).json()
     unit = next(
         each for each in plan["features"] if each["properties"].get("unit_id") == "ur2sgnxmb7c"

@@ -1,6 +1,7 @@
 """Exchange bytes with an application on a connection that has short limits."""
 
 import asyncio
+from dataclasses import replace
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -17,6 +18,15 @@ SHORT = ConnectionLimits(
     keep_alive_seconds=1,
     linger_seconds=0.1,
 )
+STEADY = replace(
+    SHORT,
+    header_seconds=60,
+    grace_seconds=60,
+    body_idle_seconds=60,
+    body_seconds=60,
+    keep_alive_seconds=60,
+)
+"""Cuts nothing off, however busy this machine is."""
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,7 +46,7 @@ async def reject(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def exchange(
-    raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = SHORT, *more: bytes
+    raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = STEADY, *more: bytes
 ) -> bytes:
     """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
     received = b""

@@ -198,6 +198,7 @@ def test_a_client_that_the_middleware_rejects_waits_too(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
+    monkeypatch.setattr(admission_module, "MAX_DELAY_SECONDS", 3600.0)
 
     async def scenario() -> None:
         app = App()
@@ -210,6 +211,7 @@ def test_a_client_that_the_middleware_rejects_waits_too(
             assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST * count
             await free_slot(app)
             writer.write(LAST)
+            hasty._end_delay()
             received += await reader.read(-1)
         assert statuses(received) == [503] * count + [200]
 
@@ -263,7 +265,8 @@ def test_a_client_that_leaves_gives_its_slot_back() -> None:
 def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.1)
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
+    monkeypatch.setattr(admission_module, "MAX_DELAY_SECONDS", 3600.0)
 
     async def scenario() -> None:
         app = App()
@@ -279,13 +282,14 @@ def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
                 other_writer.write(LAST)
                 assert statuses(await other_reader.read(-1)) == [200]
             assert app.started == ["/", "/free"]
+            hasty._end_delay()
             assert statuses(await reader.read(-1)) == [200, 200]
 
     run(scenario())
 
 
 def test_a_client_that_leaves_while_it_waits_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 5)
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.5)
 
     async def scenario() -> None:
         app = App()

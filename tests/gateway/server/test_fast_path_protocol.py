@@ -12,7 +12,7 @@ from gateway.cache.fast_path import BodyLookup, FastResponse
 from gateway.server import fast_path_protocol
 from gateway.server.admission import Admission
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.exchanges import SHORT, echo
+from tests.gateway.server.exchanges import SHORT, STEADY, echo
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -26,7 +26,7 @@ from tests.gateway.server.served_application import (
 
 KNOWN, BODY = b"/known", b"known body"
 FOUND = FastResponse(200, b"content-length: 4\r\nx-fast: 1\r\n", b"fast", "/known", "key", "Op")
-PATIENT = replace(SHORT, grace_seconds=60, body_seconds=60, linger_seconds=5)
+PATIENT = replace(STEADY, linger_seconds=5)
 
 
 def head(target: bytes = KNOWN, length: int = len(BODY)) -> bytes:

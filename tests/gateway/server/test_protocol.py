@@ -1,20 +1,21 @@
 """One connection, byte by byte: what is served and what is rejected."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from gateway.server.config import ConnectionLimits
 from rest.openapi.description import build_description
 from schema.root import GRAPHQL_SCHEMA
-from tests.gateway.server.exchanges import SHORT, echo, exchange, message, reject
+from tests.gateway.server.exchanges import SHORT, STEADY, echo, exchange, message, reject
 from tests.gateway.server.served_application import GET, HOST, LAST_GET, statuses
 
 # What is served
 
 
 def test_requests_follow_one_another_on_a_connection() -> None:
-    received = exchange(GET, echo, SHORT, GET, LAST_GET)
+    received = exchange(GET, echo, STEADY, GET, LAST_GET)
     assert statuses(received) == [200, 200, 200]
 
 
@@ -31,7 +32,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
 def test_chunked_bodies_arrive_complete_and_trailers_are_ignored() -> None:
     raw = b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
     received = exchange(
-        raw, echo, SHORT, b"3\r\nabc\r\n2;x=y\r\nde\r\n", b"0\r\nA: b\r\n\r\n", LAST_GET
+        raw, echo, STEADY, b"3\r\nabc\r\n2;x=y\r\nde\r\n", b"0\r\nA: b\r\n\r\n", LAST_GET
     )
     assert b"/ abcde" in received
     assert statuses(received) == [200, 200]
@@ -45,7 +46,7 @@ def test_http_1_0_is_served_without_a_host_and_closed() -> None:
 
 def test_a_client_that_asks_first_is_told_to_continue() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
-    received = exchange(head, echo, SHORT, b"abc", LAST_GET)
+    received = exchange(head, echo, STEADY, b"abc", LAST_GET)
     assert statuses(received) == [100, 200, 200]
 
 
@@ -56,12 +57,13 @@ def test_a_rejected_client_that_expects_100_continue_sends_no_body() -> None:
 
 def test_an_answer_before_the_end_of_the_body_reaches_the_client() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n"
-    assert statuses(exchange(head + b"x" * 500_000, reject)) == [413]
+    limits = replace(STEADY, linger_seconds=2)
+    assert statuses(exchange(head + b"x" * 500_000, reject, limits)) == [413]
 
 
 def test_a_connection_goes_on_when_the_body_ends_after_its_answer() -> None:
     head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 6\r\n\r\n"
-    limits = ConnectionLimits(linger_seconds=5, keep_alive_seconds=1)
+    limits = replace(STEADY, linger_seconds=60)
     assert statuses(exchange(head + b"abc", reject, limits, b"def", LAST_GET)) == [413, 413]
 
 
@@ -74,7 +76,7 @@ def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
 
 @pytest.mark.slow
 def test_an_idle_connection_is_closed() -> None:
-    assert statuses(exchange(GET)) == [200]
+    assert statuses(exchange(GET, echo, SHORT)) == [200]
 
 
 @pytest.mark.slow
@@ -162,7 +164,7 @@ def test_the_messages_are_examples_in_the_openapi_description(raw: bytes) -> Non
 @pytest.mark.parametrize("at_once", [False, True])
 def test_chunk_extensions_and_trailers_count_as_headers(endless: bytes, at_once: bool) -> None:
     head = GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n"
-    received = exchange(head + endless) if at_once else exchange(head, echo, SHORT, endless, b"x")
+    received = exchange(head + endless) if at_once else exchange(head, echo, STEADY, endless, b"x")
     assert "32768 bytes" in message(received)
 
 

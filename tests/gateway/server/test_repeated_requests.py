@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from gateway.cache.fast_path import BodyLookup, FastResponse
 from gateway.server import repeated_requests
 from gateway.server.admission import Admission
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.exchanges import SHORT, echo
+from tests.gateway.server.exchanges import STEADY, echo
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -23,7 +22,6 @@ from tests.gateway.server.served_application import (
 )
 from tests.gateway.server.test_fast_path_protocol import read_response
 
-LIMITS = replace(SHORT, header_seconds=60, grace_seconds=60, body_seconds=60, keep_alive_seconds=60)
 KNOWN = b"GET /known HTTP/1.1\r\n" + HOST + b"\r\n"
 POST = b"POST /known HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n\r\nbody"
 
@@ -82,7 +80,7 @@ def serve(
     async def serving() -> None:
         async with listen(
             echo,
-            LIMITS,
+            STEADY,
             None,
             stub.find,
             admission,
@@ -256,7 +254,7 @@ def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> None:
         [protocol] = connect.protocols
         protocol.timeout_keep_alive_handler()
         assert await ask(streams, KNOWN) == [True]
-        protocol._idle_since -= LIMITS.keep_alive_seconds
+        protocol._idle_since -= STEADY.keep_alive_seconds
         protocol.timeout_keep_alive_handler()
         assert await streams[0].read() == b""
         streams[1].close()

@@ -79,7 +79,7 @@ def test_the_environment_reaches_the_application(workers: int, start: Start) -> 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_lets_requests_in_flight_end(workers: int, number: int, start: Start) -> None:
-    running = start(workers=workers)
+    running = start(workers=workers, service={"drain_seconds": 300})
     address = running.address()
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(get, f"{address}/sleep/1.5")

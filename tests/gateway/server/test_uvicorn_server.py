@@ -3,6 +3,7 @@
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,6 +17,7 @@ from tests.gateway.server.processes import (
     get,
     is_in_flight,
     keeping_client,
+    refuses_connections,
     wait_until,
 )
 
@@ -78,15 +80,20 @@ def test_what_a_terminal_stops_gives_no_notice(start: Start) -> None:
     assert running.process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_pipelined_requests_in_progress_at_the_signal_are_all_answered(start: Start) -> None:
-    running = start(service={"drain_seconds": LONG})
+def test_pipelined_requests_in_progress_at_the_signal_are_all_answered(
+    start: Start, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    running = start(service={"drain_seconds": LONG}, environment={"SMALL_APP_GATE": str(gate)})
     address = running.address()
     with socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0)) as connection:
         connection.settimeout(TIMEOUT_SECONDS)
         request = b"GET /%b HTTP/1.1\r\nHost: a\r\n\r\n"
-        connection.sendall(request % b"sleep/1" + request % b"pid" * 3)
+        connection.sendall(request % b"wait" + request % b"pid" * 3)
         wait_until(lambda: is_in_flight(address))
         running.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: refuses_connections(address))
+        gate.touch()
         received = b""
         while piece := connection.recv(65536):
             received += piece
@@ -95,16 +102,20 @@ def test_pipelined_requests_in_progress_at_the_signal_are_all_answered(start: St
     assert running.wait_for_exit()[0] == 0
 
 
-def test_a_request_on_an_idle_connection_is_answered_after_the_signal(start: Start) -> None:
+def test_a_request_on_an_idle_connection_is_answered_after_the_signal(
+    start: Start, tmp_path: Path
+) -> None:
     """The signal and the request are sent at the same time, by many clients."""
-    running = start(service={"drain_seconds": LONG})
+    gate = tmp_path / "gate"
+    running = start(service={"drain_seconds": LONG}, environment={"SMALL_APP_GATE": str(gate)})
     address = running.address()
     with keeping_client() as client, ThreadPoolExecutor() as pool:
         client.get(f"{address}/pid")
-        slow = pool.submit(get, f"{address}/sleep/2")  # so that the service cannot have ended
+        slow = pool.submit(get, f"{address}/wait")  # so that the service cannot have ended
         wait_until(lambda: is_in_flight(address))
         running.process.send_signal(signal.SIGTERM)
         response = client.get(f"{address}/pid")
+        gate.touch()
         assert response.status_code == 200
         assert slow.result().status_code == 200
     assert running.wait_for_exit()[0] == 0

@@ -27,7 +27,7 @@ QUERY = """subscription($after: String, $kinds: [RecordKind!], $progress: Boolea
     cursor operation recordId unit { name floor { name } }
   }
 }"""
-LIFETIME = timedelta(seconds=3)
+LIFETIME = timedelta(seconds=12)
 
 
 async def follow_events(
@@ -169,6 +169,8 @@ def test_a_revoked_key_ends_its_followers_and_no_others(own_world: World) -> Non
                     assert _named(await anext(stream)) == "one"
                 assert _named((await socket.receive())["payload"]) == "one"
                 await api_keys.revoke_api_key(database, key_id)
+                cached = state_of(service).key_cache.find_authenticated_key
+                await wait_until(lambda: cached(key) is None)
                 await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "two"}})
                 assert await socket.wait_for_close() == (4403, "The API key has ended")
                 ended, others = streams

@@ -52,7 +52,12 @@ async def count_reads(database: Any) -> AsyncIterator[dict[str, int]]:
         reads[collection] = await database["system.profile"].count_documents(where)
 
 
-def test_one_event_is_read_a_few_times_for_any_number_of_followers(own_world: World) -> None:
+@pytest.mark.usefixtures("never_expire")
+def test_one_event_is_read_a_few_times_for_any_number_of_followers(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_results, "SHARING_SECONDS", 3600.0)
+
     async def scenario() -> None:
         async with (
             serve(own_world) as service,

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 from gateway.server.websocket_protocol import MAX_MESSAGE_BYTES
 from gateway.subscriptions import websocket
-from gateway.subscriptions.messages import MESSAGE_BURST, CloseError
+from gateway.subscriptions.messages import MESSAGE_BURST, CloseError, MessageLimit
 from gateway.subscriptions.socket_operations import MAX_OPERATIONS, OPERATION_METHOD
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, freeze_limiter, make_key, open_database
@@ -164,7 +164,12 @@ FAULTS: list[tuple[list[str | bytes], int, str]] = [
 """What no client may send, and how the server closes its WebSocket then."""
 
 
-def test_what_no_client_may_send_closes_the_socket(world: World) -> None:
+def test_what_no_client_may_send_closes_the_socket(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = MessageLimit.count
+    monkeypatch.setattr(MessageLimit, "count", lambda limit, _: count(limit, 0.0))  # at once
+
     async def provoke(service: Service, messages: list[str | bytes]) -> tuple[int, str]:
         async with service.open_socket() as connection:
             for message in messages:

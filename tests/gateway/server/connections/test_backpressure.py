@@ -22,7 +22,8 @@ from tests.gateway.server.served_application import (
     wait_until,
 )
 
-LIMITS = ConnectionLimits()
+LIMITS = ConnectionLimits(header_seconds=60, grace_seconds=60, body_idle_seconds=60)
+"""A busy machine takes longer than slow clients may."""
 BIG = bytes(16_000_000)
 """More than the kernel takes for a client that does not read."""
 MAX_QUEUED = 80
