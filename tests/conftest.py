@@ -16,7 +16,8 @@ from storage.embedded.embedded_mongo import run_embedded_mongo
 
 pytest_plugins = ["tests.fixtures", "tests.resolvers.directory", "tests.caching_gateways"]
 
-settings.register_profile("untimed", deadline=None)
+IS_FUZZING = any(name.endswith("_EXAMPLES") for name in os.environ)
+settings.register_profile("untimed", deadline=None, derandomize=not IS_FUZZING)
 settings.load_profile("untimed")
 
 MEMORY = Path("/dev/shm")
@@ -87,7 +88,7 @@ def _forget_quickly(mongo_url: str) -> None:
     """
     with MongoClient[dict[str, Any]](mongo_url) as client:
         for name, value in {
-            "minSnapshotHistoryWindowInSeconds": 5,
+            "minSnapshotHistoryWindowInSeconds": 10,
             "syncdelay": 5,
             "wiredTigerEngineRuntimeConfig": (
                 "file_manager=(close_idle_time=5,close_scan_interval=2,close_handle_minimum=250)"

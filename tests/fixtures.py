@@ -222,7 +222,7 @@ class World:
 @asynccontextmanager
 async def open_database(world: World) -> AsyncIterator[driver.Database]:
     """The world's database, over a connection apart from the gateway's."""
-    client = driver.connect(world.mongo_url)
+    client = driver.connect(world.mongo_url, timeout_seconds=30)
     try:
         yield client[world.database]
     finally:

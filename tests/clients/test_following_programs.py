@@ -110,7 +110,10 @@ def test_a_program_goes_on_after_the_last_change_when_its_connection_was_lost(
         flags = {"Experimental-Flags": "changes, unit-attributes-resource"}
         async with (
             httpx.AsyncClient(
-                base_url=demo.url, verify=trust_of(demo), headers={"API-Key": demo.key, **flags}
+                base_url=demo.url,
+                verify=trust_of(demo),
+                timeout=60,
+                headers={"API-Key": demo.key, **flags},
             ) as client,
             link_to(demo) as (link, address),
         ):

@@ -37,6 +37,7 @@ def assignments_as_before(demo: DemoService) -> Iterator[None]:
     with httpx.Client(
         base_url=f"{demo.url}/v1/units",
         verify=trust_of(demo),
+        timeout=60,
         headers={"API-Key": demo.key, "Experimental-Flags": "unit-attributes-resource"},
     ) as client:
         groups = [
@@ -71,6 +72,7 @@ def ask(demo: DemoService, query: str, variables: dict[str, Any] | None = None) 
         json={"query": query, "variables": variables},
         headers={"API-Key": demo.key, "Experimental-Flags": "distances,locations-resource"},
         verify=trust_of(demo),
+        timeout=60,
     )
     data: dict[str, Any] = response.json()["data"]
     return data

@@ -81,6 +81,7 @@ def test_lists_are_followed_and_bytes_are_sent_without_with(demo: DemoService) -
     with httpx.Client(
         base_url=f"{demo.url}/v1",
         verify=trust_of(demo),
+        timeout=60,
         headers={"API-Key": demo.key, "Experimental-Flags": "locations-resource"},
     ) as client:
         listed = client.get(f"/maps/{MAP}/locations", params={"per-page": 10_000}).json()["data"]

@@ -64,7 +64,7 @@ def test_elements_of_maps_are_parsed_as_the_type_that_they_name() -> None:
 def expected(demo: DemoService) -> dict[str, Any]:
     """What the programs have to find, read without a client."""
     with httpx.Client(
-        base_url=f"{demo.url}/v1", verify=trust_of(demo), headers={"API-Key": demo.key}
+        base_url=f"{demo.url}/v1", verify=trust_of(demo), timeout=60, headers={"API-Key": demo.key}
     ) as client:
         units = client.get("/units", params={"per-page": 10_000}).json()["data"]
         assets = client.get("/assets").json()["data"]
@@ -86,6 +86,7 @@ def locations(demo: DemoService) -> list[str]:
         f"{demo.url}/v1/maps/alder-court-floor-plates/locations",
         params={"tags": "svc:amenity", "per-page": 10_000},
         verify=trust_of(demo),
+        timeout=60,
         headers={"API-Key": demo.key, "Experimental-Flags": "locations-resource"},
     )
     return [each["id"] for each in found.json()["data"]]

@@ -51,7 +51,11 @@ def generated() -> None:
 def client(demo: DemoService) -> Iterator[httpx.Client]:
     headers = {"API-Key": demo.key, "Experimental-Flags": FLAGS}
     with httpx.Client(
-        base_url=f"{demo.url}/v1", verify=trust_of(demo), headers=headers, params={"per-page": 999}
+        base_url=f"{demo.url}/v1",
+        verify=trust_of(demo),
+        timeout=60,
+        headers=headers,
+        params={"per-page": 999},
     ) as client:
         yield client
 

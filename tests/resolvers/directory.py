@@ -19,7 +19,7 @@ from storage.store import Store
 from tests.fixtures import BASE_URL, World
 
 READING = {"find", "aggregate", "getMore", "count", "distinct"}
-BESIDE_REQUESTS = {KEYS_COLLECTION, LEASE_COLLECTION, 1, "$cmd.aggregate"}
+BESIDE_REQUESTS = {KEYS_COLLECTION, LEASE_COLLECTION, 1, "$cmd.aggregate", "any"}
 """What a gateway reads at any time: keys, whether an import was interrupted, and changes."""
 
 

@@ -50,7 +50,7 @@ def test_a_typed_client_made_from_the_description_works(
     made = TOOLS / "build" / "description.d.ts"
     made.parent.mkdir(exist_ok=True)
     trusting = ssl.create_default_context(cafile=demo.certificate)
-    with httpx.Client(base_url=demo.url, verify=trusting) as client:
+    with httpx.Client(base_url=demo.url, verify=trusting, timeout=60) as client:
         described = made.with_name("openapi.json")
         described.write_bytes(client.get("/v1/openapi.json").content)
         client.headers["API-Key"] = demo.key

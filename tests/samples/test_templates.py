@@ -138,7 +138,7 @@ def test_the_table_has_the_apartments_of_the_bundle() -> None:
 
 @pytest.mark.anyio
 async def test_the_bundle_imports_all_drawings(mongo_url: str, database_name: str) -> None:
-    client = driver.connect(mongo_url)
+    client = driver.connect(mongo_url, timeout_seconds=30)
     try:
         database = client[database_name]
         await prepare_database(database)

@@ -35,6 +35,8 @@ RIGHTS = {
 }
 CALLERS = [*RIGHTS]
 STORES = ["sound", "broken"]
+LONG_SECONDS = 600.0
+"""What differs must not be which answer was late."""
 BOUNDLESS = QueryLimits(**{bound.name: 10**9 for bound in fields(QueryLimits)})
 BROKEN = [
     ("units", "unit-s", {"name": None}),
@@ -69,9 +71,13 @@ class ExecutorComparison:
     runner: asyncio.Runner
     stores: dict[str, Store]
     """By their names in `STORES`."""
-    compiling: Executor = field(default_factory=lambda: Executor(GRAPHQL_SCHEMA, BOUNDLESS))
+    compiling: Executor = field(
+        default_factory=lambda: Executor(GRAPHQL_SCHEMA, BOUNDLESS, deadline_seconds=LONG_SECONDS)
+    )
     interpreting: Executor = field(
-        default_factory=lambda: Executor(GRAPHQL_SCHEMA, BOUNDLESS, compile_queries=False)
+        default_factory=lambda: Executor(
+            GRAPHQL_SCHEMA, BOUNDLESS, compile_queries=False, deadline_seconds=LONG_SECONDS
+        )
     )
     answered: int = 0
     """Requests that had no error."""
@@ -142,7 +148,7 @@ def _to_comparable(result: OperationResult) -> tuple[bytes, list[bytes]]:
 def open_comparison(mongo_url: str, folder: Path) -> Iterator[ExecutorComparison]:
     """An `ExecutorComparison` on databases that are dropped afterwards."""
     with asyncio.Runner() as runner:
-        client = driver.connect(mongo_url)
+        client = driver.connect(mongo_url, timeout_seconds=LONG_SECONDS)
         worlds = {
             name: runner.run(
                 create_world(mongo_url, uuid.uuid4().hex, folder / "bundle.json", BUNDLE)

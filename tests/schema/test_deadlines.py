@@ -23,7 +23,7 @@ from storage.store import Store
 pytestmark = pytest.mark.anyio
 
 CAN_WRITE = RequirementExtension(Requirement(permission="write"))
-DEADLINE_SECONDS = 0.2
+DEADLINE_SECONDS = 1.0
 WRITTEN: list[str] = []
 ENDED: list[str] = []
 
@@ -132,7 +132,7 @@ async def test_a_query_ends_at_its_deadline_with_all_that_it_has_begun(
 async def test_a_write_is_not_cancelled_and_no_other_begins_after_the_deadline(
     context: Context, compile_queries: bool
 ) -> None:
-    text = 'mutation { a: write(name: "a", seconds: 0.3) b: write(name: "b") }'
+    text = 'mutation { a: write(name: "a", seconds: 1.5) b: write(name: "b") }'
     result = await run(context, text, compile_queries=compile_queries)
     assert result.data == {"a": True, "b": None}
     assert codes(result) == [("DEADLINE_EXCEEDED", ["b"])]
@@ -144,18 +144,18 @@ async def test_a_write_is_not_cancelled_and_no_other_begins_after_the_deadline(
 async def test_work_with_a_bound_of_its_own_extends_the_deadline_of_its_query(
     context: Context, compile_queries: bool
 ) -> None:
-    result = await run(context, "{ work(seconds: 0.3) }", compile_queries=compile_queries)
+    result = await run(context, "{ work(seconds: 1.5) }", compile_queries=compile_queries)
     assert (result.data, result.errors) == ({"work": True}, [])
 
 
 async def test_others_have_no_more_time_than_that_work_has_taken(context: Context) -> None:
-    text = '{ a: work(seconds: 0.05) b: work(seconds: 0.3) w: wait(name: "a") }'
+    text = '{ a: work(seconds: 0.2) b: work(seconds: 1.5) w: wait(name: "a") }'
     result = await run(context, text)
     assert codes(result) == [("DEADLINE_EXCEEDED", None)]
     await asyncio.sleep(0)
     assert ENDED == ["a"]
     [seconds] = re.findall(r"over ([0-9.]+) seconds", result.errors[0].message)
-    assert 0.5 <= float(seconds) < 60
+    assert 2.5 <= float(seconds) < 60
 
 
 @both_ways
@@ -174,15 +174,15 @@ async def test_work_that_does_not_begin_extends_no_deadline(
     text = f'query ($no: Boolean! = false) {{ {field} wait(name: "a") {USE_NO} }}'
     result = await run(context, text, compile_queries=compile_queries)
     assert codes(result) == [("DEADLINE_EXCEEDED", None)]
-    assert "over 0.2 seconds" in result.errors[0].message
+    assert "over 1 seconds" in result.errors[0].message
 
 
 async def test_other_reads_of_the_query_keep_the_deadline_of_their_commands(
     context: Context,
 ) -> None:
-    result = await run(context, "{ work(seconds: 0.5) askDatabase(seconds: 0.3) }")
+    result = await run(context, "{ work(seconds: 2.5) askDatabase(seconds: 1.5) }")
     assert codes(result) == [("DEADLINE_EXCEEDED", None)]
-    assert "over 0.2 seconds" in result.errors[0].message
+    assert "over 1 seconds" in result.errors[0].message
 
 
 @both_ways
@@ -190,8 +190,8 @@ async def test_the_time_of_a_write_without_deadline_does_not_count_for_the_other
     context: Context, compile_queries: bool
 ) -> None:
     text = """mutation {
-        replaceAll(seconds: 0.3)
-        a: write(name: "a", seconds: 0.3)
+        replaceAll(seconds: 1.5)
+        a: write(name: "a", seconds: 1.5)
         b: write(name: "b")
     }"""
     result = await run(context, text, compile_queries=compile_queries)
@@ -208,7 +208,7 @@ async def test_the_time_of_a_write_without_deadline_does_not_count_for_the_other
 async def test_a_write_that_does_not_begin_leaves_the_others_their_deadline(
     context: Context, compile_queries: bool, field: str
 ) -> None:
-    text = f'mutation {{ {field} a: write(name: "a", seconds: 0.3) b: write(name: "b") }}'
+    text = f'mutation {{ {field} a: write(name: "a", seconds: 1.5) b: write(name: "b") }}'
     result = await run(context, text, compile_queries=compile_queries)
     assert ("DEADLINE_EXCEEDED", ["b"]) in codes(result)
     assert WRITTEN == ["a"]

@@ -1,5 +1,6 @@
 """Catalogs for tests, as bundles hold them."""
 
+import asyncio
 import copy
 import io
 import json
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.staging import Staging
 from storage.bundles.reading.parser import read_members
@@ -141,3 +143,17 @@ async def import_violations(database: Any, *paths: Path) -> list[str]:
         await import_bundles(database, paths)
     assert await contents(database) == before
     return caught.value.violations
+
+
+async def expire_lease(database: Any) -> None:
+    """As if the seconds had passed after which the lease of a dead process ends."""
+    where = {"_id": LEASE_ID}
+    await database[LEASE_COLLECTION].update_one(
+        where, {"$set": {"expires": ImportLease.EXPIRED_AT}}
+    )
+
+
+async def expire_lease_of_killed(database: Any) -> None:
+    """The same of a process that has just been killed, once MongoDB has done what it had sent."""
+    await asyncio.sleep(1)
+    await expire_lease(database)

@@ -35,7 +35,7 @@ ATTRIBUTES = [
 async def database(
     request: pytest.FixtureRequest, mongo_url: str, database_name: str
 ) -> AsyncIterator[driver.Database]:
-    client = driver.connect(mongo_url, request.param)
+    client = driver.connect(mongo_url, request.param, timeout_seconds=30)
     await prepare_database(client[database_name])
     fill(mongo_url, database_name)
     yield client[database_name]
@@ -183,7 +183,7 @@ async def test_racing_gateways_never_give_a_unit_two_attributes(
     mongo_url: str, database_name: str
 ) -> None:
     """Four processes write at once; every state between them is that of one complete request."""
-    client = driver.connect(mongo_url, "pymongo")
+    client = driver.connect(mongo_url, "pymongo", timeout_seconds=30)
     database = client[database_name]
     await prepare_database(database)
     fill(mongo_url, database_name)

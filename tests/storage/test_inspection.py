@@ -133,7 +133,7 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
 async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(
     client: Any, tmp_path: Path
 ) -> None:
-    with run_replica_set(tmp_path, election_timeout_ms=1000) as three:
+    with run_replica_set(tmp_path, election_timeout_ms=5000) as three:
         connection = ConnectionSettings(tmp_path, three.url)
         primary = three.wait_until_whole()
         one, other = [member for member in three.members if member is not primary]

@@ -118,7 +118,8 @@ def test_the_machine_is_described_with_every_version_that_counts() -> None:
 
 
 def test_the_load_average_is_that_of_the_last_minute() -> None:
-    assert f"{machine.load_average():.2f}" == f"{os.getloadavg()[0]:.2f}"
+    before, found = os.getloadavg()[0], machine.load_average()
+    assert f"{found:.2f}" in (f"{before:.2f}", f"{os.getloadavg()[0]:.2f}")
 
 
 def test_a_process_is_measured_with_its_children() -> None:

@@ -29,9 +29,11 @@ HTML = '<!doctype html><html lang="en"><title>Routes</title><body><script src="p
 @contextmanager
 def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
     """Build the page into a directory and serve it; skips the test without npm packages."""
-    for folder in (TYPESCRIPT, PACKAGE):  # the page has sources of both
-        if isinstance(packages := install(folder), str):
-            pytest.skip(packages)
+    client, packages = install(TYPESCRIPT), install(PACKAGE)  # the page has sources of both
+    if isinstance(client, str):
+        pytest.skip(client)
+    if isinstance(packages, str):
+        pytest.skip(packages)
     bundle = ["--bundle", "--format=esm", f"--outfile={directory / 'page.js'}"]
     # sources outside the package find its packages in this way, as in its build
     variables = {"NODE_PATH": str(PACKAGE / "node_modules")}
@@ -84,6 +86,7 @@ class World:
             headers={"API-Key": self.operator_key, **FLAGS},
             json={"data": {"connectors": connectors}},
             verify=False,
+            timeout=60,
         ).raise_for_status()
 
 

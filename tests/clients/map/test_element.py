@@ -67,6 +67,8 @@ class Explorer:
 def explorer(site: Site) -> Explorer:
     site.open("plain.html")
     expect(site.page.get_by_role("application", name="Map of Floor plates")).to_be_visible()
+    # the units are read: until then, a key in the search finds nothing
+    expect(site.page.get_by_role("button", name="Colours and amenities")).to_be_visible()
     return Explorer(site.page)
 
 

@@ -58,7 +58,7 @@ def test_a_waypoint_has_an_id_or_a_position(given: dict[str, Any], message: str 
 
 @pytest.fixture
 async def context(mongo_url: str, database_name: str, tmp_path: Path) -> AsyncIterator[Context]:
-    client = driver.connect(mongo_url)
+    client = driver.connect(mongo_url, timeout_seconds=30)
     bundle = write_arrays(tmp_path / "b.json", SMALL)
     await import_bundles(client[database_name], [bundle])
     yield Context(Caller("key", ALL_ASSETS), Store(client, database_name))

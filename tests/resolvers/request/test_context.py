@@ -29,7 +29,7 @@ STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T0
 
 @pytest.fixture
 async def database(mongo_url: str, database_name: str) -> AsyncIterator[Any]:
-    client = driver.connect(mongo_url)
+    client = driver.connect(mongo_url, timeout_seconds=30)
     yield client[database_name]
     await driver.close(client)
 

@@ -19,6 +19,7 @@ from tests.fixtures import HIDDEN, MAP, SEEN, UNIT, UNIT_IDS
 from tests.schema.executor_comparison import (
     BOUNDLESS,
     CALLERS,
+    LONG_SECONDS,
     RIGHTS,
     STORES,
     ExecutorComparison,
@@ -41,7 +42,9 @@ class Pair:
     ) -> None:
         self.comparison = comparison
         self.caller = caller
-        self.binding, self.parsing = (Executor(GRAPHQL_SCHEMA, limits) for _ in range(2))
+        self.binding, self.parsing = (
+            Executor(GRAPHQL_SCHEMA, limits, deadline_seconds=LONG_SECONDS) for _ in range(2)
+        )
         self.parsing.templates = None
         self.bound = 0
         """How many texts were not parsed before they ran."""

@@ -193,7 +193,7 @@ async def test_an_assignment_reads_whether_a_restore_is_under_way_and_inserts_it
 ) -> None:
     commands = Commands()
     monitoring.register(commands)
-    client = driver.connect(mongo_url)
+    client = driver.connect(mongo_url, timeout_seconds=30)
     await assign_attributes(
         client[imported.name], ALL_ASSETS, "plan", [build_assignment("t", "u1")], ORIGIN
     )

@@ -16,7 +16,13 @@ from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.mongo import files
 from tests.storage.backup.archives import save, saved_contents
-from tests.storage.catalogs import ONE_DRIVER, contents, small, write_arrays
+from tests.storage.catalogs import (
+    ONE_DRIVER,
+    contents,
+    expire_lease_of_killed,
+    small,
+    write_arrays,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio, ONE_DRIVER]
 
@@ -28,7 +34,7 @@ from storage.backup import backup_file, restoring
 from storage.mongo import driver, lease
 
 url, name, path, events = sys.argv[1:]
-lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 1.0, 0.2
+lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 5.0, 0.2
 left = int(events)
 
 def kill_in_time(progress):
@@ -99,6 +105,7 @@ async def test_a_restore_killed_at_any_point_is_whole_or_has_not_happened(
         with start_restore(mongo_url, database, archive, event) as process:
             process.communicate()
         assert process.returncode == -signal.SIGKILL
+        await expire_lease_of_killed(database)
         await finish(database)
         found = await saved_contents(database)
         assert found in (old, new), (event, phases[event - 1])
@@ -133,6 +140,7 @@ async def test_a_restore_killed_by_time_is_whole_or_has_not_happened(
             await asyncio.sleep(random.uniform(0, 0.02))
             process.kill()
         assert line or process.returncode in (0, -signal.SIGKILL)
+        await expire_lease_of_killed(database)
         await finish(database)
         assert await saved_contents(database) in (old, new)
 

@@ -1,6 +1,7 @@
 """Followers get every change after their cursor, from memory or from the stream."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -12,7 +13,7 @@ from storage.changes.events import ChangeEvent
 from storage.changes.hub import ChangeHub
 from storage.changes.positions import Cursor
 from storage.errors import ChangesExpiredError
-from storage.mongo import driver
+from storage.mongo import change_stream, driver
 from storage.setup import preparation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -119,7 +120,17 @@ async def test_a_slow_follower_holds_no_changes_and_misses_none(
     assert [each.record_id for each in events] == [f"u{number}" for number in range(30)]
 
 
-async def test_a_dropped_database_is_a_reset_and_followed_on(database: Any, hub: ChangeHub) -> None:
+async def test_a_dropped_database_is_a_reset_and_followed_on(
+    database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = change_stream.read_uuid_blocking
+
+    def read_when_there(*given: Any) -> bytes:
+        while (found := read(*given)) is None:
+            time.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(change_stream, "read_uuid_blocking", read_when_there)
     start = await hub.get_cursor()
     await insert_unit(database, 1)
     async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(hub.follow(start)) as parts:

@@ -14,6 +14,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
 from storage.embedded.replica_set import HOST, build_url, make_primary
+from storage.mongo import direct
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -48,12 +49,19 @@ def config_of(member: Member) -> dict[str, Any]:
     return config
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer than a starter waits before it tries again."""
+    monkeypatch.setattr(direct, "_SERVER_SELECTION_TIMEOUT_MS", 30_000)
+
+
 def assert_primary(member: Member) -> None:
     hello = member.command("hello")
     assert hello["isWritablePrimary"]
     assert (hello["setName"], hello["hosts"]) == (NAME, [member.address])
 
 
+@pytest.mark.usefixtures("patient")
 def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path: Path) -> None:
     together = Barrier(4, timeout=TIMEOUT_SECONDS)
 
@@ -74,6 +82,7 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
         assert not make_primary(NAME, member.port, "another password", deadline())
 
 
+@pytest.mark.usefixtures("patient")
 def test_its_user_gets_the_password_of_its_keyfile(tmp_path: Path) -> None:
     with run_member(tmp_path / "home") as member:
         assert make_primary(NAME, member.port, PASSWORD, deadline())
@@ -99,6 +108,7 @@ def test_before_there_is_a_user_none_is_created_without_the_password(
                 client.admin.command(command, value)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
     with run_member(tmp_path / "home") as member:
         assert make_primary(NAME, member.port, PASSWORD, deadline())

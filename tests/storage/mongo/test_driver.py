@@ -197,7 +197,7 @@ async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_u
 async def test_reads_that_met_a_new_primary_are_made_again(
     mongo_url: str, database_name: str
 ) -> None:
-    client = driver.connect(mongo_url)
+    client = driver.connect(mongo_url, timeout_seconds=30)
     listener = topology.of(client).listener
     primaries: list[Any] = []
 
@@ -221,7 +221,7 @@ def pooled_connections(client: Any) -> list[Any]:
 async def test_a_connection_from_when_a_member_was_starting_is_replaced(
     mongo_url: str, database_name: str, name: DriverName
 ) -> None:
-    client = driver.connect(mongo_url, name)
+    client = driver.connect(mongo_url, name, timeout_seconds=30)
     collection = client[database_name]["things"]
 
     async def insert(session: Any) -> None:

@@ -44,7 +44,7 @@ async def test_waiting_ends_when_it_is_released(database: Any) -> None:
 async def test_it_is_held_though_a_transaction_of_the_dead_holder_delayed_it(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 4.0)
     leases = database["leases"]
     await leases.insert_one({"_id": "current", "expires": Lease.EXPIRED_AT})
     waiting = Lease(leases)
@@ -52,7 +52,7 @@ async def test_it_is_held_though_a_transaction_of_the_dead_holder_delayed_it(
     async def hold(session: driver.Session) -> asyncio.Task[bool]:
         await leases.update_one({"_id": "current"}, {"$set": {"done": 3}}, session=session)
         acquiring = asyncio.create_task(waiting.try_acquire())
-        await asyncio.sleep(1.5)  # longer than the lease
+        await asyncio.sleep(4.5)  # longer than the lease
         assert not acquiring.done()
         return acquiring
 

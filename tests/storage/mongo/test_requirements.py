@@ -143,7 +143,7 @@ async def test_an_address_without_user_is_refused(mongo_url: str, driver_name: A
 
 
 async def test_a_replica_set_without_majority_is_refused(tmp_path: Path, driver_name: Any) -> None:
-    with run_replica_set(tmp_path, election_timeout_ms=1000) as three:
+    with run_replica_set(tmp_path, election_timeout_ms=5000) as three:
         primary = three.wait_for_primary()
         others = [member for member in three.members if member is not primary]
         for member in others:

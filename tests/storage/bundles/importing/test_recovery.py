@@ -15,7 +15,13 @@ from storage.administration.import_lease import STAGING_PREFIX
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
-from tests.storage.catalogs import SMALL, contents, small, write_lines
+from tests.storage.catalogs import (
+    SMALL,
+    contents,
+    expire_lease_of_killed,
+    small,
+    write_lines,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,7 +40,7 @@ from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import import_bundles
 
 url, name, path, phase, times, signal_name, *merge = sys.argv[1:]
-lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 1.0, 0.2
+lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 5.0, 0.2
 left = int(times)
 changes = ChangeRequest(merges=bool(merge))
 
@@ -94,6 +100,7 @@ async def finish(database: Any) -> None:
 async def kill(database: Any, url: str, path: Path, phase: str, times: int, *more: str) -> None:
     with importing(url, database.name, path, phase, times, signal.SIGKILL, *more) as process:
         process.wait()
+    await expire_lease_of_killed(database)
     await finish(database)
     assert not [
         name for name in await database.list_collection_names() if name.startswith(STAGING_PREFIX)
@@ -162,6 +169,7 @@ async def test_the_next_import_finishes_a_killed_one_first(
 ) -> None:
     with importing(mongo_url, database.name, path, "writing", 2, signal.SIGKILL) as process:
         process.wait()
+    await expire_lease_of_killed(database)
     summary = await import_bundles(
         database, [write_lines(path.parent / "next.ndjson", {"assets": renamed()["assets"]})]
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient, monitoring
 
-from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX, ImportLease
+from storage.administration.import_lease import STAGING_PREFIX
 from storage.attribute_assignments import assign_attributes, unassign_attributes
 from storage.attributes import Assignment
 from storage.backgrounds import BACKGROUNDS
@@ -31,7 +31,7 @@ from tests.storage.bundles.importing.test_import_run import (
     kill_before_write,
     open_with_listener,
 )
-from tests.storage.catalogs import SMALL, contents, small
+from tests.storage.catalogs import SMALL, contents, expire_lease, small
 
 pytestmark = [
     pytest.mark.anyio,
@@ -132,14 +132,6 @@ async def test_a_removal_killed_before_any_write_is_complete_or_has_not_begun(
     assert seen == sorted(seen)  # first it never happens, then always
     assert {*seen} == {False, True}
     assert await ids_of(database) == after
-
-
-async def expire_lease(database: Any) -> None:
-    """As if the seconds had passed after which the lease of a dead process ends."""
-    where = {"_id": "current"}
-    await database[LEASE_COLLECTION].update_one(
-        where, {"$set": {"expires": ImportLease.EXPIRED_AT}}
-    )
 
 
 async def test_readers_never_see_a_loose_end(database: Any, mongo_url: str) -> None:

@@ -13,8 +13,7 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.removing.limits import RemovalLimit
 from storage.errors import RemovalRefusedError
 from tests.storage.bundles.removing.mirroring import MIRROR, removed_by
-from tests.storage.bundles.removing.test_applying import expire_lease
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, write_arrays
+from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, expire_lease, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
 
