@@ -31,7 +31,7 @@ class Lease:
     def __init__(self, collection: Collection, lease_id: str = "current") -> None:
         self.holder = uuid.uuid4().hex
         self.document: Document = {}
-        """The lease document as of the last acquisition, update or heartbeat."""
+        """The lease document as of the last acquisition or update."""
         self._collection = collection
         self._filter = {"_id": lease_id}
         self._valid_until = 0.0
@@ -52,7 +52,8 @@ class Lease:
         )
         if document is None:
             return False
-        self._set_held(document, sent_at)
+        self.document = document
+        self._valid_until = sent_at + LEASE_SECONDS
         if _now() > self._valid_until:
             # The command has waited for a transaction that the dead holder had left open.
             await self.update({})
@@ -74,6 +75,10 @@ class Lease:
 
         Raises `lost_error()`.
         """
+        self.document = await self._renew(fields, session)
+        return self.document
+
+    async def _renew(self, fields: Document, session: Session | None = None) -> Document:
         sent_at = _now()
         document = await self._collection.find_one_and_update(
             {**self._filter, "holder": self.holder},
@@ -84,7 +89,8 @@ class Lease:
         if document is None:
             self._valid_until = 0.0
             raise self.lost_error()
-        self._set_held(document, sent_at)
+        # Counted from before the command, so that this deadline passes before the server's.
+        self._valid_until = max(self._valid_until, sent_at + LEASE_SECONDS)
         return document
 
     async def release(self) -> None:
@@ -120,12 +126,7 @@ class Lease:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             # Not an error yet: the holder notices in `check_held` if renewal keeps failing.
             with suppress(StorageError, PyMongoError):
-                await self.update({})
-
-    def _set_held(self, document: Document, sent_at: float) -> None:
-        # Counted from before the command, so that this deadline passes before the server's.
-        self._valid_until = sent_at + LEASE_SECONDS
-        self.document = document
+                await self._renew({})  # a late reply may have an older document than an update's
 
 
 def _now() -> float:

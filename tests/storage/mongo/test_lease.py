@@ -44,7 +44,7 @@ async def test_waiting_ends_when_it_is_released(database: Any) -> None:
 async def test_it_is_held_though_a_transaction_of_the_dead_holder_delayed_it(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "LEASE_SECONDS", 4.0)
+    monkeypatch.setattr(lease, "LEASE_SECONDS", 2.0)
     leases = database["leases"]
     await leases.insert_one({"_id": "current", "expires": Lease.EXPIRED_AT})
     waiting = Lease(leases)
@@ -52,12 +52,48 @@ async def test_it_is_held_though_a_transaction_of_the_dead_holder_delayed_it(
     async def hold(session: driver.Session) -> asyncio.Task[bool]:
         await leases.update_one({"_id": "current"}, {"$set": {"done": 3}}, session=session)
         acquiring = asyncio.create_task(waiting.try_acquire())
-        await asyncio.sleep(4.5)  # longer than the lease
+        await asyncio.sleep(2.5)  # longer than the lease
         assert not acquiring.done()
         return acquiring
 
     assert await (await driver.run_in_transaction(database.client, hold))
     waiting.check_held()
+
+
+class LateReplies:
+    """A collection that gives the first reply to an update back late."""
+
+    def __init__(self, collection: Any) -> None:
+        self.collection = collection
+        self.replied, self.may_arrive, self.has_arrived = (asyncio.Event() for _ in range(3))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.collection, name)
+
+    async def find_one_and_update(self, *given: Any, **options: Any) -> Any:
+        if self.may_arrive.is_set():  # this is the next heartbeat
+            self.has_arrived.set()
+        reply = await self.collection.find_one_and_update(*given, **options)
+        if not self.replied.is_set():
+            self.replied.set()
+            await self.may_arrive.wait()
+        return reply
+
+
+async def test_a_late_reply_to_a_heartbeat_takes_no_update_back(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.01)
+    held = Lease(database["leases"])
+    assert await held.try_acquire()
+    held._collection = leases = LateReplies(database["leases"])
+    async with asyncio.timeout(60), held.keep_alive():
+        await leases.replied.wait()
+        await held.update({"state": "removing"})
+        leases.may_arrive.set()
+        await leases.has_arrived.wait()
+        assert held.document["state"] == "removing"
+        held.check_held()
 
 
 async def test_waiting_ends_after_a_time(database: Any) -> None:
@@ -83,10 +119,10 @@ async def test_a_holder_that_was_replaced_learns_it(
 
 async def test_heartbeats_keep_it(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.01)
-    held = Lease(database["leases"])
+    held = Lease(leases := database["leases"])
     assert await held.try_acquire()
     expires = held.document["expires"]
-    async with held.keep_alive():
-        while held.document["expires"] == expires:
+    async with asyncio.timeout(60), held.keep_alive():
+        while (await leases.find_one())["expires"] == expires:
             await asyncio.sleep(0.01)
     assert await Lease(database["leases"]).try_acquire()
