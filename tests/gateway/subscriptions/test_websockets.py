@@ -369,8 +369,9 @@ def test_each_operation_counts_for_the_rate_limit(world: World) -> None:
         async with serve(world, rate_limit=1, rate_burst=2) as service:
             freeze_limiter(service.gateway)
             async with service.socket() as socket:  # the first request
-                for number in (1, 2):
-                    await socket.subscribe(id=str(number))
+                await socket.subscribe(id="1")
+                await wait_for_subscriptions()  # operations of a socket begin in any order
+                await socket.subscribe(id="2")
                 answer = await socket.receive()
         assert (answer["id"], answer["type"]) == ("2", "error")
         assert answer["payload"][0]["extensions"]["code"] == "RATE_LIMITED"
