@@ -116,10 +116,9 @@ async def _read(database: Database, command: Document) -> Document:
         if operation.first_read is None:
             operation.first_read = asyncio.Event()
             operation.snapshot_taken = time.monotonic()
+            operation.began_reading = min(operation.began_reading, operation.snapshot_taken)
             try:
                 reply, operation.snapshot_time = await _send(database, command, None)
-                # not before: a write may end the snapshot meanwhile
-                operation.began_reading = min(operation.began_reading, operation.snapshot_taken)
                 return reply
             finally:
                 operation.first_read.set()
