@@ -6,18 +6,15 @@ queries become Python code: those of REST at once, a client's from the second ti
 cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
-import time
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
-from msgspec.structs import replace
 
 from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import (
-    WHOLE_OPERATION_ERRORS,
     LimitExceededError,
     RequestError,
 )
@@ -34,7 +31,6 @@ from schema.execution_counters import ExecutionCounters
 from schema.interpretation import interpret
 from schema.operation_results import (
     OperationResult,
-    drop_frames,
     error_result,
     to_operation_result,
 )
@@ -46,8 +42,6 @@ from schema.operations import (
     parse_client_operation,
     parse_operation,
 )
-from schema.parameterised.template_cache import KnownShape, TemplateCache
-from schema.parameterised.templates import BoundOperation
 
 __all__ = [
     "Caller",
@@ -66,8 +60,7 @@ __all__ = [
 DEFAULT_DEADLINE_SECONDS = 5.0
 MAX_CACHED_OPERATIONS = 1_000
 MAX_OPERATION_BYTES = 16 << 20
-"""Memory of all cached operations, with the code that was generated for them. Templates have a
-limit of their own.
+"""Memory of all cached operations, with the code that was generated for them.
 
 The garbage collector looks through it, up to 135 ms for the longest documents."""
 MAX_INTERPRETED_COST = 1_000
@@ -105,8 +98,6 @@ class Executor:
         self.compile_queries = compile_queries
         self.deadline_seconds = deadline_seconds
         self.counters = ExecutionCounters()
-        self.templates = TemplateCache(schema, self.limits) if compile_queries else None
-        """None to parse each text: explanations show it as it was sent."""
         self._operation_cache: Cache[tuple[str, str | None], Operation] = Cache(
             max_entries=MAX_CACHED_OPERATIONS,
             max_bytes=MAX_OPERATION_BYTES,
@@ -181,14 +172,6 @@ class Executor:
 
         Unexpected exceptions are logged and masked.
         """
-        if isinstance(operation, BoundOperation):
-            began = time.monotonic()
-            result = await self._run_bound(operation, variables, context)
-            if result is not None:
-                return result
-            context = _restart(context, time.monotonic() - began)
-            parsed = await self._parse_anywhere(operation.text, operation.requested_name, variables)
-            operation = self._keep(operation.requested_name, parsed)
         is_allowed = operation.is_allowed(context.caller)
         if not is_allowed and _has_many_items(variables):
             # A smaller request is run, for an error with its path; see
@@ -207,30 +190,6 @@ class Executor:
         if not executed.errors:
             return OperationResult(executed.data, [])
         return to_operation_result(executed.data, executed.errors, variables)
-
-    async def _run_bound(
-        self, operation: BoundOperation, variables: Mapping[str, Any], context: Context
-    ) -> OperationResult | None:
-        """Run the operation of a template; return None if its text has to be parsed and run.
-
-        Most errors have places in the text, or tell of literals; the template has others.
-        """
-        if operation.compiled is None or not operation.is_allowed(context.caller):
-            return None
-        work = operation.compiled.run(operation.complete(variables), context)
-        try:
-            result = await limit_read(work, context, self.deadline_seconds)
-        except WHOLE_OPERATION_ERRORS as error:
-            return error_result(error)
-        except Exception:
-            return None
-        if result.errors:
-            drop_frames(result.errors)
-            return None
-        self.counters.count_compiled()
-        if self.templates is not None:
-            self.templates.reweigh(operation)
-        return OperationResult(result.data, [])
 
     async def _execute(
         self,
@@ -272,56 +231,32 @@ class Executor:
     ) -> Operation | None:
         """Return an operation that need not be parsed, and is within the limits."""
         operation = self._operation_cache.get((text, name))
-        if isinstance(operation, BoundOperation):
-            return self.templates.check(operation, variables) if self.templates else None
         if operation is not None:
             check_size(operation, variables, self.limits)
             if operation.compiled is not None:
                 operation.compiled.request_code()
                 self._operation_cache.reweigh((text, name))
-            return operation
-        bound = self.templates.bind(text, name, variables) if self.templates else None
-        if bound is not None:
-            self._operation_cache.put((text, name), bound)
-        return bound
+        return operation
 
     async def _parse_anywhere(
         self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> "_Parsed":
+    ) -> Operation:
         """Return what `_parse` does, but parse a long document in a thread."""
         if len(text) > MAX_CHARACTERS_IN_EVENT_LOOP:
             return await run_in_thread(self._parse, text, name, variables)
         return self._parse(text, name, variables)
 
-    def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> "_Parsed":
+    def _parse(self, text: str, name: str | None, variables: Mapping[str, Any]) -> Operation:
         operation = parse_client_operation(self.schema, text, name, variables, self.limits)
         if self.compile_queries:
             compiled = operation.compile(self.schema)
             if operation.first_cost >= MIN_COST_FOR_CODE:
                 compiled.request_code()
-        shape = self.templates.learn(operation) if self.templates else None
-        return _Parsed(operation, shape)
-
-    def _keep(self, name: str | None, parsed: "_Parsed") -> Operation:
-        operation = parsed.operation
-        self._operation_cache.put((operation.text, name), operation)
-        if self.templates is not None:
-            self.templates.keep(parsed.shape)
         return operation
 
-
-class _Parsed(NamedTuple):
-    """An operation, and what was learnt of its text."""
-
-    operation: Operation
-    shape: KnownShape | None
-
-
-def _restart(context: Context, seconds: float) -> Context:
-    """Return a context to run the same operation in again, after it ran for some seconds."""
-    context.budget.start_over()  # not a new one: the size of the response is checked with it
-    waited_seconds = context.waited_seconds + seconds
-    return replace(context, waited_seconds=waited_seconds, _loaders={}, _documents={})
+    def _keep(self, name: str | None, operation: Operation) -> Operation:
+        self._operation_cache.put((operation.text, name), operation)
+        return operation
 
 
 def _has_many_items(variables: Mapping[str, Any]) -> bool:

@@ -195,18 +195,13 @@ def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
             maximum=limits.characters,
             requested=len(text),
         )
-    if has_long_number(text):
+    if len(text) > MAX_NUMBER_DIGITS and _LONG_NUMBER.search(text):
         raise LimitExceededError(
             f"The document has a number of over {MAX_NUMBER_DIGITS} digits",
             limit="digits",
             maximum=MAX_NUMBER_DIGITS,
         )
     return _parse_document(text, limits.tokens)
-
-
-def has_long_number(text: str) -> bool:
-    """Return whether a document has a number that is over the limit, also in a string."""
-    return len(text) > MAX_NUMBER_DIGITS and _LONG_NUMBER.search(text) is not None
 
 
 def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:

@@ -134,7 +134,6 @@ class _ObservedExecutor(Executor):
 
     def __init__(self, executor: Executor, run: ExplainedRun) -> None:
         self.__dict__.update(vars(executor))
-        self.templates = None
         self._run = run
 
     async def load_client_operation(

@@ -67,11 +67,6 @@ class Budget(Struct):
         """Check the size of the whole response."""
         self._check_size(size)
 
-    def start_over(self) -> None:
-        """Reset all counts, to run the operation again from its beginning."""
-        self.restart()
-        self._records_read = 0
-
     def restart(self) -> None:
         """Reset the counts of what is returned, to count it again; nothing is read again."""
         self.drawing_bytes = self._cost = 0
