@@ -106,7 +106,9 @@ class EndpointHandler:
         self.parameter_names = {
             parameter.input.variable: parameter.name for parameter in self.inputs.query
         }
-        self.known_parameters = [parameter.name for parameter in self.inputs.all_query]
+        self.known_parameters = [
+            name for parameter in self.inputs.all_query for name in parameter.names
+        ]
         body = endpoint.body
         self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.

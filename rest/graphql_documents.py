@@ -117,6 +117,7 @@ PAGING_FIELDS = """paging { per_page: perPage current_page: currentPage next }
     totalCount @include(if: $totalCount)"""
 PAGE_ARGUMENTS = "page: $page, perPage: $perPage, after: $after"
 PAGE_VARIABLES = "$page: Int, $perPage: Int, $after: String, $totalCount: Boolean = false"
+WHOLE_LIST_VARIABLES = PAGE_VARIABLES.replace("$perPage: Int", f"$perPage: Int = {MAX_PER_PAGE}")
 REFERENCE_FILTER_VARIABLES = "$asset: ID, $key: String, $value: String, $updatedSince: DateTime"
 REFERENCE_FILTERS = "asset: $asset, key: $key, value: $value, updatedSince: $updatedSince"
 FILTER_VARIABLES = "$ids: [ID!], $search: String, $updatedSince: DateTime"
@@ -234,8 +235,9 @@ LIST_UNIT_REFERENCES = with_fragments(f"""query ListUnitReferences(
     }}
 }}""")
 
+# The body cannot say that there is more, so without a page size it has all that one may have.
 LIST_LOCATIONS = with_fragments(f"""query ListLocations(
-    $map: ID!, {PAGE_VARIABLES}, $tags: String, {FILTER_VARIABLES}
+    $map: ID!, {WHOLE_LIST_VARIABLES}, $tags: String, {FILTER_VARIABLES}
 ) {{
     map(id: $map) {{
         locations({PAGE_ARGUMENTS}, tags: $tags, {FILTERS}) {{

@@ -51,6 +51,9 @@ VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
 """Path parameters with another name than their variables."""
 PARAMETER_BY_VARIABLE = {"updatedSince": "updated_since"}
 """Query parameters with the name of the member that they are about."""
+PAGE_SIZE = "perPage"
+SPELLINGS: Final = {PAGE_SIZE: ("perPage", "per_page")}
+"""Further names of query parameters, by variable: other APIs of this kind have them."""
 
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
 _PLAIN_NAME = re.compile(r"[0-9A-Za-z_.\[\]-]{1,40}")
@@ -76,9 +79,12 @@ class QueryParameter:
         self.input = input
         self.name = PARAMETER_BY_VARIABLE.get(input.variable) or to_kebab_case(input.variable)
         """The name on the wire: `per-page` for `perPage`."""
+        self.names = (self.name, *SPELLINGS.get(input.variable, ()))
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """Whether the URLs of other pages repeat the parameter."""
         self.is_required = input.is_required
+        self.is_sized_by_cursor = input.variable == PAGE_SIZE and input.default is not None
+        """Whether a cursor, which has a page size, takes the place of the operation's default."""
         self._parse = _find_parser(input.type)
         self._check = input.check
 
@@ -322,18 +328,19 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
 
     It is a structured list of strings (RFC 9651), each with the nearest known name.
 
-    >>> describe_ignored(["page", "per_page"], ["page", "per-page"])
-    '"per_page";did-you-mean="per-page"'
+    >>> describe_ignored(["page", "order_by"], ["page", "order-by"])
+    '"order_by";did-you-mean="order-by"'
     """
     unknown = [
         name
         for name in dict.fromkeys(names)
         if name not in known and name != API_KEY_PARAMETER and _PLAIN_NAME.fullmatch(name)
     ]
+    suggested = {*known, API_KEY_PARAMETER}.difference(*SPELLINGS.values())
     items = []
     for name in unknown[:MAX_IGNORED_REPORTED]:
         spelt = name.lower().replace("_", "-")
-        near = get_close_matches(spelt, [*known, API_KEY_PARAMETER], 1, MIN_LIKENESS)
+        near = get_close_matches(spelt, suggested, 1, MIN_LIKENESS)
         items.append(f'"{name}"' + (f';did-you-mean="{near[0]}"' if near else ""))
     return ", ".join(items) or None
 
@@ -358,22 +365,26 @@ def parse_query(
     for name, value in pairs:
         given.setdefault(name, []).append(value)
     for parameter in parameters:
-        name = parameter.name
-        values = given.get(name)
-        if values is None:
+        sent = [(name, value) for name in parameter.names for value in given.get(name, ())]
+        if not sent:
             if parameter.is_required:
-                errors[name] = ["must be given"]
+                errors[parameter.name] = ["must be given"]
+            elif parameter.is_sized_by_cursor and any(given.get("after", ())):
+                variables[parameter.input.variable] = None
             continue
+        name, value = sent[0]
         # Which of them is meant would be a guess: docs/decisions/rest/unknown-parameters.md.
-        if len(values) > 1:
-            errors[name] = [f"must be given once, not {len(values)} times"]
+        if len(sent) > 1:
+            names = ", ".join(dict.fromkeys(name for name, _ in sent))
+            spelt = "" if names == name else f": {names}"
+            errors[name] = [f"must be given once, not {len(sent)} times{spelt}"]
             continue
         try:
-            variables[parameter.input.variable] = parameter.parse(values[0])
+            variables[parameter.input.variable] = parameter.parse(value)
         except ValueError as error:
             errors[name] = [str(error)]
         if parameter.is_filter:
-            filters.append((name, values[0]))
+            filters.append((name, value))
     if errors:
         raise invalid_input_error(errors)
     return variables, filters

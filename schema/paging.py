@@ -4,13 +4,13 @@ from typing import Generic, TypeVar
 
 import strawberry
 
-from resolvers.request.arguments import MAX_INT32, MAX_PER_PAGE, MAX_TOTAL_COUNT
+from resolvers.request.arguments import DEFAULT_PER_PAGE, MAX_INT32, MAX_PER_PAGE, MAX_TOTAL_COUNT
 from resolvers.request.input_rules import Range
 from resolvers.request.listing import count_total
 from schema.definitions import COUNT_COST
 from schema.fields import bounded_field, resolver_field
 
-__all__ = ["MAX_PER_PAGE", "MAX_TOTAL_COUNT", "Page", "Paging"]
+__all__ = ["DEFAULT_PER_PAGE", "MAX_PER_PAGE", "MAX_TOTAL_COUNT", "Page", "Paging"]
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from rest.body_models import ALIASES, OPEN_TYPES
 from rest.envelopes import TOTAL_COUNT, TOTAL_COUNT_HEADER
 from rest.names import to_snake_case
 from rest.openapi.examples import SVG_EXAMPLE
-from rest.parameters import TEXT_FORMS
+from rest.parameters import PAGE_SIZE, TEXT_FORMS
 from schema.operation_inputs import (
     Input,
     JsonSchema,
@@ -30,11 +30,15 @@ from schema.operation_inputs import (
     joint_rules_of_type,
     meaning_of,
 )
+from schema.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE
 
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
 PARAMETER_TEXTS: Final = {
-    TOTAL_COUNT: f"Whether to count the records of the whole list, for `{TOTAL_COUNT_HEADER}`."
+    PAGE_SIZE: f"How many resources a page holds. More than {MAX_PER_PAGE} is served as "
+    f"{MAX_PER_PAGE}. Without it {{default}}, or as many as the page had that `after` is of. "
+    "`perPage` and `per_page` are read as `per-page`.",
+    TOTAL_COUNT: f"Whether to count the records of the whole list, for `{TOTAL_COUNT_HEADER}`.",
 }
 """What parameters mean that REST answers otherwise than GraphQL."""
 SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
@@ -56,12 +60,13 @@ def describe_parameter_value(source: Input) -> JsonSchema:
             "example": form.write_example(source.definition.example),
         }
     example = source.definition.example
+    text = PARAMETER_TEXTS.get(source.variable, source.description)
     schema = _build_schema(source.argument)
     if schema.get("type") == "array":
         # An empty parameter is one item, the empty text.
         schema["minItems"] = 1
     return {
-        "description": PARAMETER_TEXTS.get(source.variable, source.description),
+        "description": text.replace("{default}", str(source.default or DEFAULT_PER_PAGE)),
         "schema": schema,
         # The default of OpenAPI is `avoid=stairs&avoid=lifts`.
         **({"explode": False} if schema.get("type") == "array" else {}),

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.envelopes import RequestUrl
-from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, UNIT_IDS, World, gateway_client, open_database
+from tests.fixtures import (
+    ALL_FLAGS,
+    BASE_URL,
+    MAP,
+    UNIT_IDS,
+    World,
+    data_of,
+    gateway_client,
+    open_database,
+)
 from tests.rest.page_walks import EVERY_UNIT, ids, query_of, walk
 
 pytestmark = pytest.mark.anyio
@@ -154,6 +164,61 @@ async def test_a_list_without_paging_has_a_link_header_too(client: httpx.AsyncCl
     following = await client.get(first.links["next"]["url"], headers=headers)
     assert [*ids([first.json()]), *ids([following.json()])] == ["loc-1", "loc-2"]
     assert query_of(following.links["prev"]["url"])["tags"] == "-x"
+
+
+async def test_locations_are_listed_as_a_whole(own_world: World) -> None:
+    """Their body has no `paging`, and so cannot say that there is more."""
+    path = f"/v1/unitmaps/{quote(MAP, safe='')}/locations"
+    async with open_database(own_world) as database:
+        one = await database["locations"].find_one({"_id": "loc-2"})
+        assert one is not None
+        names = [f"more-{number:05}" for number in range(10_000)]
+        await database["locations"].insert_many([one | {"_id": name} for name in names])
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        client.headers.update(ALL_FLAGS)
+        found = []
+        for place in (path, path.replace("unitmaps", "maps")):
+            whole = await client.get(f"{place}?tags=svc:amenity")
+            rest = await client.get(whole.links["next"]["url"])
+            assert ids([whole.json()]) + ids([rest.json()]) == ["loc-2", *names]
+            found.append(len(whole.json()["data"]))
+            # A cursor has its page size, also in the addresses that have no other.
+            small = await client.get(f"{place}?per_page=3")
+            after = query_of(small.links["next"]["url"])["after"]
+            assert len((await client.get(f"{place}?after={after}")).json()["data"]) == 3
+            assert len((await client.get(f"{place}?after=")).json()["data"]) == 10_000
+        body = await data_of(client, '{ map(id: "plan/one") { locations { data { id } } } }')
+    assert found == [10_000, 10_000]
+    assert len(body["map"]["locations"]["data"]) == 100
+
+
+PAGED = [
+    endpoint
+    for endpoint in ENDPOINTS
+    if endpoint.method == "GET" and "$perPage" in endpoint.document
+]
+
+
+@pytest.mark.parametrize("endpoint", PAGED, ids=lambda endpoint: endpoint.path)
+async def test_every_spelling_of_the_page_size_is_read(
+    client: httpx.AsyncClient, endpoint: Endpoint
+) -> None:
+    named = {"asset": "north", "group-id": "view", "map": MAP, "unitMapId": MAP}
+    path = endpoint.path.format_map({key: quote(id, safe="") for key, id in named.items()})
+    plain = await client.get(f"{path}?per-page=1", headers=ALL_FLAGS)
+    assert plain.status_code == 200
+    for name in ("perPage", "per_page"):
+        same = await client.get(f"{path}?{name}=1", headers=ALL_FLAGS)
+        assert (same.content, same.headers["etag"]) == (plain.content, plain.headers["etag"])
+        assert same.headers.get("link") == plain.headers.get("link")
+        assert "floorgate-ignored-parameters" not in same.headers
+        invalid = await client.get(f"{path}?{name}=x", headers=ALL_FLAGS)
+        assert invalid.json()["fields"] == {name: ["must be a whole number, not 'x'"]}
+        twice = await client.get(f"{path}?{name}=1&per-page=1", headers=ALL_FLAGS)
+        error = f"must be given once, not 2 times: per-page, {name}"
+        assert twice.json()["fields"] == {"per-page": [error]}
+        repeated = await client.get(f"{path}?{name}=1&{name}=1", headers=ALL_FLAGS)
+        assert repeated.json()["fields"] == {name: ["must be given once, not 2 times"]}
 
 
 @pytest.mark.parametrize(

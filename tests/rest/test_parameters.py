@@ -140,11 +140,13 @@ def test_the_items_of_a_list_are_separated_by_commas() -> None:
 
 
 def test_unknown_parameters_are_named_with_the_nearest_known_ones() -> None:
-    names = ["page", "per_page", "tag", "api-key", "xyzzy", "per_page", "é"]
-    assert describe_ignored(names, ["page", "per-page", "tags"]) == (
-        '"per_page";did-you-mean="per-page", "tag";did-you-mean="tags", "xyzzy"'
+    names = ["page", "order_by", "tag", "api-key", "xyzzy", "order_by", "é"]
+    assert describe_ignored(names, ["page", "order-by", "tags"]) == (
+        '"order_by";did-you-mean="order-by", "tag";did-you-mean="tags", "xyzzy"'
     )
     assert describe_ignored(["page"], ["page"]) is None
+    known = [name for parameter in inputs_of("/v1/maps").query for name in parameter.names]
+    assert describe_ignored(["perPage", "PerPage"], known) == '"PerPage";did-you-mean="per-page"'
     assert describe_ignored(["api_key", "foo"], ["floor"]) == (
         '"api_key";did-you-mean="api-key", "foo"'
     )

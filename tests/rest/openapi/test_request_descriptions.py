@@ -62,6 +62,17 @@ def test_the_flags_of_single_parameters_are_described() -> None:
     assert "400" in DESCRIPTION["paths"]["/v1/units"]["get"]["responses"]
 
 
+def test_the_page_size_is_one_parameter_with_the_default_of_the_list() -> None:
+    for row in ENDPOINTS:
+        is_whole = row.path.endswith("/locations")
+        for item in described(row):
+            if item.get("name", "").replace("_", "-").lower() in ("per-page", "perpage"):
+                assert item["name"] == "per-page"
+                assert item["schema"].get("default") == (10_000 if is_whole else None)
+                assert f"Without it {10_000 if is_whole else 100}, " in item["description"]
+                assert "`perPage` and `per_page` are read as `per-page`" in item["description"]
+
+
 @pytest.mark.slow
 @each_endpoint
 def test_every_input_is_in_its_place(row: Endpoint) -> None:

@@ -199,9 +199,11 @@ def _cursor_of_next(response: PageResponse[object]) -> str | None:
 
 
 def _continued(arguments: dict[str, Any], after: str) -> dict[str, Any]:
-    """Return the arguments for the page at a cursor, which knows its number and size."""
-    rest = {name: value for name, value in arguments.items() if name not in ("page", "per_page")}
-    return {**rest, "after": after}
+    """Return the arguments for the page at a cursor, which knows its number.
+
+    The size stays: without one, functions of lists that have a default send that.
+    """
+    return {**{name: value for name, value in arguments.items() if name != "page"}, "after": after}
 
 
 def _raise_error(response: httpx.Response) -> None:
