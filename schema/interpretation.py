@@ -50,22 +50,21 @@ async def interpret(
     event: Event | None = None,
 ) -> ExecutionResult:
     """Run an operation, or a subscription on one event. Raises errors of the whole operation."""
-    execute = partial(
-        graphql.execute,
+    is_sync = operation.is_introspection
+    execute: Any = partial(
+        graphql.execute_sync if is_sync else graphql.execute,
         schema,
         operation.document,
         event.value if event else None,
         context_value=context,
         variable_values=dict(variables),
         operation_name=operation.name,
+        executor_class=IntrospectionExecutor if is_sync else OrderedExecutor,
         hide_suggestions=True,
         max_coercion_errors=MAX_VARIABLE_ERRORS,
     )
-    if operation.is_introspection:
-        # It waits for nothing, so it can run in a thread.
-        outcome = await run_in_thread(partial(execute, executor_class=IntrospectionExecutor))
-    else:
-        outcome = execute(executor_class=OrderedExecutor)
+    # What waits for nothing can run in a thread.
+    outcome = await run_in_thread(execute) if is_sync else execute()
     return outcome if isinstance(outcome, ExecutionResult) else await outcome
 
 
@@ -102,10 +101,14 @@ class OrderedErrors:
         return [error for _, error in sorted(ranked, key=lambda each: each[0])]
 
 
-class OrderedExecutor(CountingExecutor):
-    """graphql-core's executor that counts what it returns, with `OrderedErrors`."""
+class IntrospectionExecutor(ExecutorThrowingOnIncremental):
+    """graphql-core's executor with `OrderedErrors`, for operations that do nothing but introspect.
 
-    max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
+    Nothing waits, so the first error of an object is that of its first field with one, and what
+    graphql-core leaves out after it would be inside the null.
+    """
+
+    max_introspected_fields = MAX_INTROSPECTED_FIELDS
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -124,6 +127,26 @@ class OrderedExecutor(CountingExecutor):
         if isinstance(raw_error, WHOLE_OPERATION_ERRORS):
             raise raw_error
         super().handle_field_error(raw_error, *arguments)
+
+    def execute_collected_subfields(self, parent_type: GraphQLObjectType, *arguments: Any) -> Any:
+        """Execute the fields of an object, none of them deferred. Raises LimitExceededError."""
+        source_value, path, grouped_field_set, *_ = arguments
+        if parent_type.name.startswith("__"):
+            self._introspected_fields += len(grouped_field_set)
+            if self._introspected_fields > self.max_introspected_fields:
+                raise LimitExceededError(
+                    f"Introspection returns more than {self.max_introspected_fields} fields; ask"
+                    " for the schema once, and for nothing else",
+                    limit="introspection",
+                    maximum=self.max_introspected_fields,
+                )
+        return self.execute_fields(parent_type, source_value, path, grouped_field_set, None)
+
+
+class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
+    """graphql-core's executor that counts what it returns, and runs every field to its end."""
+
+    max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
 
     @staticmethod
     def complete_leaf_value(return_type: GraphQLLeafType, result: Any) -> Any:
@@ -149,15 +172,6 @@ class OrderedExecutor(CountingExecutor):
         position_context: Any,
     ) -> Any:
         """Execute all fields of an object to their end."""
-        if parent_type.name.startswith("__"):
-            self._introspected_fields += len(grouped_field_set)
-            if self._introspected_fields > self.max_introspected_fields:
-                raise LimitExceededError(
-                    f"Introspection returns more than {self.max_introspected_fields} fields; ask"
-                    " for the schema once, and for nothing else",
-                    limit="introspection",
-                    maximum=self.max_introspected_fields,
-                )
         results: dict[str, Any] = {}
         for name, details in grouped_field_set.items():
             field_path = Path(path, name, parent_type.name)
@@ -220,12 +234,6 @@ class OrderedExecutor(CountingExecutor):
         for position, result in zip(awaitable, settled, strict=True):
             results[position] = result
         return results
-
-
-class IntrospectionExecutor(OrderedExecutor):
-    """The executor of operations that do nothing but introspection, in a thread."""
-
-    max_introspected_fields = MAX_INTROSPECTED_FIELDS
 
 
 def _require_success(results: Iterable[Any]) -> list[Any]:
