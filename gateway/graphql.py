@@ -1,6 +1,7 @@
 """`/graphql`, as the working draft "GraphQL over HTTP" of the GraphQL Foundation specifies it."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
 from rest.disconnection import run_while_connected
-from rest.endpoints import RequestServices
+from rest.endpoints import CacheKey, RequestServices
 from rest.errors import (
     JSON_MEDIA_TYPE,
     RETRY_AFTER_HEADERS,
@@ -48,6 +49,7 @@ COST_HEADER = b"floorgate-cost"
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
 """Of errors after which a client sends the document: with a 200, as Apollo's server sends them."""
 
+_INTROSPECTION_FIELD = re.compile(r"__(schema|type)\b")
 _HEADERS = encode_headers({**RESPONSE_HEADERS, "Vary": f"{VARY}, Accept"})
 
 
@@ -132,9 +134,15 @@ class GraphQLEndpoint:
         """
         name, variables = graphql_request.operation_name, graphql_request.variables
         executor = self.service.executor
-        request.scope[SCOPE_OPERATION] = executor.find_name(document.text, name)
         context = self.service.create_context(caller, request)
         context.budget.max_bytes = executor.limits.response_bytes
+        varies_by: CacheKey = (context.base_url, *caller.rights)
+        if _INTROSPECTION_FIELD.search(document.text):
+            operation = await executor.load_client_operation(document.text, name, variables)
+            if operation.is_introspection:
+                # The schema is the same for every key, at every address.
+                context.reads.is_constant, varies_by = True, ()
+        request.scope[SCOPE_OPERATION] = executor.find_name(document.text, name)
         if document.is_registered:
             context.reads.add(DOCUMENTS_COLLECTION)
 
@@ -165,9 +173,8 @@ class GraphQLEndpoint:
             _hash_operation(document, name, variables),
             # Responses to documents that run because they are registered are read from these too.
             document.is_registered,
-            context.base_url,
             media_type,
-            *caller.rights,
+            *varies_by,
         )
         # Each operation has its keyword, so nothing that writes waits for an equal one.
         is_read = "mutation" not in document.text

@@ -164,7 +164,8 @@ def is_cacheable(response: Response, context: Context) -> bool:
     """Return whether a response that was read through a context may be cached."""
     reads = context.reads
     # A response that read nothing would never be invalidated.
-    return reads.is_complete and bool(reads.collections) and response.status_code == 200
+    is_known = reads.is_complete and (reads.is_constant or bool(reads.collections))
+    return is_known and response.status_code == 200
 
 
 async def _wait(flight: _Flight, context: Context, waits_left: int) -> int:

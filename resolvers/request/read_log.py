@@ -30,6 +30,8 @@ class ReadLog(Struct, eq=False):
     """By collection, where one page was all that was read."""
     is_complete: bool = True
     """False if the response also depends on something that is not logged."""
+    is_constant: bool = False
+    """Whether the response depends on no data, so that it may be cached without a read."""
 
     @property
     def collections(self) -> set[str]:

@@ -1,6 +1,7 @@
 """Cached responses are exact, and only shared by callers who may see the same."""
 
 import asyncio
+import hashlib
 import json
 import logging
 import time
@@ -12,12 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
+from graphql import get_introspection_query
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.app import Gateway
 from gateway.cache import response_cache
 from gateway.cache.response_cache import ResponseCache
+from schema import execution, interpretation
 from storage.cache import change_feed
 from storage.cache.change_table import Change, ChangeTable
 from tests.caching_gateways import run_following_gateway
@@ -114,6 +117,61 @@ async def test_callers_who_may_see_the_same_share_an_entry(own_world: World) -> 
         await running_gateway.clients["first"].get("/v1/units")
         await running_gateway.clients["second"].get("/v1/units")
         assert running_gateway.cache.counters.hits == 1
+
+
+async def test_introspection_is_run_once_for_all_keys_and_doors(
+    running_gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreted = []
+
+    async def interpret(schema: Any, operation: Any, *arguments: Any) -> Any:
+        interpreted.append(operation.text)
+        return await interpretation.interpret(schema, operation, *arguments)
+
+    monkeypatch.setattr(execution, "interpret", interpret)
+    full, restricted = running_gateway.clients.values()
+    texts = [
+        get_introspection_query(),
+        get_introspection_query(input_value_deprecation=True),
+        '{ __type(name: "Unit") { name } }',
+        '{ __type(name: "Map") { name } }',
+    ]
+    bodies = []
+    for text in texts:
+        first = await full.post("/graphql", json={"query": text})
+        assert "errors" not in first.json()
+        bodies.append(first.content)
+        await rename(full, "unit-1", f"after {len(bodies)}")  # no data is in it
+        got = await full.get("/graphql", params={"query": text})
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        persisted = {"extensions": {"persistedQuery": {"version": 1, "sha256Hash": digest}}}
+        for again in (
+            got,
+            await full.post("/graphql", json={"query": text}, headers=ALL_FLAGS),
+            await restricted.post("/graphql", json={"query": text}),
+            await full.post("/graphql", json={"query": text, **persisted}),
+            await full.post("/graphql", json=persisted),
+        ):
+            assert (again.status_code, again.content) == (200, first.content)
+        known = {"If-None-Match": got.headers["etag"]}
+        unchanged = await restricted.get("/graphql", params={"query": text}, headers=known)
+        assert (unchanged.status_code, unchanged.content) == (304, b"")
+    assert len({*bodies}) == len(texts)
+    assert interpreted == texts
+
+
+async def test_introspection_beside_data_is_of_the_data_and_the_key(
+    running_gateway: RunningGateway,
+) -> None:
+    query = """query ($data: Boolean!) {
+        __type(name: "Unit") { name } unit(id: "unit-s") @include(if: $data) { name }
+    }"""
+    for name in ("one", "two"):
+        await rename(running_gateway.full, "unit-s", name)
+        for key, unit in (("full", {"name": name}), ("restricted", None)):
+            client = running_gateway.clients[key]
+            assert (await data_of(client, query, {"data": False})).keys() == {"__type"}
+            assert (await data_of(client, query, {"data": True}))["unit"] == unit
 
 
 async def test_callers_who_may_see_less_do_not_share_it(running_gateway: RunningGateway) -> None:
