@@ -17,6 +17,7 @@ class IssueKind(StrEnum):
     LEVELS_NOT_JOINED = "levels-not-joined"
     BUILDINGS_NOT_JOINED = "buildings-not-joined"
     FLOOR_CUT_OFF = "floor-cut-off"
+    GAP_TOO_NARROW = "gap-too-narrow"
     DOORS_LOCKED = "doors-locked"
     ROOM_ENCLOSED = "room-without-door"
     EMPTY_LEVEL = "empty-level"
@@ -83,6 +84,12 @@ CAUSES = {
         "No door joins {} parts of the floor with the rest",
         "draw a door (door=yes) or an opening (door=no) in the wall at the point given; if there"
         " is no wall, draw the floor in between (indoor=corridor or area)",
+    ),
+    IssueKind.GAP_TOO_NARROW: Cause(
+        "A gap is too narrow to pass and was closed",
+        "{} gaps are too narrow to pass and were closed",
+        "draw the wall up to the other side; or, if people pass, draw the gap at least 0.25 m wide,"
+        " or a door (door=yes) or an opening (door=no) in it",
     ),
     IssueKind.DOORS_LOCKED: Cause(
         "A room can be entered through locked doors only",

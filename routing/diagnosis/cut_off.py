@@ -23,8 +23,11 @@ NEAR_GAP_FEET = 8.0
 THICK_WALL_FEET = 1.5
 """The rest is joined directly through a wall of this thickness."""
 
+NEAR_FEET = dict.fromkeys(MISFITS, NEAR_ROOM_FEET) | {IssueKind.GAP_TOO_NARROW: 0.1}
+"""How near to both parts of the floor what would join them is: a door in no wall, or a gap."""
+
 Misfits: TypeAlias = Mapping[str | None, tuple[STRtree, list[PlanIssue]]]
-"""The doors in no wall of each level, with a tree of their positions."""
+"""The doors in no wall, and the gaps that were closed, of each level, and their positions."""
 
 
 def describe_cut_off(survey: Survey, component: int, names: PlanNames) -> PlanIssue:
@@ -51,10 +54,10 @@ def find_level(survey: Survey, component: int) -> LevelSurvey:
 
 
 def group_misfits(issues: Sequence[PlanIssue]) -> Misfits:
-    """Return the doors in no wall by level, with a tree of their positions."""
+    """Return the doors in no wall, and closed gaps, by level, with a tree of their positions."""
     levels: dict[str | None, list[PlanIssue]] = defaultdict(list)
     for issue in issues:
-        if issue.kind in MISFITS and issue.at is not None:
+        if issue.kind in NEAR_FEET and issue.at is not None:
             levels[issue.level_id].append(issue)
     return {
         level_id: (STRtree([Point(door.at) for door in doors if door.at is not None]), doors)
@@ -65,9 +68,10 @@ def group_misfits(issues: Sequence[PlanIssue]) -> Misfits:
 def measure_cut_off(
     survey: Survey, component: int, issue: PlanIssue, misfits: Misfits, names: PlanNames
 ) -> tuple[PlanIssue, list[PlanIssue]]:
-    """Return the problem of a part of the floor, at its gap to the rest, and doors beside both.
+    """Return the problem of a part of the floor, and doors and closed gaps beside it and the rest.
 
-    Such a door was meant to join them: its own problem becomes part of this.
+    Such a door was meant to join them: its own problem becomes part of this. Without any, the
+    problem is where the rest is nearest.
     """
     here = find_level(survey, component)
     tree, doors = misfits.get(here.id, (STRtree([]), []))
@@ -75,7 +79,8 @@ def measure_cut_off(
     meant = [
         doors[index]
         for index in sorted(tree.query(own, predicate="dwithin", distance=NEAR_ROOM_FEET))
-        if len(here.home_tree.query(tree.geometries[index], "dwithin", NEAR_ROOM_FEET))
+        for point, feet in [(tree.geometries[index], NEAR_FEET[doors[index].kind])]
+        if own.dwithin(point, feet) and len(here.home_tree.query(point, "dwithin", feet))
     ]
     if meant:
         hints = "; ".join(door.message for door in meant)

@@ -128,8 +128,9 @@ class DoorInference:
         """Return whether a piece may be joined to a reached one; areas only join other areas."""
         if self.groups.is_reached(piece) or not self.may_enter(piece):
             return False
-        pieces = self.floor.pieces
-        return pieces[piece].room_id is not None or pieces[reached].room_id is None
+        one, other = self.floor.pieces[piece], self.floor.pieces[reached]
+        # No door is guessed through the wall beside a gap that was closed.
+        return one.whole is not other.whole and (one.room_id is not None or other.room_id is None)
 
     def reach(self, pieces: Iterable[int]) -> None:
         """Mark pieces and their groups as reached, and queue the doors to what they touch."""

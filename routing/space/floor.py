@@ -15,14 +15,16 @@ import shapely
 from shapely import LineString, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Barrier, Level, Polygonal, Space, SpaceKind
+from routing.space.gaps import MIN_GAP_METRES, find_gaps
 from routing.space.plan_repair import (
     MIN_AREA_SQUARE_FEET,
     extract_polygons,
     make_valid,
     to_polygonal,
 )
+from routing.units import FEET_PER_METRE
 
 WALL_FEET = 0.05
 """1.5 cm: too thin to affect distances, thick enough to survive rounding."""
@@ -40,10 +42,14 @@ MIN_STRIP_FEET = 1.0
 
 @dataclass(frozen=True)
 class FloorPiece:
-    """One connected polygon of floor; `room_id` is None for corridors and areas."""
+    """One connected polygon of floor; `room_id` is None for corridors and areas.
+
+    `whole` is what it was a part of before gaps were closed that are too narrow to pass.
+    """
 
     polygon: Polygon
-    room_id: str | None = None
+    room_id: str | None
+    whole: Polygon = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -97,10 +103,22 @@ def build_floor(
         # Only doors lead into a room, so a corridor drawn across it does not open it.
         open_floor = shapely.difference(open_floor, union)
     walls = build_walls(barriers)
-    pieces = [FloorPiece(polygon) for polygon in cut_by_walls(open_floor, walls)]
-    for room, shape in zip(rooms, subtract_overlaps([room.polygon for room in rooms]), strict=True):
-        inset = shape.buffer(-WALL_FEET, join_style="mitre")
-        pieces += [FloorPiece(polygon, room.id) for polygon in cut_by_walls(inset, walls)]
+    drawn_walls = np.array([barrier.geometry for barrier in barriers], dtype=object)
+    is_line = shapely.get_dimensions(drawn_walls) < 2
+    outlines = np.where(is_line, drawn_walls, shapely.boundary(drawn_walls))
+    pieces: list[FloorPiece] = []
+    shapes = [open_floor, *subtract_overlaps([room.polygon for room in rooms])]
+    for room_id, drawn in zip([None, *(room.id for room in rooms)], shapes, strict=True):
+        area = drawn if room_id is None else drawn.buffer(-WALL_FEET, join_style="mitre")
+        wholes = cut_by_walls(area, walls)
+        near = outlines[walls.query(drawn, predicate="intersects")]
+        gaps, lines = find_gaps(shapely.union_all([drawn.boundary, *near]), wholes)
+        issues += [describe_gap(level, room_id, names or {}, line) for line in lines]
+        closed = shapely.union_all(gaps)
+        for whole in wholes:
+            parts = extract_polygons(whole - closed) if whole.intersects(closed) else [whole]
+            clear = [part for part in parts if part.area >= MIN_AREA_SQUARE_FEET]
+            pieces += [FloorPiece(part, room_id, whole) for part in clear]
     if not pieces:
         message = "has no walkable floor: no room, corridor or area"
         issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
@@ -187,3 +205,16 @@ def cut_by_walls(area: BaseGeometry, walls: STRtree) -> list[Polygon]:
     clear = area.difference(shapely.union_all(obstacles)) if len(obstacles) else area
     simple = shapely.simplify(clear, SIMPLIFY_FEET, preserve_topology=True)
     return [part for part in extract_polygons(simple) if part.area >= MIN_AREA_SQUARE_FEET]
+
+
+def describe_gap(
+    level: Level, room_id: str | None, names: Mapping[str, str], line: LineString
+) -> PlanIssue:
+    """Return the issue of a gap that was closed across a line."""
+    place = "a corridor or area" if room_id is None else f"room {names.get(room_id, room_id)!r}"
+    message = (
+        f"a gap in {place} is only {line.length:.2f} ft ({line.length / FEET_PER_METRE:.3f} m) wide"
+        f" and was closed: draw it {MIN_GAP_METRES} m wide, or a door in it, if people pass"
+    )
+    part = room_id or level.id
+    return PlanIssue(IssueKind.GAP_TOO_NARROW, part, message, level.id, point_in(line.centroid))

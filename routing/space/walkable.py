@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 import shapely
+from shapely import Point
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
@@ -82,10 +83,20 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
         drawn, misfits, corner_issues = fit_doors(floor, doors[level.id])
         rooms = describe_rooms(plan, floor, doors[level.id], misfits)
         moved, door_issues = move_doors(floor, misfits, joined_rooms(floor, drawn) | rooms.locked)
+        # A door that is drawn in a gap opens it.
+        opened = shapely.union_all([opening.shape for opening in (*drawn, *moved)])
+        floor_issues = [issue for issue in floor_issues if not is_opened(issue, opened)]
         inferred, room_issues = infer_doors(floor, [*drawn, *moved], rooms)
         walkable.append(WalkableLevel(floor, (*drawn, *moved, *inferred)))
         issues += chain(floor_issues, corner_issues, door_issues, room_issues)
     return limit_one_way_doors(walkable, issues), issues
+
+
+def is_opened(issue: PlanIssue, openings: BaseGeometry) -> bool:
+    """Return whether an issue is a gap that one of the openings is in."""
+    if issue.kind is not IssueKind.GAP_TOO_NARROW or issue.at is None:
+        return False
+    return bool(openings.intersects(Point(issue.at)))
 
 
 def limit_one_way_doors(

@@ -10,6 +10,7 @@ from shapely import LineString, Point, Polygon, box
 from bench.data.large_plans import build_hall
 from routing.issues import CAUSES, FROM_FILES, IssueKind
 from routing.plan import (
+    Barrier,
     Door,
     Level,
     Plan,
@@ -126,6 +127,10 @@ PLANS = {
         "far",
     ),
     IssueKind.DOORS_LOCKED: (draw_plan("A,,x.B"), "room B"),
+    IssueKind.GAP_TOO_NARROW: (
+        replace(one_level(HALL), barriers=(Barrier("0", box(10, 0, 12, 19.9)),)),
+        "0",
+    ),
     IssueKind.FLOOR_CUT_OFF: (draw_plan("A,B,E#C..+.D"), "room C"),
     IssueKind.LEVELS_NOT_JOINED: (draw_plan("A,B", "C,,"), "1"),
     IssueKind.BUILDINGS_NOT_JOINED: (draw_plan("A,B", "#########C,,"), "1"),
