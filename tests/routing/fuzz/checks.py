@@ -16,6 +16,8 @@ from routing.processing import process_plan
 from routing.search.route import WalkLeg
 from routing.search.router import Position, Router
 from routing.serialization import deserialize_router, serialize_router
+from routing.space.plan_repair import extract_polygons
+from routing.space.walkable import WalkableLevel
 
 Floats = NDArray[np.float64]
 ERROR_FEET = 1e-6
@@ -24,11 +26,16 @@ SAMPLED_ROUTES = 6
 AREA_ERROR_FEET = 0.6
 """Areas end up to half a foot too early, and lines are simplified."""
 MAX_OUTSIDE_SQUARE_FEET = 1e-3
+MIN_PATCH_SQUARE_FEET = 0.05
+HAIRLINE_FEET = 1e-3
+MIN_PASSAGE_FEET = 0.68
+"""A quarter of a metre as drawn, less the thickness of two walls and what simplifying moves."""
 
 
 def check_building(plan: Plan, seed: int) -> None:
     """Check everything about one building; an AssertionError says what does not hold."""
     processed = process_plan(plan)
+    check_floor(processed.walkable_levels)
     router, random = processed.router, np.random.default_rng(seed)
     stored = deserialize_router(serialize_router(router))
     for mode, network in router.networks.items():
@@ -40,6 +47,15 @@ def check_building(plan: Plan, seed: int) -> None:
     if plan.locations:
         check_modes(router)
     check_restricted(router, draw_restrictions(plan, random), random)
+
+
+def check_floor(levels: tuple[WalkableLevel, ...]) -> None:
+    """Nothing leads through a gap: who needs a passage gets everywhere on a piece of floor."""
+    for level in levels:
+        for piece in level.floor.polygons:
+            for part in extract_polygons(piece.buffer(-HAIRLINE_FEET)):
+                wide = extract_polygons(part.buffer(HAIRLINE_FEET - MIN_PASSAGE_FEET / 2))
+                assert sum(each.area > MIN_PATCH_SQUARE_FEET for each in wide) <= 1
 
 
 def check_distances(network: Network) -> None:
