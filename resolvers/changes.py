@@ -38,8 +38,6 @@ MAX_CHANGES = 1_000
 LONGEST_RECORD_ID_CHARACTERS = 5_000
 """Three ids of 255 characters in a JSON array, where one takes up to six."""
 DEFAULT_CHANGES = 100
-MAX_READS_PER_REQUEST = 5
-"""Stretches of the stream that one request looks through for changes that the key sees."""
 PROGRESS_SECONDS = 60.0
 """Between two cursors for a follower without a change."""
 
@@ -114,7 +112,7 @@ class ChangeBatch(NamedTuple):
 
     data: Annotated[list[Change], "The changes, the first one first.", Items(0, MAX_CHANGES)]
     cursor: Annotated[str, "Where to continue: pass it as `after`."]
-    has_more: Annotated[bool, "Whether there may be more at once. Else ask again later."]
+    has_more: Annotated[bool, "Whether to ask again at once, even without data. Else ask later."]
 
 
 async def list_changes(
@@ -138,21 +136,13 @@ async def list_changes(
     if after is None:
         return ChangeBatch([], str(await hub.get_cursor()), has_more=False)
     limit = DEFAULT_CHANGES if limit is None else limit
-    cursor, found, has_more = Cursor.parse(after), list[ChangeEvent](), True
-    for _ in range(MAX_READS_PER_REQUEST):
-        try:
-            stretch, cursor = await hub.read(cursor)
-        except errors.ChangesExpiredError as error:
-            raise ChangesExpiredError from error
-        found += [event for event in stretch.events if view.shows(event)]
-        has_more = stretch.has_more
-        if len(found) > limit or not has_more:
-            break
-    if len(found) > limit:
-        del found[limit:]
-        cursor, has_more = cursor._replace(position=found[-1].position), True
-    info.context.budget.count_read(len(found))
-    return ChangeBatch([_to_change(event, cursor.epoch) for event in found], str(cursor), has_more)
+    try:
+        stretch, cursor = await hub.read(Cursor.parse(after), limit, view.shows)
+    except errors.ChangesExpiredError as error:
+        raise ChangesExpiredError from error
+    info.context.budget.count_read(len(stretch.events))
+    data = [_to_change(event, cursor.epoch) for event in stretch.events]
+    return ChangeBatch(data, str(cursor), stretch.has_more)
 
 
 async def follow_changes(

@@ -23,8 +23,11 @@ _WRITES: Final[dict[str, Operation]] = {
     "update": "updated",
     "replace": "updated",
 }
+SAMPLED_SHARE = 0.1
+"""Of the events that are no changes, which are read to learn how far the stream has come."""
 _REPLACEMENTS = ("drop", "rename", "dropDatabase", "invalidate")
-_FOLLOWED: Document = {"$in": [*(kind.name for kind in RECORD_TYPES), TOMBSTONES.name]}
+_FOLLOWED: Final = frozenset({*(kind.name for kind in RECORD_TYPES), TOMBSTONES.name})
+_IS_FOLLOWED: Document = {"$in": sorted(_FOLLOWED)}
 _DOCUMENT_FIELDS = sorted(
     {
         *(field for kind in RECORD_TYPES for field in (kind.scope_field, *kind.key_fields)),
@@ -53,10 +56,12 @@ PIPELINE: Final[Pipeline] = [
     {
         "$match": {
             "$or": [
-                {"ns.coll": _FOLLOWED, "operationType": {"$in": [*_WRITES]}},
-                {"ns.coll": _FOLLOWED, "operationType": {"$in": [*_REPLACEMENTS]}},
-                {"to.coll": _FOLLOWED},
+                {"ns.coll": _IS_FOLLOWED, "operationType": {"$in": [*_WRITES, *_REPLACEMENTS]}},
+                {"to.coll": _IS_FOLLOWED},
                 {"ns.coll": {"$exists": False}},
+                # MongoDB ends a batch, and says how far it has read, after so many events only,
+                # however many others come before them, such as those of what imports stage.
+                {"$sampleRate": SAMPLED_SHARE},
             ]
         }
     },
@@ -113,7 +118,7 @@ class EventReader:
     def read(self, batch: Batch) -> Progress:
         """Return the changes of a batch."""
         events = list[ChangeEvent]()
-        for document in batch.events:
+        for document in filter(_is_counted, batch.events):
             self._counted = self._counted.count_event(document["clusterTime"])
             if self._counted <= self.position:
                 continue
@@ -125,6 +130,16 @@ class EventReader:
         # Events of the reached time itself may be still to come.
         self.position = max(self.position, Position.at(batch.reached))
         return Progress(events, self.position)
+
+
+def _is_counted(document: Document) -> bool:
+    """Return whether an event was asked for, not sampled: another read may get other samples."""
+    name = _get_collection(document, "ns")
+    return (
+        name is None
+        or _get_collection(document, "to") in _FOLLOWED
+        or (name in _FOLLOWED and document["operationType"] in (*_WRITES, *_REPLACEMENTS))
+    )
 
 
 def to_event(document: Document, position: Position) -> ChangeEvent | None:

@@ -8,9 +8,13 @@ at the same time. See docs/decisions/server/change-feed.md.
 """
 
 import asyncio
+import math
+import time
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import Context
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -31,6 +35,12 @@ MAX_KEPT_EVENTS = 10_000
 """Changes that are kept for followers, of some 500 bytes each."""
 MAX_READS_AT_ONCE = 4
 """Reads of the change stream by followers that are behind, and by requests."""
+POLL_SECONDS = 1.0
+"""How long one request begins to read further stretches, for changes that its key sees."""
+READ_SECONDS = 1.0
+"""How long one waits for such a read. It goes on for whoever reads from there next."""
+KEEP_SECONDS = 30.0
+"""How long what a read has found is kept for that."""
 MAX_EVENTS_IN_PART = 100
 """Changes that a follower takes from memory before others have their turn."""
 START_SECONDS = 5.0
@@ -54,7 +64,9 @@ class ChangeHub:
 
     def __init__(self, database: driver.Database) -> None:
         self._database = database
-        self._reads = asyncio.Semaphore(MAX_READS_AT_ONCE)
+        self._reads_at_once = asyncio.Semaphore(MAX_READS_AT_ONCE)
+        self._reads: dict[Position, asyncio.Task[Stretch]] = {}
+        """By the position that they begin at."""
         self._kept = _KeptEvents(Position(0, 0))
         self._epoch = b""
         self._tail: Tail | None = None
@@ -70,6 +82,8 @@ class ChangeHub:
         try:
             yield self
         finally:
+            for read in self._reads.values():
+                read.cancel()
             if (tail := self._stop()) is not None:
                 await asyncio.to_thread(tail.join)
 
@@ -78,24 +92,62 @@ class ChangeHub:
         epoch = await read_epoch(self._database)
         return Cursor(epoch, await read_newest_position(self._database))
 
-    async def read(self, cursor: Cursor) -> tuple[Stretch, Cursor]:
-        """Return changes that follow a cursor, up to a limit, and the cursor after them.
+    async def read(
+        self, cursor: Cursor, limit: int, shows: Callable[[ChangeEvent], bool]
+    ) -> tuple[Stretch, Cursor]:
+        """Return the shown changes that follow a cursor, and the cursor after them.
 
-        They include all that was written before the call. Raises ChangesExpiredError and
-        UnavailableError.
+        They include all that was written before the call, unless `has_more`. Raises
+        ChangesExpiredError and UnavailableError.
         """
-        async with self._reads:
-            epoch = await read_epoch(self._database)
-            stretch = await read_stretch(self._database, check_epoch(cursor, epoch))
-        return stretch, Cursor(epoch, stretch.position)
+        seconds = min(READ_SECONDS, (driver.remaining_seconds() or math.inf) / 3)
+        end = time.monotonic() + min(POLL_SECONDS, seconds)
+        epoch, found = await read_epoch(self._database), list[ChangeEvent]()
+        position = check_epoch(cursor, epoch)
+        while True:
+            events, position, has_more = await self._read_on(position, seconds)
+            found += filter(shows, events)
+            if len(found) > limit:
+                del found[limit:]
+                position, has_more = found[-1].position, True
+            if len(found) == limit or not has_more or time.monotonic() >= end:
+                return Stretch(found, position, has_more), Cursor(epoch, position)
+
+    async def _read_on(self, position: Position, seconds: float) -> Stretch:
+        """Read a stretch, or wait on for one that is being read."""
+        begun = self._reads.get(position)
+        # Outside of the context of the request, with its deadline.
+        read = begun or asyncio.create_task(self._read_in_turn(position), context=Context())
+        self._reads[position] = read
+        try:
+            if not (await asyncio.wait([read], timeout=seconds))[0]:
+                return Stretch([], position, has_more=True)
+        finally:
+            if read.done():
+                self._reads.pop(position, None)
+            else:
+                read.add_done_callback(partial(self._keep, position))
+        # What was begun before may lack what has been written since.
+        return read.result()._replace(has_more=True) if begun else read.result()
+
+    async def _read_in_turn(self, position: Position) -> Stretch:
+        async with self._reads_at_once:
+            return await read_stretch(self._database, position)
+
+    def _keep(self, position: Position, read: asyncio.Task[Stretch]) -> None:
+        """Keep what a read has found for a while, but no error."""
+        has_failed = read.cancelled() or read.exception() is not None
+        seconds = 0.0 if has_failed else KEEP_SECONDS
+        read.get_loop().call_later(seconds, self._reads.pop, position, None)
 
     async def follow(
         self, cursor: Cursor | None, wake_seconds: float | None = None
     ) -> AsyncGenerator[Part]:
         """Yield the changes that follow a cursor, or from about now on.
 
-        A part is empty if there has been no change for `wake_seconds`. Raises ChangesExpiredError,
-        and UnavailableError if it cannot begin; when MongoDB goes away later, it waits.
+        A part is empty if there has been no change for `wake_seconds`, or none yet while catching
+        up. Raises ChangesExpiredError, and UnavailableError if it cannot begin; when MongoDB goes
+        away later, it waits.
         """
         with self._attend():
             await self._wait_for_start()
@@ -106,9 +158,7 @@ class ChangeHub:
                     events, position = await self._catch_up(position)
                 else:
                     events, position = self._kept.take_after(position)
-                if not events and position < self._kept.last:
-                    continue
-                if not events:
+                if not events and position >= self._kept.last:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(wake_seconds):
                             await news.wait()
@@ -155,8 +205,7 @@ class ChangeHub:
         while True:
             first = self._kept.first
             with suppress(UnavailableError):
-                async with self._reads:
-                    stretch = await read_stretch(self._database, position)
+                stretch = await self._read_on(position, READ_SECONDS)
                 # The read saw all before the kept events, whatever the time of the last one.
                 end = stretch.position if stretch.has_more else max(stretch.position, first)
                 return stretch.events, end

@@ -8,8 +8,9 @@ from storage.changes.positions import EPOCH_BYTES, Cursor, Position
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 
-MAX_EVENTS_PER_READ = 2_000
-"""Events of the stream in one read; some are no changes, or not visible to the follower."""
+MAX_EVENTS_PER_READ = 200
+"""Events of the stream in one read; some are no changes, or not visible to the follower, or a
+sample of those that are not followed."""
 
 
 class Stretch(NamedTuple):
@@ -23,13 +24,18 @@ class Stretch(NamedTuple):
 
 async def read_stretch(database: driver.Database, position: Position) -> Stretch:
     """Return the changes that follow a position. Raises ChangesExpiredError, UnavailableError."""
-    limit = MAX_EVENTS_PER_READ + position.offset
-    with driver.translate_errors():
-        batch = await change_stream.read_changes(
-            database, driver.get_clock(database.client), PIPELINE, position.time, limit
-        )
-    progress = EventReader(position).read(batch)
-    return Stretch(progress.events, progress.position, len(batch.events) >= limit)
+    clock = driver.get_clock(database.client)
+    # What comes before the offset is read again each time.
+    limit = MAX_EVENTS_PER_READ + position.offset * 3 // 2
+    while True:
+        with driver.translate_errors():
+            batch = await change_stream.read_changes(
+                database, clock, PIPELINE, position.time, limit
+            )
+        progress, has_more = EventReader(position).read(batch), len(batch.events) >= limit
+        if progress.position > position or not has_more:
+            return Stretch(progress.events, progress.position, has_more)
+        limit *= 4  # all of one transaction, whose events have the same time
 
 
 async def read_newest_position(database: driver.Database) -> Position:

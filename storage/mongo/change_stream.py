@@ -32,7 +32,11 @@ REPLY_SLACK_SECONDS = 5.0
 """How much later than announced MongoDB may report before the stream counts as lost."""
 _MAJORITY_READ: dict[str, Any] = {"readConcern": {"level": "majority"}}
 MAX_BATCH_EVENTS = 1_000
+MAX_READ_SECONDS = 120.0
+"""How long `read_changes` may search the oplog, where MongoDB tells of no progress: in writes to
+other databases."""
 _EXPIRED_CODES = (
+    136,  # CappedPositionLost: while they were being read
     280,  # ChangeStreamFatalError
     286,  # ChangeStreamHistoryLost
 )
@@ -162,7 +166,7 @@ async def read_changes(
     Raises ChangesExpiredError.
     """
     async with open_plain_session(database.client) as session:
-        with explain_expiry():
+        with explain_expiry(), pymongo.timeout(MAX_READ_SECONDS):
             reply = await database.command(
                 "aggregate",
                 1,

@@ -158,7 +158,7 @@ class Poller(Follower):
                 for change in body["data"]:
                     yield change
                 self.cursor = body["cursor"]
-                if not body["data"]:
+                if not body["has_more"]:
                     await asyncio.sleep(RETRY_SECONDS)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.settings import Settings
 from storage.bundles.importing.import_bundles import COMMITTED
+from storage.changes import hub
 from storage.mongo.unavailable import DISK_FULL
 from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.floorgate_process import floorgate, storage_options
@@ -30,6 +31,9 @@ BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
 IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 OUT_OF_DISK_SPACE = 14031
 CHANGE_STREAM_HISTORY_LOST = 286
+CAPPED_POSITION_LOST = 136
+READ_MILLISECONDS = 3_500
+"""Longer than other commands may take."""
 CHANGES = "subscription ($after: String) { changes(after: $after) { cursor } }"
 CHANGES_NOW = "query ($after: String) { changes(after: $after) { cursor } }"
 CHANGES_FLAG = {"Experimental-Flags": "changes"}
@@ -135,9 +139,11 @@ async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_
         assert gateway.state is not None
         parts = gateway.state.change_hub.follow(None, wake_seconds=0.1)
         await anext(await stack.enter_async_context(aclosing(parts)))  # it begins after the cursor
-        with refused(replica_set.members[0], CHANGE_STREAM_HISTORY_LOST, "aggregate"):
-            response = await client.get("/v1/changes", params={"after": cursor})
+        for error_code in (CHANGE_STREAM_HISTORY_LOST, CAPPED_POSITION_LOST):
+            with refused(replica_set.members[0], error_code, "aggregate"):
+                response = await client.get("/v1/changes", params={"after": cursor})
             assert (response.status_code, response.json()["code"]) == (410, "CHANGES_EXPIRED")
+        with refused(replica_set.members[0], CHANGE_STREAM_HISTORY_LOST, "aggregate"):
             for query, accepted in ((CHANGES_NOW, "*/*"), (CHANGES, "text/event-stream")):
                 response = await client.post(
                     "/graphql",
@@ -147,3 +153,32 @@ async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_
                 assert '"code":"CHANGES_EXPIRED"' in response.text
         response = await client.get("/v1/changes", params={"after": cursor})
         assert response.status_code == 200
+
+
+async def test_a_poll_is_answered_while_mongod_searches_and_a_later_one_with_what_it_found(
+    replica_set: ReplicaSet, storage: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "READ_SECONDS", 0.5)
+    created = floorgate("keys", "create", "--name", "till", "--all-assets", "--json", *storage)
+    settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
+    async with gateway_client(settings, json.loads(created.stdout)["key"]) as client:
+        client.headers.update(CHANGES_FLAG)
+        cursor = (await client.get("/v1/changes")).json()["cursor"]
+        assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
+        searching = {
+            "failCommands": ["aggregate"],
+            "blockConnection": True,
+            "blockTimeMS": READ_MILLISECONDS,
+        }
+        replica_set.members[0].command(
+            "configureFailPoint", "failCommand", mode={"times": 1}, data=searching
+        )
+        bodies = list[Any]()
+        while not bodies or bodies[-1]["has_more"]:
+            response = await client.get("/v1/changes", params={"after": cursor})
+            assert response.status_code == 200, response.text
+            bodies.append(response.json())
+            cursor = bodies[-1]["cursor"]
+        assert bodies[0]["has_more"]
+        found = [each["record_id"] for body in bodies for each in body["data"]]
+        assert found == ["lark"]

@@ -14,6 +14,7 @@ from resolvers.request.context import Context
 from schema.execution import Event, Executor, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration import api_keys
+from storage.changes import hub, reading
 from storage.changes.positions import Cursor, Position
 from storage.mongo.raw_documents import rename_collection
 from tests.fixtures import (
@@ -156,6 +157,30 @@ async def test_pages_of_one_change_lose_none(own_world: World) -> None:
             found += [each["record_id"] for each in body["data"]]
             cursor, has_more = body["cursor"], body["has_more"]
         assert sorted(found) == sorted(await database["units"].distinct("_id"))
+
+
+async def test_responses_without_changes_lead_to_those_that_come_later(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_EVENTS_PER_READ", 10)
+    monkeypatch.setattr(hub, "POLL_SECONDS", 0)
+    async with (
+        gateway_client(own_world.settings(), own_world.keys.full) as full,
+        gateway_client(own_world.settings(), own_world.keys.restricted) as limited,
+        open_database(own_world) as database,
+    ):
+        start = (await poll(full))["cursor"]
+        await database["staging.x.units"].insert_many([{} for _ in range(1_000)])
+        for number in range(30):
+            await database["assets"].update_one({"_id": HIDDEN}, {"$set": {"name": f"{number}"}})
+        await rename(database, "assets", SEEN)
+        for client, assets in ((full, [HIDDEN] * 30 + [SEEN]), (limited, [SEEN])):
+            bodies, after = list[dict[str, Any]](), start
+            while not bodies or bodies[-1]["has_more"]:
+                bodies.append(await poll(client, after=after))
+                after = bodies[-1]["cursor"]
+            assert [each["record_id"] for body in bodies for each in body["data"]] == assets
+            assert bodies[0] == {"data": [], "cursor": bodies[0]["cursor"], "has_more": True}
 
 
 async def test_fields_that_no_client_sees_are_no_changes(own_world: World) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from storage.changes import hub as hub_module
+from storage.changes import reading
 from storage.changes.events import ChangeEvent
 from storage.changes.hub import ChangeHub
 from storage.changes.positions import Cursor
@@ -37,7 +38,7 @@ async def insert_unit(database: Any, number: int) -> None:
 async def read_all(hub: ChangeHub, cursor: Cursor) -> tuple[list[ChangeEvent], Cursor]:
     events = []
     while True:
-        stretch, cursor = await hub.read(cursor)
+        stretch, cursor = await hub.read(cursor, 100, bool)
         events += stretch.events
         if not stretch.has_more:
             return events, cursor
@@ -99,6 +100,33 @@ async def test_a_cursor_continues_within_a_transaction(
         assert rest == events[count:]
 
 
+@pytest.mark.parametrize("in_transaction", [False, True])
+async def test_a_follower_comes_past_any_number_of_writes_that_are_no_changes(
+    database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch, in_transaction: bool
+) -> None:
+    monkeypatch.setattr(reading, "MAX_EVENTS_PER_READ", 10)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0)
+    start = await hub.get_cursor()
+    await insert_unit(database, 1)
+    staged: list[dict[str, Any]] = [{"_id": number} for number in range(2_000)]
+
+    async def stage(session: Any = None) -> None:
+        await database["staging.x.units"].insert_many(staged, session=session)
+
+    await (driver.run_in_transaction(database.client, stage) if in_transaction else stage())
+    await insert_unit(database, 2)
+    cursors, has_more, events = [start], True, list[ChangeEvent]()
+    while has_more:
+        stretch, cursor = await hub.read(cursors[-1], 100, bool)
+        assert cursor.position >= cursors[-1].position
+        cursors.append(cursor)
+        events += stretch.events
+        has_more = stretch.has_more
+    assert len(set(cursors)) > (2 if in_transaction else 6)
+    assert [each.record_id for each in events] == ["u1", "u2"]
+    assert await take(hub, start, 2) == events
+
+
 async def test_a_slow_follower_holds_no_changes_and_misses_none(
     database: Any, hub: ChangeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,4 +174,4 @@ async def test_a_dropped_database_is_a_reset_and_followed_on(
     assert ("reset", None) in told
     assert (await read_all(hub, part.cursor))[0] == []
     with pytest.raises(ChangesExpiredError):
-        await hub.read(start)
+        await hub.read(start, 100, bool)
