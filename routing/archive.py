@@ -23,7 +23,7 @@ from routing.arrays import shrink
 from routing.errors import ArchiveError
 
 MAGIC = b"FLOORRTE"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 ALIGNMENT_BYTES = 64
 """A cache line, and a multiple of every dtype's own alignment."""
 PREFIX_BYTES = len(MAGIC) + 8
@@ -67,9 +67,7 @@ def pack_archive(kind: str, values: Mapping[str, Any], arrays: Arrays) -> bytes:
     return prefix + bytes(-len(prefix) % ALIGNMENT_BYTES) + bytes(body)
 
 
-def unpack_archive(
-    kind: str, buffer: Any, version: int = FORMAT_VERSION
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def unpack_archive(kind: str, buffer: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the values and arrays of an archive; the arrays are read-only views of `buffer`.
 
     `buffer` is any object with the buffer protocol, such as bytes or an mmap. Raises ArchiveError
@@ -79,26 +77,18 @@ def unpack_archive(
     with raise_archive_errors():
         header, header_end = _read_header(view)
         stored_kind, stored_version = header["kind"], header["version"]
-        if (stored_kind, stored_version) != (kind, version):
+        if (stored_kind, stored_version) != (kind, FORMAT_VERSION):
             raise ArchiveError(
                 f"This is a {stored_kind} of version {stored_version}, not a {kind} of version "
-                f"{version}; process the map again."
+                f"{FORMAT_VERSION}; process the map again."
             )
         body = view[header_end + -header_end % ALIGNMENT_BYTES :]
-        # The release before wrote none.
-        if "checksum" in header and zlib.crc32(body) != header["checksum"]:
+        if zlib.crc32(body) != header["checksum"]:
             raise ValueError("the arrays are not those that were written")
         arrays = {
             name: view_array(body, *description) for name, description in header["arrays"].items()
         }
         return header["values"], arrays
-
-
-def read_version(buffer: Any) -> int:
-    """Return the version of an archive's format. Raises ArchiveError."""
-    with raise_archive_errors():
-        header, _ = _read_header(memoryview(buffer))
-        return int(header["version"])
 
 
 def _read_header(view: memoryview) -> tuple[dict[str, Any], int]:

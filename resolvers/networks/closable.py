@@ -125,8 +125,7 @@ def list_closable_ids(router: "Router") -> dict[str, set[str]]:
     return {
         CONNECTOR: {connector.id for connector in network.connectors},
         DOOR: {door_id for number in numbers for (door_id,) in levels.door_rows.rows(number)},
-        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)}
-        - {""},
+        SPACE: {space_id for number in numbers for space_id, *_ in levels.space_rows.rows(number)},
     }
 
 
@@ -163,5 +162,4 @@ def _iter_shapes(network: "Network") -> Iterator[tuple[str, Closable, "shapely.P
         ]
         shapes = [*levels.doors.shapes(number), *levels.spaces.shapes(number)]
         for part, point in zip(parts, shapely.point_on_surface(shapes), strict=True):
-            if part.part_id:  # archives of the release before have none of spaces
-                yield levels.ids[number], part, point
+            yield levels.ids[number], part, point

@@ -37,8 +37,6 @@ class RoutableMap(NamedTuple):
     placements: Mapping[str, Placement]
     whole: "Router | None" = None
     """The router of the map with nothing closed or avoided, if `router` is another."""
-    is_previous: bool = False
-    """Whether the archive is of the release before, which did not store what is outdoors."""
 
 
 def to_placement(location: Location) -> Placement:
@@ -67,16 +65,11 @@ def deserialize_routable_map(buffer: Any) -> RoutableMap:
 
 
 def _read_routable_map(buffer: Any) -> RoutableMap:
-    from routing.archive import FORMAT_VERSION, read_version, unpack_archive
-    from routing.previous_format import PREVIOUS_VERSION, read_previous_router
+    from routing.archive import unpack_archive
     from routing.serialization import deserialize_router
 
-    is_previous = read_version(buffer) == PREVIOUS_VERSION
-    values, arrays = unpack_archive(
-        ARCHIVE_KIND, buffer, PREVIOUS_VERSION if is_previous else FORMAT_VERSION
-    )
-    read_router = read_previous_router if is_previous else deserialize_router
-    router = read_router(arrays["router"])
+    values, arrays = unpack_archive(ARCHIVE_KIND, buffer)
+    router = deserialize_router(arrays["router"])
     # One object for each id, and for each list of floors: a third of the memory of placements.
     ids = {key: key for key in router.networks[TravelMode.FOOT].location_ids}
     floors: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -85,4 +78,4 @@ def _read_routable_map(buffer: Any) -> RoutableMap:
         location_id, on_floors = ids.get(key, key), tuple(floor_ids)
         on_floors = floors.setdefault(on_floors, on_floors)
         placements[location_id] = Placement(location_id, name, x, y, on_floors)
-    return RoutableMap(router, placements, is_previous=is_previous)
+    return RoutableMap(router, placements)

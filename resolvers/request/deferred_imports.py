@@ -35,7 +35,7 @@ class DeferredImport:
 ROUTING = DeferredImport(
     "routing.directions.steps",
     "routing.network.restrictions",
-    "routing.previous_format",
+    "routing.serialization",
     "routing.search.euclidean",
 )
 """With numpy, shapely and igraph."""

@@ -7,7 +7,6 @@ import orjson
 
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.context import Context, align
-from resolvers.request.errors import InvalidInputError
 from routing.values import Restrictions
 from storage import closures, networks
 from storage.closures import Closures
@@ -17,10 +16,6 @@ from storage.store import StoredDrawing
 
 MAX_REPORTS_PER_COMMAND = 20
 """Reports on floor plans in one command: a report may have a megabyte."""
-OUTDOORS_UNKNOWN = (
-    "{!r} was processed by an earlier release, which did not store what is outdoors; process it"
-    " again to avoid that"
-)
 
 
 async def load_routable_map(
@@ -28,15 +23,11 @@ async def load_routable_map(
 ) -> RoutableMap | None:
     """Return the router and locations of a visible map, or None if it is not routable.
 
-    The router uses nothing that is closed, or that is `avoided`. Raises InvalidInputError if
-    it is not stored what is outdoors, and that is avoided.
+    The router uses nothing that is closed, or that is `avoided`.
     """
-    routable = await _load_restricted_map(
+    return await _load_restricted_map(
         context, map_id, lambda closed: closed | avoided if avoided else closed
     )
-    if routable and routable.is_previous and avoided and avoided.outdoors:
-        raise InvalidInputError(map=OUTDOORS_UNKNOWN.format(map_id))
-    return routable
 
 
 async def load_whole_map(context: Context, map_id: str) -> RoutableMap | None:

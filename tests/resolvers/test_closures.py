@@ -13,8 +13,6 @@ import pytest
 import routing.network.restrictions as restrictions_module
 from resolvers.closures import MAX_CLOSED
 from routing.network.restrictions import Restrictions
-from storage.networks import publish_network
-from storage.publication import Publication
 from tests.fixtures import (
     SEEN,
     World,
@@ -25,7 +23,6 @@ from tests.fixtures import (
     make_key,
     open_database,
 )
-from tests.resolvers.networks.test_routable_maps import pack_previous
 from tests.resolvers.yard import FLAGS, PLACES, measure, yard_client
 from tests.rest.error_bodies import read_error
 
@@ -273,25 +270,6 @@ async def test_a_map_that_is_not_routable_has_nothing_to_close(client: httpx.Asy
     assert await close(client, "plain") == NOTHING
     assert await get_closures(client, "plain") == NOTHING
     assert (await client.get("/v1/maps/plain/closable")).json()["data"] == []
-
-
-@pytest.mark.parametrize(
-    "path", ["route?from=A&to=B", "nearest?from=A", "reachable?from=A&minutes=1"]
-)
-async def test_outdoors_cannot_be_avoided_where_it_is_not_stored(
-    own_world: World, tmp_path: Path, path: str
-) -> None:
-    async with yard_client(own_world, tmp_path) as client, open_database(own_world) as database:
-        await publish_network(
-            database, Publication("yard", pack_previous(), "foot_routing", {}, [])
-        )
-        refused = await client.get(f"/v1/maps/yard/{path}&avoid=outdoors")
-        assert refused.status_code == 422
-        [message] = refused.json()["fields"]["map"]
-        assert message.endswith("did not store what is outdoors; process it again to avoid that")
-        assert (await client.get(f"/v1/maps/yard/{path}&avoid=stairs")).status_code == 200
-        listed = (await client.get("/v1/maps/yard/closable")).json()["data"]
-        assert {each["part"] for each in listed} == {"connector"}
 
 
 async def test_the_map_itself_looks_as_it_did(client: httpx.AsyncClient) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routing.archive import pack_archive, unpack_archive
+from routing.archive import FORMAT_VERSION, pack_archive, unpack_archive
 from routing.costing import TravelMode
 from routing.errors import ArchiveError
 from routing.search.router import Position, Router, WaypointRef
@@ -85,7 +85,7 @@ def test_other_bytes_are_refused(data: bytes) -> None:
 
 
 def test_another_archive_is_refused() -> None:
-    with pytest.raises(ArchiveError, match="is a table of version 4, not a router"):
+    with pytest.raises(ArchiveError, match=f"is a table of version {FORMAT_VERSION}, not a router"):
         deserialize_router(pack_archive("table", {}, {}))
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resolvers.networks.closable import list_closable, list_closable_ids
 from resolvers.networks.routable_maps import (
     ARCHIVE_KIND,
     Placement,
@@ -14,12 +13,10 @@ from resolvers.networks.routable_maps import (
     to_placement,
 )
 from routing.archive import pack_archive
-from routing.costing import TravelMode
 from routing.errors import ArchiveError
 from routing.serialization import serialize_router
 from storage.locations import Location, LocationFloor
 from tests.routing.ascii_plans import process_drawing
-from tests.routing.test_previous_format import ARCHIVE as PREVIOUS_ARCHIVE
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),
@@ -33,30 +30,6 @@ def test_router_and_placements_are_read_back() -> None:
     read = deserialize_routable_map(memoryview(archive))
     assert read.placements == {placement.id: placement for placement in PLACEMENTS}
     assert read.router.matrix(["A"], ["B"]).feet == router.matrix(["A"], ["B"]).feet
-
-
-def pack_previous() -> bytes:
-    """Return the archive of a map as the release before has written it."""
-    return _pack_now().replace(b'"version":4', b'"version":3')
-
-
-def _pack_now() -> bytes:
-    router = np.frombuffer(PREVIOUS_ARCHIVE, np.uint8)
-    return pack_archive(ARCHIVE_KIND, {"placements": PLACEMENTS}, {"router": router})
-
-
-def test_the_archive_of_the_release_before_is_read() -> None:
-    assert deserialize_routable_map(pack_previous()).router.has_location("A")
-    with pytest.raises(ArchiveError, match="version 3"):
-        deserialize_routable_map(_pack_now())
-
-
-def test_only_connectors_of_the_release_before_can_be_closed() -> None:
-    router = deserialize_routable_map(pack_previous()).router
-    connectors = {each.id for each in router.networks[TravelMode.FOOT].connectors}
-    listed = list_closable(router, 1.0)
-    assert {(each.part, each.part_id) for each in listed} == {("connector", i) for i in connectors}
-    assert list_closable_ids(router) == {"connector": connectors, "door": set(), "space": set()}
 
 
 @pytest.mark.parametrize("archive", [b"", b"something else"])
