@@ -15,7 +15,7 @@ from storage.maps import MAPS
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import explain_refusals
-from storage.routing_inputs import list_stale_networks
+from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_networks
 from storage.setup import migrations, preparation
 from storage.setup.database import connect_to_database
 from storage.setup.validators import build_validator
@@ -37,8 +37,13 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
-    """Return what is found in the database, or why it cannot be looked at."""
+async def inspect_database(
+    connection: ConnectionSettings, can_load: NetworkLoader | None = None
+) -> list[Finding]:
+    """Return what is found in the database, or why it cannot be looked at.
+
+    `can_load` tries each network.
+    """
     findings: list[Finding] = []
     try:
         if connection.mongo_url is None and not (connection.data_dir / "mongod").is_dir():
@@ -47,7 +52,7 @@ async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
         async with connect_to_database(connection, TIMEOUT_SECONDS) as client:
             database = client[connection.database]
             with explain_refusals(database.name), driver.translate_errors():
-                async for finding in _inspect(database):
+                async for finding in _inspect(database, can_load):
                     findings.append(finding)  # noqa: PERF401, those before an error are kept
     except (StorageError, driver.PyMongoError) as error:
         findings.append(Finding("MongoDB", "error", str(error), "then run floorgate doctor again"))
@@ -58,7 +63,9 @@ async def inspect_database(connection: ConnectionSettings) -> list[Finding]:
     return findings
 
 
-async def _inspect(database: driver.Database) -> AsyncIterator[Finding]:
+async def _inspect(
+    database: driver.Database, can_load: NetworkLoader | None
+) -> AsyncIterator[Finding]:
     release = (await database.client.admin.command("buildInfo"))["version"]
     yield Finding("MongoDB", "ok", f"release {release}, with a primary")
     yield await _inspect_members(database)
@@ -74,7 +81,7 @@ async def _inspect(database: driver.Database) -> AsyncIterator[Finding]:
     yield await _inspect_migrations(database)
     yield await _inspect_import(database)
     yield await _inspect_files(database)
-    yield await _inspect_networks(database)
+    yield await _inspect_networks(database, can_load)
     yield await _inspect_keys(database)
 
 
@@ -186,12 +193,12 @@ async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]
     }
 
 
-async def _inspect_networks(database: driver.Database) -> Finding:
-    stale = await list_stale_networks(database)
+async def _inspect_networks(database: driver.Database, can_load: NetworkLoader | None) -> Finding:
+    stale = await list_stale_networks(database, can_load)
     if not stale:
         return Finding("networks", "ok", "all match their maps")
     names = ", ".join(f"{each.map_id} ({each.reason})" for each in stale)
-    return Finding("networks", "warning", f"outdated: {names}", "floorgate maps process MAP_ID")
+    return Finding("networks", "error", f"outdated: {names}", REPROCESS_COMMAND)
 
 
 async def _inspect_keys(database: driver.Database) -> Finding:

@@ -20,8 +20,7 @@ NO_ROUTING = "no_routing"
 """Routing tier of a map without a network."""
 FOOT_ROUTING = "foot_routing"
 WHEELCHAIR_ROUTING = "wheelchair_routing"
-ROUTING_TIERS = (FOOT_ROUTING, WHEELCHAIR_ROUTING)
-"""Routing tiers of maps with a network, set by processing.
+"""One of these two is the routing tier of a map with a network, set by processing.
 
 See docs/decisions/routing/modes-and-tiers.md.
 """

@@ -47,6 +47,7 @@ from storage.routing_inputs import (
     NetworkState,
     RoutingInputs,
     rank_floors,
+    read_format,
     read_inputs,
     read_state,
 )
@@ -226,6 +227,7 @@ async def _build_state(
     was_scale_given = last.is_scale_given and last.feet_per_unit == scale
     return NetworkState(
         network=digest,
+        network_format=read_format(publication.network),
         source=inputs.source,
         feet_per_unit=scale,
         levels=[] if inputs.floor_sorts is None else rank_floors(inputs.floor_sorts, floor_ids),

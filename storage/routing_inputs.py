@@ -5,7 +5,9 @@ network compares the drawing and the scale with those of the same document; an i
 it would change before it changes anything (docs/decisions/routing/network-inputs.md).
 """
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -21,7 +23,7 @@ from storage.maps import (
     NO_ROUTING,
     PATHFINDING_TAG,
 )
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT, current_timestamp
 
@@ -29,6 +31,14 @@ FloorSorts: TypeAlias = Mapping[str, int]
 """`sort` by floor."""
 Position: TypeAlias = tuple[float | str, ...]
 """x, y and the floors of a location."""
+NetworkLoader: TypeAlias = Callable[[bytes | None], bool]
+"""Whether a network can be loaded; None if it is missing."""
+
+NETWORK_FORMAT = 5
+"""The format of the networks that this release reads and writes."""
+REPROCESS_COMMAND = "floorgate maps process --stale"
+OTHER_FORMAT = f"another release built its network; `{REPROCESS_COMMAND}` builds it again"
+_ARCHIVE_START = re.compile(rb'FLOORRTE.{8}\{"kind":"\w+","version":(\d+),', re.DOTALL)
 
 
 class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +47,8 @@ class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
     network: str | None = None
     """Digest of the network that this is about: an earlier release publishes another one without
     changing this. None where it was recorded before there was this field."""
+    network_format: int | None = None
+    """The format of the network. None if a release published it that recorded none: another one."""
     source: str | None = None
     """Digest of the map's own drawing, also if the network was built from another plan."""
     feet_per_unit: float | None = None
@@ -140,9 +152,15 @@ def read_state(unit_map: Document) -> NetworkState | None:
     return None if state is None else msgspec.convert(state, NetworkState)
 
 
+def read_format(network: bytes) -> int | None:
+    """Return the format of an archive (`routing/archive.py`); None if it is not one."""
+    start = _ARCHIVE_START.match(network)
+    return int(start[1]) if start else None
+
+
 def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str | None:
-    """Return as a clause why a map's network does not match its document, and its floors if given;
-    None if it does.
+    """Return as a clause why a map's network does not match its document, and its floors if given,
+    or cannot be loaded; None if neither.
 
     >>> state = {"source": "digest", "feet_per_unit": 1.0}
     >>> describe_change({"network_state": state, "source": "digest", "feet_per_unit": 2.0})
@@ -159,7 +177,7 @@ def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str 
         ranks = rank_floors(sorts, [floor for floor, _ in state.levels])
         if ranks != [*map(tuple, state.levels)]:
             return "the order of its floors has changed"
-    return None
+    return None if state.network_format == NETWORK_FORMAT else OTHER_FORMAT
 
 
 def build_withdrawal(unit_map: Document, reason: str, *, is_stale: bool) -> Document:
@@ -179,10 +197,12 @@ def build_withdrawal(unit_map: Document, reason: str, *, is_stale: bool) -> Docu
     return fields
 
 
-async def list_stale_networks(database: driver.Database) -> list[StaleNetwork]:
+async def list_stale_networks(
+    database: driver.Database, can_load: NetworkLoader | None = None
+) -> list[StaleNetwork]:
     """Return the maps whose networks no longer match, or were withdrawn for that, by id.
 
-    Raises UnavailableError.
+    `can_load` is asked about all others. Raises UnavailableError.
     """
     stale = []
     sorts: dict[str, FloorSorts] = {}
@@ -194,8 +214,12 @@ async def list_stale_networks(database: driver.Database) -> list[StaleNetwork]:
             asset_id = unit_map["asset_id"]
             if asset_id not in sorts:
                 sorts[asset_id] = await load_floor_sorts(database, asset_id)
-            if unit_map.get(NETWORK_FIELD):
+            if digest := unit_map.get(NETWORK_FIELD):
                 reason = describe_change(unit_map, sorts[asset_id])
+                if reason is None and can_load is not None:
+                    network = await files.read_file(database, digest)
+                    if not await asyncio.to_thread(can_load, network):
+                        reason = "its network is missing or damaged"
             else:
                 reason = (read_state(unit_map) or NetworkState()).withdrawn
             if reason is not None:

@@ -48,7 +48,7 @@ async def import_and_process(
         review=review,
     )
     total = len(summary.stale_networks)
-    summary.notes += await settle_stale_networks(
+    settled = await settle_stale_networks(
         store,
         summary.stale_networks,
         networks,
@@ -58,4 +58,5 @@ async def import_and_process(
         dry_run=dry_run,
         on_progress=lambda done: progress(ImportProgress("processing", done, total)),
     )
+    summary.notes += map(str, settled)
     return summary

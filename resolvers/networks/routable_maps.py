@@ -64,6 +64,16 @@ def deserialize_routable_map(buffer: Any) -> RoutableMap:
         return _read_routable_map(buffer)
 
 
+def is_loadable(archive: bytes | None) -> bool:
+    """Return whether there is an archive, whole and of this release's format."""
+    from routing.errors import ArchiveError
+
+    try:
+        return archive is not None and bool(deserialize_routable_map(archive))
+    except ArchiveError:
+        return False
+
+
 def _read_routable_map(buffer: Any) -> RoutableMap:
     from routing.archive import unpack_archive
     from routing.serialization import deserialize_router

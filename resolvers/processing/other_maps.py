@@ -52,7 +52,8 @@ async def process_with_other_maps(
     Raises what `process_and_publish` does.
     """
     outcome = await process_and_publish(store, request, progress, origin, pool, owner)
-    outcome.report["notes"] += await settle_stale_networks(
+    settled = await settle_stale_networks(
         store, outcome.stale_networks, networks, origin, pool, owner
     )
+    outcome.report["notes"] += map(str, settled)
     return outcome

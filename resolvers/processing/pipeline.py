@@ -24,7 +24,7 @@ from resolvers.processing.build_task import (
     ProcessingRequest,
 )
 from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
-from routing.errors import ArchiveError, RoutingError
+from routing.errors import RoutingError
 from routing.progress import ProcessingProgress, ignore_progress
 from routing.values import TravelMode
 from storage import networks
@@ -34,7 +34,7 @@ from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
-from storage.mongo import driver, files
+from storage.mongo import files
 from storage.publication import BuiltFrom, Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import RoutingInputs, StaleNetwork, position_of
@@ -161,15 +161,8 @@ async def _publish(
 async def is_processed(store: Store, map_id: str) -> bool:
     """Return whether a map has an archive that this version can read. Raises UnavailableError."""
     digest = await networks.find_network_digest(store.database, ALL_ASSETS, map_id)
-    with driver.translate_errors():
-        network = await files.read_file(store.database, digest) if digest else None
-    if network is None:
-        return False
-    try:
-        routable_maps.deserialize_routable_map(network)
-    except ArchiveError:
-        return False
-    return True
+    network = await files.read_file(store.database, digest) if digest else None
+    return routable_maps.is_loadable(network)
 
 
 def _describe_shortfall(report: dict[str, Any], require: float) -> str | None:

@@ -5,7 +5,7 @@ Imports the packages for routing only if a map is processed: they take most of a
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import RequestError
@@ -27,39 +27,54 @@ REPROCESS: Final = NetworkPolicy.REPROCESS
 NETWORK_POLICIES = tuple(policy.value for policy in NetworkPolicy)
 
 
+class SettledNetwork(NamedTuple):
+    """What became of a map whose network was stale, or would."""
+
+    map_id: str
+    reason: str
+    """Why it was stale, as a clause."""
+    result: str
+    """What became of it, as the end of a sentence that begins with "it"."""
+    is_routable: bool = False
+    """Whether it was processed again, and has routes."""
+
+    def __str__(self) -> str:
+        return f"map {quote_json(self.map_id)}: {self.reason}, so it {self.result}"
+
+
 async def settle_stale_networks(
     store: Store,
     stale_networks: Sequence[StaleNetwork],
-    networks: str,
+    networks: str = REPROCESS,
     origin: Origin | None = None,
     pool: ProcessPool | None = None,
     owner: str = "",
     *,
     dry_run: bool = False,
     on_progress: Callable[[int], None] = lambda done: None,
-) -> list[str]:
-    """Process maps again whose networks were withdrawn, if `networks` is `reprocess` and their plan
-    is stored. Return what became of each, or would; what withdrew them is committed: nothing raises
+) -> list[SettledNetwork]:
+    """Process maps again whose networks are stale, if `networks` is `reprocess` and their plan is
+    stored. Return what became of each, or would; what made them stale is committed: nothing raises
     for a map that cannot be processed.
     """
-    notes = []
+    settled = []
     for done, stale in enumerate(stale_networks):
-        is_processed = networks == REPROCESS and stale.is_from_drawing
+        is_processed, is_routable = networks == REPROCESS and stale.is_from_drawing, False
         if dry_run:
             result = f"will be {'processed again' if is_processed else 'no longer routable'}"
         elif is_processed:
             on_progress(done)
-            result = await _process_again(store, stale, origin, pool, owner)
+            result, is_routable = await _process_again(store, stale, origin, pool, owner)
         else:
             result = f"is no longer routable until `{stale.command}`"
-        notes.append(f"map {quote_json(stale.map_id)}: {stale.reason}, so it {result}")
-    return notes
+        settled.append(SettledNetwork(stale.map_id, stale.reason, result, is_routable))
+    return settled
 
 
 async def _process_again(
     store: Store, stale: StaleNetwork, origin: Origin | None, pool: ProcessPool | None, owner: str
-) -> str:
-    """Process a map and return what came of it."""
+) -> tuple[str, bool]:
+    """Process a map; return what came of it, and whether it is routable."""
     from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 
     request = ProcessingRequest(stale.map_id, {})
@@ -70,5 +85,6 @@ async def _process_again(
     else:
         failure = outcome.report["refusal"]
         if failure is None:
-            return f"was processed again: routable by {' and '.join(outcome.report['modes'])}"
-    return f"is no longer routable until `{stale.command}`, which failed: {failure}"
+            modes = " and ".join(outcome.report["modes"])
+            return f"was processed again: routable by {modes}", True
+    return f"is no longer routable until `{stale.command}`, which failed: {failure}", False

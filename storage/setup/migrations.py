@@ -12,10 +12,12 @@ others wait. Applied numbers are never lowered: an older release ignores newer m
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
+from storage.bundles.importing.stale_networks import withdraw_stale_networks
 from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
@@ -24,21 +26,17 @@ from storage.maps import (
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,
     PARSED_FIELD,
-    ROUTING_TIERS,
-    WHEELCHAIR_ROUTING,
 )
 from storage.mongo import files
-from storage.mongo.driver import Database, UpdateOne, write_valid
+from storage.mongo.driver import Database, UpdateOne, run_in_transaction, write_valid
 from storage.mongo.iteration import iter_batches
 from storage.mongo.lease import Lease
 from storage.records.name_search import NAME_WORDS_FIELD, index_name
 from storage.records.timestamps import UPDATED_AT, current_timestamp
 from storage.routing_inputs import (
+    REPROCESS_COMMAND,
     NetworkState,
-    build_withdrawal,
-    describe_change,
-    load_floor_sorts,
-    rank_floors,
+    list_stale_networks,
 )
 
 MIGRATIONS_COLLECTION = "migrations"
@@ -56,52 +54,44 @@ class Migration(NamedTuple):
     run: Callable[[Database], Awaitable[str]]
 
 
-async def set_routing_tiers(database: Database) -> str:
-    """Set the tier of maps published before processing set it.
-
-    They were published only if at least 95 % of their locations reached each other in both modes,
-    which is the tier of wheelchairs (docs/decisions/routing/modes-and-tiers.md).
-    """
-    result = await database[MAPS.name].update_many(
-        {NETWORK_FIELD: {"$type": "string"}, "routing_tier": {"$nin": [*ROUTING_TIERS]}},
-        {"$set": {"routing_tier": WHEELCHAIR_ROUTING, UPDATED_AT: current_timestamp()}},
-    )
-    return f"{result.modified_count} maps changed"
-
-
 async def record_network_states(database: Database) -> str:
     """Record what networks were built from, for maps published before processing recorded it.
 
-    Their drawing and floors are taken to be those of now, as no record says which they were. The
-    report has the scale: networks of another one than the map's are withdrawn.
+    Their drawing is taken to be that of now, as no record says which it was. The report has the
+    scale, with which they are processed again.
     """
     maps = database[MAPS.name]
     where = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None}
     found = await maps.find(where).to_list(None)
-    withdrawn = 0
     for unit_map in found:
         report = unit_map.get("routing_report") or {}
         scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
-        levels = [level["level_id"] for level in report.get("levels") or ()]
-        has_drawing = unit_map.get("source") is not None
-        sorts = await load_floor_sorts(database, unit_map["asset_id"]) if has_drawing else {}
         state = NetworkState(
             network=unit_map[NETWORK_FIELD],
             source=unit_map.get("source"),
             feet_per_unit=scale,
-            levels=rank_floors(sorts, levels) if has_drawing else [],
-            is_from_drawing=has_drawing,
+            is_from_drawing=unit_map.get("source") is not None,
             is_scale_given=unit_map.get("feet_per_unit") is None,
         )
         fields = {NETWORK_STATE_FIELD: msgspec.to_builtins(state)}
         if unit_map.get("feet_per_unit") is None and scale is not None:
             fields |= {"feet_per_unit": scale, UPDATED_AT: current_timestamp()}
-        elif reason := describe_change(unit_map | fields):
-            fields = build_withdrawal(unit_map | fields, reason, is_stale=True)
-            withdrawn += 1
         unchanged = {"_id": unit_map["_id"], NETWORK_FIELD: unit_map[NETWORK_FIELD]}
         await maps.update_one(unchanged, {"$set": fields})
-    return f"{len(found)} maps changed, {withdrawn} of them no longer routable"
+    return f"{len(found)} maps changed, {await withdraw_stale(database)}"
+
+
+async def withdraw_stale(database: Database) -> str:
+    """Withdraw the networks that this release does not use, as an import does.
+
+    A release with another format of networks has a migration of its own that does this. From then
+    on gateways of the release before have no routes on these maps either.
+    """
+    count = 0
+    for stale in await list_stale_networks(database):
+        work = partial(withdraw_stale_networks, database, [stale])
+        count += len(await run_in_transaction(database.client, work))
+    return f"{count} maps no longer routable" + f" until `{REPROCESS_COMMAND}`" * bool(count)
 
 
 async def index_names(database: Database) -> str:
@@ -135,10 +125,10 @@ async def record_georeferences(database: Database) -> str:
 
 
 MIGRATIONS = (
-    Migration(1, "routing tiers of published maps", set_routing_tiers),
     Migration(2, "what networks were built from", record_network_states),
     Migration(3, "words of names", index_names),
     Migration(4, "georeferences of drawings", record_georeferences),
+    Migration(5, "networks of other formats", withdraw_stale),
 )
 
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from gateway.app import Gateway
+from storage.routing_inputs import NETWORK_FORMAT
 from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     HIDDEN,
@@ -163,6 +164,7 @@ async def test_a_response_without_the_network_is_not_cached(
     await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
     async with open_database(own_world) as database:
         state = {"source": "$source", "feet_per_unit": "$feet_per_unit"}
+        state["network_format"] = NETWORK_FORMAT
         published = {"network": "0" * 64, "network_state": state}
         await database["maps"].update_one({"_id": "hall"}, [{"$set": published}])
     assert running_gateway.gateway.state is not None

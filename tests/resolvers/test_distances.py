@@ -19,6 +19,7 @@ from tests.resolvers.tower import (
     unit_locations,
 )
 from tests.rest.openapi.described import errors_of
+from tests.storage.catalogs import ARCHIVE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -126,12 +127,12 @@ async def test_a_floor_that_the_plan_does_not_show_is_out_of_reach(
         assert route.json() == {"data": None}
 
 
-async def test_a_network_of_another_version_is_as_good_as_none(
+async def test_a_damaged_network_is_as_good_as_none(
     own_world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with tower(own_world, tmp_path) as store:
         await networks.publish_network(
-            store.database, Publication("tower", b"another version", "foot_routing", {}, [])
+            store.database, Publication("tower", ARCHIVE, "foot_routing", {}, [])
         )
         assert not await is_processed(store, "tower")
     async with gateway_client(own_world.settings(cache_mb=0), own_world.keys.full) as client:

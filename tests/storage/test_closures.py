@@ -20,7 +20,7 @@ from storage.networks import (
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
-from tests.storage.catalogs import small, write_arrays
+from tests.storage.catalogs import ARCHIVE, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -34,7 +34,7 @@ async def routable(database: Any, tmp_path: Path) -> Any:
     """A database with a map that has a network."""
     await prepare_database(database)
     await import_bundles(database, [write_arrays(tmp_path / "small.json", small())])
-    await publish_network(database, Publication(MAP, b"network", "foot_routing", {}, []))
+    await publish_network(database, Publication(MAP, ARCHIVE, "foot_routing", {}, []))
     return database
 
 
@@ -78,7 +78,7 @@ async def test_imports_and_another_network_leave_what_is_closed(
     await import_bundles(routable, [write_arrays(tmp_path / "renamed.json", renamed)])
     assert (await routable["maps"].find_one({"_id": MAP}))["name"] == "New"
     assert await current(routable) == CLOSED
-    await publish_network(routable, Publication(MAP, b"another", "foot_routing", {}, []))
+    await publish_network(routable, Publication(MAP, ARCHIVE + b"another", "foot_routing", {}, []))
     assert await current(routable) == CLOSED
 
 
@@ -117,7 +117,9 @@ def part(key: str, x: float, kind: str = "elevator", floor: str = "f") -> Part:
 
 async def publish_again(database: Any, *parts: Part) -> list[str]:
     """Publish a network with these parts; return the notes of its report."""
-    publication = Publication(MAP, repr(parts).encode(), "foot_routing", {}, [], parts=parts)
+    publication = Publication(
+        MAP, ARCHIVE + repr(parts).encode(), "foot_routing", {}, [], parts=parts
+    )
     await publish_network(database, publication)
     notes: list[str] = (await load_routing_reports(database, ALL_ASSETS, [MAP]))[MAP]["notes"]
     return notes

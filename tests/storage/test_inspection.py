@@ -13,6 +13,7 @@ from storage.maps import MAPS
 from storage.mongo import files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.lease import Lease
+from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
 from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import ONE_DRIVER
@@ -104,6 +105,7 @@ async def test_networks_and_keys_that_need_attention_are_named(
     found = await find(connection)
     assert {*found} == {"networks", "keys"}
     assert found["networks"].message == "outdated: m (its drawing has changed)"
+    assert found["networks"].remedy == "floorgate maps process --stale"
     assert found["keys"].message == "expire within 14 days: key_kiosk (kiosk)"
 
 
@@ -121,8 +123,8 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
         ("part", {"source": part}),
         ("none", {"source": None}),
     ):
-        state = {"network_state": {"source": fields["source"], "feet_per_unit": None}}
-        unit_map = {"_id": map_id, "asset_id": "a", **state, **fields}
+        state = {"source": fields["source"], "network_format": NETWORK_FORMAT}
+        unit_map = {"_id": map_id, "asset_id": "a", "network_state": state, **fields}
         await database[MAPS.name].insert_one(unit_map, bypass_document_validation=True)
     found = await find(connection)
     assert {*found} == {"files"}

@@ -27,13 +27,13 @@ from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.routing_inputs import list_stale_networks
 from storage.setup.preparation import prepare_database
 from storage.store import Store
-from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+from tests.storage.catalogs import ARCHIVE, ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MAP = "am"
 LONG_AGO = "2001-01-01T00:00:00+00:00"
-FIRST, SECOND = b"the first network", b"the second network, which has more parts"
+FIRST, SECOND = ARCHIVE, ARCHIVE + b"the second network, which has more parts"
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,7 @@ from gateway.settings import (
     settings_from_parameters,
     with_options,
 )
+from resolvers.networks.routable_maps import is_loadable
 from storage.inspection import Finding, Status, inspect_database
 
 MIN_DISK_MB = 100
@@ -46,7 +47,7 @@ def doctor(as_json: bool, **values: Any) -> None:
     settings = settings_from_parameters(values)
     findings = [
         *_check_machine(settings),
-        *asyncio.run(inspect_database(settings.command_connection)),
+        *asyncio.run(inspect_database(settings.command_connection, is_loadable)),
     ]
     if as_json:
         click.echo(msgspec.json.encode(findings))

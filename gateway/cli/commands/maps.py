@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import orjson
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import Progress
 
@@ -22,11 +23,19 @@ from gateway.settings import (
     with_options,
 )
 from parsing.plans import PLAN_FORMATS
+from resolvers.networks.routable_maps import is_loadable
+from resolvers.processes.process_pool import ProcessPool
 from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
-from resolvers.processing.stale_networks import NETWORK_POLICIES, REPROCESS
+from resolvers.processing.stale_networks import (
+    NETWORK_POLICIES,
+    REPROCESS,
+    SettledNetwork,
+    settle_stale_networks,
+)
 from resolvers.request.errors import NotFoundError, RequestError
 from storage.mongo import driver
+from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 
 TIMEOUT_SECONDS = 60.0
@@ -42,8 +51,13 @@ for command in (close, open_, closures, closable, picture):
 
 
 @maps.command("process")
-@click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
+@click.argument("map_id", type=STORABLE_TEXT, metavar="[MAP_ID]", required=False)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path(path_type=Path))
+@click.option(
+    "--stale",
+    is_flag=True,
+    help="Instead of MAP_ID: process all maps again that no longer have the network that they had.",
+)
 @click.option(
     "--asset", "asset_id", type=STORABLE_TEXT, metavar="ID", help="The asset of a new map."
 )
@@ -84,9 +98,12 @@ for command in (close, open_, closures, closable, picture):
 @click.option("--verbose", is_flag=True, help="List all problems, not only the first of a cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)
+@click.pass_context
 def process_(
-    map_id: str,
+    context: click.Context,
+    map_id: str | None,
     sources: tuple[Path, ...],
+    stale: bool,
     asset_id: str | None,
     plan_format: Any,
     feet_per_unit: float | None,
@@ -103,8 +120,19 @@ def process_(
     A SOURCE is a unit-map SVG, OpenStreetMap indoor data (.osm, GeoJSON), or an IMDF directory or
     zip. The report says what cannot be reached, why, and what to do, the costliest cause first.
     Status 1 means that the plan was not published: no two locations reach each other, or fewer than
-    SHARE per cent do.
+    SHARE per cent do; or with --stale, that a map could not be processed.
     """
+    settings = settings_from_parameters(values)
+    if stale:
+        others = context.params.keys() - {"stale", "as_json", *values}
+        if any(
+            context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in others
+        ):
+            raise click.UsageError("--stale excludes MAP_ID and all that is for one map only")
+        _process_stale(settings, as_json=as_json)
+        return
+    if map_id is None:
+        raise click.UsageError("MAP_ID is missing: name a map, or all that need it with --stale")
     request = ProcessingRequest(
         map_id,
         read_sources(sources),
@@ -117,7 +145,7 @@ def process_(
     )
     if pictures is not None:  # fail before anything is published
         pictures.mkdir(parents=True, exist_ok=True)
-    outcome = _run_processing(settings_from_parameters(values), request, networks)
+    outcome = _run_processing(settings, request, networks)
     if pictures is not None:
         write_pictures(pictures, outcome.pictures)
     if as_json:
@@ -146,12 +174,39 @@ def read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
+def _show_progress() -> Progress:
+    console = Console(stderr=True)
+    return Progress(console=console, disable=not console.is_terminal, transient=True)
+
+
+def _process_stale(settings: Settings, *, as_json: bool) -> None:
+    async def work(database: driver.Database) -> list[SettledNetwork]:
+        store = Store(database.client, database.name)
+        stale = await list_stale_networks(database, is_loadable)
+        with _show_progress() as bar:
+            task = bar.add_task("processing", total=len(stale))
+            async with ProcessPool(1) as pool:
+                return await settle_stale_networks(
+                    store,
+                    stale,
+                    pool=pool,
+                    on_progress=lambda done: bar.update(task, completed=done),
+                )
+
+    settled = run_with_database(settings, work, TIMEOUT_SECONDS, writes=True)
+    if as_json:
+        click.echo(orjson.dumps([each._asdict() for each in settled], option=orjson.OPT_INDENT_2))
+    else:
+        click.echo("\n".join(map(str, settled)) or "no map is stale")
+    if not all(each.is_routable for each in settled):
+        raise click.exceptions.Exit(1)
+
+
 def _run_processing(
     settings: Settings, request: ProcessingRequest, networks: str
 ) -> ProcessingOutcome:
-    console = Console(stderr=True)
     try:
-        with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        with _show_progress() as bar:
             task = bar.add_task("processing", total=1.0)
 
             def progress(share: float, step: str) -> None:

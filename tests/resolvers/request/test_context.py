@@ -19,6 +19,7 @@ from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog
 from storage.records.paging import BY_KEY, Order
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
+from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup import preparation
 from storage.store import Store
 
@@ -79,7 +80,7 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     async def read_nothing(_: str) -> None:
         return None
 
-    routing = {"network": "0" * 64, "network_state": {"source": None, "feet_per_unit": None}}
+    routing = {"network": "0" * 64, "network_state": {"network_format": NETWORK_FORMAT}}
     await database["maps"].insert_one(
         {"_id": "m", "asset_id": "oak", "name": "M", **routing, **STAMPS},
         bypass_document_validation=True,
@@ -101,7 +102,7 @@ async def test_a_query_that_routes_reads_a_map_and_its_network_with_one_command(
     async def read_nothing(digest: str) -> None:
         digests.append(digest)
 
-    routable = {"network": "0" * 64, "network_state": {"source": None, "feet_per_unit": None}}
+    routable = {"network": "0" * 64, "network_state": {"network_format": NETWORK_FORMAT}}
     stale = {"network": "1" * 64, "network_state": {"source": "other", "feet_per_unit": None}}
     await database["maps"].insert_many(
         [

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from storage.maps import FOOT_ROUTING, NO_ROUTING, WHEELCHAIR_ROUTING
+from storage.maps import FOOT_ROUTING, NO_ROUTING
 from storage.mongo import files, lease
-from storage.routing_inputs import list_stale_networks
+from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
 from storage.setup.migrations import (
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
@@ -45,7 +45,8 @@ def migration_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_migrations_are_numbered_in_order() -> None:
-    assert [migration.number for migration in MIGRATIONS] == [*range(1, len(MIGRATIONS) + 1)]
+    numbers = [migration.number for migration in MIGRATIONS]
+    assert numbers == sorted({*numbers})
 
 
 async def test_each_runs_once_and_logs_a_line(
@@ -107,27 +108,6 @@ async def test_a_new_database_needs_none(database: Any, caplog: pytest.LogCaptur
     assert (state["number"], migration_lines(caplog)) == (MIGRATIONS[-1].number, [])
 
 
-async def test_maps_published_without_a_tier_get_one(database: Any) -> None:
-    old = {"asset_id": "a", "name": "Plates", "updated_at": "2020-01-31T12:00:00+00:00"}
-    await database["maps"].insert_many(
-        [
-            {"_id": "published", "network": "digest", "routing_tier": NO_ROUTING, **old},
-            {"_id": "on foot", "network": "digest", "routing_tier": FOOT_ROUTING, **old},
-            {"_id": "plain", "network": None, "routing_tier": NO_ROUTING, **old},
-        ]
-    )
-    await prepare_database(database)
-    maps = {found["_id"]: found async for found in database["maps"].find()}
-    tiers = {key: found["routing_tier"] for key, found in maps.items()}
-    assert tiers == {
-        "published": WHEELCHAIR_ROUTING,
-        "on foot": FOOT_ROUTING,
-        "plain": NO_ROUTING,
-    }
-    changed = {key for key, found in maps.items() if found["updated_at"] != old["updated_at"]}
-    assert changed == {"published"}
-
-
 async def test_names_written_without_words_get_them(database: Any) -> None:
     old = {"asset_id": "a", "name": "Café 2", "updated_at": "2020-01-31T12:00:00+00:00"}
     old |= {"floor_id": "f"}
@@ -143,10 +123,13 @@ async def test_names_written_without_words_get_them(database: Any) -> None:
     assert new is not None and new["name_words"] == ["kept"]
 
 
+EARLIER: dict[str, Any] = {"asset_id": "a", "name": "Plates", "network": "digest"}
+EARLIER |= {"routing_tier": FOOT_ROUTING, "tags": ["ils", "pathfinding"]}
+EARLIER |= {"updated_at": "2020-01-31T12:00:00+00:00"}
+"""A routable map of an earlier release."""
+
+
 async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
-    old: dict[str, Any] = {"asset_id": "a", "name": "Plates", "network": "digest"}
-    old |= {"routing_tier": FOOT_ROUTING}
-    old |= {"tags": ["pathfinding"], "updated_at": "2020-01-31T12:00:00+00:00"}
     report = {"feet_per_unit": 12.0, "levels": [{"level_id": "a1"}, {"level_id": "a2"}]}
     given: dict[str, dict[str, Any]] = {
         "drawn": {"source": "svg", "feet_per_unit": 12.0, "routing_report": report},
@@ -154,43 +137,64 @@ async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
         "other scale": {"source": "svg", "feet_per_unit": 1.0, "routing_report": report},
         "plan": {"source": None, "feet_per_unit": 1.0, "routing_report": {}},
     }
-    await database["maps"].insert_many([{"_id": key, **old, **map} for key, map in given.items()])
-    times = {"created_at": old["updated_at"], "updated_at": old["updated_at"]}
-    texts = {"asset_id": "a", "name": "F", "label": "F", "short_label": "F"}
-    for sort, floor in enumerate(("a1", "between", "a2")):
-        await database["floors"].insert_one({"_id": floor, "sort": sort, **texts, **times})
-    await prepare_database(database)
+    documents = [{"_id": key, **EARLIER, **fields} for key, fields in given.items()]
+    await database["maps"].insert_many(documents)
+    changes = "4 maps changed, 4 maps no longer routable until `floorgate maps process --stale`"
+    assert await record_network_states(database) == changes
     before = await database["maps"].find(sort=[("_id", 1)]).to_list(None)
     await record_network_states(database)  # killed and run again: no more changes
     assert await database["maps"].find(sort=[("_id", 1)]).to_list(None) == before
     maps = {found["_id"]: found for found in before}
     state = {
         "network": "digest",
+        "network_format": None,
         "source": "svg",
         "feet_per_unit": 12.0,
-        "levels": [["a1", 0], ["a2", 2]],
+        "levels": [],
         "is_from_drawing": True,
         "is_scale_given": False,
-        "withdrawn": None,
-        "is_stale": False,
+        "withdrawn": OTHER_FORMAT,
+        "is_stale": True,
     }
     assert maps["drawn"]["network_state"] == state
-    assert maps["drawn"]["updated_at"] == old["updated_at"]
     assert maps["given"]["network_state"] == state | {"is_scale_given": True}
     assert maps["given"]["feet_per_unit"] == 12.0
-    withdrawn = maps["other scale"]
-    assert (withdrawn["network"], withdrawn["tags"]) == (None, [])
-    assert withdrawn["routing_tier"] == NO_ROUTING
-    assert withdrawn["network_state"]["withdrawn"] == "its scale has changed"
+    assert maps["other scale"]["network_state"]["withdrawn"] == "its scale has changed"
     assert maps["plan"]["network_state"] == state | {
         "source": None,
         "feet_per_unit": 1.0,
-        "levels": [],
         "is_from_drawing": False,
     }
+
+
+async def test_networks_that_cannot_be_loaded_are_withdrawn(
+    database: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    await prepare_database(database)
+    states: dict[str, dict[str, Any]] = {
+        "earlier": {},  # the release before recorded no format
+        "later": {"network_format": NETWORK_FORMAT + 1},
+        "current": {"network_format": NETWORK_FORMAT},
+    }
+    documents = [{"_id": key, **EARLIER, "network_state": state} for key, state in states.items()]
+    await database["maps"].insert_many(documents)
+    await database[MIGRATIONS_COLLECTION].update_one({}, {"$set": {"number": 4}})
+    with caplog.at_level(logging.INFO, "floorgate.migrations"):
+        await prepare_database(database)
+    assert migration_lines(caplog) == [
+        "migration 5, networks of other formats: 2 maps no longer routable until"
+        " `floorgate maps process --stale`"
+    ]
+    maps = {found["_id"]: found async for found in database["maps"].find()}
+    for key in ("earlier", "later"):
+        assert (maps[key]["network"], maps[key]["tags"]) == (None, ["ils"])
+        assert maps[key]["routing_tier"] == NO_ROUTING
+        assert maps[key]["updated_at"] > EARLIER["updated_at"]
+    assert {name: maps["current"][name] for name in EARLIER} == EARLIER
     stale = await list_stale_networks(database)
     assert [(each.map_id, each.reason) for each in stale] == [
-        ("other scale", "its scale has changed")
+        ("earlier", OTHER_FORMAT),
+        ("later", OTHER_FORMAT),
     ]
 
 

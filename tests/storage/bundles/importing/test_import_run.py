@@ -23,7 +23,7 @@ from storage.mongo.consistency import topology
 from storage.mongo.consistency.topology import Deployment
 from storage.publication import Publication
 from storage.records.timestamps import TIMESTAMP_FIELDS
-from tests.storage.catalogs import SMALL, Bundle, contents, small
+from tests.storage.catalogs import ARCHIVE, SMALL, Bundle, contents, small
 
 pytestmark = [
     pytest.mark.anyio,
@@ -131,7 +131,7 @@ def publication_of(bundle: Bundle) -> Publication:
     x = len(bundle["assets"])
     place = Location(id="gym", asset_id="a", unit_map_id="am", name="Gym", x=x, y=0)
     report = {"feet_per_unit": bundle["maps"][0]["feet_per_unit"]}
-    return Publication("am", f"network {x}".encode(), FOOT_ROUTING, report, [place])
+    return Publication("am", ARCHIVE + str(x).encode(), FOOT_ROUTING, report, [place])
 
 
 async def import_bundle(

@@ -16,7 +16,7 @@ from storage.errors import BundleError
 from storage.mongo import files
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
-from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+from tests.storage.catalogs import ARCHIVE, ONE_DRIVER, SMALL, contents, small, write_arrays
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -206,7 +206,7 @@ async def test_a_map_tagged_routable_that_is_not_is_noted(database: Any, tmp_pat
     map_id = said["maps"][0]["id"]
     states = await networks.load_routing_states(database, ALL_ASSETS, [map_id])
     assert states[map_id] == (False, False, "it has not been processed since it was imported")
-    publication = Publication(map_id, b"network", "foot_routing", {}, [])
+    publication = Publication(map_id, ARCHIVE, "foot_routing", {}, [])
     await networks.publish_network(database, publication)
     again = await import_bundles(database, [bundle])
     assert (again.notes, again.total.written) == ([], 0)  # a bundle says nothing of the tier
