@@ -34,7 +34,7 @@ from rest.errors import (
     service_unavailable_error,
 )
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 
 API_KEY_HEADER: Final = b"api-key"
 API_KEY_PARAMETER: Final = "api-key"
@@ -92,7 +92,7 @@ class Authenticator:
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
-            raise service_unavailable_error() from error
+            raise service_unavailable_error(Cause.DEADLINE) from error
         if valid_key is None:
             self.bad_keys.count(excess.client if excess else client, is_throttled=bool(excess))
             raise bad_keys_error(excess.wait_seconds) if excess else invalid_key_error()

@@ -9,7 +9,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from starlette.types import Message, Scope
@@ -130,8 +130,9 @@ def log_request(
     key_id: str | None = None,
     reason: str | None = None,
     operation: str | None = None,
-    error_codes: Sequence[str] = (),
+    error_codes: Collection[str] = (),
     error: BaseException | None = None,
+    cause: str | None = None,
 ) -> None:
     """Log one request. Path, query, headers and body must never be logged.
 
@@ -155,6 +156,8 @@ def log_request(
         fields["operation"] = operation
     if error_codes:
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
+    if cause is not None:
+        fields["cause"] = cause
     if _logger.isEnabledFor(level):
         _logger.handle(_RequestRecord(level, error, extra={"fields": fields}))
 

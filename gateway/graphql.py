@@ -35,10 +35,11 @@ from rest.errors import (
     RETRY_AFTER_HEADERS,
     HttpError,
     method_not_allowed_error,
+    note_errors,
 )
 from rest.json_writing import BYTES_IN_PART, write_json
 from rest.responses import RESPONSE_HEADERS, VARY, CompleteResponse, encode_headers
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
+from rest.scope_members import SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
 from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, OperationResult
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
@@ -89,10 +90,10 @@ class GraphQLEndpoint:
             self.documents.keep(document, caller.key_id)
             return response
         except HttpError as error:
-            request.scope[SCOPE_ERROR_CODES] = [error.code]
+            note_errors(request.scope, [error])
             return _error_response(error, media_type, request_id)
         except InvalidOperationError as error:
-            request.scope[SCOPE_ERROR_CODES] = _list_codes(error.errors)
+            note_errors(request.scope, error.errors)
             errors = format_errors(error.errors, request_id)
             if media_type == EVENT_STREAM_MEDIA_TYPE:
                 return event_stream.respond_with_errors(errors)
@@ -160,7 +161,7 @@ class GraphQLEndpoint:
             if operation.is_query:
                 work = run_while_connected(work, request.receive)
             result = await work
-            request.scope[SCOPE_ERROR_CODES] = _list_codes(result.errors)
+            note_errors(request.scope, result.errors)
             response = await write_result(
                 result, media_type, context, request.scope["state"]["request_id"]
             )
@@ -213,10 +214,6 @@ def negotiate_media_type(accept: str) -> str | None:
     }
     best = max(offered, key=lambda media_type: offered[media_type])
     return best if offered[best] > 0 else None
-
-
-def _list_codes(errors: list[GraphQLError]) -> list[str]:
-    return [(error.extensions or {}).get("code", "") for error in errors]
 
 
 def _not_acceptable_error() -> HttpError:
@@ -283,7 +280,7 @@ def _describe_result(
     was_executed = result.data is not None or any(error.path for error in result.errors)
     if was_executed:
         body["data"] = result.data
-    codes = _list_codes(result.errors)
+    codes = [(error.extensions or {}).get("code", "") for error in result.errors]
     # With a path, the error is of one field of a mutation, and those before it were carried out.
     is_late = "DEADLINE_EXCEEDED" in codes and not was_executed
     if "SERVICE_UNAVAILABLE" in codes or is_late:

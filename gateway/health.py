@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from rest.errors import JSON_MEDIA_TYPE, service_unavailable_error
 from rest.path_routing import PathRoute
-from storage.errors import StorageError
+from storage.errors import Cause, UnavailableError
 from storage.mongo import driver
 
 READINESS_TIMEOUT_SECONDS = 1.0
@@ -24,7 +24,7 @@ class HealthEndpoints:
     def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
         self._get_database = get_database
         """Returns None while no more requests should be sent."""
-        self._ping: asyncio.Task[bool] | None = None
+        self._ping: asyncio.Task[Cause | None] | None = None
         self._ping_expires = 0.0
 
     def build_routes(self) -> list[PathRoute]:
@@ -41,11 +41,12 @@ class HealthEndpoints:
     async def readiness(self, _: Request) -> Response:
         """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
         database = self._get_database()
-        if database is None or not await self._is_reachable(database):
-            return service_unavailable_error().to_response()
+        cause = Cause.RESTART if database is None else await self._find_cause(database)
+        if cause is not None:
+            return service_unavailable_error(cause).to_response()
         return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
 
-    async def _is_reachable(self, database: driver.Database) -> bool:
+    async def _find_cause(self, database: driver.Database) -> Cause | None:
         """Return the result of the ping in progress, of a recent one, or else of a new one."""
         now = time.monotonic()
         if self._ping is None or (self._ping.done() and now >= self._ping_expires):
@@ -54,10 +55,13 @@ class HealthEndpoints:
         return await asyncio.shield(self._ping)
 
 
-async def _ping(database: driver.Database) -> bool:
+async def _ping(database: driver.Database) -> Cause | None:
+    """Return why MongoDB cannot be read, or None if it can."""
     try:
         async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
             await driver.ping(database.client, READINESS_TIMEOUT_SECONDS)
-    except (TimeoutError, StorageError):
-        return False
-    return True
+    except UnavailableError as error:
+        return error.cause
+    except TimeoutError:
+        return Cause.UNREACHABLE
+    return None

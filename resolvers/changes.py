@@ -24,7 +24,7 @@ from storage.assets import ASSETS
 from storage.changes.events import ChangeEvent
 from storage.changes.hub import ChangeHub
 from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS
 from storage.maps import MAPS
@@ -185,7 +185,8 @@ async def follow_changes(
 
 def _get_hub(context: Context) -> ChangeHub:
     if context.change_hub is None:
-        raise UnavailableError("Changes are followed through a running gateway only")
+        message = "Changes are followed through a running gateway only"
+        raise UnavailableError(message, Cause.LATE_STREAM)
     context.reads.mark_incomplete()
     return context.change_hub
 

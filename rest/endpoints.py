@@ -38,7 +38,7 @@ from rest.responses import (
 )
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.costs.argument_size import measure_value
-from schema.errors import UnavailableError
+from schema.errors import Cause, UnavailableError
 from schema.execution import (
     Caller,
     Context,
@@ -179,7 +179,9 @@ class EndpointHandler:
             try:
                 data = await self._run_operation(variables, context)
             except HttpError as error:  # it can be read: the caller is writing to it
-                raise UnavailableError(error.message) from error
+                raise UnavailableError(
+                    error.message, error.cause or Cause.WRITE_CONFLICT
+                ) from error
             response = await self._build_response(data, request_url)
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))
 

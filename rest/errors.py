@@ -1,7 +1,7 @@
 """Error responses: one body for every status, with a code from the table of error codes."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -11,7 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from rest.error_codes import ERROR_CODES, ERRORS_PATH
 from rest.request_body import BodyTooLargeError
-from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError
+from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, Cause, RequestError
 
 STATUS_BY_CODE = {code: entry.status for code, entry in ERROR_CODES.items()}
 """HTTP status by error code."""
@@ -64,6 +65,7 @@ class HttpError(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         fields: Mapping[str, Sequence[str]] | None = None,
+        cause: Cause | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -71,6 +73,8 @@ class HttpError(Exception):
         self.code = code
         self.headers = dict(headers or {})
         self.fields = fields
+        self.cause = cause
+        """Of a 503, for the log: clients do not see it."""
 
     def describe(self, source: ErrorSource) -> dict[str, Any]:
         """Return the body: `message`, `code`, `request_id`, `docs`; a 422 has `fields` too.
@@ -105,6 +109,7 @@ class ErrorResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response, as an ASGI application."""
         error = self.error
+        note_errors(scope, [error])
         body = error.build_body(ErrorSource.from_scope(scope))
         response = Response(body, error.status, error.headers, JSON_MEDIA_TYPE)
         await response(scope, receive, send)
@@ -141,9 +146,10 @@ def bad_keys_error(wait_seconds: float) -> HttpError:
     return HttpError(429, "Too many invalid API keys", "RATE_LIMITED", headers=headers)
 
 
-def service_unavailable_error() -> HttpError:
-    """Return the 503 while MongoDB is unreachable."""
-    return HttpError(503, UNAVAILABLE_MESSAGE, "SERVICE_UNAVAILABLE", headers=RETRY_AFTER_HEADERS)
+def service_unavailable_error(cause: Cause) -> HttpError:
+    """Return the 503; raised from an error that has a cause, that is logged instead."""
+    code, headers = "SERVICE_UNAVAILABLE", RETRY_AFTER_HEADERS
+    return HttpError(503, UNAVAILABLE_MESSAGE, code, headers=headers, cause=cause)
 
 
 def server_error() -> HttpError:
@@ -227,4 +233,29 @@ def from_graphql_error(error: GraphQLError | RequestError, rename: Rename = str)
         )
     status = STATUS_BY_CODE.get(code, 500)
     message = error.message if isinstance(error, GraphQLError) else str(error)
-    return HttpError(status, message, code, headers=RETRY_AFTER_HEADERS if status == 503 else None)
+    headers = RETRY_AFTER_HEADERS if status == 503 else None
+    return HttpError(status, message, code, headers=headers, cause=find_cause(error))
+
+
+def note_errors(scope: Scope, errors: Iterable[HttpError | GraphQLError]) -> None:
+    """Have the log name the errors of a response, and the first cause of one that is a 503."""
+    for error in errors:
+        extensions = (error.extensions or {}) if isinstance(error, GraphQLError) else {}
+        code = error.code if isinstance(error, HttpError) else extensions.get("code", "")
+        scope.setdefault(SCOPE_ERROR_CODES, set()).add(code)
+        if (cause := find_cause(error)) is not None:
+            scope.setdefault(SCOPE_CAUSE, cause)
+
+
+def find_cause(error: BaseException | None) -> Cause | None:
+    """Return the cause of an error: that of the first in its chain that has one.
+
+    >>> find_cause(service_unavailable_error(Cause.QUEUE))
+    <Cause.QUEUE: 'queue'>
+    """
+    found = None
+    while error is not None:
+        cause = getattr(error, "cause", None)
+        found = cause if isinstance(cause, Cause) else found
+        error = getattr(error, "original_error", None) or error.__cause__
+    return found

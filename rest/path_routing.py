@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_ROUTE
+from rest.scope_members import SCOPE_ROUTE
 from schema.operation_inputs import is_id
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
@@ -70,7 +70,6 @@ class PathRoute:
             else:
                 raise method_not_allowed_error(self.allowed_methods)
         except HttpError as error:
-            scope[SCOPE_ERROR_CODES] = [error.code]
             response = error.to_response()
         await response(scope, receive, send)
 

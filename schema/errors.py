@@ -1,6 +1,7 @@
 """Errors that operations end with, for the layers above."""
 
 from resolvers.request.errors import (
+    Cause,
     ChangesExpiredError,
     FlagRequiredError,
     PermissionRequiredError,
@@ -10,6 +11,7 @@ from resolvers.request.errors import (
 )
 
 __all__ = [
+    "Cause",
     "ChangesExpiredError",
     "FlagRequiredError",
     "PermissionRequiredError",

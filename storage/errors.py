@@ -23,6 +23,26 @@ StorageError
 """
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a request is answered 503: the words of the log, which docs/operation.md explains."""
+
+    DEADLINE = "deadline"
+    DISK_FULL = "disk_full"
+    IMPORT = "import"
+    INTERRUPTED = "interrupted"
+    LAG = "lag"
+    LATE_STREAM = "late_stream"
+    NO_MAJORITY = "no_majority"
+    NO_PRIMARY = "no_primary"
+    NOT_BUILT = "not_built"
+    POOL = "pool"
+    QUEUE = "queue"
+    RESTART = "restart"
+    UNREACHABLE = "unreachable"
+    WRITE_CONFLICT = "write_conflict"
 
 
 class StorageError(Exception):
@@ -46,17 +66,30 @@ def iter_notes(error: BaseException | None) -> Iterator[str]:
 class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
 
+    def __init__(self, message: str, cause: Cause) -> None:
+        super().__init__(message)
+        self.cause = cause
+
 
 class DiskFullError(UnavailableError):
     """MongoDB has no room on its disk to write."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Cause.DISK_FULL)
 
 
 class MongoUnusableError(UnavailableError):
     """A database cannot be opened; the message says why, and what to do."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Cause.UNREACHABLE)
+
 
 class OutcomeUnknownError(UnavailableError):
     """MongoDB was lost during a change, which may or may not have been made."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Cause.UNREACHABLE)
 
 
 class InvalidPageRequestError(StorageError):

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from gateway.settings import Settings
 from storage.errors import (
+    Cause,
     DiskFullError,
     OutcomeUnknownError,
     StorageError,
@@ -65,7 +66,8 @@ def run_with_database(
         async def watch(client: driver.Client) -> None:
             await driver.wait_for_loss(client, PRIMARY_PATIENCE_SECONDS)
             seconds = round(PRIMARY_PATIENCE_SECONDS)
-            fail(UnavailableError(f"MongoDB has had no primary for {seconds} seconds"))
+            message = f"MongoDB has had no primary for {seconds} seconds"
+            fail(UnavailableError(message, Cause.NO_PRIMARY))
 
         endings: list[asyncio.Task[None]] = []
         try:

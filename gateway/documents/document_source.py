@@ -8,7 +8,7 @@ from gateway.documents.graphql_request import GraphQLRequest, bad_request_error,
 from gateway.documents.persisted_queries import PersistedQueries
 from rest.errors import HttpError, service_unavailable_error
 from storage.cache.trusted_document_cache import TrustedDocumentCache
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 
 
 class RequestedDocument(NamedTuple):
@@ -51,7 +51,7 @@ class DocumentSource:
     ) -> None:
         """Check that a request still has the document that was found. Raises HttpError."""
         if await self.find(request, key_id) != document:
-            raise service_unavailable_error()
+            raise service_unavailable_error(Cause.WRITE_CONFLICT)
 
     def keep(self, document: RequestedDocument, key_id: str) -> None:
         """Keep a document that a client has sent with its digest, and that is valid."""
@@ -80,7 +80,7 @@ class DocumentSource:
         try:
             return await self.get_trusted_documents().find_text(id)
         except UnavailableError as error:
-            raise service_unavailable_error() from error
+            raise service_unavailable_error(error.cause) from error
 
     def _not_found_error(self, request: GraphQLRequest) -> HttpError:
         if self.is_trusted_only:

@@ -22,7 +22,7 @@ from rest.endpoints import RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.path_routing import Handler
 from rest.responses import VARY
-from rest.scope_members import SCOPE_ERROR_CODES
+from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import Operation
 from storage.mongo.plans import explain_commands
 from storage.mongo.recorded_database import CommandLog
@@ -77,7 +77,8 @@ class ExplainingHandler:
             if run.caller is None or not isinstance(made, Response):
                 return made
             response = _describe_response(made)
-        request.scope.pop(SCOPE_ERROR_CODES, None)  # of the response that is not sent
+        for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
+            request.scope.pop(name, None)  # of the response that is not sent
         fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
         plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
         explanation = describe(request.scope, run, response, plans, is_fast=fast_path)

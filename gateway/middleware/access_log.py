@@ -22,18 +22,21 @@ from rest.errors import (
     SCOPE_BASE_URL,
     ErrorSource,
     HttpError,
+    note_errors,
     server_error,
     service_unavailable_error,
 )
 from rest.request_body import ClientDisconnectedError
 from rest.scope_members import (
     IGNORED_HEADER,
+    SCOPE_CAUSE,
     SCOPE_DEPRECATION,
     SCOPE_ERROR_CODES,
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
 )
+from storage.errors import Cause
 
 CLIENT_CLOSED_REQUEST = 499
 """Logged, never sent: nginx's status for a client that left before the response."""
@@ -86,6 +89,7 @@ class AccessLogMiddleware:
             operation=scope.get(SCOPE_OPERATION),
             error_codes=["SERVER_ERROR"] if error else scope.get(SCOPE_ERROR_CODES, ()),
             error=error,
+            cause=scope.get(SCOPE_CAUSE),
         )
 
     async def _run_app(
@@ -103,7 +107,7 @@ class AccessLogMiddleware:
         except (ClientDisconnectedError, ClientDisconnect):
             recorder.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
-            await recorder.send_unless_started(service_unavailable_error())
+            await recorder.send_unless_started(service_unavailable_error(Cause.RESTART))
         except Exception as error:
             await recorder.send_unless_started(server_error())
             return error
@@ -155,5 +159,6 @@ class _ResponseRecorder:
         """Send this error unless a response was started."""
         if self.status:
             return
+        note_errors(self._scope, [error])
         for message in build_error_messages(error, ErrorSource.from_scope(self._scope)):
             await self.send(message)

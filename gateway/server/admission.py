@@ -18,6 +18,7 @@ from gateway.limits.rate_limit import RateLimiter, RateLimitStatus
 from gateway.server.limit_log import LimitLog
 from rest.error_codes import ERRORS_PATH
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
+from storage.errors import Cause
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never rejected: an orchestrator would restart a busy service that fails its probes."""
@@ -58,7 +59,7 @@ class Rejection(NamedTuple):
     error: HttpError
 
 
-OVERLOADED = Rejection("requests_in_flight", service_unavailable_error())
+OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(Cause.QUEUE))
 
 
 class _Slots:
@@ -232,7 +233,8 @@ class Admission:
         With a line for each, the log would cost more than the rejections.
         """
         self._rejected_in_turn += 1
-        self._log.note(rejection.limit, "Requests are rejected: too many", client)
+        message, cause = "Requests are rejected: too many", rejection.error.cause
+        self._log.note(rejection.limit, message, client, cause)
 
 
 def _address_is_busy(status: RateLimitStatus) -> Rejection:

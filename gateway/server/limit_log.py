@@ -15,6 +15,7 @@ class _Unlogged:
     count: int = 0
     message: str = ""
     client: str | None = None
+    cause: str | None = None
 
 
 class LimitLog:
@@ -28,17 +29,19 @@ class LimitLog:
         self._unlogged: dict[str, _Unlogged] = {}
         """By limit, for those that had a line a moment ago."""
 
-    def note(self, limit: str, message: str, client: str | None) -> None:
-        """Log that a client met a limit, or count it for the next line."""
+    def note(self, limit: str, message: str, client: str | None, cause: str | None = None) -> None:
+        """Log that a client met a limit, or count it for the next line. Of a 503 with its cause."""
         unlogged = self._unlogged.get(limit)
         if unlogged is None:
-            self._write(limit, _Unlogged(1, message, client))
+            self._write(limit, _Unlogged(1, message, client, cause))
         else:
             unlogged.count += 1
-            unlogged.message, unlogged.client = message, client
+            unlogged.message, unlogged.client, unlogged.cause = message, client, cause
 
     def _write(self, limit: str, events: _Unlogged) -> None:
         fields = {"limit": limit, "count": events.count, "client": events.client}
+        if events.cause is not None:
+            fields["cause"] = events.cause
         self._logger.warning(events.message, extra={"fields": fields})
         self._unlogged[limit] = _Unlogged()
         asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)

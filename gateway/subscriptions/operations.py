@@ -17,7 +17,7 @@ from gateway.subscriptions.streams import StreamKeys, Streams
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
-from rest.scope_members import SCOPE_ERROR_CODES
+from rest.errors import note_errors
 from schema.event_sources import list_event_variables
 from schema.execution import Event, Operation, OperationResult
 
@@ -100,9 +100,5 @@ class StreamServices:
         return msgspec.structs.replace(context, waited_seconds=0.0)
 
     async def _write(self, result: OperationResult, context: Context, request: Request) -> bytes:
-        codes = request.scope.setdefault(SCOPE_ERROR_CODES, [])
-        for error in result.errors:
-            code = (error.extensions or {}).get("code", "")
-            if code not in codes:
-                codes.append(code)
+        note_errors(request.scope, result.errors)
         return await self.serialize(result, context, request.scope["state"]["request_id"])

@@ -26,8 +26,8 @@ from gateway.subscriptions.messages import CloseError
 from gateway.subscriptions.operations import StreamServices
 from gateway.subscriptions.streams import Stream, StreamEndedError
 from resolvers.request.caller import Caller
-from rest.errors import HttpError, server_error
-from rest.scope_members import SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
+from rest.errors import HttpError, note_errors, server_error
+from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from schema.execution import InvalidOperationError, Operation
 
 MAX_OPERATIONS = 100
@@ -130,14 +130,12 @@ class SocketOperations:
         try:
             await self._execute(operation_id, client_request, request)
         except InvalidOperationError as invalid:
-            request.scope[SCOPE_ERROR_CODES] = [
-                (error.extensions or {}).get("code", "") for error in invalid.errors
-            ]
+            note_errors(request.scope, invalid.errors)
             await self._send_errors(operation_id, invalid.errors, request.scope)
         except StreamEndedError as error:
             self._close(CloseError.from_end(error.end))
         except HttpError as error:
-            request.scope[SCOPE_ERROR_CODES] = [error.code]
+            note_errors(request.scope, [error])
             if error.code in _KEY_CODES:
                 self._close(CloseError.from_http_error(error))
             else:
@@ -250,4 +248,5 @@ def _log(scope: Scope, started: float, failure: Exception | None) -> None:
         operation=scope.get(SCOPE_OPERATION),
         error_codes=["SERVER_ERROR"] if failure else scope.get(SCOPE_ERROR_CODES, ()),
         error=failure,
+        cause=scope.get(SCOPE_CAUSE),
     )

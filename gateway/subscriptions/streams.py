@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
-from schema.errors import UnavailableError
+from schema.errors import Cause, UnavailableError
 from storage.administration.api_keys import ApiKey
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 
@@ -64,7 +64,7 @@ class StreamTable:
         """Count a stream while the block runs. Raises HttpError 503 or 429."""
         key_id = stream.key.record.id
         if self.is_closed or len(self._open) >= self._limit:
-            raise service_unavailable_error()
+            raise service_unavailable_error(Cause.RESTART if self.is_closed else Cause.QUEUE)
         if self._open_by[key_id] >= self._key_limit:
             raise HttpError(
                 429,
@@ -111,7 +111,7 @@ class StreamKeys:
         try:
             end = await self.find_end(key)
         except (UnavailableError, TimeoutError) as error:
-            raise service_unavailable_error() from error
+            raise service_unavailable_error(Cause.DEADLINE) from error
         if end is not None:
             raise StreamEndedError(end)
 

@@ -27,6 +27,7 @@ from gateway.subscriptions.socket_operations import SocketOperations
 from gateway.subscriptions.streams import Stream, StreamEnd
 from rest.errors import HttpError, service_unavailable_error
 from rest.scope_members import SCOPE_ROUTE
+from storage.errors import Cause
 
 SUBPROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
@@ -54,7 +55,7 @@ class WebSocketEndpoint:
 
     def _find_rejection(self, headers: Headers) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
-            return service_unavailable_error()
+            return service_unavailable_error(Cause.RESTART)
         if not self._is_allowed_origin(headers.get("origin"), headers.get("host", "")):
             message = "Web pages of this origin may not connect"
             return HttpError(400, message, "ORIGIN_NOT_ALLOWED")

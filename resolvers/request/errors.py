@@ -21,13 +21,14 @@ RequestError                code, message and perhaps fields; graphql-core passe
 
 from typing import Any
 
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 
 MAX_QUOTED_CHARACTERS = 50
 """Of a value that an error is about."""
 
 __all__ = [
     "WHOLE_OPERATION_ERRORS",
+    "Cause",
     "ChangedPlanError",
     "ChangesExpiredError",
     "DeadlineExceededError",
@@ -57,6 +58,8 @@ class RequestError(Exception):
     """An expected error; GraphQL adds `extensions` to the message."""
 
     code = "REQUEST_ERROR"
+    cause: Cause | None = None
+    """Why the service cannot do what is asked, if nothing is wrong with the request."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -142,7 +145,7 @@ WHOLE_OPERATION_ERRORS = (OperationError, UnavailableError)
 class DeadlineExceededError(OperationError):
     """The operation took longer than it may."""
 
-    code = "DEADLINE_EXCEEDED"
+    code, cause = "DEADLINE_EXCEEDED", Cause.DEADLINE
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
@@ -151,7 +154,7 @@ class DeadlineExceededError(OperationError):
 class LateFieldError(RequestError):
     """A field of a mutation was not begun, because those before it took too long."""
 
-    code = "DEADLINE_EXCEEDED"
+    code, cause = "DEADLINE_EXCEEDED", Cause.DEADLINE
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
@@ -215,7 +218,7 @@ class ChangedPlanError(RequestError):
 class ServiceBusyError(RequestError):
     """There is too much work of one kind; nothing is wrong with the request."""
 
-    code = "SERVICE_UNAVAILABLE"
+    code, cause = "SERVICE_UNAVAILABLE", Cause.QUEUE
 
     def __init__(self, message: str = "The service is busy; try again later") -> None:
         super().__init__(message)
@@ -224,7 +227,7 @@ class ServiceBusyError(RequestError):
 class ImportLostError(RequestError):
     """Another process completes or discards this import; the message says so."""
 
-    code = "SERVICE_UNAVAILABLE"
+    code, cause = "SERVICE_UNAVAILABLE", Cause.IMPORT
 
 
 def _rebuild_error(

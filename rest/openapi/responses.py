@@ -25,6 +25,7 @@ from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
 from rest.responses import RESPONSE_HEADERS, VARY
 from schema.errors import (
+    Cause,
     ChangesExpiredError,
     FlagRequiredError,
     PermissionRequiredError,
@@ -327,7 +328,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     503: ErrorResponse(
         "ServiceUnavailable",
         "The service cannot respond at the moment.",
-        {"database": errors.service_unavailable_error()},
+        {"database": errors.service_unavailable_error(Cause.NO_PRIMARY)},
         ("Retry-After",),
     ),
     505: ErrorResponse(

@@ -35,6 +35,7 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
+from storage.mongo.unavailable import find_cause
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6
@@ -146,7 +147,9 @@ class ChangeFeed:
                     self._follow_stream(client, stopping)
             except (PyMongoError, ChangesExpiredError) as error:
                 if not stopping.is_set():
-                    logger.warning("the change stream ended: %s", type(error).__name__)
+                    fields = {"cause": find_cause(error)}
+                    name = type(error).__name__
+                    logger.warning("the change stream ended: %s", name, extra={"fields": fields})
             except (
                 Exception
             ):  # as for an event that cannot be decoded; a new stream begins after it

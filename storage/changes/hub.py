@@ -28,7 +28,7 @@ from storage.changes.reading import (
     read_stretch,
 )
 from storage.changes.tail import Tail
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.mongo import driver
 
 MAX_KEPT_EVENTS = 10_000
@@ -198,7 +198,8 @@ class ChangeHub:
             async with asyncio.timeout(START_SECONDS):
                 await self._began.wait()
         except TimeoutError as error:
-            raise UnavailableError("The changes cannot be followed now") from error
+            message = "The changes cannot be followed now"
+            raise UnavailableError(message, Cause.LATE_STREAM) from error
 
     async def _catch_up(self, position: Position) -> tuple[list[ChangeEvent], Position]:
         """Return changes before those that are kept, and the position that they lead to."""

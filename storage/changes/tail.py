@@ -16,6 +16,7 @@ from storage.changes.reading import to_epoch
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
+from storage.mongo.unavailable import find_cause
 
 WAIT_MS = 1_000
 RETRY_SECONDS = 0.2
@@ -66,7 +67,9 @@ class Tail:
                 self._position = None
             except PyMongoError as error:
                 if not self._stopping.is_set():
-                    logger.warning("the change stream ended: %s", type(error).__name__)
+                    fields = {"cause": find_cause(error)}
+                    name = type(error).__name__
+                    logger.warning("the change stream ended: %s", name, extra={"fields": fields})
             self._stopping.wait(RETRY_SECONDS)
 
     def _follow(self, client: driver.BlockingClient) -> None:

@@ -32,7 +32,7 @@ from pymongo.errors import (
     PyMongoError,
 )
 
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.mongo.connection import DriverName
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.cluster_clock import ClusterClock
@@ -57,7 +57,7 @@ from storage.mongo.protocols import (
     SortOrder,
     WriteOperation,
 )
-from storage.mongo.unavailable import TIMEOUT_SECONDS, translate_errors
+from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, translate_errors
 from storage.records.kinds import Document
 
 __all__ = [
@@ -201,7 +201,7 @@ async def ping(client: Client, timeout_seconds: float) -> None:
     deployment, deadline = topology.of(client), time.monotonic() + timeout_seconds
     while not deployment.is_readable():
         if time.monotonic() > deadline:
-            raise UnavailableError("MongoDB has no majority")
+            raise UnavailableError("MongoDB has no majority", Cause.NO_MAJORITY)
         await asyncio.sleep(_POLL_SECONDS)
     with translate_errors(), pymongo.timeout(timeout_seconds):
         members = deployment.choose_members()
@@ -290,10 +290,17 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
     if remaining is None:
         return await _run_in_transaction(client, work)
 
+    cause = Cause.DEADLINE
+
     async def work_in_time(session: Session) -> T:
+        nonlocal cause
         if time.monotonic() >= deadline:
-            raise UnavailableError("The transaction took too long")
-        return await work(session)
+            raise UnavailableError("The transaction took too long", cause)
+        try:
+            return await work(session)
+        except PyMongoError as error:
+            cause = find_cause(error) or cause
+            raise
 
     deadline = time.monotonic() + remaining
     with pymongo.timeout(remaining):
@@ -325,7 +332,8 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             if str(error) != _NO_SESSIONS:
                 raise
             await _replace_connections(client)
-            raise UnavailableError("A member of the replica set was starting") from error
+            message = "A member of the replica set was starting"
+            raise UnavailableError(message, Cause.NO_PRIMARY) from error
         except (PyMongoError, asyncio.CancelledError):  # the commit may be under way
             topology.of(client).clock.has_unknown_write = True
             raise

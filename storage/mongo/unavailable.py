@@ -17,14 +17,17 @@ from pymongo.errors import (
     ConfigurationError,
     ConnectionFailure,
     ExecutionTimeout,
+    NotPrimaryError,
     OperationFailure,
     PyMongoError,
+    ServerSelectionTimeoutError,
+    WaitQueueTimeoutError,
 )
 from pymongo.read_preferences import ReadPreference
 from pymongo.server_type import SERVER_TYPE
 from pymongo.topology_description import TopologyDescription
 
-from storage.errors import DiskFullError, MongoUnusableError, UnavailableError
+from storage.errors import Cause, DiskFullError, MongoUnusableError, UnavailableError
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.operations import remaining_seconds
 from storage.mongo.protocols import Client
@@ -43,48 +46,46 @@ _NOT_AUTHORIZED = 13
 _OUT_OF_DISK_SPACE = 14031
 _NO_SPACE = f"{errno.ENOSPC}: {os.strerror(errno.ENOSPC)}"
 """How messages begin of errors that MongoDB passes on from its storage engine, without a code."""
-_TRANSIENT_LABELS = (
+_LABELS = (
     "RetryableWriteError",
     "TransientTransactionError",
     "UnknownTransactionCommitResult",
 )
-_UNAVAILABLE_CODES = frozenset(
-    {
-        6,  # HostUnreachable
-        7,  # HostNotFound
-        _OUT_OF_DISK_SPACE,
-        24,  # LockTimeout
-        43,  # CursorNotFound: the member that had it has restarted
-        46,  # LockBusy
-        50,  # MaxTimeMSExpired
-        64,  # WriteConcernFailed: no majority acknowledged in time
-        89,  # NetworkTimeout
-        91,  # ShutdownInProgress
-        100,  # UnsatisfiableWriteConcern
-        112,  # WriteConflict
-        133,  # FailedToSatisfyReadPreference
-        134,  # ReadConcernMajorityNotAvailableYet
-        175,  # QueryPlanKilled
-        189,  # PrimarySteppedDown
-        202,  # NetworkInterfaceExceededTimeLimit
-        237,  # CursorKilled
-        239,  # SnapshotTooOld
-        246,  # SnapshotUnavailable
-        251,  # NoSuchTransaction
-        262,  # ExceededTimeLimit
-        279,  # ClientDisconnect
-        282,  # TransactionCoordinatorSteppingDown
-        290,  # TransactionExceededLifetimeLimitSeconds
-        9001,  # SocketException
-        10058,  # LegacyNotPrimary
-        10107,  # NotWritablePrimary
-        11600,  # InterruptedAtShutdown
-        11601,  # Interrupted
-        11602,  # InterruptedDueToReplStateChange
-        13435,  # NotPrimaryNoSecondaryOk
-        13436,  # NotPrimaryOrSecondary
-    }
-)
+_CAUSES = {
+    6: Cause.UNREACHABLE,  # HostUnreachable
+    7: Cause.UNREACHABLE,  # HostNotFound
+    _OUT_OF_DISK_SPACE: Cause.DISK_FULL,
+    24: Cause.WRITE_CONFLICT,  # LockTimeout
+    43: Cause.INTERRUPTED,  # CursorNotFound: the member that had it has restarted
+    46: Cause.WRITE_CONFLICT,  # LockBusy
+    50: Cause.DEADLINE,  # MaxTimeMSExpired
+    64: Cause.NO_MAJORITY,  # WriteConcernFailed: no majority acknowledged in time
+    89: Cause.UNREACHABLE,  # NetworkTimeout
+    91: Cause.NO_PRIMARY,  # ShutdownInProgress
+    100: Cause.NO_MAJORITY,  # UnsatisfiableWriteConcern
+    112: Cause.WRITE_CONFLICT,  # WriteConflict
+    133: Cause.NO_PRIMARY,  # FailedToSatisfyReadPreference
+    134: Cause.NO_MAJORITY,  # ReadConcernMajorityNotAvailableYet
+    175: Cause.INTERRUPTED,  # QueryPlanKilled
+    189: Cause.NO_PRIMARY,  # PrimarySteppedDown
+    202: Cause.UNREACHABLE,  # NetworkInterfaceExceededTimeLimit
+    237: Cause.INTERRUPTED,  # CursorKilled
+    239: Cause.INTERRUPTED,  # SnapshotTooOld
+    246: Cause.INTERRUPTED,  # SnapshotUnavailable
+    251: Cause.INTERRUPTED,  # NoSuchTransaction
+    262: Cause.DEADLINE,  # ExceededTimeLimit
+    279: Cause.INTERRUPTED,  # ClientDisconnect
+    282: Cause.NO_PRIMARY,  # TransactionCoordinatorSteppingDown
+    290: Cause.INTERRUPTED,  # TransactionExceededLifetimeLimitSeconds
+    9001: Cause.UNREACHABLE,  # SocketException
+    10058: Cause.NO_PRIMARY,  # LegacyNotPrimary
+    10107: Cause.NO_PRIMARY,  # NotWritablePrimary
+    11600: Cause.NO_PRIMARY,  # InterruptedAtShutdown
+    11601: Cause.INTERRUPTED,  # Interrupted
+    11602: Cause.NO_PRIMARY,  # InterruptedDueToReplStateChange
+    13435: Cause.NO_PRIMARY,  # NotPrimaryNoSecondaryOk
+    13436: Cause.NO_PRIMARY,  # NotPrimaryOrSecondary
+}
 """From MongoDB's `error_codes.yml`: what is retryable, interrupted, or due to the set's state."""
 
 
@@ -119,25 +120,47 @@ class _ErrorTranslation(AbstractContextManager[None]):
         if isinstance(error, PyMongoError):
             if is_disk_full(error):
                 raise DiskFullError(DISK_FULL) from error
-            if is_unavailable(error):
-                raise UnavailableError("MongoDB cannot be reached") from error
+            if cause := find_cause(error):
+                raise UnavailableError("MongoDB cannot be reached", cause) from error
 
 
 def is_unavailable(error: PyMongoError) -> bool:
-    """Return whether the same command may succeed later, or on another member.
+    """Return whether the same command may succeed later, or on another member."""
+    return find_cause(error) is not None
 
-    >>> is_unavailable(OperationFailure("interrupted", 11602))
-    True
-    >>> is_unavailable(OperationFailure("duplicate key", 11000))
-    False
+
+def find_cause(error: Exception) -> Cause | None:
+    """Return why a command failed that may succeed later, or on another member; None if it may not.
+
+    >>> find_cause(OperationFailure("interrupted", 11602))
+    <Cause.NO_PRIMARY: 'no_primary'>
+    >>> find_cause(OperationFailure("duplicate key", 11000))
     """
-    if error.timeout or isinstance(error, (ConnectionFailure, ExecutionTimeout)):
-        return True
-    if any(error.has_error_label(label) for label in _TRANSIENT_LABELS):
-        return True
+    causes = [_CAUSES.get(code or 0) for code in _iter_codes(error)]
+    if causes and all(causes):
+        return causes[0]
+    if isinstance(error, WaitQueueTimeoutError):
+        return Cause.POOL
+    if isinstance(error, NotPrimaryError):
+        return Cause.NO_PRIMARY
+    if isinstance(error, ServerSelectionTimeoutError):  # either no member will do, or why none is
+        return Cause.NO_PRIMARY if str(error).startswith("No ") else Cause.UNREACHABLE
+    if isinstance(error, ExecutionTimeout) or (isinstance(error, PyMongoError) and error.timeout):
+        return Cause.DEADLINE
+    if isinstance(error, ConnectionFailure):
+        return Cause.UNREACHABLE
+    is_transient = isinstance(error, PyMongoError) and any(map(error.has_error_label, _LABELS))
+    return Cause.INTERRUPTED if is_transient else None
+
+
+def _iter_codes(error: Exception) -> Iterator[int | None]:
+    """Yield the codes of an error of MongoDB, or of several writes together."""
     if isinstance(error, BulkWriteError):
-        return _is_bulk_unavailable(error.details or {})
-    return isinstance(error, OperationFailure) and error.code in _UNAVAILABLE_CODES
+        details: Any = error.details or {}
+        for each in (*details.get("writeErrors", ()), *details.get("writeConcernErrors", ())):
+            yield each.get("code")
+    elif isinstance(error, OperationFailure):
+        yield error.code
 
 
 def is_disk_full(error: PyMongoError) -> bool:
@@ -156,12 +179,6 @@ def is_disk_full(error: PyMongoError) -> bool:
         each.get("code") == _OUT_OF_DISK_SPACE or each.get("errmsg", "").startswith(_NO_SPACE)
         for each in errors
     )
-
-
-def _is_bulk_unavailable(details: Any) -> bool:
-    """Return whether all errors of several writes together are of that kind."""
-    errors = [*details.get("writeErrors", ()), *details.get("writeConcernErrors", ())]
-    return bool(errors) and all(error.get("code") in _UNAVAILABLE_CODES for error in errors)
 
 
 async def check_requirements(client: Client, timeout_seconds: float) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from gateway.exchange import (
     new_request_id,
 )
 from rest.errors import ErrorSource, HttpError, service_unavailable_error
+from storage.errors import Cause
 
 
 def test_request_ids_sort_by_time_and_differ() -> None:
@@ -46,5 +47,5 @@ def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
 
 
 def test_an_unavailable_service_says_when_to_retry() -> None:
-    start, _ = build_error_messages(service_unavailable_error(), ErrorSource("r1"))
+    start, _ = build_error_messages(service_unavailable_error(Cause.QUEUE), ErrorSource("r1"))
     assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"1")

@@ -12,6 +12,7 @@ from gateway.authentication import Authenticator
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Context
 from rest.errors import HttpError, rate_limit_error, service_unavailable_error
+from storage.errors import Cause
 from tests.fixtures import SEEN, UNIT, data_of, post_graphql
 from tests.rest.error_bodies import read_message
 
@@ -111,7 +112,7 @@ async def test_an_error_of_the_whole_request_has_the_media_type_that_its_client_
     assert (response.status_code, codes(response.json())) == (status, [code])
 
 
-@pytest.mark.parametrize("error", [rate_limit_error(1), service_unavailable_error()])
+@pytest.mark.parametrize("error", [rate_limit_error(1), service_unavailable_error(Cause.QUEUE)])
 async def test_a_refusal_that_asks_to_wait_has_the_media_type_that_its_client_prefers(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, error: HttpError
 ) -> None:

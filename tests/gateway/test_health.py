@@ -9,7 +9,7 @@ from starlette.requests import Request
 from gateway import health as health_module
 from gateway.health import HealthEndpoints
 from rest.errors import ErrorResponse
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
 from storage.setup.database import open_database
@@ -92,7 +92,7 @@ async def test_a_result_is_used_for_a_moment_only(monkeypatch: pytest.MonkeyPatc
     assert pings.count == 1
     monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 0.0)
     health = endpoints_of_any_database()
-    pings.error = UnavailableError("away")
+    pings.error = UnavailableError("away", Cause.UNREACHABLE)
     assert (await health.readiness(REQUEST)).status_code == 503
     pings.error = None
     assert (await health.readiness(REQUEST)).status_code == 200

@@ -163,7 +163,7 @@ async def test_a_response_without_the_network_is_not_cached(
 ) -> None:
     await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
     async with open_database(own_world) as database:
-        state = {"source": "$source", "feet_per_unit": "$feet_per_unit"}
+        state: dict[str, Any] = {"source": "$source", "feet_per_unit": "$feet_per_unit"}
         state["network_format"] = NETWORK_FORMAT
         published = {"network": "0" * 64, "network_state": state}
         await database["maps"].update_one({"_id": "hall"}, [{"$set": published}])

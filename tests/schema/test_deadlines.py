@@ -10,7 +10,7 @@ import strawberry
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
-from resolvers.request.errors import UnavailableError
+from resolvers.request.errors import Cause, UnavailableError
 from resolvers.request.limits.deadlines import extend_read, without_deadline
 from resolvers.request.loading import DataLoader
 from schema.execution import Executor, OperationResult
@@ -59,7 +59,7 @@ async def do_work(info: Info, seconds: float) -> bool:
 async def ask_database(info: Info, seconds: float) -> bool:
     """A read that MongoDB ends."""
     await asyncio.sleep(seconds)
-    raise UnavailableError
+    raise UnavailableError("stopped", Cause.DEADLINE)
 
 
 async def replace_everything(info: Info, seconds: float) -> bool:

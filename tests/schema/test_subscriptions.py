@@ -11,7 +11,7 @@ from graphql import SourceLocation
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
-from resolvers.request.errors import InvalidInputError, UnavailableError
+from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
 from resolvers.request.input_rules import Range, argument
 from schema.execution import (
     Event,
@@ -43,7 +43,7 @@ async def count_up(
     try:
         for number in range(1, to + 1):
             if number == fail_at:
-                raise UnavailableError("no source")
+                raise UnavailableError("no source", Cause.UNREACHABLE)
             yield number
     finally:
         CLOSED.append("countUp")

@@ -123,7 +123,7 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
         ("part", {"source": part}),
         ("none", {"source": None}),
     ):
-        state = {"source": fields["source"], "network_format": NETWORK_FORMAT}
+        state: dict[str, Any] = {"source": fields["source"], "network_format": NETWORK_FORMAT}
         unit_map = {"_id": map_id, "asset_id": "a", "network_state": state, **fields}
         await database[MAPS.name].insert_one(unit_map, bypass_document_validation=True)
     found = await find(connection)

@@ -98,9 +98,7 @@ for command in (close, open_, closures, closable, picture):
 @click.option("--verbose", is_flag=True, help="List all problems, not only the first of a cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_options(*STORAGE_OPTIONS)
-@click.pass_context
 def process_(
-    context: click.Context,
     map_id: str | None,
     sources: tuple[Path, ...],
     stale: bool,
@@ -124,6 +122,7 @@ def process_(
     """
     settings = settings_from_parameters(values)
     if stale:
+        context = click.get_current_context()
         others = context.params.keys() - {"stale", "as_json", *values}
         if any(
             context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in others

@@ -15,6 +15,7 @@ from gateway.client_address import normalize_address
 from gateway.exchange import build_error_messages, new_request_id
 from gateway.server.connections.connection_table import Connection, ConnectionTable
 from rest.errors import ErrorSource, service_unavailable_error
+from storage.errors import Cause
 
 MAX_ACCEPTED_AT_ONCE = 64
 """Connections, before other events have their turn."""
@@ -175,7 +176,8 @@ def _set_options_of_connections(listener: socket.socket, unread_seconds: float) 
 
 def _build_refusal(headers: Iterable[tuple[str, str]]) -> bytes:
     """Build the 503 for connections; what one of them would have asked for is not known."""
-    start, body = build_error_messages(service_unavailable_error(), ErrorSource(new_request_id()))
+    error = service_unavailable_error(Cause.QUEUE)
+    start, body = build_error_messages(error, ErrorSource(new_request_id()))
     encoded = [(name.encode(), value.encode()) for name, value in headers]
     lines = serialize_headers([*encoded, *start["headers"], (b"connection", b"close")])
     refusal: bytes = b"HTTP/1.1 503 Service Unavailable\r\n" + lines + b"\r\n" + body["body"]

@@ -14,7 +14,7 @@ from bson import Timestamp
 from pymongo.errors import AutoReconnect, OperationFailure
 from pymongo.read_concern import ReadConcern
 
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.mongo.consistency import topology
 from storage.mongo.consistency.operations import get_operation
 from storage.mongo.prefixed_database import PrefixedDatabase
@@ -147,7 +147,7 @@ async def _send(
         safe_time = deployment.listener.get_safe_time()
         if snapshot_time is None and not deployment.is_readable():
             if time.monotonic() > deadline:
-                raise UnavailableError("MongoDB has no majority")
+                raise UnavailableError("MongoDB has no majority", Cause.NO_MAJORITY)
             await asyncio.sleep(_RETRY_SECONDS)
             continue
         clock = deployment.clock.now()
@@ -170,7 +170,8 @@ async def _send(
                 if error.code == _CLOCK_AHEAD_CODE and deployment.listener.lost_at is None:
                     # Not of this database: it was put back to an earlier state, or replaced.
                     deployment.clock.restart()
-                raise UnavailableError("MongoDB has not reached the time of the read") from error
+                message = "MongoDB has not reached the time of the read"
+                raise UnavailableError(message, Cause.LAG) from error
             snapshot_time = None
         else:
             shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
@@ -183,7 +184,7 @@ async def _send(
                 deployment.clock.advance(shown)
                 return reply, shown
             if time.monotonic() > deadline:
-                raise UnavailableError("No member has what a majority has")
+                raise UnavailableError("No member has what a majority has", Cause.LAG)
         await asyncio.sleep(_RETRY_SECONDS)
 
 

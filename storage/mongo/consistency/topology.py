@@ -20,7 +20,7 @@ from pymongo.monitoring import (
 from pymongo.read_preferences import ReadPreference, _ServerMode
 from pymongo.topology_description import TopologyDescription
 
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.mongo.consistency.cluster_clock import ClusterClock
 from storage.mongo.protocols import Client
 from storage.records.kinds import Document
@@ -167,7 +167,7 @@ class Deployment:
         if self.listener.primary is None:
             return ReadPreference.PRIMARY
         if self.listener.seconds_without_primary() > MAX_SECONDS_WITHOUT_PRIMARY:
-            raise UnavailableError("MongoDB has no primary")
+            raise UnavailableError("MongoDB has no primary", Cause.NO_PRIMARY)
         return ReadPreference.PRIMARY_PREFERRED
 
 

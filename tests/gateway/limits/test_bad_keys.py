@@ -20,7 +20,7 @@ from gateway.settings import Settings
 from storage.administration import api_keys, key_format
 from storage.cache import change_feed, key_digests
 from storage.cache.write_counter import WriteCounter
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from tests.fixtures import BASE_URL, World, make_key, open_database
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.rest.error_bodies import read_error, read_message
@@ -208,7 +208,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
     gateway: Gateway, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down")
+        raise UnavailableError("down", Cause.UNREACHABLE)
 
     with monkeypatch.context() as broken:
         broken.setattr(api_keys, "find_api_key", fail)

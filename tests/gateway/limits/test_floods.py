@@ -14,7 +14,7 @@ from gateway.settings import Settings
 from storage.administration import api_keys, key_format
 from storage.cache import key_digests
 from storage.cache.write_counter import WriteCounter
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from tests.fixtures import World, make_key, open_client, open_database, run_gateway
 from tests.gateway.log_lines import capture_log_lines
 from tests.gateway.server.served_application import GET, HOST, listen, run, statuses
@@ -73,7 +73,7 @@ async def test_a_flood_that_the_database_cannot_be_asked_about_is_rejected_all_t
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down")
+        raise UnavailableError("down", Cause.UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "list_digests", fail)
     async with run_gateway(world.settings()) as gateway:

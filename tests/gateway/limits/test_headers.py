@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 from storage.store import Store
 from tests.fixtures import World, freeze_limiter, gateway_client, open_client, run_gateway
 from tests.gateway.cache.fast_path_server import serve_with_fast_path
@@ -74,7 +74,10 @@ async def test_a_response_says_what_is_left(
 async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
         await client.get("/v1/units/unit-1")  # the key is cached now
-        for error, status in ((UnavailableError("down"), 503), (ZeroDivisionError(), 500)):
+        for error, status in (
+            (UnavailableError("down", Cause.UNREACHABLE), 503),
+            (ZeroDivisionError(), 500),
+        ):
 
             async def fail(*_: object, error: Exception = error, **__: object) -> None:
                 raise error

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.subscriptions import event_stream
-from resolvers.request.errors import UnavailableError
+from resolvers.request.errors import Cause, UnavailableError
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, make_key, open_database
 from tests.gateway.server.served_application import run, wait_until
@@ -149,7 +149,7 @@ def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) -> Non
             subscribe(client) as response,
         ):
             await wait_for_subscriptions()
-            publish(UnavailableError("the database is away"))
+            publish(UnavailableError("the database is away", Cause.UNREACHABLE))
             events = [event async for event in read_events(response)]
         [(_, body), end] = events
         assert body["errors"][0]["extensions"] == {

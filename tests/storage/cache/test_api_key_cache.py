@@ -12,7 +12,7 @@ from storage.administration import api_keys, key_format
 from storage.cache import api_key_cache, change_feed
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.change_feed import ChangeFeed
-from storage.errors import UnavailableError
+from storage.errors import Cause, UnavailableError
 
 pytestmark = pytest.mark.anyio
 
@@ -192,7 +192,7 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     written = api_keys.record_uses
 
     async def fail(*_: Any) -> None:
-        raise UnavailableError("away")
+        raise UnavailableError("away", Cause.UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "record_uses", fail)
     with pytest.raises(UnavailableError):

@@ -145,7 +145,7 @@ async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
     await record_network_states(database)  # killed and run again: no more changes
     assert await database["maps"].find(sort=[("_id", 1)]).to_list(None) == before
     maps = {found["_id"]: found for found in before}
-    state = {
+    state: dict[str, Any] = {
         "network": "digest",
         "network_format": None,
         "source": "svg",
