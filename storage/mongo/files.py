@@ -30,9 +30,8 @@ async def write_file(database: driver.Database, content: bytes) -> str:
         for number, start in enumerate(range(0, max(len(content), 1), CHUNK_BYTES))
     ]
     for chunk in chunks:
-        await database[COLLECTION].update_one(
-            {"_id": chunk["_id"]}, {"$setOnInsert": chunk}, upsert=True
-        )
+        # Also a part that is there, and perhaps damaged; MongoDB writes nothing if it is the same.
+        await database[COLLECTION].update_one({"_id": chunk["_id"]}, {"$set": chunk}, upsert=True)
     return digest
 
 

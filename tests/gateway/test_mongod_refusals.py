@@ -1,6 +1,7 @@
 """A MongoDB that is not the embedded one: it has no room on its disk, or no old changes."""
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, aclosing, contextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from storage.changes import hub
 from storage.mongo.unavailable import DISK_FULL
 from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.floorgate_process import floorgate, storage_options
+from tests.gateway.log_lines import capture_log_lines
 from tests.storage.embedded.servers import wait_until
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
@@ -34,6 +36,18 @@ CHANGE_STREAM_HISTORY_LOST = 286
 CAPPED_POSITION_LOST = 136
 READ_MILLISECONDS = 3_500
 """Longer than other commands may take."""
+READS = ("find", "aggregate")
+CREATE = 'mutation { createApiKey(input: { name: "till", allAssets: true }) { key } }'
+CAUSES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
+    (READS, {"errorCode": 11602}, "no_primary"),
+    (READS, {"errorCode": 11601}, "interrupted"),
+    (READS, {"errorCode": 134}, "no_majority"),
+    (READS, {"closeConnection": True}, "unreachable"),
+    (READS, {"blockConnection": True, "blockTimeMS": 5_000}, "deadline"),
+    (("insert",), {"errorCode": OUT_OF_DISK_SPACE}, "disk_full"),
+    (("insert",), {"errorCode": 112}, "write_conflict"),
+]
+"""Commands that fail, how they fail, and the cause that is logged."""
 CHANGES = "subscription ($after: String) { changes(after: $after) { cursor } }"
 CHANGES_NOW = "query ($after: String) { changes(after: $after) { cursor } }"
 CHANGES_FLAG = {"Experimental-Flags": "changes"}
@@ -60,10 +74,17 @@ def storage(replica_set: ReplicaSet, tmp_path: Path) -> list[str]:
     return storage_options(replica_set.url, tmp_path.name, tmp_path)
 
 
-@contextmanager
-def refused(member: Member, error_code: int, *commands: str, **where: str) -> Iterator[None]:
+def refused(
+    member: Member, error_code: int, *commands: str, **where: str
+) -> AbstractContextManager[None]:
     """Refuse some commands."""
-    failing = {"failCommands": commands, "errorCode": error_code, **where}
+    return failing(member, *commands, errorCode=error_code, **where)
+
+
+@contextmanager
+def failing(member: Member, *commands: str, **how: Any) -> Iterator[None]:
+    """Have some commands fail."""
+    failing = {"failCommands": commands, **how}
     member.command("configureFailPoint", "failCommand", mode="alwaysOn", data=failing)
     try:
         yield
@@ -121,6 +142,34 @@ async def test_a_client_is_told_that_the_service_is_unavailable(
         assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
         assert not [record for record in caplog.records if record.exc_info]
         assert (await client.post("/graphql", json=body)).status_code == 200
+
+
+async def test_the_log_says_why_a_request_is_503_and_the_client_does_not_learn_it(
+    replica_set: ReplicaSet, storage: list[str], tmp_path: Path
+) -> None:
+    created = floorgate(
+        *("keys", "create", "--name", "till", "--permission", "service.admin", "--all-assets"),
+        *("--json", *storage),
+    )
+    settings = Settings(
+        mongo_url=replica_set.url, database=tmp_path.name, request_seconds=4, cache_mb=0
+    )
+    access = logging.getLogger("floorgate.access")
+    async with gateway_client(settings, json.loads(created.stdout)["key"]) as client:
+        assert (await client.get("/v1/assets")).status_code == 200
+        for commands, how, cause in CAUSES:
+            with (
+                failing(replica_set.members[0], *commands, **how),
+                capture_log_lines(access, logging.INFO) as lines,
+            ):
+                query = "{ assets { data { id } } }" if commands is READS else CREATE
+                responses = [await client.post("/graphql", json={"query": query})]
+                if commands is READS:
+                    responses.append(await client.get("/v1/assets"))
+            for response, text in zip(responses, lines.texts, strict=True):
+                line = json.loads(text)
+                assert (response.status_code, line["status"], line["cause"]) == (503, 503, cause)
+                assert cause not in response.text
 
 
 async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_again(

@@ -1,0 +1,118 @@
+"""`floorgate maps process --stale` and `floorgate doctor`: networks that cannot be loaded."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.resolvers.tower import SVG, write
+
+pytestmark = pytest.mark.slow
+
+ANNEX = SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-")
+AGAIN = "was processed again: routable by foot and wheelchair"
+
+
+@pytest.fixture
+def storage(storage: list[str], tmp_path: Path) -> list[str]:
+    """A database with a routable tower, and an annex that was made routable from a plan."""
+    assert floorgate("import", write(tmp_path), *storage).exit_code == 0
+    assert floorgate("maps", "process", "tower", *storage).exit_code == 0
+    plan = tmp_path / "annex.svg"
+    plan.write_text(ANNEX)
+    run = floorgate("maps", "process", "annex", plan, "--feet-per-unit", 2, *storage)
+    assert run.exit_code == 0
+    return storage
+
+
+def write_earlier(mongo_url: str, database_name: str) -> None:
+    """Leave the networks as the release before has written them."""
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        database = client[database_name]
+        for unit_map in database["maps"].find({"network": {"$type": "string"}}):
+            chunk = database["files"].find_one({"file": unit_map["network"]})
+            assert chunk is not None
+            now = b'"version":%d' % NETWORK_FORMAT
+            archive = chunk["bytes"].replace(now, b'"version":%d' % (NETWORK_FORMAT - 1))
+            digest = hashlib.sha256(archive).hexdigest()
+            chunk = {"_id": f"{digest}/000000", "file": digest, "bytes": archive}
+            database["files"].insert_one(chunk)
+            fields = {"network": digest, "network_state.network": digest}
+            database["maps"].update_one(
+                {"_id": unit_map["_id"]},
+                {"$set": fields, "$unset": {"network_state.network_format": ""}},
+            )
+        database["migrations"].update_one({}, {"$set": {"number": 4}})
+
+
+def inspect(storage: list[str]) -> tuple[int, dict[str, str]]:
+    """The status of doctor, and what it says of networks."""
+    run = floorgate("doctor", "--json", *storage)
+    [found] = [each for each in json.loads(run.stdout) if each["check"] == "networks"]
+    return run.exit_code, found
+
+
+def test_networks_of_another_release_are_named_and_built_again_with_one_command(
+    storage: list[str], mongo_url: str, database_name: str
+) -> None:
+    assert inspect(storage)[0] == 0
+    write_earlier(mongo_url, database_name)
+    for _ in range(2):  # before a gateway of this release has withdrawn them, and after
+        status, found = inspect(storage)
+        assert (status, found["status"]) == (1, "error")
+        assert found["message"] == f"outdated: annex ({OTHER_FORMAT}), tower ({OTHER_FORMAT})"
+        assert found["remedy"] == "floorgate maps process --stale"
+        maps = json.loads(floorgate("export", *storage).stdout)["maps"]
+        assert {(*each["tags"], each["routing_tier"]) for each in maps} == {
+            ("no_routing",),
+            ("ils", "no_routing"),
+        }
+    run = floorgate("maps", "process", "--stale", "--json", *storage)
+    assert run.exit_code == 1
+    annex, tower = json.loads(run.stdout)
+    assert tower == {
+        "map_id": "tower",
+        "reason": OTHER_FORMAT,
+        "result": AGAIN,
+        "is_routable": True,
+    }
+    assert annex["result"] == "is no longer routable until `floorgate maps process annex SOURCE`"
+    assert inspect(storage)[1]["message"] == f"outdated: annex ({OTHER_FORMAT})"
+
+
+def test_a_damaged_network_is_found_and_built_again(
+    storage: list[str], mongo_url: str, database_name: str
+) -> None:
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        database = client[database_name]
+        unit_map = database["maps"].find_one({"_id": "tower"})
+        assert unit_map is not None
+        where = {"file": unit_map["network"]}
+        chunk = database["files"].find_one(where)
+        assert chunk is not None
+        damaged = chunk["bytes"][:-1] + bytes([chunk["bytes"][-1] ^ 1])
+        database["files"].update_one(where, {"$set": {"bytes": damaged}})
+    status, found = inspect(storage)
+    reason = "its network is missing or damaged"
+    assert (status, found["message"]) == (1, f"outdated: tower ({reason})")
+    run = floorgate("maps", "process", "--stale", *storage)
+    assert (run.exit_code, run.stdout) == (0, f'map "tower": {reason}, so it {AGAIN}\n')
+    assert inspect(storage)[0] == 0
+    assert output_of(floorgate("maps", "process", "--stale", "--json", *storage)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tower", "--stale"], "--stale excludes MAP_ID"),
+        (["--stale", "--strict"], "--stale excludes MAP_ID and all that is for one map only"),
+        ([], "name a map, or all that need it with --stale"),
+    ],
+)
+def test_either_one_map_is_named_or_all_that_are_stale(arguments: list[str], sentence: str) -> None:
+    assert_explains(floorgate("maps", "process", *arguments), 2, sentence)
