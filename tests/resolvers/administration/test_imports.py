@@ -20,7 +20,7 @@ from storage.bundles.importing import import_run
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.maps import PATHFINDING_TAG
 from storage.mongo.lease import Lease
-from storage.routing_inputs import list_stale_networks
+from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
 from storage.store import Store
 from tests.fixtures import World, gateway_client, post_graphql
 from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, tower
@@ -273,16 +273,25 @@ async def test_an_import_that_is_killed_leaves_no_network_beside_another_drawing
     assert is_new_drawing == is_committed
 
 
-async def test_a_network_is_not_used_whoever_has_changed_the_drawing(service: Service) -> None:
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("source", "other", "its drawing has changed"),
+        ("network_state.network_format", NETWORK_FORMAT - 1, OTHER_FORMAT),
+        ("network_state.network_format", None, OTHER_FORMAT),
+    ],
+)
+async def test_a_network_is_not_used_whoever_has_changed_the_drawing_or_the_format(
+    service: Service, field: str, value: Any, reason: str
+) -> None:
     """Such as a gateway of an earlier release, or an operator at MongoDB."""
-    await service.store.database["maps"].update_one({"_id": "tower"}, {"$set": {"source": "other"}})
+    await service.store.database["maps"].update_one({"_id": "tower"}, {"$set": {field: value}})
     query = '{ map(id: "tower") { routing { isRoutable isStale reason } } }'
     state = {"isRoutable": True}
     async with asyncio.timeout(60):
         while state["isRoutable"]:
             body = await post_graphql(service.client, query)
             state = body["data"]["map"]["routing"]
-    reason = "its drawing has changed"
     assert state == {"isRoutable": False, "isStale": True, "reason": reason}
     assert (await service.measure())[0] == "euclidean"
     [stale] = await list_stale_networks(service.store.database)

@@ -12,16 +12,23 @@ from resolvers.networks.routable_maps import (
     serialize_routable_map,
     to_placement,
 )
-from routing.archive import pack_archive
+from routing.archive import FORMAT_VERSION, pack_archive
 from routing.errors import ArchiveError
 from routing.serialization import serialize_router
 from storage.locations import Location, LocationFloor
+from storage.routing_inputs import NETWORK_FORMAT, read_format
 from tests.routing.ascii_plans import process_drawing
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),
     Placement("B", "", 10.0, 2.0, ()),
 ]
+
+
+def test_the_format_of_an_archive_is_recorded_as_that_of_this_release() -> None:
+    archive = serialize_routable_map(process_drawing("A,,B").router, [])
+    assert read_format(archive) == FORMAT_VERSION == NETWORK_FORMAT
+    assert read_format(b"something else") is None
 
 
 def test_router_and_placements_are_read_back() -> None:
