@@ -13,14 +13,12 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from gateway.cache.cached_response import CachedResponse
 from gateway.cache.shared_responses import SharedResponses
 from rest.errors import not_found_error
 from rest.path_routing import PathRoute
-from rest.scope_members import SCOPE_CAUSE
-from storage.errors import Cause
 
 DIST_DIR = Path(__file__).parent / "web" / "dist"
 EXPLORER_PATH = "/maps"
@@ -130,15 +128,9 @@ def static_page_response(html: str, policy: str = ASSET_POLICY) -> Response:
     return HTMLResponse(html, headers=headers)
 
 
-class _NotBuiltResponse(HTMLResponse):
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[SCOPE_CAUSE] = Cause.NOT_BUILT
-        await super().__call__(scope, receive, send)
-
-
 def _not_built_response() -> Response:
     headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
-    return _NotBuiltResponse(NOT_BUILT_HTML, 503, headers)
+    return HTMLResponse(NOT_BUILT_HTML, 503, headers)
 
 
 @cache

@@ -37,7 +37,6 @@ class Cause(StrEnum):
     LATE_STREAM = "late_stream"
     NO_MAJORITY = "no_majority"
     NO_PRIMARY = "no_primary"
-    NOT_BUILT = "not_built"
     POOL = "pool"
     QUEUE = "queue"
     RESTART = "restart"

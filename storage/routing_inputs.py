@@ -167,7 +167,9 @@ def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str 
     'its scale has changed'
     """
     state = read_state(unit_map)
-    if state is None or state.network not in (None, unit_map.get(NETWORK_FIELD)):
+    if state is None:
+        return OTHER_FORMAT
+    if state.network not in (None, unit_map.get(NETWORK_FIELD)):
         return "it is not known what its network was built from"
     if state.source != unit_map.get("source"):
         return "its drawing has changed"

@@ -15,29 +15,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-import msgspec
-
 from storage.bundles.importing.stale_networks import withdraw_stale_networks
 from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
-from storage.maps import (
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PARSED_FIELD,
-)
+from storage.maps import MAPS, NETWORK_FIELD, NETWORK_STATE_FIELD, PARSED_FIELD
 from storage.mongo import files
 from storage.mongo.driver import Database, UpdateOne, run_in_transaction, write_valid
 from storage.mongo.iteration import iter_batches
 from storage.mongo.lease import Lease
 from storage.records.name_search import NAME_WORDS_FIELD, index_name
 from storage.records.timestamps import UPDATED_AT, current_timestamp
-from storage.routing_inputs import (
-    REPROCESS_COMMAND,
-    NetworkState,
-    list_stale_networks,
-)
+from storage.routing_inputs import REPROCESS_COMMAND, list_stale_networks
 
 MIGRATIONS_COLLECTION = "migrations"
 STATE_ID = "current"
@@ -54,31 +43,16 @@ class Migration(NamedTuple):
     run: Callable[[Database], Awaitable[str]]
 
 
-async def record_network_states(database: Database) -> str:
-    """Record what networks were built from, for maps published before processing recorded it.
-
-    Their drawing is taken to be that of now, as no record says which it was. The report has the
-    scale, with which they are processed again.
-    """
-    maps = database[MAPS.name]
-    where = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None}
-    found = await maps.find(where).to_list(None)
-    for unit_map in found:
-        report = unit_map.get("routing_report") or {}
-        scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
-        state = NetworkState(
-            network=unit_map[NETWORK_FIELD],
-            source=unit_map.get("source"),
-            feet_per_unit=scale,
-            is_from_drawing=unit_map.get("source") is not None,
-            is_scale_given=unit_map.get("feet_per_unit") is None,
-        )
-        fields = {NETWORK_STATE_FIELD: msgspec.to_builtins(state)}
-        if unit_map.get("feet_per_unit") is None and scale is not None:
-            fields |= {"feet_per_unit": scale, UPDATED_AT: current_timestamp()}
-        unchanged = {"_id": unit_map["_id"], NETWORK_FIELD: unit_map[NETWORK_FIELD]}
-        await maps.update_one(unchanged, {"$set": fields})
-    return f"{len(found)} maps changed, {await withdraw_stale(database)}"
+async def record_given_scales(database: Database) -> str:
+    """Record the scales that maps were processed with, where only their reports have them."""
+    given = "$routing_report.feet_per_unit"
+    state = {"source": "$source", "feet_per_unit": given, "is_scale_given": True}
+    fields = {NETWORK_STATE_FIELD: state, "feet_per_unit": given, UPDATED_AT: current_timestamp()}
+    unknown = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None, "feet_per_unit": None}
+    result = await database[MAPS.name].update_many(
+        {**unknown, "routing_report.feet_per_unit": {"$type": "number"}}, [{"$set": fields}]
+    )
+    return f"{result.modified_count} maps changed"
 
 
 async def withdraw_stale(database: Database) -> str:
@@ -125,7 +99,7 @@ async def record_georeferences(database: Database) -> str:
 
 
 MIGRATIONS = (
-    Migration(2, "what networks were built from", record_network_states),
+    Migration(2, "scales of networks", record_given_scales),
     Migration(3, "words of names", index_names),
     Migration(4, "georeferences of drawings", record_georeferences),
     Migration(5, "networks of other formats", withdraw_stale),

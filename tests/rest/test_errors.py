@@ -1,24 +1,37 @@
 """Errors of `/v1`: one form, from any layer."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.middleware.access_log import AccessLogMiddleware
+from resolvers.request.errors import DeadlineExceededError
 from rest.endpoint_table import ENDPOINTS
 from rest.error_codes import ERROR_CODES
-from rest.errors import STATUS_BY_CODE, ErrorSource, HttpError, from_graphql_error
+from rest.errors import (
+    STATUS_BY_CODE,
+    ErrorSource,
+    HttpError,
+    from_graphql_error,
+    note_errors,
+    service_unavailable_error,
+)
 from rest.path_routing import PathRoute
+from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import RequestError
 from schema.operation_inputs import MAX_REPORTED_ERRORS
+from storage.errors import Cause, UnavailableError
 from tests.fixtures import ALL_FLAGS, MAP, World, gateway_client, open_client, run_gateway
 from tests.rest.error_bodies import read_error
 
 pytestmark = pytest.mark.anyio
+OPERATION = Path(__file__).parents[2] / "docs" / "operation.md"
 
 
 def assert_is_error(response: httpx.Response, status: int, message: str | None = None) -> None:
@@ -264,3 +277,31 @@ def test_errors_have_the_rest_names_of_arguments() -> None:
 
 def test_an_error_without_fields_has_none_in_its_body() -> None:
     assert "fields" not in HttpError(418, "short", "X").describe(ErrorSource("r1"))
+
+
+def list_kinds(kind: type[RequestError]) -> list[type[RequestError]]:
+    return [kind, *(each for part in kind.__subclasses__() for each in list_kinds(part))]
+
+
+def test_each_error_that_is_a_503_has_a_cause_and_each_cause_is_explained_to_operators() -> None:
+    unavailable = [
+        kind for kind in list_kinds(RequestError) if STATUS_BY_CODE.get(kind.code) == 503
+    ]
+    assert len(unavailable) == 4
+    assert all(kind.cause is not None for kind in unavailable)
+    section = OPERATION.read_text().partition("| `cause` | |")[2]
+    rows = section.partition("\n\n")[0].splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [*Cause]
+
+
+def test_the_cause_that_is_logged_is_the_first_one() -> None:
+    lost = UnavailableError("gone", Cause.NO_PRIMARY)
+    late = DeadlineExceededError(5)
+    late.__cause__ = lost
+    error = GraphQLError("late", original_error=late, extensions=late.extensions)
+    scope: dict[str, Any] = {}
+    note_errors(scope, [from_graphql_error(error), service_unavailable_error(Cause.QUEUE)])
+    assert scope == {
+        SCOPE_ERROR_CODES: {"DEADLINE_EXCEEDED", "SERVICE_UNAVAILABLE"},
+        SCOPE_CAUSE: Cause.NO_PRIMARY,
+    }

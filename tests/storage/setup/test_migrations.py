@@ -15,7 +15,7 @@ from storage.setup.migrations import (
     Migration,
     index_names,
     record_georeferences,
-    record_network_states,
+    record_given_scales,
     run_pending,
 )
 from storage.setup.preparation import prepare_database
@@ -129,42 +129,29 @@ EARLIER |= {"updated_at": "2020-01-31T12:00:00+00:00"}
 """A routable map of an earlier release."""
 
 
-async def test_what_networks_were_built_from_is_recorded(database: Any) -> None:
-    report = {"feet_per_unit": 12.0, "levels": [{"level_id": "a1"}, {"level_id": "a2"}]}
+async def test_maps_of_the_first_release_keep_the_scale_that_they_were_processed_with(
+    database: Any,
+) -> None:
+    report = {"feet_per_unit": 12.0}
     given: dict[str, dict[str, Any]] = {
-        "drawn": {"source": "svg", "feet_per_unit": 12.0, "routing_report": report},
+        "drawn": {"source": "svg", "feet_per_unit": 1.0, "routing_report": report},
         "given": {"source": "svg", "feet_per_unit": None, "routing_report": report},
-        "other scale": {"source": "svg", "feet_per_unit": 1.0, "routing_report": report},
         "plan": {"source": None, "feet_per_unit": 1.0, "routing_report": {}},
+        "unknown": {"source": "svg", "feet_per_unit": None, "routing_report": None},
     }
     documents = [{"_id": key, **EARLIER, **fields} for key, fields in given.items()]
     await database["maps"].insert_many(documents)
-    changes = "4 maps changed, 4 maps no longer routable until `floorgate maps process --stale`"
-    assert await record_network_states(database) == changes
-    before = await database["maps"].find(sort=[("_id", 1)]).to_list(None)
-    await record_network_states(database)  # killed and run again: no more changes
-    assert await database["maps"].find(sort=[("_id", 1)]).to_list(None) == before
-    maps = {found["_id"]: found for found in before}
-    state: dict[str, Any] = {
-        "network": "digest",
-        "network_format": None,
-        "source": "svg",
-        "feet_per_unit": 12.0,
-        "levels": [],
-        "is_from_drawing": True,
-        "is_scale_given": False,
-        "withdrawn": OTHER_FORMAT,
-        "is_stale": True,
+    await prepare_database(database)
+    maps = {found["_id"]: found async for found in database["maps"].find()}
+    scales = {key: found["feet_per_unit"] for key, found in maps.items()}
+    assert scales == {"drawn": 1.0, "given": 12.0, "plan": 1.0, "unknown": None}
+    assert maps["given"]["network_state"]["is_scale_given"]
+    assert {*map(str, (found["network"] for found in maps.values()))} == {"None"}
+    commands = {each.map_id: each.command for each in await list_stale_networks(database)}
+    assert commands == {
+        key: f"floorgate maps process {key}{' SOURCE' * (key == 'plan')}" for key in given
     }
-    assert maps["drawn"]["network_state"] == state
-    assert maps["given"]["network_state"] == state | {"is_scale_given": True}
-    assert maps["given"]["feet_per_unit"] == 12.0
-    assert maps["other scale"]["network_state"]["withdrawn"] == "its scale has changed"
-    assert maps["plan"]["network_state"] == state | {
-        "source": None,
-        "feet_per_unit": 1.0,
-        "is_from_drawing": False,
-    }
+    assert await record_given_scales(database) == "0 maps changed"  # killed and run again
 
 
 async def test_networks_that_cannot_be_loaded_are_withdrawn(
