@@ -14,6 +14,7 @@ import msgspec
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from storage.administration.audit import AuditChange
 from storage.floors import FLOORS
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
 from storage.maps import (
@@ -38,6 +39,11 @@ NETWORK_FORMAT = 5
 """The format of the networks that this release reads and writes."""
 REPROCESS_COMMAND = "floorgate maps process --stale"
 OTHER_FORMAT = f"another release built its network; `{REPROCESS_COMMAND}` builds it again"
+ROUTING_FIELDS = (
+    *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
+    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
+)
+"""Those of a map that withdrawing its network looks at, or changes."""
 _ARCHIVE_START = re.compile(rb'FLOORRTE.{8}\{"kind":"\w+","version":(\d+),', re.DOTALL)
 
 
@@ -197,6 +203,30 @@ def build_withdrawal(unit_map: Document, reason: str, *, is_stale: bool) -> Docu
             UPDATED_AT: current_timestamp(),
         }
     return fields
+
+
+async def withdraw_stale_networks(
+    database: driver.Database, stale: list[StaleNetwork], session: driver.Session
+) -> list[AuditChange]:
+    """Withdraw networks, of maps that have one, in the transaction of a session; return what that
+    changes."""
+    changes = []
+    for network in stale:
+        if network.is_withdrawn:
+            continue
+        where = {"_id": network.map_id}
+        before = await database[MAPS.name].find_one(where, ROUTING_FIELDS, session=session)
+        if before is None or not before.get(NETWORK_FIELD):
+            continue
+        fields = build_withdrawal(before, network.reason, is_stale=True)
+        await database[MAPS.name].update_one(where, {"$set": fields}, session=session)
+        had, has = (
+            {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+            for document in (before, fields)
+        )
+        change = AuditChange.of_all(MAPS.name, "updated", [network.map_id], had, has)
+        changes.append(change)
+    return changes
 
 
 async def list_stale_networks(

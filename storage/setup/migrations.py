@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from storage.bundles.importing.stale_networks import withdraw_stale_networks
 from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
@@ -26,7 +25,11 @@ from storage.mongo.iteration import iter_batches
 from storage.mongo.lease import Lease
 from storage.records.name_search import NAME_WORDS_FIELD, index_name
 from storage.records.timestamps import UPDATED_AT, current_timestamp
-from storage.routing_inputs import REPROCESS_COMMAND, list_stale_networks
+from storage.routing_inputs import (
+    REPROCESS_COMMAND,
+    list_stale_networks,
+    withdraw_stale_networks,
+)
 
 MIGRATIONS_COLLECTION = "migrations"
 STATE_ID = "current"

@@ -18,11 +18,7 @@ from storage.bundles.importing.audit_trail import AuditTrail
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.planning import ChangePlanner
 from storage.bundles.importing.staging import SHOWN_FIELD, Staging
-from storage.bundles.importing.stale_networks import (
-    PLAN_REPLACED,
-    StaleNetworks,
-    withdraw_stale_networks,
-)
+from storage.bundles.importing.stale_networks import PLAN_REPLACED, StaleNetworks
 from storage.bundles.importing.summary import ImportCounts, ImportSummary, SourceNotes
 from storage.bundles.importing.validation import BundleValidator
 from storage.bundles.importing.writing import write_changes
@@ -54,7 +50,7 @@ from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD, PARSED_FIELDS
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
-from storage.routing_inputs import StaleNetwork
+from storage.routing_inputs import StaleNetwork, withdraw_stale_networks
 from storage.tombstones import TOMBSTONES
 
 _logger = logging.getLogger("floorgate.networks")

@@ -7,7 +7,6 @@ no network is ever beside what it does not match.
 
 from typing import Any
 
-from storage.administration.audit import AuditChange
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.reading.violations import quote_json
 from storage.floors import FLOORS
@@ -23,20 +22,14 @@ from storage.maps import (
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import (
+    ROUTING_FIELDS,
     StaleNetwork,
-    build_withdrawal,
     can_be_rebuilt,
     describe_change,
     load_floor_sorts,
     position_of,
     read_state,
 )
-
-_FIELDS = (
-    *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
-)
-
 
 MAX_LOSS_NOTES = 20
 UNPROCESSED = "it is tagged pathfinding and has no network"
@@ -150,7 +143,7 @@ class StaleNetworks:
     async def _load_maps(self) -> dict[str, Document]:
         if self._maps is None:
             where = {NETWORK_FIELD: {"$type": "string"}}
-            fields = (*_FIELDS, f"{REPORT_FIELD}.levels.level_id")
+            fields = (*ROUTING_FIELDS, f"{REPORT_FIELD}.levels.level_id")
             found = await self._database[MAPS.name].find(where, fields).to_list(None)
             self._maps = {unit_map["_id"]: unit_map for unit_map in found}
         return self._maps
@@ -176,27 +169,3 @@ def _describe_loss(unit_map: Document) -> str | None:
         f"map {quote_json(unit_map['_id'])} loses its {' and its '.join(parts)}, which no undo"
         f" brings back: it must be processed from {source} again"
     )
-
-
-async def withdraw_stale_networks(
-    database: driver.Database, stale: list[StaleNetwork], session: driver.Session
-) -> list[AuditChange]:
-    """Withdraw networks, of maps that have one, in the transaction of a session; return what that
-    changes."""
-    changes = []
-    for network in stale:
-        if network.is_withdrawn:
-            continue
-        where = {"_id": network.map_id}
-        before = await database[MAPS.name].find_one(where, _FIELDS, session=session)
-        if before is None or not before.get(NETWORK_FIELD):
-            continue
-        fields = build_withdrawal(before, network.reason, is_stale=True)
-        await database[MAPS.name].update_one(where, {"$set": fields}, session=session)
-        had, has = (
-            {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
-            for document in (before, fields)
-        )
-        change = AuditChange.of_all(MAPS.name, "updated", [network.map_id], had, has)
-        changes.append(change)
-    return changes
