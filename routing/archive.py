@@ -5,7 +5,7 @@ unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` (su
 `version`, `values`, `arrays`: name -> [numpy dtype, shape, offset], and `checksum`; padding; the
 arrays, row-major and little-endian, of which the checksum is the CRC-32. Offsets count from the
 first multiple of 64 bytes after the header and are multiples of 64 themselves. Areas are Well-Known
-Binary in arrays of bytes.
+Binary in arrays of bytes. `kind` and `version` come first, so that they can be read without JSON.
 """
 
 from __future__ import annotations

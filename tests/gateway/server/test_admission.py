@@ -135,10 +135,9 @@ def test_rejections_without_a_line_of_their_own_are_counted_in_one(
 
     asyncio.run(scenario())
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
-    counts = [("requests_in_flight", 1), ("requests_per_key", 1), ("requests_in_flight", 999)]
-    assert logged == [
-        {"limit": limit, "count": count, "client": "192.0.2.1"} for limit, count in counts
-    ]
+    busy, key_is_busy = {"limit": "requests_in_flight", "cause": "queue"}, "requests_per_key"
+    counts = [(busy, 1), ({"limit": key_is_busy}, 1), (busy, 999)]
+    assert logged == [{**fields, "count": count, "client": "192.0.2.1"} for fields, count in counts]
 
 
 def test_reading_is_delayed_only_after_more_rejections_than_the_maximum() -> None:
