@@ -312,7 +312,7 @@ async def test_an_archive_of_an_older_release_is_migrated_before_it_is_seen(
     await database.client.drop_database(database.name)
     await restore(database, old)
     restored = await database["maps"].find_one({"_id": "am"})
-    assert restored["routing_tier"] == "wheelchair_routing"
+    assert (restored["routing_tier"], restored["network"]) == ("no_routing", None)
     state = await database["migrations"].find_one({})
     assert state["number"] == migrations.MIGRATIONS[-1].number
 
