@@ -50,15 +50,19 @@ def seconds_of(costs: FloatArray, feet: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Costing:
-    """Walking speeds, and the cost of each kind of connector per storey."""
+    """Walking speeds, and the cost of each kind of connector.
+
+    Stairs and escalators are as long as they are drawn, but no shorter than these feet a storey.
+    """
 
     foot_kmh: float = 5.1
     wheelchair_kmh: float = 4.0
     steps_feet_per_storey: float = 20.0
     steps_share_of_speed: float = 1 / 3
     escalator_feet_per_storey: float = 20.0
+    escalator_feet_per_second: float = 0.5 * FEET_PER_METRE
     ramp_feet_per_storey: float = 120.0
-    """A storey of ten feet at a slope of 1 in 12, the steepest that wheelchairs climb."""
+    """A storey of ten feet at a slope of 1 in 12, if a ramp is drawn without its length."""
     elevator_entry_seconds: float = 30.0
     elevator_seconds_per_storey: float = 5.0
     wheelchair_door_feet: float = 0.80 * FEET_PER_METRE
@@ -76,26 +80,26 @@ class Costing:
             return False
         if mode is TravelMode.FOOT:
             return True
-        steps = connector.kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
         # None means that the source says nothing; lifts and ramps are then taken to be accessible.
-        return not steps and connector.wheelchair is not False
+        return not connector.has_steps and connector.wheelchair is not False
 
-    def ride_cost(self, mode: TravelMode, kind: ConnectorKind, storeys: float) -> RideCost:
-        """Return the cost of riding `storeys` (more than 0) on a connector of this kind.
+    def ride_cost(
+        self, mode: TravelMode, kind: ConnectorKind, storeys: float, feet: float = 0.0
+    ) -> RideCost:
+        """Return the cost of riding `storeys` on a connector of this kind that is `feet` long.
 
-        >>> Costing().ride_cost(TravelMode.FOOT, ConnectorKind.ELEVATOR, 2)
-        RideCost(feet=0.0, seconds=40.0)
+        >>> Costing().ride_cost(TravelMode.FOOT, ConnectorKind.ELEVATOR, 2, feet=6.0)
+        RideCost(feet=6.0, seconds=40.0)
         """
         speed = self.feet_per_second(mode)
         if kind is ConnectorKind.ELEVATOR:
-            # A lift takes time but no walking, so its feet are 0 (docs/routing.md).
             seconds = self.elevator_entry_seconds + self.elevator_seconds_per_storey * storeys
-            return RideCost(0.0, seconds)
+            # No lift, however inclined, is faster than walking straight to its other end.
+            return RideCost(feet, max(seconds, feet / speed))
         if kind is ConnectorKind.STEPS:
-            feet = self.steps_feet_per_storey * storeys
-            return RideCost(feet, feet / (speed * self.steps_share_of_speed))
-        if kind is ConnectorKind.ESCALATOR:
-            feet = self.escalator_feet_per_storey * storeys
-        else:
-            feet = self.ramp_feet_per_storey * storeys
+            feet = max(feet, self.steps_feet_per_storey * storeys)
+            speed *= self.steps_share_of_speed
+        elif kind is ConnectorKind.ESCALATOR:
+            feet = max(feet, self.escalator_feet_per_storey * storeys)
+            speed = self.escalator_feet_per_second
         return RideCost(feet, feet / speed)

@@ -90,7 +90,8 @@ class Connector:
     `entrances` maps each served level's id to the geometry where people enter: a shaft, the outline
     or the end of stairs, a point. A connector that is also drawn as a room has a `Space` as well.
     `direction` is None if it moves both up and down. `confidence`, from 0 to 1, is lower if the
-    source does not say that these are one.
+    source does not say that these are one. `flights` are its parts that are drawn as lines, which
+    lead up, by the ordinals at their ends.
     """
 
     id: str
@@ -101,6 +102,12 @@ class Connector:
     direction: Direction | None = None
     is_in_service: bool = True
     confidence: float = 1.0
+    width_feet: float | None = None
+    flights: Mapping[tuple[float, float], LineString] = field(default_factory=dict)
+
+    @property
+    def has_steps(self) -> bool:
+        return self.kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
 
 
 @dataclass(frozen=True)

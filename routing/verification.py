@@ -8,6 +8,8 @@ within the ellipse around both ends, and uses neither the mesh nor the graph.
 from __future__ import annotations
 
 import heapq
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -145,10 +147,14 @@ def draw_pairs(indexes: IntArray, random: np.random.Generator) -> IntArray:
 def check_routes(
     router: Router, network: Network, random: np.random.Generator, found: Verification
 ) -> None:
-    """Check that routes are as long as the matrix has them."""
-    ids = network.location_ids
+    """Check that routes are as long as the matrix has them, and no shorter than straight lines."""
+    for link in network.links:
+        start, end = network.portals[link.start], network.portals[link.end]
+        check_straight(start[2:4], end[2:4], link.cost.feet, f"ride {start} to {end}")
+    ids, xy = network.location_ids, network.locations.xy
     for one, other in draw_pairs(np.arange(len(ids)), random).tolist():
         [[feet]], [[seconds]] = router.matrix([ids[one]], [ids[other]], network.mode)
+        check_straight(xy[one], xy[other], feet, f"route from {ids[one]!r} to {ids[other]!r}")
         route = find_route(network, ids[one], ids[other])
         by_route = np.array((np.nan, np.nan) if route is None else (route.feet, route.seconds))
         by_matrix = np.array((feet, seconds))
@@ -162,6 +168,12 @@ def check_routes(
                 f"{seconds:.6f} s"
             )
         found.routes += 1
+
+
+def check_straight(start: Sequence[float], end: Sequence[float], feet: float, name: str) -> None:
+    """Check that a way is as long as the straight line between its ends."""
+    if feet + allowed_error(feet) < (straight := math.dist(start, end)):
+        raise VerificationError(f"the {name} has {feet:.6f} ft, the straight line {straight:.6f}")
 
 
 def check_walks(

@@ -50,6 +50,7 @@ class DrawnConnector:
     shapes: dict[str, PlanGeometry] = field(default_factory=dict)
     direction: Direction | None = None
     confidence: float = 1.0
+    flights: Mapping[tuple[float, float], LineString] = field(default_factory=dict)
     ref: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +67,7 @@ class DrawnConnector:
         self.features += part.features
         self.ref = self.ref or part.ref
         self.direction = self.direction or part.direction
+        self.flights = {**part.flights, **self.flights}
         for level, shape in part.shapes.items():
             if level not in self.shapes or shape.area > self.shapes[level].area:
                 self.shapes[level] = shape

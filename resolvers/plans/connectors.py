@@ -18,6 +18,7 @@ from resolvers.plans.tag_classification import (
     get_connector_kind,
     get_named_connector_kind,
     matches_any,
+    parse_width_feet,
 )
 from routing.plan import Connector, ConnectorKind, Direction
 
@@ -49,6 +50,12 @@ def find_connectors(
         if kind is not None
     ]
     for group in join_drawings(parts, stack, refs_are_unique, notes):
+        lines = {lv: s for lv, s in group.shapes.items() if isinstance(s, LineString)}
+        if len({line.normalize().wkb for line in lines.values()}) == 1 < len(lines):
+            # The same line on several levels leads from the lowest to the highest.
+            feature, line = group.features[0]._replace(levels=(*lines,)), next(iter(lines.values()))
+            drawn = _to_drawn_connector(feature, group.kind, line, stack)
+            group.shapes, group.flights = {**group.shapes, **drawn.shapes}, drawn.flights
         if are_tagged:
             yield _to_connector(group)
         elif len(group.shapes) > 1:
@@ -71,15 +78,17 @@ def _to_drawn_connector(
     rises = _leads_up(feature.tags)
     if rises is None:
         rises = _is_drawn_upwards(shape, levels, stack)
-    ends = [shapely.Point(shape.coords[0]), shapely.Point(shape.coords[-1])]
-    low, high = ends if rises else reversed(ends)
+    line = shape if rises else shape.reverse()
+    low, high = shapely.Point(line.coords[0]), shapely.Point(line.coords[-1])
+    flights = {(stack.ordinals[levels[0]], stack.ordinals[levels[-1]]): line}
     # A flight of stairs drawn as a line is entered at its ends, and along it on levels in between.
     shapes: dict[str, PlanGeometry] = {
         **dict.fromkeys(levels, shape),
         levels[0]: low,
         levels[-1]: high,
     }
-    return DrawnConnector(kind, [feature], shapes, _parse_direction(feature.tags, rises))
+    direction = _parse_direction(feature.tags, rises)
+    return DrawnConnector(kind, [feature], shapes, direction, flights=flights)
 
 
 def _leads_up(tags: Tags) -> bool | None:
@@ -116,7 +125,10 @@ def _parse_direction(tags: Tags, rises: bool | None) -> Direction | None:
 def _to_connector(group: DrawnConnector) -> Connector:
     # Reversed, so that the tags of the first feature replace those of the others.
     tags = {key: value for f in reversed(group.features) for key, value in f.tags.items()}
-    wheelchair = [WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", "")) for f in group.features]
+    wheelchair = [
+        WHEELCHAIR_ACCESS.get(f.tags.get("wheelchair", f.tags.get("ramp:wheelchair", "")))
+        for f in group.features
+    ]
     return Connector(
         group.features[0].id,
         group.kind,
@@ -126,4 +138,6 @@ def _to_connector(group: DrawnConnector) -> Connector:
         group.direction,
         not any(matches_any(OUT_OF_SERVICE_MATCHERS, feature.tags) for feature in group.features),
         group.confidence,
+        parse_width_feet(tags),
+        group.flights,
     )

@@ -59,6 +59,7 @@ CONNECTOR_MATCHERS: Final[tuple[tuple[TagMatcher, ConnectorKind], ...]] = (
     (TagMatcher("elevator", frozenset({"yes"})), ConnectorKind.ELEVATOR),
     (TagMatcher("room", frozenset({"elevator"})), ConnectorKind.ELEVATOR),
     (TagMatcher("highway", frozenset({"steps"})), ConnectorKind.STEPS),
+    (TagMatcher("area:highway", frozenset({"steps"})), ConnectorKind.STEPS),
     (TagMatcher("stairs"), ConnectorKind.STEPS),
     (TagMatcher("room", frozenset({"stairs", "staircase"})), ConnectorKind.STEPS),
     (TagMatcher("ramp"), ConnectorKind.RAMP),

@@ -1,5 +1,6 @@
 """Make a map routable: load its drawing and records, build its network, publish the result."""
 
+import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,14 +24,19 @@ from resolvers.processing.build_task import (
     BuiltNetwork,
     ProcessingRequest,
 )
-from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from resolvers.request.errors import (
+    InvalidInputError,
+    NotFoundError,
+    RefusedDocumentError,
+    RequestError,
+)
 from routing.errors import RoutingError
 from routing.progress import ProcessingProgress, ignore_progress
 from routing.values import TravelMode
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS
-from storage.errors import BundleError, NetworkOutdatedError
+from storage.errors import BundleError, NetworkOutdatedError, StorageError
 from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
@@ -43,6 +49,7 @@ from storage.units import UNITS
 
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 
+logger = logging.getLogger("floorgate.processing")
 MAX_PROCESSING_CPU_SECONDS = 600.0
 MAX_ATTEMPTS = 3
 """Of building the network of a map that is changed each time meanwhile."""
@@ -117,6 +124,13 @@ async def _build(
             )
     except (ParsingError, RoutingError, WorkerDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
+    except (RequestError, StorageError):
+        raise
+    except Exception as error:
+        what = f"the plan of {task.request.map_id!r} could not be processed"
+        logger.exception(what)
+        fault = f"{type(error).__name__}: {error}"
+        raise RefusedDocumentError(f"{what}: please report it, and this: {fault}") from error
 
 
 async def _publish(

@@ -46,6 +46,8 @@ def find_loose_connectors(
             yield _issue(IssueKind.CONNECTOR_OUT_OF_REACH, connector, message, loose)
         elif len(levels) < 2:
             message = f"{what} is drawn on {names.level_list(levels)} only"
+            if connector.has_steps and not connector.wheelchair:
+                message += ", and stops wheelchairs there"
             yield _issue(IssueKind.CONNECTOR_ONE_END, connector, message, levels)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import shapely
 from shapely import Polygon
 
+from routing.arrays import FloatArray
 from routing.network.corners import find_corners
 from routing.plan import Polygonal
 from routing.space.plan_repair import extract_polygons, to_polygonal
@@ -34,6 +35,14 @@ def coarsen(area: Polygonal, max_corners: int) -> tuple[Polygonal, float]:
         coarse = shapely.simplify(coarse, tolerance_feet / 2, preserve_topology=True)
         coarse = drop_obstacles(coarse, 2 * tolerance_feet)
     return coarse, tolerance_feet
+
+
+def move_inside(xy: FloatArray, area: Polygonal, coarse: Polygonal) -> FloatArray:
+    """Return points (n, 2) of an area, moved to where what is left of their polygon is nearest."""
+    # Both have the same polygons in the same order.
+    points, parts = shapely.points(xy), np.array(extract_polygons(coarse))
+    own = shapely.STRtree(extract_polygons(area)).nearest(points)
+    return shapely.get_coordinates(shapely.get_point(shapely.shortest_line(parts[own], points), 0))
 
 
 def drop_obstacles(area: Polygonal, max_feet: float) -> Polygonal:

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from routing.arrays import BoolArray, FloatArray, IntArray
-from routing.network.coarsening import coarsen
+from routing.network.coarsening import coarsen, move_inside
 from routing.network.corners import find_corners
 from routing.network.labels import (
     Labels,
@@ -286,7 +286,10 @@ def _draft_level(
     portal_xy: FloatArray,
     max_corners: int,
 ) -> Levels:
-    walkable_area, tolerance_feet = coarsen(walkable_area, max_corners)
+    whole_area = walkable_area
+    walkable_area, tolerance_feet = coarsen(whole_area, max_corners)
+    if tolerance_feet:
+        portal_xy = move_inside(portal_xy, whole_area, walkable_area)
     mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
     xy = np.concatenate((corners.xy, portal_xy))
     sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 import shapely
 
 from routing.arrays import FloatArray, IntArray
-from routing.costing import Costing, TravelMode
+from routing.costing import Costing, RideCost, TravelMode
 from routing.network.coarsening import MAX_COARSE_CORNERS
 from routing.network.levels import MAX_EXACT_CORNERS, Levels, build_levels, draft_level, join_levels
 from routing.network.locator import OUTSIDE
@@ -152,18 +154,17 @@ def build_network(
     """
     openings = [level.passable_openings(mode, costing) for level in walkable]
     areas = [
-        level.walkable_area(opening for opening in own if opening.one_way is None)
+        level.walkable_area((opening for opening in own if opening.one_way is None), mode)
         for level, own in zip(walkable, openings, strict=True)
     ]
     speed = costing.feet_per_second(mode)
     portals = find_portals(plan, walkable, areas, costing)
-    ordinals = [level.ordinal for level in plan.levels]
-    links = list_links(portals, plan.connectors, ordinals, mode, costing)
-    links += link_doors(portals, walkable, areas, openings, speed)
+    ways = link_doors(portals, walkable, areas, openings)
     parts = [] if foot is None else [foot.levels]
     numbers = [] if foot is None else foot.level_numbers.tolist()
     # Portals depend on the walkable area. With other portals, the indexes in its levels are wrong.
-    shares_levels = foot is not None and foot.portals == tuple(portals)
+    key = itemgetter(0, 1, 4)  # all but the place
+    shares_levels = foot is not None and [*map(key, foot.portals)] == [*map(key, portals)]
     drafts, count = [], sum(map(len, parts))
     for index, (level, area) in enumerate(zip(walkable, areas, strict=True)):
         if not shares_levels or not level.are_all_passable(mode, costing):
@@ -181,6 +182,16 @@ def build_network(
         join_levels([*parts, *build_levels(drafts)]),
         np.array(numbers, dtype=np.int64),
     )
+    for level in numbers:
+        xy = levels.xy[levels.portal_vertices(level)].tolist()
+        # Walls that were simplified have moved them.
+        for portal, (x, y) in zip(levels.portals[level].tolist(), xy, strict=False):
+            portals[portal] = portals[portal]._replace(x=x, y=y)
+    ordinals = [level.ordinal for level in plan.levels]
+    links = list_links(portals, plan.connectors, ordinals, mode, costing)
+    for start, end in ways:
+        feet = math.dist(portals[start][2:4], portals[end][2:4])
+        links.append(Link(start, end, RideCost(feet, feet / speed)))
     return Network(
         mode,
         costing,

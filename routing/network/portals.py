@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import shapely
-from shapely import Polygon
+from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 from shapely.ops import nearest_points
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.costing import Costing, RideCost, TravelMode, cost_of, seconds_of
-from routing.plan import Connector, Direction, Polygonal
+from routing.plan import Connector, ConnectorKind, Direction, Polygonal
 from routing.space.doors import Opening
 from routing.space.floor import FloorSurface
 from routing.space.plan_repair import extract_polygons, to_polygonal
@@ -27,6 +27,8 @@ MAX_DOOR_POINTS = 17
 """On either side of a one-way door: walks lead from one of them to one on the other side."""
 MAX_DOOR_PORTALS = 600
 """Points of all one-way doors of a map; each has two at least."""
+MAX_SAME_PLACE_FEET = 3.0
+"""All drawings of a ramp within this show one place: no ramp is as short."""
 INSET_FEET = 1e-5
 """How far these points are inside the floor, so that rounding puts none into a wall."""
 
@@ -142,8 +144,7 @@ def link_doors(
     walkable: Sequence[WalkableLevel],
     areas: Sequence[Polygonal],
     openings: Sequence[Sequence[Opening]],
-    feet_per_second: float,
-) -> list[Link]:
+) -> list[tuple[int, int]]:
     """Return the ways through the one-way doors of all levels, and append their ends to `portals`.
 
     The more doors there are, the fewer points each has.
@@ -162,9 +163,7 @@ def link_doors(
             for x, y in np.concatenate((passage.before, passage.behind)).tolist():
                 portals.append(Portal(level, NO_CONNECTOR, x, y, opening.door_id))
             for one, other in np.argwhere(passage.is_clear).tolist():
-                feet = math.dist(passage.before[one], passage.behind[other])
-                ride = RideCost(feet, feet / feet_per_second)
-                links.append(Link(first + one, behind + other, ride))
+                links.append((first + one, behind + other))
     return links
 
 
@@ -181,7 +180,8 @@ def list_links(
     """
     portals_of: dict[int, list[int]] = {}
     for index, portal in enumerate(portals):
-        portals_of.setdefault(portal.connector, []).append(index)
+        if portal.connector != NO_CONNECTOR:
+            portals_of.setdefault(portal.connector, []).append(index)
     links: list[Link] = []
     for connector_index, own_portals in portals_of.items():
         connector = connectors[connector_index]
@@ -190,8 +190,39 @@ def list_links(
         for start, end in permutations(own_portals, 2):
             rise = ordinals[portals[end].level] - ordinals[portals[start].level]
             if allows_rise(connector.direction, rise):
-                links.append(Link(start, end, costing.ride_cost(mode, connector.kind, abs(rise))))
+                feet = measure_ride(connector, portals[start], portals[end], ordinals, costing)
+                cost = costing.ride_cost(mode, connector.kind, abs(rise), feet)
+                links.append(Link(start, end, cost))
     return links
+
+
+def measure_ride(
+    connector: Connector, start: Portal, end: Portal, ordinals: Sequence[float], costing: Costing
+) -> float:
+    """Return the length of a ride as it is drawn: never less than its ends are apart."""
+    feet, apart_feet = 0.0, math.dist(start[2:4], end[2:4])
+    if connector.kind is ConnectorKind.ELEVATOR:
+        return apart_feet
+    low, high = sorted((start, end), key=lambda portal: ordinals[portal.level])
+    if connector.flights:
+        feet = measure_flights(connector, high, ordinals) - measure_flights(
+            connector, low, ordinals
+        )
+    elif connector.kind is ConnectorKind.RAMP:
+        first, *others = connector.entrances.values()
+        if shapely.dwithin(first.representative_point(), others, MAX_SAME_PLACE_FEET).all():
+            feet = costing.ramp_feet_per_storey * (ordinals[high.level] - ordinals[low.level])
+    return max(feet, apart_feet)
+
+
+def measure_flights(connector: Connector, portal: Portal, ordinals: Sequence[float]) -> float:
+    """Return how far a portal is up along the flights of its connector."""
+    feet, ordinal = 0.0, ordinals[portal.level]
+    for (low, high), line in connector.flights.items():
+        is_between = low < ordinal < high
+        at = line.project(Point(portal.x, portal.y)) if is_between else line.length
+        feet += float(at) if ordinal > low else 0.0
+    return feet
 
 
 def allows_rise(direction: Direction | None, rise: float) -> bool:

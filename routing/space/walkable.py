@@ -10,23 +10,30 @@ from typing import TypeVar
 
 import numpy as np
 import shapely
-from shapely import Point
+from shapely import MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
 from routing.diagnosis.names import name_parts
 from routing.issues import IssueKind, PlanIssue, point_in
-from routing.plan import Barrier, Door, Level, Plan, Polygonal, Space
+from routing.plan import Barrier, Connector, Door, Level, Plan, Polygonal, Space
 from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
 from routing.space.door_moving import move_doors
 from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin, Opening, fit_doors
-from routing.space.floor import FloorSurface, build_floor
-from routing.space.plan_repair import extract_polygons, to_polygonal
+from routing.space.floor import WALL_FEET, FloorSurface, build_floor
+from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
+from routing.units import FEET_PER_METRE
 
 OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
 WIDTH_TOLERANCE_FEET = 0.002
 """Widths are converted from metres with two decimals, which rounds them."""
 
+MIN_WAY_FEET = 0.80 * FEET_PER_METRE
+"""What wheelchairs need beside steps, as of doors (`Costing.wheelchair_door_feet`)."""
+MAX_STEPS_FEET = 30.0
+"""Steps that are drawn as a line fill a corridor up to this width."""
+DEFAULT_STEPS_FEET = 5.0
+"""Their width in a wider hall, if they do not say it."""
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
 
@@ -36,10 +43,11 @@ MAX_ONE_WAY_DOORS = 600
 
 @dataclass(frozen=True)
 class WalkableLevel:
-    """The floor of one level and all openings in its walls."""
+    """The floor of one level, all openings in its walls, and steps that stop wheelchairs."""
 
     floor: FloorSurface
     openings: tuple[Opening, ...]
+    steps: Polygonal = MultiPolygon()
 
     @property
     def level(self) -> Level:
@@ -57,13 +65,23 @@ class WalkableLevel:
         )
 
     def are_all_passable(self, mode: TravelMode, costing: Costing) -> bool:
-        """Return whether `mode` passes all openings."""
-        return len(self.passable_openings(mode, costing)) == len(self.openings)
+        """Return whether `mode` passes all openings, and steps."""
+        passable = self.passable_openings(mode, costing)
+        has_steps = mode is TravelMode.WHEELCHAIR and not self.steps.is_empty
+        return len(passable) == len(self.openings) and not has_steps
 
-    def walkable_area(self, openings: Iterable[Opening]) -> Polygonal:
-        """Return the union of the floor pieces and `openings`."""
+    def walkable_area(
+        self, openings: Iterable[Opening], mode: TravelMode = TravelMode.FOOT
+    ) -> Polygonal:
+        """Return the union of the floor pieces and `openings`, for wheelchairs without steps."""
         shapes = [opening.shape for opening in openings]
-        return remove_hairlines(shapely.union_all([*self.floor.polygons, *shapes]))
+        area = shapely.union_all([*self.floor.polygons, *shapes])
+        if mode is TravelMode.WHEELCHAIR and not self.steps.is_empty:
+            area = area.difference(self.steps)
+            # Steps are drawn inexactly: what is narrow beside them is no way around.
+            wide = _grow(_grow(area, -MIN_WAY_FEET / 2), MIN_WAY_FEET / 2)
+            area = area.difference(_grow(self.steps, MIN_WAY_FEET).difference(wide))
+        return remove_hairlines(area)
 
     def count_openings(self, origin: DoorOrigin) -> int:
         """Return the number of openings of one origin."""
@@ -87,7 +105,8 @@ def build_walkable_levels(plan: Plan) -> tuple[list[WalkableLevel], list[PlanIss
         opened = shapely.union_all([opening.shape for opening in (*drawn, *moved)])
         floor_issues = [issue for issue in floor_issues if not is_opened(issue, opened)]
         inferred, room_issues = infer_doors(floor, [*drawn, *moved], rooms)
-        walkable.append(WalkableLevel(floor, (*drawn, *moved, *inferred)))
+        openings = (*drawn, *moved, *inferred)
+        walkable.append(WalkableLevel(floor, openings, find_steps(plan, floor)))
         issues += chain(floor_issues, corner_issues, door_issues, room_issues)
     return limit_one_way_doors(walkable, issues), issues
 
@@ -169,6 +188,33 @@ def describe_rooms(
             if (room := floor.pieces[index].room_id) is not None
         ),
     )
+
+
+def find_steps(plan: Plan, floor: FloorSurface) -> Polygonal:
+    """Return the steps from one part of a floor to another, but not those that wheelchairs take."""
+    steps = [
+        shape if isinstance(shape, Polygon | MultiPolygon) else widen_steps(connector, shape, floor)
+        for connector in plan.connectors
+        if connector.has_steps and not connector.wheelchair
+        for level_id, shape in connector.entrances.items()
+        if level_id == floor.level.id and len(connector.entrances) == 1
+    ]
+    return to_polygonal(extract_polygons(shapely.union_all([make_valid(each) for each in steps])))
+
+
+def widen_steps(connector: Connector, line: BaseGeometry, floor: FloorSurface) -> BaseGeometry:
+    """Return steps that are drawn as a line as wide as they say, else as the corridor around."""
+
+    def widen(feet: float) -> BaseGeometry:
+        return line.buffer(feet / 2, cap_style="flat", join_style="mitre")
+
+    pieces = [floor.polygons[index] for index in floor.pieces_within(line)]
+    parts = shapely.get_parts(shapely.union_all(pieces).intersection(widen(MAX_STEPS_FEET)))
+    corridor = shapely.union_all(parts[shapely.intersects(parts, line)])
+    feet = shapely.distance(shapely.points(shapely.get_coordinates(corridor)), line)
+    if connector.width_feet or feet.max(initial=0) > MAX_STEPS_FEET / 2 - WALL_FEET:
+        return widen(connector.width_feet or DEFAULT_STEPS_FEET)
+    return corridor
 
 
 def list_landings(plan: Plan, floor: FloorSurface) -> frozenset[int]:

@@ -102,14 +102,17 @@ def spots(draw: st.DrawFn, cell: Polygonal) -> tuple[float, float]:
 def connectors(
     draw: st.DrawFn, levels: int, columns: list[float], rows: list[float]
 ) -> list[Connector]:
-    kinds = draw(
-        st.lists(st.sampled_from([ConnectorKind.ELEVATOR, ConnectorKind.STEPS]), max_size=3)
-    )
+    kinds = draw(st.lists(st.sampled_from(ConnectorKind), max_size=3))
     site = box(columns[0], rows[0], columns[-1], rows[-1])
     return [
-        Connector(f"{kind.value} {at}", kind, dict.fromkeys(map(str, range(levels)), place))
+        Connector(
+            f"{kind.value} {at}",
+            kind,
+            # Some lead to another place above.
+            {str(level): Point(ends[level % len(ends)]) for level in range(levels)},
+        )
         for at, kind in enumerate(kinds)
-        for place in [Point(draw(spots(site)))]
+        for ends in [draw(st.lists(spots(site), min_size=1, max_size=2))]
     ]
 
 

@@ -36,7 +36,7 @@ def test_stairs_are_twenty_feet_a_storey_at_a_third_of_the_speed(storeys: int) -
 
 @pytest.mark.parametrize("storeys", [1, 3])
 @pytest.mark.parametrize("mode", TravelMode)
-def test_a_lift_takes_half_a_minute_and_five_seconds_a_storey_and_no_feet(
+def test_a_lift_takes_half_a_minute_and_five_seconds_a_storey(
     storeys: int, mode: TravelMode
 ) -> None:
     feet, seconds = between_floors("e", mode, storeys)
@@ -44,10 +44,10 @@ def test_a_lift_takes_half_a_minute_and_five_seconds_a_storey_and_no_feet(
     assert seconds == pytest.approx(feet / COSTING.feet_per_second(mode) + 30 + 5 * storeys)
 
 
-def test_an_escalator_is_twenty_feet_at_full_speed() -> None:
+def test_an_escalator_is_twenty_feet_at_half_a_metre_a_second() -> None:
     feet, seconds = between_floors("m")
     assert feet == pytest.approx(8 * CELL_FEET + 20)
-    assert seconds == pytest.approx(feet / WALK)
+    assert seconds == pytest.approx(8 * CELL_FEET / WALK + 20 * 0.3048 / 0.5)
 
 
 def test_a_ramp_is_rolled_up_at_full_speed() -> None:
@@ -84,6 +84,21 @@ def test_an_escalator_runs_one_way() -> None:
 )
 def test_who_takes_a_connector(connector: Connector, mode: TravelMode, admitted: bool) -> None:
     assert COSTING.allows(mode, connector) is admitted
+
+
+@pytest.mark.parametrize(
+    ("kind", "feet", "seconds"),
+    [
+        (ConnectorKind.STEPS, 90, 3 * 90 / WALK),
+        (ConnectorKind.ESCALATOR, 90, 90 * 0.3048 / 0.5),
+        (ConnectorKind.RAMP, 90, 90 / WALK),
+        (ConnectorKind.ELEVATOR, 90, 35),
+        (ConnectorKind.ELEVATOR, 300, 300 / WALK),  # a funicular
+    ],
+)
+def test_a_longer_ride_takes_longer(kind: ConnectorKind, feet: float, seconds: float) -> None:
+    cost = COSTING.ride_cost(TravelMode.FOOT, kind, 1, feet)
+    assert cost == (feet, pytest.approx(seconds))
 
 
 def test_every_figure_is_a_setting() -> None:

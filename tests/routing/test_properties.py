@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shapely import LineString, Point
 
 from bench.geodesic import geodesic_feet
-from routing.costing import TravelMode
+from routing.costing import Costing, TravelMode
 from routing.plan import Barrier, Door, Plan
 from routing.processing import process_plan
 from routing.search.euclidean import euclidean_distances
@@ -53,14 +53,12 @@ def test_no_detour_by_way_of_a_third_place_is_faster(plan: Plan, mode: TravelMod
 
 @given(plans(), modes)
 @few
-def test_no_path_is_faster_than_the_straight_line_on_a_floor(plan: Plan, mode: TravelMode) -> None:
-    router = process_plan(plan).router
-    for level in plan.levels:
-        ids = [place.id for place in plan.locations if place.level_id == level.id]
-        points = [(place.x, place.y) for place in plan.locations if place.level_id == level.id]
-        straight = euclidean_distances(points, points, router.networks[mode].feet_per_second)
-        walked = router.matrix(ids, ids, mode)
-        assert at_most(straight.feet, walked.feet)
+def test_no_path_is_shorter_or_faster_than_the_straight_line(plan: Plan, mode: TravelMode) -> None:
+    points = [(place.x, place.y) for place in plan.locations]
+    straight = euclidean_distances(points, points, Costing().feet_per_second(mode))
+    measured = measure(plan, mode)
+    assert at_most(straight.feet, measured.feet)
+    assert at_most(straight.seconds, measured.seconds)
 
 
 @given(plans())

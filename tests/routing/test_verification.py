@@ -77,6 +77,14 @@ def test_a_table_that_differs_from_its_routes_is_found() -> None:
         verify_router(Router(TOWER.networks, tables))
 
 
+def test_a_ride_that_is_shorter_than_the_straight_line_is_found() -> None:
+    network = process_drawing("s,A", "s,B").networks[TravelMode.FOOT]
+    one, other = network.portals
+    moved = replace(network, portals=(one, other._replace(x=other.x + 21)))
+    with pytest.raises(VerificationError, match=r"the ride .* has 20\.0+ ft, .* line 21\.0"):
+        verify_router(Router({TravelMode.FOOT: moved}))
+
+
 def test_floor_that_is_joined_but_not_walked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     networks = process_demo().networks
     foot = networks[TravelMode.FOOT]

@@ -6,7 +6,9 @@ from shapely import Point
 from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from resolvers.request.errors import InvalidInputError
+from routing.costing import TravelMode
 from routing.plan import Connector, ConnectorKind, Direction
+from routing.processing import process_plan
 from tests.parsing.geography import Metres, OsmPlanBuilder, box
 from tests.resolvers.small_plans import notes_of, rect, translate_osm, translate_svg
 
@@ -297,3 +299,89 @@ def test_a_lift_between_floors_of_equal_height_is_an_error() -> None:
         translate_svg(lift, lift, floors={"f1": 0, "f2": 0})
     apart = rect(0, 0, 4, 4, "indoor=room")
     assert translate_svg(apart, apart, floors={"f1": 0, "f2": 0}).plan.spaces
+
+
+BENT = [(10, 3), (10, 33), (40, 33)]
+"""60 m along the line, 42 m from end to end."""
+
+
+def ride_metres(builder: OsmPlanBuilder) -> dict[tuple[str, str], float]:
+    """The lengths of rides upwards, by the levels that they lead from and to."""
+    network = process_plan(translate_osm(builder).plan).networks[TravelMode.FOOT]
+    portals, ids = network.portals, [level.rpartition("-")[2] for level in network.level_ids]
+    return {
+        (ids[portals[link.start].level], ids[portals[link.end].level]): pytest.approx(
+            link.cost.feet * 0.3048, abs=0.2
+        )
+        for link in network.links
+        if portals[link.start].level < portals[link.end].level
+    }
+
+
+def draw_halls(*corners: tuple[float, float]) -> OsmPlanBuilder:
+    builder = OsmPlanBuilder()
+    for level, (x, y) in enumerate(corners):
+        builder.add_way(box(x - 2, y - 2, x + 2, y + 2), indoor="corridor", level=str(level))
+    return builder
+
+
+@pytest.mark.parametrize("kind", ["steps", "footway", "elevator"])
+def test_a_ride_is_as_long_as_its_line(kind: str) -> None:
+    builder = draw_halls(BENT[0], BENT[-1])
+    builder.add_way(BENT, highway=kind, level="0;1")
+    assert ride_metres(builder) == {("0", "1"): 42.4 if kind == "elevator" else 60}
+
+
+@pytest.mark.parametrize("ref", [{}, {"ref": "a"}])
+def test_the_same_line_on_both_levels_leads_from_end_to_end(ref: dict[str, str]) -> None:
+    builder = draw_halls(BENT[0], BENT[-1])
+    for level, line in (("0", BENT), ("1", BENT[::-1])):
+        builder.add_way(line, ramp="yes", level=level, **ref)
+    assert ride_metres(builder) == {("0", "1"): 60}
+
+
+def test_a_line_is_left_where_the_floor_between_its_ends_is() -> None:
+    builder = draw_halls(BENT[0], (8, 20), BENT[-1])
+    builder.add_way(BENT, ramp="yes", level="0;1;2")
+    assert ride_metres(builder) == {("0", "1"): 15, ("1", "2"): 45, ("0", "2"): 60}
+
+
+def test_flights_of_one_ref_add_up() -> None:
+    builder = draw_halls(BENT[0], BENT[-1], (60, 33))
+    builder.add_way(BENT, highway="steps", ref="a", level="0;1", incline="up")
+    builder.add_way([(60, 33), BENT[-1]], highway="steps", ref="a", level="1;2", incline="down")
+    assert ride_metres(builder) == {("0", "1"): 60, ("1", "2"): 20, ("0", "2"): 80}
+
+
+@pytest.mark.parametrize(
+    ("upper", "metres"),
+    [((0, 0), 120 * 0.3048), ((0.5, 0), 120 * 0.3048), ((30, 0), 30)],
+    ids=["one place", "drawn inexactly", "two ends"],
+)
+def test_a_ramp_of_areas_is_as_long_as_its_ends_are_apart(upper: Metres, metres: float) -> None:
+    builder = OsmPlanBuilder()
+    for level, (x, y) in (("0", (0, 0)), ("1", upper)):
+        builder.add_way(box(x, y, x + 4, y + 4), indoor="corridor", level=level)
+        builder.add_way(box(x, y, x + 4, y + 4), ramp="yes", ref="a", level=level)
+    assert ride_metres(builder) == {("0", "1"): metres}
+
+
+@pytest.mark.parametrize(
+    ("tags", "reaches"),
+    [
+        ({"highway": "steps"}, False),
+        ({"area:highway": "steps"}, False),
+        ({"indoor": "area", "stairs": "yes"}, False),
+        ({"highway": "steps", "ramp:wheelchair": "yes"}, True),
+        ({"highway": "steps", "wheelchair": "yes"}, True),
+        ({"highway": "footway"}, True),
+    ],
+)
+def test_steps_on_one_level_are_no_way_for_wheelchairs(tags: dict[str, str], reaches: bool) -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 40, 4), indoor="corridor", level="0")
+    builder.add_way(box(18, 0, 22, 4), level="0", **tags)
+    for x in (2, 38):
+        builder.add_node((x, 2), amenity="bench", level="0")
+    on_foot, on_wheels = process_plan(translate_osm(builder).plan).report.reachability
+    assert (on_foot.share, on_wheels.share == 1) == (1, reaches)

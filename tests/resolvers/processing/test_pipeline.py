@@ -271,6 +271,21 @@ async def test_a_killed_process_is_reported(
             await process_and_publish(store, ProcessingRequest("tower", {}))
 
 
+def fail(_: BuildTask) -> None:
+    raise ValueError("a corner has two sides")
+
+
+async def test_a_fault_of_ours_is_a_sentence_to_report(
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(pipeline, "build_network", fail)
+    said = "'tower' could not be processed: please report it.*ValueError: a corner has two sides"
+    async with tower(own_world, tmp_path) as store:
+        with pytest.raises(RefusedDocumentError, match=said):
+            await process_and_publish(store, ProcessingRequest("tower", {}))
+    assert "'tower' could not be processed" in caplog.text
+
+
 async def test_the_progress_of_the_process_is_reported(own_world: World, tmp_path: Path) -> None:
     steps: list[tuple[float, str]] = []
     async with tower(own_world, tmp_path) as store:

@@ -15,7 +15,7 @@ import numpy as np
 import shapely
 import shapely.ops
 from shapely import LineString, Point, Polygon, box
-from shapely.affinity import affine_transform
+from shapely.affinity import affine_transform, translate
 from shapely.geometry.base import BaseGeometry
 
 from routing.plan import (
@@ -190,12 +190,13 @@ def iter_connectors(sketch: Sketch, levels: list[str], length: float) -> Iterato
         x, y = sketch.random.uniform((length, 0), (length + 60, 70))
         served = [level for level in levels if sketch.chance(0.85)]
         shape = Point(x, y) if sketch.chance(0.5) else box(x, y, x + 4, y + 4)
+        slope = sketch.random.uniform(-60, 0) if sketch.chance(0.5) else 0.0
         direction = Direction.UP if kind is ConnectorKind.ESCALATOR else None
         in_service = not sketch.chance(0.1)
         yield Connector(
             f"{kind.value} {at}",
             kind,
-            dict.fromkeys(served, shape),
+            {level: translate(shape, int(level) * slope / len(levels)) for level in served},
             "",
             None,
             direction,

@@ -104,7 +104,15 @@ def search_seconds(network: Network) -> Floats:
 
 
 def check_laws(network: Network) -> None:
-    """No detour is faster, and without one-way parts both directions take as long."""
+    """No detour is faster, and without one-way parts both directions take as long.
+
+    No way is shorter than the straight line, over levels too.
+    """
+    ids, xy = network.location_ids, network.locations.xy
+    feet, seconds = Router({network.mode: network}).matrix(ids, ids, network.mode)
+    straight = np.hypot(*(xy[:, None] - xy).transpose(2, 0, 1))
+    assert not (feet < straight - ERROR_FEET - RELATIVE_ERROR * straight).any()
+    assert not (seconds < straight / network.feet_per_second - ERROR_FEET).any()
     seconds = seconds_between(network)
     links = {(link.start, link.end) for link in network.links}
     if all((end, start) in links for start, end in links):
