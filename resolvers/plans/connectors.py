@@ -50,12 +50,15 @@ def find_connectors(
         if kind is not None
     ]
     for group in join_drawings(parts, stack, refs_are_unique, notes):
-        lines = {lv: s for lv, s in group.shapes.items() if isinstance(s, LineString)}
-        if len({line.normalize().wkb for line in lines.values()}) == 1 < len(lines):
+        shapes = {shape.normalize(): shape for shape in group.shapes.values()}
+        [line, *others] = shapes.values()
+        if isinstance(line, LineString) and not others and len(group.shapes) > 1:
             # The same line on several levels leads from the lowest to the highest.
-            feature, line = group.features[0]._replace(levels=(*lines,)), next(iter(lines.values()))
+            feature = group.features[0]._replace(levels=(*group.shapes,))
             drawn = _to_drawn_connector(feature, group.kind, line, stack)
-            group.shapes, group.flights = {**group.shapes, **drawn.shapes}, drawn.flights
+            group.flights = drawn.flights
+            if all(stack.may_land(level, end) for level, end in drawn.shapes.items()):
+                group.shapes.update(drawn.shapes)
         if are_tagged:
             yield _to_connector(group)
         elif len(group.shapes) > 1:

@@ -36,7 +36,7 @@ from routing.values import TravelMode
 from storage import networks
 from storage.administration.audit import Origin
 from storage.assets import ASSETS
-from storage.errors import BundleError, NetworkOutdatedError, StorageError
+from storage.errors import BundleError, NetworkOutdatedError
 from storage.floors import FLOORS
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
@@ -124,7 +124,7 @@ async def _build(
             )
     except (ParsingError, RoutingError, WorkerDiedError) as error:
         raise RefusedDocumentError(str(error)) from error
-    except (RequestError, StorageError):
+    except (RequestError, OSError):
         raise
     except Exception as error:
         what = f"the plan of {task.request.map_id!r} could not be processed"

@@ -200,18 +200,15 @@ def measure_ride(
     connector: Connector, start: Portal, end: Portal, ordinals: Sequence[float], costing: Costing
 ) -> float:
     """Return the length of a ride as it is drawn: never less than its ends are apart."""
-    feet, apart_feet = 0.0, math.dist(start[2:4], end[2:4])
+    apart_feet = math.dist(start[2:4], end[2:4])
     if connector.kind is ConnectorKind.ELEVATOR:
         return apart_feet
-    low, high = sorted((start, end), key=lambda portal: ordinals[portal.level])
-    if connector.flights:
-        feet = measure_flights(connector, high, ordinals) - measure_flights(
-            connector, low, ordinals
-        )
-    elif connector.kind is ConnectorKind.RAMP:
+    low, high = (measure_flights(connector, portal, ordinals) for portal in (start, end))
+    feet = abs(high - low)
+    if connector.kind is ConnectorKind.RAMP and not feet:
         first, *others = connector.entrances.values()
         if shapely.dwithin(first.representative_point(), others, MAX_SAME_PLACE_FEET).all():
-            feet = costing.ramp_feet_per_storey * (ordinals[high.level] - ordinals[low.level])
+            feet = costing.ramp_feet_per_storey * abs(ordinals[end.level] - ordinals[start.level])
     return max(feet, apart_feet)
 
 

@@ -30,10 +30,8 @@ WIDTH_TOLERANCE_FEET = 0.002
 
 MIN_WAY_FEET = 0.80 * FEET_PER_METRE
 """What wheelchairs need beside steps, as of doors (`Costing.wheelchair_door_feet`)."""
-MAX_STEPS_FEET = 30.0
-"""Steps that are drawn as a line fill a corridor up to this width."""
-DEFAULT_STEPS_FEET = 5.0
-"""Their width in a wider hall, if they do not say it."""
+MAX_STEPS_FEET, DEFAULT_STEPS_FEET = 30.0, 5.0
+"""Steps that are drawn as a line fill a corridor up to this width; in a hall, they have that."""
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
 
@@ -66,9 +64,8 @@ class WalkableLevel:
 
     def are_all_passable(self, mode: TravelMode, costing: Costing) -> bool:
         """Return whether `mode` passes all openings, and steps."""
-        passable = self.passable_openings(mode, costing)
         has_steps = mode is TravelMode.WHEELCHAIR and not self.steps.is_empty
-        return len(passable) == len(self.openings) and not has_steps
+        return not has_steps and len(self.passable_openings(mode, costing)) == len(self.openings)
 
     def walkable_area(
         self, openings: Iterable[Opening], mode: TravelMode = TravelMode.FOOT

@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shapely import Point, Polygon
+from shapely.affinity import scale
 
 from bench.data.large_plans import build_comb, build_hall
 from routing.costing import TravelMode
-from routing.network import levels
+from routing.network import coarsening, levels, network
 from routing.network.labels import WorkBudget, WorkExceededError, build_labels
 from routing.network.walk_graph import Edges, WalkGraph
-from routing.plan import Level, Plan
+from routing.plan import Connector, ConnectorKind, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 
 HALL_WORK = 1_000_000
@@ -94,3 +96,36 @@ def test_a_simplified_level_that_still_takes_too_long_is_simplified_again(
 def test_a_level_with_few_corners_is_never_simplified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "MAX_EXACT_WORK", 0)
     assert tolerances(process_plan(build_hall(3))) == [0]
+
+
+def test_connectors_are_entered_where_simplified_walls_leave_floor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(network, "MAX_EXACT_CORNERS", 20)
+    monkeypatch.setattr(coarsening, "MAX_COARSE_CORNERS", 10)
+    # At the ends of the teeth of a rounded comb, and near another that is no part of it.
+    x = np.arange(101)
+    tips = 23 - 3 * (x / 50 - 1) ** 2
+    teeth = np.stack((x, np.where(x % 2, tips, tips - 1)), axis=1).tolist()
+    comb = Polygon([(0, 0), *teeth, (100, 0)])
+    combs = comb, scale(comb, 1, -1, origin=(0, 23.5))
+    spaces = tuple(
+        Space(f"{level}.{at}", level, shape, SpaceKind.CORRIDOR)
+        for level in "01"
+        for at, shape in enumerate(combs)
+    )
+    lifts = tuple(
+        Connector(
+            f"lift {at}", ConnectorKind.ELEVATOR, dict.fromkeys("01", Point(at, tips[at] - 0.01))
+        )
+        for at in range(1, 100, 14)
+    )
+    places = tuple(PlanLocation(level, level, 50, 5) for level in "01")
+    levels = Level("0", 0), Level("1", 1)
+    processed = process_plan(Plan(levels, spaces, (), (), lifts, places))
+    assert all(tolerances(processed))
+    portals = processed.networks[TravelMode.FOOT].portals
+    area = processed.networks[TravelMode.FOOT].levels.walkable_area(0)
+    assert len(portals) == 2 * len(lifts)
+    assert all(area.distance(Point(at.x, at.y)) < 1e-6 and at.y < 23 for at in portals)
+    assert processed.router.matrix(["0"], ["1"]).seconds[0, 0] < 60
