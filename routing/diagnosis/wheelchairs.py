@@ -17,7 +17,7 @@ from routing.diagnosis.joins import (
     state_missing_join,
 )
 from routing.diagnosis.names import PlanNames
-from routing.diagnosis.survey import NONE, Survey
+from routing.diagnosis.survey import NONE, LevelSurvey, Survey
 from routing.diagnosis.unreached import Diagnosis
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.network.network import Network
@@ -61,8 +61,10 @@ def diagnose_wheelchairs(
         found.add(issue, home)
         found_on |= dict.fromkeys(levels, issue)
     for component, cost in costs.items():
-        [level, *_] = survey.levels_of.get(component, [NONE])
-        if component in stranded or level == NONE:
+        # Steps part a piece of floor, which is then counted as one of its parts.
+        of_locations = survey.location_levels[survey.location_components == component].tolist()
+        [level, *_] = survey.levels_of.get(component, of_locations)
+        if component in stranded or component == NONE:
             continue
         if component in blocked:
             doors = blocked[component]
@@ -72,7 +74,8 @@ def diagnose_wheelchairs(
         elif level in found_on:
             found.of_components[component] = found_on[level]
         else:
-            found.add(describe_steps(survey, component, cost, names), component)
+            issue = describe_steps(survey.levels[level], component, cost, names)
+            found.add(issue, component)
     if found_on and len(stranded) == sum(i.kind is IssueKind.NOT_STEP_FREE for i in found.issues):
         groups = [{plan.levels[index].id for index in levels} for levels in stranded.values()]
         statement = state_missing_join(plan, survey, groups, names)
@@ -129,10 +132,10 @@ def describe_narrow_door(
     return PlanIssue(IssueKind.DOOR_TOO_NARROW, door.door_id, message, level.id, at, cost)
 
 
-def describe_steps(survey: Survey, component: int, cost: int, names: PlanNames) -> PlanIssue:
+def describe_steps(level: LevelSurvey, component: int, cost: int, names: PlanNames) -> PlanIssue:
     """Return the problem of a part of the floor that only stairs lead to."""
-    level = survey.levels[survey.levels_of[component][0]]
-    [largest, *_] = level.polygons_of(component)
-    floor = describe_floor(level, component, names)
-    message = f"only stairs lead to {floor}"
+    pieces = level.polygons_of(component)
+    [largest, *_] = [*pieces, level.built.steps]
+    part = f"a part of {names.level(level.id)}"
+    message = f"only stairs lead to {describe_floor(level, component, names) if pieces else part}"
     return PlanIssue(IssueKind.NOT_STEP_FREE, level.id, message, level.id, point_in(largest), cost)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from shapely import box
+
 from tests.routing.ascii_plans import draw_plan
 from tests.routing.diagnosis.reports import groups_drawn, groups_of, messages
 
@@ -53,3 +55,15 @@ def test_what_nobody_reaches_on_foot_is_not_said_again() -> None:
 def test_foot_comes_before_wheelchairs() -> None:
     groups = groups_drawn("A,B,C,D,s#.G", "E,F,,,,,s")
     assert next(iter(groups)) == "room-without-door"
+
+
+def test_steps_that_part_the_floor_of_a_level_are_named() -> None:
+    plan = draw_plan("A,B,,,,,,s,,C")
+    across = replace(plan.connectors[0], entrances={"0": box(36, -1, 40, 5)})
+    groups = groups_of(replace(plan, connectors=(across,)))
+    assert [*groups] == ["no-step-free-way", "connector-with-one-end"]
+    assert messages(groups["no-step-free-way"]) == ["only stairs lead to a part of level 0"]
+    assert groups["no-step-free-way"].locations == 1
+    assert messages(groups["connector-with-one-end"]) == [
+        "staircase 's9,0' is drawn on level 0 only, and stops wheelchairs there"
+    ]
