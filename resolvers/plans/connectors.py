@@ -55,10 +55,10 @@ def find_connectors(
         if isinstance(line, LineString) and not others and len(group.shapes) > 1:
             # The same line on several levels leads from the lowest to the highest.
             feature = group.features[0]._replace(levels=(*group.shapes,))
-            drawn = _to_drawn_connector(feature, group.kind, line, stack)
-            group.flights = drawn.flights
-            if all(stack.may_land(level, end) for level, end in drawn.shapes.items()):
-                group.shapes.update(drawn.shapes)
+            whole = _to_drawn_connector(feature, group.kind, line, stack)
+            group.flights = whole.flights
+            if all(stack.may_land(level, end) for level, end in whole.shapes.items()):
+                group.shapes.update(whole.shapes)
         if are_tagged:
             yield _to_connector(group)
         elif len(group.shapes) > 1:

@@ -27,7 +27,7 @@ MAX_DOOR_POINTS = 17
 """On either side of a one-way door: walks lead from one of them to one on the other side."""
 MAX_DOOR_PORTALS = 600
 """Points of all one-way doors of a map; each has two at least."""
-MAX_SAME_PLACE_FEET = 3.0
+SAME_PLACE_FEET = 3.0
 """All drawings of a ramp within this show one place: no ramp is as short."""
 INSET_FEET = 1e-5
 """How far these points are inside the floor, so that rounding puts none into a wall."""
@@ -207,7 +207,7 @@ def measure_ride(
     feet = abs(high - low)
     if connector.kind is ConnectorKind.RAMP and not feet:
         first, *others = connector.entrances.values()
-        if shapely.dwithin(first.representative_point(), others, MAX_SAME_PLACE_FEET).all():
+        if shapely.dwithin(first.representative_point(), others, SAME_PLACE_FEET).all():
             feet = costing.ramp_feet_per_storey * abs(ordinals[end.level] - ordinals[start.level])
     return max(feet, apart_feet)
 

@@ -20,7 +20,7 @@ from routing.plan import Barrier, Connector, Door, Level, Plan, Polygonal, Space
 from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
 from routing.space.door_moving import move_doors
 from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin, Opening, fit_doors
-from routing.space.floor import WALL_FEET, FloorSurface, build_floor
+from routing.space.floor import FloorSurface, build_floor
 from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
 from routing.units import FEET_PER_METRE
 
@@ -30,7 +30,7 @@ WIDTH_TOLERANCE_FEET = 0.002
 
 MIN_WAY_FEET = 0.80 * FEET_PER_METRE
 """What wheelchairs need beside steps, as of doors (`Costing.wheelchair_door_feet`)."""
-MAX_STEPS_FEET, DEFAULT_STEPS_FEET = 30.0, 5.0
+CORRIDOR_STEPS_FEET, HALL_STEPS_FEET = 30.0, 5.0
 """Steps that are drawn as a line fill a corridor up to this width; in a hall, they have that."""
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
@@ -206,11 +206,11 @@ def widen_steps(connector: Connector, line: BaseGeometry, floor: FloorSurface) -
         return line.buffer(feet / 2, cap_style="flat", join_style="mitre")
 
     pieces = [floor.polygons[index] for index in floor.pieces_within(line)]
-    parts = shapely.get_parts(shapely.union_all(pieces).intersection(widen(MAX_STEPS_FEET)))
+    around = shapely.union_all(pieces).intersection(widen(2 * CORRIDOR_STEPS_FEET))
+    parts = shapely.get_parts(around)
     corridor = shapely.union_all(parts[shapely.intersects(parts, line)])
-    feet = shapely.distance(shapely.points(shapely.get_coordinates(corridor)), line)
-    if connector.width_feet or feet.max(initial=0) > MAX_STEPS_FEET / 2 - WALL_FEET:
-        return widen(connector.width_feet or DEFAULT_STEPS_FEET)
+    if connector.width_feet or corridor.area > CORRIDOR_STEPS_FEET * line.length:
+        return widen(connector.width_feet or HALL_STEPS_FEET)
     return corridor
 
 

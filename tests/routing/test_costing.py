@@ -98,7 +98,8 @@ def test_who_takes_a_connector(connector: Connector, mode: TravelMode, admitted:
 )
 def test_a_longer_ride_takes_longer(kind: ConnectorKind, feet: float, seconds: float) -> None:
     cost = COSTING.ride_cost(TravelMode.FOOT, kind, 1, feet)
-    assert cost == (feet, pytest.approx(seconds))
+    assert cost.feet == feet
+    assert cost.seconds == pytest.approx(seconds)
 
 
 def test_every_figure_is_a_setting() -> None:

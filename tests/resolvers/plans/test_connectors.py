@@ -1,5 +1,7 @@
 """What leads from floor to floor, and which floors there are."""
 
+from typing import Any
+
 import pytest
 from shapely import Point
 
@@ -301,11 +303,11 @@ def test_a_lift_between_floors_of_equal_height_is_an_error() -> None:
     assert translate_svg(apart, apart, floors={"f1": 0, "f2": 0}).plan.spaces
 
 
-BENT = [(10, 3), (10, 33), (40, 33)]
+BENT: list[Metres] = [(10, 3), (10, 33), (40, 33)]
 """60 m along the line, 42 m from end to end."""
 
 
-def ride_metres(builder: OsmPlanBuilder) -> dict[tuple[str, str], float]:
+def ride_metres(builder: OsmPlanBuilder) -> dict[tuple[str, str], Any]:
     """The lengths of rides upwards, by the levels that they lead from and to."""
     network = process_plan(translate_osm(builder).plan).networks[TravelMode.FOOT]
     portals, ids = network.portals, [level.rpartition("-")[2] for level in network.level_ids]

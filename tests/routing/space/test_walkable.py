@@ -53,6 +53,8 @@ ACROSS = LineString([(195, 9), (205, 11)])
         (box(195, 0.5, 205, 18), {}, 2),  # too narrow beside them
         (box(195, 4, 205, 16), {}, 1),
         (ACROSS, {}, 2),  # as wide as the corridor
+        (LineString([(195, 3), (205, 3)]), {}, 2),
+        (LineString([(200, 0), (200, 20)]), {}, 2),
         (ACROSS, {"width_feet": 6.0}, 1),
         (ACROSS, {"kind": ConnectorKind.ESCALATOR}, 2),
         (ACROSS, {"wheelchair": True}, 1),
