@@ -398,6 +398,19 @@ DOCUMENTED = {
     "gateway/server/admission:MAX_REJECTIONS_PER_SECOND": [
         ("operation.md", "## Connection limits", "At most {:,} requests a second are rejected"),
     ],
+    "gateway/server/admission:MAX_REJECTIONS_PER_ADDRESS": [
+        ("operation.md", "## Connection limits", "at most {} of an address without a valid key"),
+    ],
+    "gateway/server/early_rejection:MAX_DELAYED_SECONDS": [
+        ("operation.md", "## Connection limits", "has waited {:g} seconds in all is closed"),
+    ],
+    "gateway/server/websocket_protocol:MAX_FRAMES_WITHOUT_KEY": [
+        ("operation.md", "## Connection limits", "or {} before its key is accepted"),
+        ("graphql/changes.md", "## Subscriptions", "({} before the key was accepted)"),
+    ],
+    "gateway/server/websocket_protocol:MAX_FRAGMENTS": [
+        ("graphql/changes.md", "## Subscriptions", "a message of over {} fragments"),
+    ],
     "rest/parameters:MAX_IGNORED_REPORTED": [
         ("rest.md", "## Unknown and repeated parameters", "The response names up to {} of them"),
     ],
@@ -695,7 +708,7 @@ INTERNAL = {
     "gateway/server/connections/listener:MAX_ACCEPTED_AT_ONCE",
     "gateway/server/connections/listener:MAX_LINGERING_REFUSALS",
     "gateway/server/admission:MAX_DELAY_SECONDS",
-    "gateway/server/admission:MAX_MORE_STARTS",
+    "gateway/server/websocket_protocol:MAX_PIECE_BYTES",
     "gateway/server/early_rejection:MAX_DISCARDED_DIGITS",
     "gateway/server/logs:MAX_BACKLOG_LINES",
     "gateway/server/logs:MAX_BATCH_LINES",

@@ -31,7 +31,7 @@ class LoadSheddingMiddleware:
         self.admission = admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         if SCOPE_ADMISSION in scope:
@@ -59,7 +59,7 @@ def _has_body(scope: Scope) -> bool:
 
     No GET reads one: a body that is announced and never sent must not free the slot.
     """
-    if scope["method"] in ("GET", "HEAD"):
+    if scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
         return False
     fields = fields_of(scope)
     return b"content-length" in fields or b"transfer-encoding" in fields

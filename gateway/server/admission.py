@@ -15,9 +15,11 @@ from gateway.authentication import find_api_key
 from gateway.client_address import group_address
 from gateway.exchange import get_client_address
 from gateway.limits.rate_limit import RateLimiter, RateLimitStatus
+from gateway.server.connections.input_turns import Standing
 from gateway.server.limit_log import LimitLog
 from rest.error_codes import ERRORS_PATH
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
+from storage.cache.cache import Cache
 from storage.errors import Cause
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
@@ -37,16 +39,14 @@ MAX_KEYLESS_IN_FLIGHT = 20
 """Requests that need no key, which a worker works on at a time, apart from all others."""
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
-REJECTIONS_PER_START = 2
-"""A rejection takes 10 to 20 % of the time of a small request: work gets 70 to 80 %, or less in a
-turn with more rejections than MAX_MORE_STARTS are for."""
-MAX_MORE_STARTS = 4
-"""Requests that a turn of the event loop starts for its rejections: 25 took 10 ms and more."""
 MAX_REJECTIONS_PER_SECOND = 1000
 """By the protocol: 3 to 6 % of the time of a worker. Clients that cause more wait."""
+MAX_REJECTIONS_PER_ADDRESS = 200
+"""The same, of requests without a known key from one address."""
 REJECTION_BURST_SECONDS = 0.025
 MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""
+_COUNTED_ADDRESSES = 10_000
 SCOPE_ADMISSION = "floorgate.admission"
 """Scope member: the `Decision` about a request, if the protocol has made it."""
 
@@ -57,9 +57,11 @@ class Rejection(NamedTuple):
     limit: str
     """What is exceeded, for the log."""
     error: HttpError
+    has_known_key: bool = False
 
 
 OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(Cause.QUEUE))
+_OVERLOADED_FOR_KEY = OVERLOADED._replace(has_known_key=True)
 
 
 class _Slots:
@@ -88,22 +90,23 @@ class Permit:
     def __init__(self, admission: "Admission", slots: _Slots, group: str) -> None:
         self._admission = admission
         self._slots = slots
-        self._group = group
+        self.group = group
+        """A known key, or empty."""
         self._is_held = False
 
     def acquire(self) -> Rejection | None:
         """Take a slot, or return the response to send because there is none."""
         if self._slots.taken >= self._slots.limit:
-            return OVERLOADED
-        if self._slots.taken_by.get(self._group, 0) >= self._slots.group_limit:
-            return self._admission.key_is_busy if self._group else OVERLOADED
-        self._slots.take(self._group)
+            return _OVERLOADED_FOR_KEY if self.group else OVERLOADED
+        if self._slots.taken_by.get(self.group, 0) >= self._slots.group_limit:
+            return self._admission.key_is_busy if self.group else OVERLOADED
+        self._slots.take(self.group)
         self._is_held = True
         return None
 
     def count_arriving(self, change_bytes: int) -> bool:
         """Count bytes of an incomplete body; return whether there is room for them."""
-        admission, group = self._admission, self._group
+        admission, group = self._admission, self.group
         admission.arriving_bytes += change_bytes
         admission.arriving_by[group] += change_bytes
         if not admission.arriving_by[group]:
@@ -117,7 +120,7 @@ class Permit:
         """Give the slot back, if it is held."""
         if self._is_held:
             self._is_held = False
-            self._slots.give_back(self._group)
+            self._slots.give_back(self.group)
 
 
 Decision: TypeAlias = Permit | Rejection | None
@@ -155,13 +158,13 @@ class Admission:
                 "RATE_LIMITED",
                 headers=RETRY_AFTER_HEADERS,
             ),
+            has_known_key=True,
         )
         self._is_known_key = is_known_key
         self._address_limiter = address_limiter
-        self._unstarted: deque[Callable[[], None]] = deque()
-        self._rejected_in_turn = 0
-        self._rejections_due = float("-inf")
-        """When the rejections so far would have been sent at their maximum rate."""
+        self._unstarted = [deque[Callable[[], None]]() for _ in Standing]
+        self._rejections_due = Cache[str, float](max_entries=_COUNTED_ADDRESSES)
+        """When the rejections so far would have been sent at their maximum rate, by address."""
         self._has_started_one = False
         """Whether a request has started in this turn of the event loop."""
         self._log = LimitLog("floorgate.admission")
@@ -193,38 +196,41 @@ class Admission:
         status = self._address_limiter.check(f"{client} without a key", time.monotonic())
         return None if status.wait_seconds is None else _address_is_busy(status)
 
-    def start(self, begin: Callable[[], None]) -> None:
+    def start(self, begin: Callable[[], None], standing: Standing = Standing.ACCEPTED) -> None:
         """Begin the work of an admitted request: of one in each turn of the event loop, in order.
 
         If all those admitted began at once, each turn would have a step of every request, and the
-        loop would read, and reject, the next ones only after all of these. A turn with many
-        rejections starts more, so that rejecting does not take most of the time.
+        loop would read, and reject, the next ones only after all of these. There is one for each
+        standing, so that clients without a key do not delay others.
         """
         if self._has_started_one:
-            self._unstarted.append(begin)
-            return
-        self._has_started_one = True
-        asyncio.get_running_loop().call_soon(self._begin_turn)
-        begin()
+            self._unstarted[standing].append(begin)
+        else:
+            self._start_all([begin])
+
+    def _start_all(self, begun: list[Callable[[], None]]) -> None:
+        self._has_started_one = bool(begun)
+        if begun:
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+        for begin in begun:
+            begin()
 
     def _begin_turn(self) -> None:
-        self._has_started_one = False
-        rejected, self._rejected_in_turn = self._rejected_in_turn, 0
-        wanted = min(rejected // REJECTIONS_PER_START, MAX_MORE_STARTS)
-        more = min(wanted, len(self._unstarted) - 1)
-        for _ in range(more):
-            self._unstarted.popleft()()
-        if self._unstarted:
-            self.start(self._unstarted.popleft())
+        self._start_all([waiting.popleft() for waiting in self._unstarted if waiting])
 
-    def delay_after(self, now: float, cost: int = 1) -> float:
+    def delay_after(self, now: float, cost: int = 1, address: str = "") -> float:
         """Return the seconds to wait before reading from a client again that is rejected `now`.
 
         It was told to wait a second. If it does, or few are rejected, it notices nothing. Clients
         that ask again at once would otherwise take the time of the requests that are worked on.
+        Requests without a known key count for their `address` alone.
         """
-        due = max(self._rejections_due, now - REJECTION_BURST_SECONDS)
-        self._rejections_due = due = due + cost / MAX_REJECTIONS_PER_SECOND
+        rate = MAX_REJECTIONS_PER_SECOND
+        if address:
+            rate = min(rate, MAX_REJECTIONS_PER_ADDRESS)
+        burst_seconds = REJECTION_BURST_SECONDS * MAX_REJECTIONS_PER_SECOND / rate
+        due = max(self._rejections_due.get(address) or 0.0, now - burst_seconds) + cost / rate
+        self._rejections_due.put(address, due)
         return min(max(0.0, due - now), MAX_DELAY_SECONDS)
 
     def count_rejection(self, rejection: Rejection, client: str) -> None:
@@ -232,7 +238,6 @@ class Admission:
 
         With a line for each, the log would cost more than the rejections.
         """
-        self._rejected_in_turn += 1
         message, cause = "Requests are rejected: too many", rejection.error.cause
         self._log.note(rejection.limit, message, client, cause)
 

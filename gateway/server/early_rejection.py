@@ -1,75 +1,130 @@
-"""Reject requests that a worker has no room for, before the application runs.
+"""Reject requests that a worker has no room for, and announce the end of a connection.
 
 A rejection by the application costs a task, the middleware and a log line: enough of them would
 take the time of the requests that are worked on.
+
+A request may be on its way when the server closes an idle connection (RFC 9112, 9.3.1). So a worker
+that drains waits for the next request of such a connection and says `Connection: close` in its
+response. See docs/decisions/server/restarts.md.
 """
 
 import functools
 from typing import Any, cast
 
-from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from gateway.cache.cached_response import serialize_headers
+from gateway.client_address import group_address
 from gateway.exchange import build_error_messages, get_client_address, get_request_id
 from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit, Rejection
-from gateway.server.draining import DrainingProtocol
+from gateway.server.connections.connection_table import Connection
+from gateway.server.connections.input_turns import Standing
 from rest.errors import ErrorSource
 
 MAX_DISCARDED_DIGITS = 5
 """Of the `Content-Length` of a body that is read and discarded: below 100,000 bytes."""
 APPLICATION_REJECTION_COST = 4
 """The CPU time of a rejection by the application, in rejections by the protocol."""
+MAX_DELAYED_SECONDS = 5.0
+"""A client without a known key that has had to wait so long is closed when it is rejected."""
+REJECTION_UNITS = 6
+"""The CPU time of a rejection by the protocol, in units of `InputTurns`."""
+UNLIMITED_UNITS = 20
+"""That of a request which needs no slot, or of a rejection by the application."""
 _APPLICATION_HEADERS = frozenset({b"transfer-encoding", b"upgrade", b"origin"})
 """Headers of requests that only the application can reject properly, such as by CORS."""
 
 
-class EarlyRejectionProtocol(DrainingProtocol):
+class EarlyRejectionProtocol(HttpToolsProtocol):
     """Ask `admission` for a slot when a request starts. Without it, the application does."""
+
+    connection: Connection
+    """Set by the listener."""
 
     def __init__(self, *args: Any, admission: Admission | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._admission = admission
-        self._is_parsing = False
+        self._is_upgrading = False
+        """Whether the request is to become a WebSocket."""
         self._is_delayed = False
         """Whether this client, which was rejected, has to wait before its next request is read."""
         self._is_rejecting = False
         """Whether the application is sending a rejection."""
-
-    def on_headers_complete(self) -> None:
-        self._is_parsing = True
-        try:
-            super().on_headers_complete()
-        finally:
-            self._is_parsing = False
+        self._delayed_seconds = 0.0
+        """How long this client has had to wait since it sent a valid key."""
+        self._address = ""
+        """Its address, if the last rejection was of a request without a known key."""
+        self._has_announced_close = False
+        """Whether a response said so: requests behind it are not answered (RFC 9112, 9.6)."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         admission = self._admission
         if admission is None:
-            super()._start_asgi_task(cycle, app)
+            if not self._is_upgrading:
+                self._begin(cycle, app)
             return
         scope = cast(Scope, cycle.scope)
         decision = admission.admit(scope)
         if isinstance(decision, Rejection):
-            admission.count_rejection(decision, get_client_address(scope))
+            client = get_client_address(scope)
+            admission.count_rejection(decision, client)
+            self._address = "" if decision.has_known_key else group_address(client)
+            if self._address:
+                self.connection.standing = Standing.REJECTED
+                cycle.keep_alive &= self._delayed_seconds < MAX_DELAYED_SECONDS
             if self._can_reject(cycle):
                 self._reject(cycle, decision)
                 self._delay_reading(admission)
                 return
             self._is_rejecting = True
+        elif isinstance(decision, Permit) and decision.group:
+            self.connection.standing, self._delayed_seconds = Standing.ACCEPTED, 0.0
         scope[SCOPE_ADMISSION] = decision
-        begin = functools.partial(super()._start_asgi_task, cycle, app)
+        if self._is_upgrading:  # the parser stops behind this request, where a WebSocket begins
+            return
+        begin = functools.partial(self._begin, cycle, app)
         if isinstance(decision, Permit):
-            admission.start(begin)
+            admission.start(begin, self.connection.standing)
         else:
+            self.connection.table.turns.spend(UNLIMITED_UNITS)
             begin()
 
+    def _begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        async def run_app(scope: Scope, receive: Receive, send: Send) -> None:
+            async def send_with_close(message: Message) -> None:
+                is_last = self.connection.table.is_draining and not self.has_more_requests()
+                if not (message["type"] == "http.response.start" and cycle.keep_alive and is_last):
+                    await send(message)
+                    return
+                self._has_announced_close = True
+                cycle.keep_alive = False  # adds the header
+                await send(message)
+                # uvicorn would close before the client has read the response, and what still
+                # arrives would destroy it: the protocol closes a moment later.
+                cycle.keep_alive = True
+
+            await app(scope, receive, send_with_close)
+
+        super()._start_asgi_task(cycle, cast(Any, run_app))
+
+    def has_more_requests(self) -> bool:
+        """Return whether something has arrived behind the request that is answered."""
+        return bool(self.pipeline)
+
     def _can_reject(self, cycle: RequestResponseCycle) -> bool:
-        """Return whether the request is the last one parsed, and plain.
+        """Return whether the request is plain, or would become a WebSocket.
 
         Its body, if it has one, is small enough to be discarded when it arrives.
         """
-        if not self._is_parsing or cycle.waiting_for_100_continue or self.is_draining:
+        if self._is_upgrading:
+            cycle.keep_alive = False
+            return True
+        if cycle.waiting_for_100_continue or self.connection.table.is_draining:
             return False
         for name, value in cycle.scope["headers"]:
             if name in _APPLICATION_HEADERS:
@@ -95,6 +150,7 @@ class EarlyRejectionProtocol(DrainingProtocol):
                 b"" if scope["method"] == "HEAD" else body["body"],
             )
         )
+        self.connection.table.turns.spend(REJECTION_UNITS)
         self.server_state.total_requests += 1
         if not cycle.keep_alive:
             self.transport.close()
@@ -106,10 +162,11 @@ class EarlyRejectionProtocol(DrainingProtocol):
             self._delay_reading(self._admission, APPLICATION_REJECTION_COST)
 
     def _delay_reading(self, admission: Admission, cost: int = 1) -> None:
-        delay_seconds = admission.delay_after(self.loop.time(), cost)
+        delay_seconds = admission.delay_after(self.loop.time(), cost, self._address)
         # A request behind this one has been read already, and is rejected or does work itself.
         if delay_seconds and self.cycle.response_complete and not self.transport.is_closing():
             self._is_delayed = True
+            self._delayed_seconds += delay_seconds
             self.flow.pause_reading()
             self.loop.call_later(delay_seconds, self._end_delay)
 

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from gateway.cache.cached_response import HeaderList, serialize_headers
 from gateway.exchange import get_request_id, has_request_id, log_request, new_request_id
 from gateway.server.config import FastPathLookup, FastPathLookupByBody
+from gateway.server.connections.input_turns import Standing
 from gateway.server.repeated_requests import RepeatedRequest, RepeatedRequests
 from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
 
@@ -119,7 +120,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
 
     def _may_write(self) -> bool:
         return not (
-            self.is_draining  # a response may have to say that the connection closes
+            self.connection.table.is_draining  # a response may have to announce the close
             or self.flow.write_paused
             or self.transport.is_closing()
             or (self.cycle is not None and not self.cycle.response_complete)
@@ -193,6 +194,7 @@ class FastPathProtocol(WebSocketUpgradeProtocol):
             )
         )
         self.server_state.total_requests += 1
+        self.connection.standing = Standing.ACCEPTED
         log_request(
             request_id,
             method=method,

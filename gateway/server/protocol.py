@@ -122,7 +122,7 @@ class HttpProtocol(FastPathProtocol):
     def parse(self, piece: bytes) -> None:
         if self._discarding_input or (self._has_announced_close and self._phase is _Phase.REQUEST):
             return
-        is_between_requests = self._is_between_requests()
+        is_between_requests = self._phase is _Phase.REQUEST and not self._buffered_bytes
         if is_between_requests and self.answer_repeated(piece):
             self._stay_idle()
             return
@@ -139,13 +139,9 @@ class HttpProtocol(FastPathProtocol):
             self._phase is not _Phase.REQUEST and self._reject_if_too_large()
         ):
             return
-        if is_between_requests and self._is_between_requests():
+        if is_between_requests and self._phase is _Phase.REQUEST and not self._buffered_bytes:
             self.remember_answered(piece)
         self._start_phase_timer()
-
-    def _is_between_requests(self) -> bool:
-        """Return whether the parser holds no byte of the next request."""
-        return self._phase is _Phase.REQUEST and not self._buffered_bytes
 
     def _stay_idle(self) -> None:
         """Begin to wait for the next request anew, after one that was not parsed."""
@@ -181,6 +177,15 @@ class HttpProtocol(FastPathProtocol):
 
     def _response_in_progress(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
+
+    def _may_parse(self) -> bool:
+        """Return whether no request is answered, or its body or what is discarded arrives."""
+        return not self._is_delayed and (
+            self.cycle is None
+            or self.cycle.response_complete
+            or self._phase is _Phase.BODY
+            or self._discarding_input
+        )
 
     def has_more_requests(self) -> bool:
         return self._phase is _Phase.HEADERS or super().has_more_requests()
@@ -297,6 +302,8 @@ class HttpProtocol(FastPathProtocol):
         is_early = self._phase is _Phase.BODY and self.cycle.response_complete
         if is_early or self._has_announced_close:
             self._linger()
+        elif not self.transport.is_closing():  # a request behind may have been rejected at once
+            self._start_phase_timer()
 
     def _linger(self) -> None:
         """Read on for a moment after the last response or before the end of a body, then close.
@@ -335,7 +342,7 @@ class HttpProtocol(FastPathProtocol):
 
     def _on_header_timeout(self) -> None:
         limit = self.limits.header_seconds
-        if self.flow.read_paused:  # the client is waiting for us
+        if self.flow.read_paused or self._unparsed:  # the client is waiting for us
             self._start_timer(limit, self._on_header_timeout)
         elif self._phase is _Phase.HEADERS:
             self._reject_request(

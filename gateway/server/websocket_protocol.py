@@ -11,12 +11,25 @@ from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gateway.client_address import group_address
-from gateway.exchange import SCOPE_CLIENT_ADDRESS
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS
+from gateway.server.admission import SCOPE_ADMISSION, Permit
 from gateway.server.connections.backpressure import TLS_BUFFER_BYTES, BackpressureProtocol
 from gateway.server.connections.connection_table import Connection
+from gateway.server.connections.input_turns import ScheduledInput, Standing
 
 MAX_MESSAGE_BYTES = 100_000
 """Of one message of a client, which is held in memory until it is complete."""
+FRAMES_PER_SECOND = 50
+FRAME_BURST = 200
+"""Frames of any kind that a client may send at once under FRAMES_PER_SECOND."""
+MAX_FRAMES_WITHOUT_KEY = 20
+"""The same, until the client has sent a valid key."""
+MAX_FRAGMENTS = 100
+"""Of one message of a client."""
+MAX_PIECE_BYTES = 256
+"""Parsed at a time: at most 42 frames, of some 10 microseconds each."""
+HANDSHAKE_UNITS = 50
+"""The CPU time of a handshake, in units of the turns of input."""
 PING_SECONDS = 20.0
 """Between two pings; as long again for the pong. Proxies close connections that say nothing for a
 minute."""
@@ -35,7 +48,6 @@ class WebSocketUpgradeProtocol(BackpressureProtocol):
     ) -> None:
         super().__init__(*args, **options)
         self._websocket_paths = websocket_paths
-        self._is_upgrading = False
 
     def on_headers_complete(self) -> None:
         self._is_upgrading = (
@@ -43,25 +55,25 @@ class WebSocketUpgradeProtocol(BackpressureProtocol):
             and self.parser.get_method() == b"GET"
             and self.url.partition(b"?")[0] in self._websocket_paths
             and (self.cycle is None or self.cycle.response_complete)
+            and not self.flow.write_paused
         )
         super().on_headers_complete()
 
     def _should_upgrade(self) -> bool:
-        return self._is_upgrading
+        return False  # so that the request meets admission like any other
 
     def feed_parser(self, piece: bytes) -> None:
         """Parse the next bytes; those after the request for a WebSocket are its first ones."""
         try:
             self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade as upgrade:
-            if self._is_upgrading:
-                rest = piece[upgrade.args[0] :] + bytes(self._unparsed)
-                self._unparsed.clear()
-                self._start_websocket(rest)
+            if self._is_upgrading and not self.cycle.response_complete:
+                self._start_websocket(piece[upgrade.args[0] :])
             else:
                 self.cycle.keep_alive = False  # what follows may be in another protocol
 
     def _start_websocket(self, rest: bytes) -> None:
+        self.connection.table.turns.spend(HANDSHAKE_UNITS)
         self.connections.discard(self)
         self._unset_keepalive_if_required()
         protocol = WebSocketProtocol(
@@ -71,41 +83,107 @@ class WebSocketUpgradeProtocol(BackpressureProtocol):
         protocol.connection_made(self.transport)
         self.transport.set_protocol(protocol)
         self.parser = cast(Any, None)  # it refers to this protocol, which ends here
-        protocol.start(self.url, cast(Scope, self.scope), rest)
+        protocol.start(self.url, cast(Scope, self.scope), rest + self._unparsed)
+        self._unparsed.clear()
 
 
-class WebSocketProtocol(WebSocketsSansIOProtocol):
+class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
     """One WebSocket. What waits for its client counts as an unread response does."""
 
     connection: Connection
     """That of the request for it."""
+    max_piece_bytes = MAX_PIECE_BYTES
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.close_timeout = CLOSE_SECONDS
         self._group = ""
+        self._arrival = 0.0
+        """When the frames so far would have arrived at their maximum rate."""
 
     def start(self, url: bytes, request: Scope, rest: bytes) -> None:
         """Answer the request for the WebSocket; `rest` is what the client has sent after it."""
         self._group = group_address(request[SCOPE_CLIENT_ADDRESS])
+        permit = request.get(SCOPE_ADMISSION)
         lines = [b"%b: %b\r\n" % header for header in request["headers"]]
-        self.data_received(b"GET %b HTTP/1.1\r\n%b\r\n" % (url, b"".join(lines)))
+        self.parse(b"GET %b HTTP/1.1\r\n%b\r\n" % (url, b"".join(lines)))
         if hasattr(self, "scope"):  # else it was no correct request, and has its response
-            cast(Scope, self.scope)[SCOPE_CLIENT_ADDRESS] = request[SCOPE_CLIENT_ADDRESS]
-        if rest:
-            self.data_received(rest)
+            members = (SCOPE_CLIENT_ADDRESS, SCOPE_ADMISSION)
+            cast(Scope, self.scope).update(
+                {each: request[each] for each in members if each in request}
+            )
+        elif isinstance(permit, Permit):
+            permit.release()
+        self.data_received(rest)
 
-    def data_received(self, data: bytes) -> None:
-        if not self.transport.is_closing():  # TLS goes on reading while it closes
-            super().data_received(data)
+    def parse(self, piece: bytes) -> None:
+        super(ScheduledInput, self).data_received(piece)
+
+    def _may_parse(self) -> bool:
+        """Return whether the WebSocket is accepted, and the application has the last message."""
+        return self.handshake_complete and not self.read_paused
+
+    def _pause_input(self) -> None:
+        self.transport.pause_reading()
+
+    def _resume_input(self) -> None:
+        if not self.read_paused:
+            self.transport.resume_reading()
+
+    def handle_events(self) -> None:
+        """Hand on the frames of a piece, unless there are more than a client may send."""
+        frames = len(self.conn.events)
+        self.connection.table.turns.spend(frames)
+        if self.handshake_complete:
+            is_known = SCOPE_AUTHENTICATED_KEY in cast(Scope, self.scope)
+            burst = FRAME_BURST if is_known else MAX_FRAMES_WITHOUT_KEY
+            if is_known:
+                self.connection.standing = Standing.ACCEPTED
+            now = self.loop.time()
+            self._arrival = max(self._arrival, now) + frames / FRAMES_PER_SECOND
+            if self._arrival - now > burst / FRAMES_PER_SECOND:
+                message = "WebSockets are closed: too many frames"
+                self.connection.table.log.note(
+                    "frames_per_second", message, self.connection.address
+                )
+                self._fail(1008, f"At most {FRAMES_PER_SECOND} frames per second may be sent")
+                return
+        super().handle_events()
+        if len(self.frames) > MAX_FRAGMENTS:
+            self._fail(1008, f"A message may have at most {MAX_FRAGMENTS} fragments")
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand on a message, unless its text is not UTF-8: uvicorn would log a traceback."""
+        try:
+            if self.curr_msg_data_type == "text":
+                b"".join(self.frames).decode()
+        except UnicodeDecodeError:
+            self._fail(1007, "The text of a message must be UTF-8")
+        else:
+            super().send_receive_event_to_app()
+
+    def _fail(self, code: int, reason: str) -> None:
+        self.conn.fail(code, reason)
+        self.handle_parser_exception()
 
     def handle_parser_exception(self) -> None:
+        """End the WebSocket because of what the client has sent; discard what it still sends."""
         if self.conn.close_sent is None:  # the request for the WebSocket is longer than it may be
             self.conn.send_response(self.conn.reject(400, "Malformed WebSocket handshake\n"))
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.transport.close()
-        else:
-            super().handle_parser_exception()
+            return
+        if self.close_sent:
+            return
+        closed = self.conn.close_sent
+        event = {"code": closed.code, "reason": closed.reason, "by_server": True}
+        self.queue.put_nowait(cast(Any, {"type": "websocket.disconnect", **event}))
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent, self.read_paused = True, False
+        self.connection.standing = Standing.REJECTED
+        self.max_piece_bytes = MAX_MESSAGE_BYTES
+        # With bytes left unread, the client would get a reset and might not see why it is closed.
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.table.remove(self.connection)
@@ -128,6 +206,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.connection.table.unread.remove(self.connection)
         self._resume_reading()
 
+    async def send(self, message: Any) -> None:
+        """Send a message of the application, and go on with what waited for that."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True  # refused; uvicorn would take it for a fault
+        self.parse_later()
+
     async def receive(self) -> Any:
         """Return the next message; read on when there is none, unless the client does not read."""
         message = await self.queue.get()
@@ -137,7 +222,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def _resume_reading(self) -> None:
         if self.read_paused and self.queue.empty() and self.writable.is_set():
             self.read_paused = False
-            self.transport.resume_reading()
+            if self._unparsed:
+                self.parse_later()
+            else:
+                self.transport.resume_reading()
 
     def close_if_idle(self) -> None:
         """Close nothing: the application ends the WebSocket when the worker drains."""

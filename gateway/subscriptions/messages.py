@@ -8,9 +8,6 @@ from rest.errors import HttpError
 
 MAX_ID_CHARACTERS = 100
 """Of the id that a client gives an operation."""
-MESSAGES_PER_SECOND = 50
-MESSAGE_BURST = 200
-"""Messages that a client may send at once under MESSAGES_PER_SECOND."""
 MAX_REASON_BYTES = 123
 """Of the reason in the frame that closes a WebSocket (RFC 6455, 5.5)."""
 _TYPES_WITH_ID = frozenset({"subscribe", "complete"})
@@ -76,26 +73,3 @@ def read_message(text: str | None) -> Message:
     if payload is not None and not isinstance(payload, dict):
         raise CloseError(4400, "The payload of a message must be an object")
     return Message(kind, operation_id or "", payload)
-
-
-class MessageLimit:
-    """How many messages one client may send: the generic cell rate algorithm.
-
-    >>> limit = MessageLimit()
-    >>> for _ in range(MESSAGE_BURST):
-    ...     limit.count(now=1.0)
-    >>> limit.count(now=1.0)
-    Traceback (most recent call last):
-    gateway.subscriptions.messages.CloseError: At most 50 messages per second may be sent
-    """
-
-    def __init__(self) -> None:
-        self._arrival = 0.0
-
-    def count(self, now: float) -> None:
-        """Count a message. Raises CloseError 1008."""
-        arrival = max(self._arrival, now)
-        if arrival - now > (MESSAGE_BURST - 1) / MESSAGES_PER_SECOND:
-            message = f"At most {MESSAGES_PER_SECOND} messages per second may be sent"
-            raise CloseError(1008, message)
-        self._arrival = arrival + 1 / MESSAGES_PER_SECOND

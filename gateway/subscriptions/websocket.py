@@ -21,7 +21,7 @@ from gateway.exchange import (
     get_client_address,
     log_request,
 )
-from gateway.subscriptions.messages import CloseError, MessageLimit, read_message
+from gateway.subscriptions.messages import CloseError, read_message
 from gateway.subscriptions.operations import StreamServices
 from gateway.subscriptions.socket_operations import SocketOperations
 from gateway.subscriptions.streams import Stream, StreamEnd
@@ -47,28 +47,42 @@ class WebSocketEndpoint:
         """Serve one WebSocket until it is closed."""
         await receive()  # websocket.connect
         scope[SCOPE_ROUTE] = self.path
-        if error := self._find_rejection(Headers(scope=scope)):
-            scheme = scope["scheme"].replace("ws", "http")
+        scheme = scope["scheme"].replace("ws", "http")
+        if error := self._find_rejection(Headers(scope=scope), scheme):
             await error.to_response()({**scope, "scheme": scheme}, receive, send)
             return
         await _Socket(self, scope, receive, send).serve()
 
-    def _find_rejection(self, headers: Headers) -> HttpError | None:
+    def _find_rejection(self, headers: Headers, scheme: str) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
             return service_unavailable_error(Cause.RESTART)
-        if not self._is_allowed_origin(headers.get("origin"), headers.get("host", "")):
+        own = f"{scheme}://{headers.get('host', '')}"
+        if not self._is_allowed_origin(headers.get("origin"), own):
             message = "Web pages of this origin may not connect"
             return HttpError(400, message, "ORIGIN_NOT_ALLOWED")
         return None
 
-    def _is_allowed_origin(self, origin: str | None, host: str) -> bool:
+    def _is_allowed_origin(self, origin: str | None, own: str) -> bool:
         """Return whether the page that connects may: browsers always say which one it is.
 
         They send no preflight request for WebSockets, so nothing else keeps other pages out.
         """
         if origin is None or "*" in self.allowed_origins or origin in self.allowed_origins:
             return True
-        return urlsplit(origin).netloc.lower() == host.lower()
+        try:
+            return _split_origin(origin) == _split_origin(own)
+        except ValueError:
+            return False
+
+
+def _split_origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port. Raises ValueError.
+
+    >>> _split_origin("https://A.example:443") == _split_origin("https://a.example")
+    True
+    """
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 class _Socket:
@@ -83,7 +97,6 @@ class _Socket:
         self._send = send
         self._sending = asyncio.Lock()
         self._sent_bytes = 0
-        self._limit = MessageLimit()
         self._slot = ExitStack()
         self._task = asyncio.current_task()
         self._end: CloseError | None = None
@@ -96,13 +109,14 @@ class _Socket:
         """Serve it until it is closed, by either side, and log it."""
         started = time.perf_counter()
         closed: CloseError | None = None
+        refused: CloseError | None = None
         new_sockets = self._services.streams.new_sockets
         new_sockets.add(self._end_stream)
         timer = asyncio.get_running_loop().call_later(
             INIT_SECONDS, self.close, CloseError(4408, "Connection initialisation timeout")
         )
         try:
-            await self._converse(timer)
+            refused = await self._converse(timer)
         except CloseError as error:
             closed = error
         except OSError:  # the client has left while something was sent
@@ -121,16 +135,18 @@ class _Socket:
             self._slot.close()
         if closed is not None:
             await self._send_close(closed)
-        self._log(started, closed)
+        self._log(started, closed or refused)
 
-    async def _converse(self, timer: asyncio.TimerHandle) -> None:
-        """Read messages until the client closes the WebSocket. Raises CloseError."""
+    async def _converse(self, timer: asyncio.TimerHandle) -> CloseError | None:
+        """Read messages until the client closes the WebSocket. Raises CloseError.
+
+        Return why the protocol has closed it, if it has.
+        """
         accepted = SUBPROTOCOL if SUBPROTOCOL in self._scope["subprotocols"] else None
         await self._send({"type": "websocket.accept", "subprotocol": accepted})
         if accepted is None:
             raise CloseError(4406, f"Subprotocol not acceptable: it must be {SUBPROTOCOL}")
         while (event := await self._receive())["type"] == "websocket.receive":
-            self._limit.count(time.monotonic())
             message = read_message(event.get("text"))
             if message.type == "connection_init":
                 if self._is_initialised:
@@ -146,6 +162,7 @@ class _Socket:
                 await self._operations.start(message.id, message.payload or {})
             elif message.type == "complete":
                 self._operations.stop(message.id)
+        return CloseError(event["code"], event["reason"]) if event.get("by_server") else None
 
     async def _initialise(self, payload: dict[str, object]) -> None:
         """Authenticate the client, by its headers or what it sends in their place."""

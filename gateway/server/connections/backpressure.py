@@ -10,30 +10,32 @@ from collections.abc import Sized
 from typing import Any, cast
 
 from starlette.types import Scope
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from gateway.client_address import group_address
 from gateway.exchange import MAX_WRITE_BYTES, get_client_address
+from gateway.server.connections.input_turns import ScheduledInput
 from gateway.server.early_rejection import EarlyRejectionProtocol
 
 MAX_PIECE_BYTES = 2048
-"""Parsed at a time. The smallest request has 26 bytes, so at most 80 can be queued."""
+"""Parsed at a time."""
 TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
 """What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 
 
-class BackpressureProtocol(EarlyRejectionProtocol):
-    """Buffer bytes unparsed while requests are queued, and requests while writing is paused.
+class BackpressureProtocol(ScheduledInput, EarlyRejectionProtocol):
+    """Buffer bytes unparsed during a request, and a request while writing is paused.
 
     A connection holds one unread response, or two over TLS, which buffers more than the TCP
     connection below it. Work on the next request does not start before they are read. Whatever
     waits for the client counts towards the budget of unread responses.
     """
 
+    max_piece_bytes = MAX_PIECE_BYTES
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._unparsed = bytearray()
         self._started_cycle: RequestResponseCycle | None = None
         """The request that was started last: its response is the one being written."""
         self._unstarted: tuple[RequestResponseCycle, Any] | None = None
@@ -42,7 +44,7 @@ class BackpressureProtocol(EarlyRejectionProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.connection.transport = transport
-        self.flow = _ReadControl(transport, self.pipeline)
+        self.flow = _ReadControl(transport, self._unparsed)
         # Pause as soon as the client does not take everything. TLS would pause at 0 bytes too.
         transport.set_write_buffer_limits(high=int(self.scheme == "https"))
 
@@ -50,41 +52,25 @@ class BackpressureProtocol(EarlyRejectionProtocol):
         self.connection.table.remove(self.connection)
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():  # TLS goes on reading while it closes
-            return
-        has_room = len(data) <= MAX_PIECE_BYTES and not (self.pipeline or self._is_delayed)
-        if has_room and not self._unparsed:
-            self.parse(data)  # most requests, without a copy
-            return
-        self._unparsed += data
-        self._parse()
+    def _pause_input(self) -> None:
+        self.flow.pause_reading()
 
-    def _parse(self) -> None:
-        """Parse the buffered bytes until a request has to be queued."""
-        while (
-            self._unparsed
-            and not (self.pipeline or self._is_delayed)
-            and not self.transport.is_closing()
-        ):
-            piece = bytes(self._unparsed[:MAX_PIECE_BYTES])
-            del self._unparsed[:MAX_PIECE_BYTES]
-            self.parse(piece)
-
-    def parse(self, piece: bytes) -> None:
-        """Parse the next bytes of the connection."""
-        super().data_received(piece)
+    def _resume_input(self) -> None:
+        cycle = self.cycle
+        has_room = cycle is None or cycle.response_complete or len(cycle.body) <= HIGH_WATER_LIMIT
+        if has_room and not self._is_delayed:
+            self.flow.resume_reading()
 
     def has_more_requests(self) -> bool:
         return bool(self._unparsed) or super().has_more_requests()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._parse()
+        self.parse_later()
 
     def _end_delay(self) -> None:
         super()._end_delay()
-        self._parse()
+        self.parse_later()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         # What is unread before the first response are TLS session tickets: do not wait for these.
@@ -118,12 +104,12 @@ class BackpressureProtocol(EarlyRejectionProtocol):
 
 
 class _ReadControl(FlowControl):
-    """Resume reading only when no requests are queued."""
+    """Resume reading only when what was read is parsed."""
 
-    def __init__(self, transport: asyncio.Transport, queued: Sized) -> None:
+    def __init__(self, transport: asyncio.Transport, unparsed: Sized) -> None:
         super().__init__(transport)
-        self._queued = queued
+        self._unparsed = unparsed
 
     def resume_reading(self) -> None:
-        if not self._queued:
+        if not self._unparsed:
             super().resume_reading()

@@ -13,6 +13,7 @@ from itertools import islice
 
 from gateway.client_address import group_address
 from gateway.server.config import ConnectionLimits
+from gateway.server.connections.input_turns import InputTurns, Standing
 from gateway.server.connections.unread import ReadingPace, UnreadResponses, count_acked_bytes
 from gateway.server.limit_log import LimitLog
 
@@ -32,6 +33,7 @@ class Connection:
         self.transport: asyncio.Transport | None = None
         """None until the connection is ready for requests."""
         self.is_write_paused = False
+        self.standing = Standing.NEW
         self._sock = sock
         self._pace = ReadingPace(table.limits)
 
@@ -77,6 +79,7 @@ class ConnectionTable:
         self.awaited_bodies = 0
         """Requests that wait for their body before the application starts."""
         self.log = LimitLog("floorgate.connections")
+        self.turns = InputTurns()
         self.unread = UnreadResponses(limits, self.log)
         self._connections: dict[Connection, None] = {}
         self._counts: dict[str, int] = {}

@@ -13,12 +13,12 @@ from gateway.server.admission import (
     MAX_KEYLESS_IN_FLIGHT,
     MAX_REJECTIONS_PER_SECOND,
     OVERLOADED,
-    REJECTIONS_PER_START,
     Admission,
     Decision,
     Permit,
     Rejection,
 )
+from gateway.server.connections.input_turns import Standing
 from tests.gateway.server.served_application import wait_until
 
 
@@ -157,28 +157,14 @@ def test_a_rejection_may_count_like_several() -> None:
     assert delays == pytest.approx([cheap.delay_after(100.0) for _ in range(200)][3::4])
 
 
-@pytest.mark.parametrize(
-    ("rejections", "expected"),
-    [
-        (3 * REJECTIONS_PER_START, [1, 5, 6, 7, 8, 9]),
-        (9 * REJECTIONS_PER_START, [1, 6, 7, 8, 9]),  # a turn ends soon in any case
-    ],
-)
-def test_more_requests_start_in_a_turn_with_many_rejections(
-    rejections: int, expected: list[int]
-) -> None:
+def test_requests_without_a_key_delay_no_others() -> None:
     async def scenario() -> None:
-        admission, started = Admission(), list[int]()
-        for number in range(10):
-            admission.start(functools.partial(started.append, number))
-        for _ in range(rejections):
-            admission.count_rejection(OVERLOADED, "192.0.2.1")
-        counts = []
-        while len(started) < 10:
-            counts.append(len(started))
-            await asyncio.sleep(0)
-        assert counts == expected
-        assert started == [*range(10)]
+        admission, started = Admission(), list[str]()
+        for name in "xyz":
+            admission.start(functools.partial(started.append, name), Standing.NEW)
+        admission.start(functools.partial(started.append, "good"))
+        await asyncio.sleep(0)
+        assert started == ["x", "good", "y"]
 
     asyncio.run(scenario())
 
