@@ -10,7 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
@@ -48,6 +48,7 @@ from storage.mongo.consistency.operations import (
 from storage.mongo.consistency.read_connections import ReadConnections
 from storage.mongo.consistency.reads import NO_LIMIT, aggregate_documents, find_documents
 from storage.mongo.consistency.topology import Deployment
+from storage.mongo.open_transactions import APPLICATION, end_in_background
 from storage.mongo.protocols import (
     Client,
     Collection,
@@ -159,7 +160,7 @@ def connect_blocking(
 
 def _client_options(timeout_seconds: float) -> dict[str, Any]:
     return {
-        "appname": "floorgate",
+        "appname": APPLICATION,
         "w": "majority",
         "readConcernLevel": "majority",
         "readPreference": "primary",
@@ -215,7 +216,9 @@ async def wait_for_loss(client: Client, seconds: float) -> None:
 
 
 async def close(client: Client) -> None:
-    """Close the connections of a client."""
+    """Close the connections of a client, after what it still ends on the server."""
+    if endings := topology.of(client).endings:
+        await asyncio.wait(endings)
     await _await_if_needed(client.close())
 
 
@@ -322,20 +325,25 @@ async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitabl
 
 @asynccontextmanager
 async def open_causal_session(client: Client) -> AsyncIterator[Session]:
-    """Open a session; all reads that begin after it see what was written in it."""
-    async with await _await_if_needed(client.start_session()) as session:
+    """Open a session; all reads that begin after it see what was written in it.
+
+    After any error, MongoDB ends what it still does in the session.
+    """
+    async with AsyncExitStack() as held:
+        session = await held.enter_async_context(await _await_if_needed(client.start_session()))
         try:
             yield session
             # Not after an error: what an aborted transaction has read may never have a majority.
             topology.of(client).clock.count_write(session.operation_time)
-        except ConfigurationError as error:
-            if str(error) != _NO_SESSIONS:
-                raise
-            await _replace_connections(client)
-            message = "A member of the replica set was starting"
-            raise UnavailableError(message, Cause.NO_PRIMARY) from error
-        except (PyMongoError, asyncio.CancelledError):  # the commit may be under way
-            topology.of(client).clock.has_unknown_write = True
+        except BaseException as error:
+            held.pop_all()
+            end_in_background(client, session)
+            if isinstance(error, ConfigurationError) and str(error) == _NO_SESSIONS:
+                await _replace_connections(client)
+                message = "A member of the replica set was starting"
+                raise UnavailableError(message, Cause.NO_PRIMARY) from error
+            if isinstance(error, (PyMongoError, asyncio.CancelledError)):
+                topology.of(client).clock.has_unknown_write = True  # the commit may be under way
             raise
         finally:
             if (operation := get_operation()) is not None:

@@ -7,6 +7,8 @@ from storage.embedded import embedded_mongo
 from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
+from storage.mongo.open_transactions import end_abandoned_transactions
+from storage.mongo.tasks import run_in_background
 from storage.mongo.unavailable import check_requirements, explain_refusals
 from storage.setup import preparation
 
@@ -24,9 +26,13 @@ async def open_database(
 ) -> AsyncIterator[driver.Client]:
     """Connect to MongoDB, starting the embedded one if need be, and prepare the database.
 
-    Raises EmbeddedServerError, MongoUnusableError and MigrationRunningError.
+    While it is open, transactions that other processes have left open are ended. Raises
+    EmbeddedServerError, MongoUnusableError and MigrationRunningError.
     """
-    async with connect_to_database(settings, timeout_seconds, clock, on_server_failure) as client:
+    async with (
+        connect_to_database(settings, timeout_seconds, clock, on_server_failure) as client,
+        run_in_background(end_abandoned_transactions(client)),
+    ):
         await _prepare(client[settings.database])
         yield client
 

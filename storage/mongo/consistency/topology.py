@@ -1,9 +1,10 @@
 """What the driver learns of the replica set behind a client: its primary, and its time."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bson import Timestamp
@@ -148,6 +149,8 @@ class Deployment:
     listener: PrimaryListener
     read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
     """Sends a read to a database past the driver, or returns None if the driver has to."""
+    endings: set[asyncio.Task[None]] = field(default_factory=set)
+    """What still ends sessions on the server (`storage.mongo.open_transactions`)."""
 
     @classmethod
     def at(cls, url: str, clock: ClusterClock | None = None) -> "Deployment":

@@ -180,15 +180,17 @@ def run_replica_set(
 def start_member(home: Path, port: int, *options: str) -> Member:
     """Start a mongod that has no configuration of its replica set, unless `home` has one.
 
-    `options` are more ones of mongod.
+    `options` are more ones of mongod. A transaction may stay open for as long as by default.
     """
     home.mkdir(exist_ok=True)
     key_file = home / "password"
     key_file.touch(0o600)
     key_file.write_text(PASSWORD)
     with (home / "log").open("ab") as log:
+        embedded = mongod.build_command(home, port, NAME, key_file)
         command = [
-            *(*_DIES_WITH_US, *mongod.build_command(home, port, NAME, key_file)),
+            *_DIES_WITH_US,
+            *(each for each in embedded if "transactionLifetimeLimitSeconds" not in each),
             *("--setParameter", f"oplogNetworkTimeoutBufferSeconds={SILENCE_SECONDS}"),
             *options,
         ]

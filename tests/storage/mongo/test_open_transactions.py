@@ -1,0 +1,226 @@
+"""What was written in a transaction that failed can be written again, without MongoDB's minute.
+
+The mongod has MongoDB's own `transactionLifetimeLimitSeconds`, and fail points.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+from pymongo import MongoClient
+
+from storage.errors import StorageError
+from storage.mongo import driver, open_transactions
+from storage.mongo.consistency import topology
+from storage.mongo.open_transactions import APPLICATION, end_abandoned_transactions
+from storage.mongo.tasks import cancel_and_wait, run_in_background
+from tests.storage.mongo.replica_set_of_three import (
+    NAME,
+    Member,
+    ReplicaSet,
+    find_free_ports,
+    start_member,
+    until_done,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("open_transactions")]
+
+LIFETIME_SECONDS = 60
+WRITABLE_SECONDS = 30
+"""More than the promised ten, for busy machines. MongoDB itself takes 60 to 90 seconds."""
+DEADLINE_SECONDS = 0.5
+LATE = {"blockConnection": True, "blockTimeMS": 9_000}
+CUT_OFF = {"closeConnection": True}
+
+SetFailPoint: TypeAlias = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
+    (port,) = find_free_ports(1)
+    home = tmp_path_factory.mktemp("member")
+    member = start_member(home, port, "--setParameter", "enableTestCommands=1")
+    try:
+        until_done(lambda: member.command("ping"))
+        hosts = [{"_id": 0, "host": member.address}]
+        member.command("replSetInitiate", {"_id": NAME, "members": hosts})
+        until_done(lambda: member.command("replSetStepUp"))
+        name = "transactionLifetimeLimitSeconds"
+        assert member.command("getParameter", **{name: 1})[name] == LIFETIME_SECONDS
+        yield member
+    finally:
+        member.kill()
+
+
+@pytest.fixture
+def mongo_url(member: Member) -> str:
+    return ReplicaSet([member]).url
+
+
+@pytest.fixture
+def set_fail_point(member: Member) -> Iterator[SetFailPoint]:
+    """Let commands of gateways fail; returns how many have failed before."""
+
+    def set_fail_point(commands: list[str], mode: Any = "alwaysOn", **how: Any) -> int:
+        data = {"failCommands": commands, "appName": APPLICATION, **how}
+        before = member.command("configureFailPoint", "failCommand", mode=mode, data=data)
+        count: int = before["count"]
+        return count
+
+    yield set_fail_point
+    member.command("configureFailPoint", "failCommand", mode="off")
+
+
+@pytest.fixture
+def things(database: Any, mongo_url: str) -> Any:
+    with MongoClient[dict[str, Any]](mongo_url) as other:
+        other[database.name]["things"].insert_one({"_id": 1})
+    return database["things"]
+
+
+async def update(things: Any, session: Any = None) -> None:
+    await things.update_one({"_id": 1}, {"$inc": {"count": 1}}, session=session)
+
+
+async def write_again(mongo_url: str, things: Any) -> None:
+    """Write as others do, who wait until no transaction has the record."""
+
+    def write() -> None:
+        with MongoClient[dict[str, Any]](mongo_url, timeoutMS=WRITABLE_SECONDS * 1000) as other:
+            collection = other[things.database.name][things.name]
+            assert collection.update_one({"_id": 1}, {"$set": {"again": True}}).modified_count
+
+    await asyncio.to_thread(write)
+
+
+@pytest.mark.parametrize(
+    ("commands", "mode", "how"),
+    [
+        (["commitTransaction"], {"times": 1}, LATE),
+        (["commitTransaction"], "alwaysOn", CUT_OFF),
+        (["update"], {"skip": 1}, LATE),
+        (["update", "abortTransaction"], {"skip": 1}, CUT_OFF),
+        (["abortTransaction"], "alwaysOn", LATE),
+    ],
+    ids=["commit late", "commit cut off", "write late", "write cut off", "abort late"],
+)
+async def test_what_a_failed_transaction_wrote_can_be_written_again(
+    things: Any, set_fail_point: SetFailPoint, mongo_url: str, commands: Any, mode: Any, how: Any
+) -> None:
+    async def work(session: driver.Session) -> None:
+        await update(things, session)
+        await update(things, session)
+        if commands == ["abortTransaction"]:
+            raise StorageError("It is not to be")
+
+    set_fail_point(commands, mode, **how)
+    with (
+        pytest.raises(StorageError),
+        driver.limit_time(DEADLINE_SECONDS),
+        driver.translate_errors(),
+    ):
+        await driver.run_in_transaction(things.database.client, work)
+    await write_again(mongo_url, things)
+
+
+async def test_what_a_cancelled_transaction_wrote_can_be_written_again(
+    things: Any, set_fail_point: SetFailPoint, mongo_url: str, member: Member
+) -> None:
+    async def work(session: driver.Session) -> None:
+        await update(things, session)
+
+    failed = set_fail_point(["commitTransaction", "abortTransaction"], **LATE)
+    run = asyncio.create_task(driver.run_in_transaction(things.database.client, work))
+    entered = {"timesEntered": failed + 1, "maxTimeMS": WRITABLE_SECONDS * 1000}
+    await asyncio.to_thread(member.command, "waitForFailPoint", "failCommand", **entered)
+    await cancel_and_wait(run)
+    await write_again(mongo_url, things)
+
+
+async def test_a_client_that_closes_ends_its_transactions_first(
+    things: Any, set_fail_point: SetFailPoint, mongo_url: str
+) -> None:
+    client = driver.connect(mongo_url)
+
+    async def work(session: driver.Session) -> None:
+        await update(client[things.database.name]["things"], session)
+
+    set_fail_point(["commitTransaction"], **CUT_OFF)
+    with pytest.raises(StorageError), driver.limit_time(0.2), driver.translate_errors():
+        await driver.run_in_transaction(client, work)
+    await driver.close(client)
+    await write_again(mongo_url, things)
+
+
+HOLDER = """
+import asyncio, sys
+from storage.mongo import driver
+
+async def main(url, database):
+    client = driver.connect(url)
+    async def work(session):
+        things = client[database]["things"]
+        await things.update_one({"_id": 1}, {"$inc": {"count": 1}}, session=session)
+        print("written", flush=True)
+        await asyncio.sleep(3600)
+    await driver.run_in_transaction(client, work)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_others_end_the_transaction_of_a_killed_process(things: Any, mongo_url: str) -> None:
+    command = [sys.executable, "-c", HOLDER, mongo_url, things.database.name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert await asyncio.to_thread(process.stdout.readline) == b"written\n"
+        process.kill()
+    async with run_in_background(end_abandoned_transactions(things.database.client)):
+        await write_again(mongo_url, things)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_transactions, "LOOK_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_what_could_not_be_ended_at_once_is_ended_later(
+    things: Any, set_fail_point: SetFailPoint, mongo_url: str
+) -> None:
+    async def work(session: driver.Session) -> None:
+        await update(things, session)
+
+    client = things.database.client
+    set_fail_point(["commitTransaction", "killSessions"], **CUT_OFF)
+    with pytest.raises(StorageError), driver.limit_time(0.2), driver.translate_errors():
+        await driver.run_in_transaction(client, work)
+    await asyncio.wait(topology.of(client).endings)
+    set_fail_point(["none"])
+    async with run_in_background(end_abandoned_transactions(client)):
+        await write_again(mongo_url, things)
+
+
+SLOW = {"$size": {"$filter": {"input": {"$range": [0, 1_000_000]}, "cond": {"$eq": [1, 2]}}}}
+"""Takes longer than several hasty looks."""
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_slow_transaction_is_run_again_and_a_slow_command_goes_on(things: Any) -> None:
+    client, runs = things.database.client, 0
+
+    async def work(session: driver.Session) -> None:
+        nonlocal runs
+        runs += 1
+        await update(things, session)
+        while runs == 1 and await open_transactions._list_idle(client):
+            await asyncio.sleep(0.05)
+        await things.find_one({"$expr": {"$eq": [SLOW, 0]}}, session=session)
+
+    async with run_in_background(end_abandoned_transactions(client)):
+        await driver.run_in_transaction(client, work)
+    assert runs == 2
+    assert (await things.find_one({"_id": 1}))["count"] == 1
