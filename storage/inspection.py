@@ -23,6 +23,7 @@ from storage.setup.validators import build_validator
 Status: TypeAlias = Literal["ok", "warning", "error"]
 KEY_WARNING = timedelta(days=14)
 LAG_WARNING_SECONDS = 10
+MAX_LOCKED_SECONDS = 60
 TIMEOUT_SECONDS = 3.0
 _DOWN = 0  # a member's health
 _START_ONCE = "start a gateway, or run any other command, which creates what is missing"
@@ -69,6 +70,7 @@ async def _inspect(
     release = (await database.client.admin.command("buildInfo"))["version"]
     yield Finding("MongoDB", "ok", f"release {release}, with a primary")
     yield await _inspect_members(database)
+    yield await _inspect_transactions(database)
     # Changes nothing, needs the permission to write, and waits for a majority.
     await database[LEASE_COLLECTION].update_one({"_id": "none"}, {"$unset": {"none": ""}})
     yield Finding("writes", "ok", "permitted, and acknowledged by a majority")
@@ -108,6 +110,18 @@ async def _inspect_members(database: driver.Database) -> Finding:
         remedy = "look at their load, disks and network"
         return Finding("members", "warning", f"{names} lag by over {LAG_WARNING_SECONDS} s", remedy)
     return Finding("members", "ok", f"{len(members)}, and none lags")
+
+
+async def _inspect_transactions(database: driver.Database) -> Finding:
+    limit = "transactionLifetimeLimitSeconds"
+    try:
+        seconds = (await database.client.admin.command("getParameter", 1, **{limit: 1}))[limit]
+    except driver.PyMongoError:
+        return Finding("transactions", "ok", "not shown: that takes the role clusterMonitor")
+    message = f"{limit} is {seconds}: for so long a dead process locks records if no gateway runs"
+    if seconds > MAX_LOCKED_SECONDS:
+        return Finding("transactions", "warning", message, "set it to 60, the default of MongoDB")
+    return Finding("transactions", "ok", message)
 
 
 def _inspect_collections(existing: dict[str, Any]) -> Finding:

@@ -289,9 +289,6 @@ async def run_on_one_primary(
 
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
-    remaining = remaining_seconds()
-    if remaining is None:
-        return await _run_in_transaction(client, work)
 
     cause = Cause.DEADLINE
 
@@ -305,30 +302,22 @@ async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable
             cause = find_cause(error) or cause
             raise
 
-    deadline = time.monotonic() + remaining
+    remaining = remaining_seconds()
+    deadline = time.monotonic() + (_TRANSACTION_RETRY_SECONDS if remaining is None else remaining)
     with pymongo.timeout(remaining):
-        return await _run_in_transaction(client, work_in_time)
-
-
-async def _run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
-    started = time.monotonic()
-    async with open_causal_session(client) as session:
-        while True:
-            try:
-                return await session.with_transaction(work)
-            except PyMongoError as error:
-                # Motor commits where its own loop does not catch the error.
-                is_transient = error.has_error_label("TransientTransactionError")
-                if not is_transient or time.monotonic() - started > _TRANSACTION_RETRY_SECONDS:
-                    raise
+        async with open_causal_session(client) as session:
+            while True:
+                try:
+                    return await session.with_transaction(work_in_time)
+                except PyMongoError as error:
+                    # Motor commits where its own loop does not catch the error.
+                    if not error.has_error_label("TransientTransactionError"):
+                        raise
 
 
 @asynccontextmanager
 async def open_causal_session(client: Client) -> AsyncIterator[Session]:
-    """Open a session; all reads that begin after it see what was written in it.
-
-    After any error, MongoDB ends what it still does in the session.
-    """
+    """Open a session; all reads that begin after it see what was written in it."""
     async with AsyncExitStack() as held:
         session = await held.enter_async_context(await _await_if_needed(client.start_session()))
         try:
@@ -336,7 +325,7 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             # Not after an error: what an aborted transaction has read may never have a majority.
             topology.of(client).clock.count_write(session.operation_time)
         except BaseException as error:
-            held.pop_all()
+            held.pop_all()  # ends when MongoDB has ended what it still does in it
             end_in_background(client, session)
             if isinstance(error, ConfigurationError) and str(error) == _NO_SESSIONS:
                 await _replace_connections(client)

@@ -46,6 +46,8 @@ class RawCursor(Protocol):
 class Session(Protocol):
     """A client session: a transaction or a snapshot."""
 
+    session_id: Mapping[str, Any]
+
     async def __aenter__(self) -> "Session": ...
 
     async def __aexit__(
@@ -54,9 +56,6 @@ class Session(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
-
-    @property
-    def session_id(self) -> Mapping[str, Any]: ...
 
     @property
     def operation_time(self) -> Timestamp | None: ...

@@ -150,7 +150,7 @@ class Deployment:
     read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
     """Sends a read to a database past the driver, or returns None if the driver has to."""
     endings: set[asyncio.Task[None]] = field(default_factory=set)
-    """What still ends sessions on the server (`storage.mongo.open_transactions`)."""
+    """What ends sessions in the background."""
 
     @classmethod
     def at(cls, url: str, clock: ClusterClock | None = None) -> "Deployment":

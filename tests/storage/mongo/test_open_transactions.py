@@ -15,12 +15,12 @@ from pymongo import MongoClient
 from storage.errors import StorageError
 from storage.mongo import driver, open_transactions
 from storage.mongo.consistency import topology
-from storage.mongo.open_transactions import APPLICATION, end_abandoned_transactions
+from storage.mongo.open_transactions import APPLICATION, LIST_IDLE, end_abandoned_transactions
 from storage.mongo.tasks import cancel_and_wait, run_in_background
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
+    PASSWORD,
     Member,
-    ReplicaSet,
     find_free_ports,
     start_member,
     until_done,
@@ -28,6 +28,8 @@ from tests.storage.mongo.replica_set_of_three import (
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("open_transactions")]
 
+USER = "writer"
+"""May read and write, but not see what others do, let alone end it."""
 LIFETIME_SECONDS = 60
 WRITABLE_SECONDS = 30
 """More than the promised ten, for busy machines. MongoDB itself takes 60 to 90 seconds."""
@@ -48,6 +50,8 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
         hosts = [{"_id": 0, "host": member.address}]
         member.command("replSetInitiate", {"_id": NAME, "members": hosts})
         until_done(lambda: member.command("replSetStepUp"))
+        roles = ["readWriteAnyDatabase", "dbAdminAnyDatabase"]
+        until_done(lambda: member.command("createUser", USER, pwd=PASSWORD, roles=roles))
         name = "transactionLifetimeLimitSeconds"
         assert member.command("getParameter", **{name: 1})[name] == LIFETIME_SECONDS
         yield member
@@ -57,7 +61,7 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
 
 @pytest.fixture
 def mongo_url(member: Member) -> str:
-    return ReplicaSet([member]).url
+    return f"mongodb://{USER}:{PASSWORD}@{member.address}/?replicaSet={NAME}"
 
 
 @pytest.fixture
@@ -208,6 +212,12 @@ SLOW = {"$size": {"$filter": {"input": {"$range": [0, 1_000_000]}, "cond": {"$eq
 """Takes longer than several hasty looks."""
 
 
+async def list_idle(client: Any) -> list[Any]:
+    reply = await client.admin.command({**LIST_IDLE})
+    idle: list[Any] = reply["cursor"]["firstBatch"]
+    return idle
+
+
 @pytest.mark.usefixtures("hasty")
 async def test_a_slow_transaction_is_run_again_and_a_slow_command_goes_on(things: Any) -> None:
     client, runs = things.database.client, 0
@@ -216,7 +226,7 @@ async def test_a_slow_transaction_is_run_again_and_a_slow_command_goes_on(things
         nonlocal runs
         runs += 1
         await update(things, session)
-        while runs == 1 and await open_transactions._list_idle(client):
+        while runs == 1 and await list_idle(client):
             await asyncio.sleep(0.05)
         await things.find_one({"$expr": {"$eq": [SLOW, 0]}}, session=session)
 
