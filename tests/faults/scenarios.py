@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from pymongo.errors import OperationFailure
 
+from storage.mongo.open_transactions import APPLICATION
 from tests.faults.deployment import Deployment
+from tests.faults.gateways import DEADLINE_SECONDS
 from tests.faults.killed_commands import (
     kill_gateway_processing,
     kill_import,
@@ -28,6 +30,9 @@ UNCACHED_SECONDS = 0.05
 """Delay of each answer of MongoDB that shows what is not from the cache."""
 QUIET_SECONDS = 3.0
 """Longer than a response may be cached that misses a write, if nothing else is written."""
+LATE_SECONDS = 9.0
+UNLOCKED_SECONDS = 10.0
+"""How long records may stay locked by what is late, or dead. MongoDB itself takes over a minute."""
 LAG_SECONDS = 0.3
 """Of each message to and from a member that lags, also of those that elect."""
 
@@ -270,6 +275,53 @@ def kill_gateway(deployment: Deployment) -> None:
     gateway.wait_until_ready()
 
 
+def answer_commit_late(deployment: Deployment) -> None:
+    """Answer one commit after its deadline: what it locks is free within ten seconds of that."""
+    primary = deployment.replica_set.wait_for_primary()
+    _delay_commands(primary, "commitTransaction", LATE_SECONDS, {"times": 1})
+    _await_unlocked(primary, DEADLINE_SECONDS + UNLOCKED_SECONDS)
+
+
+def kill_gateway_in_transactions(deployment: Deployment) -> None:
+    """Kill a gateway between the writes of its transactions; the other one ends them."""
+    primary = deployment.replica_set.wait_for_primary()
+    gateway = deployment.gateways[0]
+    _delay_commands(primary, "insert", 1.0, "alwaysOn")  # of audit records, after other writes
+    gateway.kill()
+    primary.command("configureFailPoint", "failCommand", mode="off")
+    _await_unlocked(primary, UNLOCKED_SECONDS)
+    gateway.start()
+    gateway.wait_until_ready()
+
+
+def _delay_commands(primary: Member, name: str, seconds: float, mode: str | dict[str, int]) -> None:
+    """Delay a command of gateways each time or so many times, and wait for the first."""
+    delay = {"blockConnection": True, "blockTimeMS": round(seconds * 1000)}
+    data = {"failCommands": [name], "appName": APPLICATION, **delay}
+    before = primary.command("configureFailPoint", "failCommand", mode=mode, data=data)["count"]
+    entered = {"timesEntered": before + 1, "maxTimeMS": 60_000}
+    primary.command("waitForFailPoint", "failCommand", **entered)
+
+
+def _await_unlocked(primary: Member, seconds: float) -> None:
+    """Wait until all transactions have ended that are open now: none has its records locked."""
+    query = [
+        {"$currentOp": {"allUsers": True, "idleSessions": True}},
+        {"$match": {"appName": APPLICATION, "transaction.parameters.autocommit": False}},
+    ]
+    with primary.connect() as client:
+
+        def list_open() -> set[tuple[bytes, int]]:
+            return {
+                (each["lsid"]["id"], each["transaction"]["parameters"]["txnNumber"])
+                for each in client.admin.aggregate(query)
+            }
+
+        if not (held := list_open()):
+            raise AssertionError("no transaction was left open")
+        wait_until(lambda: not held & list_open(), "records can be written again", seconds)
+
+
 def terminate_gateway(deployment: Deployment) -> None:
     """Stop a gateway as an operator does, and start it again."""
     gateway = deployment.gateways[1]
@@ -335,7 +387,10 @@ SCENARIOS = [
     Scenario("cache", "connections refused, then each answer 0.05 s late: the cache",
              recover_cache),
     Scenario("absent", "a gateway started without MongoDB", start_without_mongodb),
+    Scenario("commit-late", "commit answered late", answer_commit_late),
     Scenario("kill-gateway", "a gateway killed in its writes", kill_gateway, 1),
+    Scenario("kill-in-transactions", "a gateway killed with transactions open",
+             kill_gateway_in_transactions, 1, with_importer=False),
     Scenario("kill-import", "`floorgate import` killed", kill_import, 1, with_importer=False),
     Scenario("kill-mirror", "`floorgate import --sync` killed", kill_mirror, 1,
              with_importer=False),

@@ -140,6 +140,9 @@ async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(
         primary = three.wait_until_whole()
         one, other = [member for member in three.members if member is not primary]
         assert await find(connection) == {}
+        primary.command("setParameter", transactionLifetimeLimitSeconds=600)
+        assert "is 600" in (await find(connection))["transactions"].message
+        primary.command("setParameter", transactionLifetimeLimitSeconds=60)
         one.kill()
         while not (found := await find(connection)):
             pass

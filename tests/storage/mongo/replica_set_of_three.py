@@ -180,7 +180,8 @@ def run_replica_set(
 def start_member(home: Path, port: int, *options: str) -> Member:
     """Start a mongod that has no configuration of its replica set, unless `home` has one.
 
-    `options` are more ones of mongod. A transaction may stay open for as long as by default.
+    `options` are more ones of mongod. A transaction may stay open for as long as by default, and
+    there are fail points.
     """
     home.mkdir(exist_ok=True)
     key_file = home / "password"
@@ -192,6 +193,7 @@ def start_member(home: Path, port: int, *options: str) -> Member:
             *_DIES_WITH_US,
             *(each for each in embedded if "transactionLifetimeLimitSeconds" not in each),
             *("--setParameter", f"oplogNetworkTimeoutBufferSeconds={SILENCE_SECONDS}"),
+            *("--setParameter", "enableTestCommands=1"),
             *options,
         ]
         member = Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))

@@ -43,8 +43,7 @@ SetFailPoint: TypeAlias = Callable[..., int]
 @pytest.fixture(scope="module")
 def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
     (port,) = find_free_ports(1)
-    home = tmp_path_factory.mktemp("member")
-    member = start_member(home, port, "--setParameter", "enableTestCommands=1")
+    member = start_member(tmp_path_factory.mktemp("member"), port)
     try:
         until_done(lambda: member.command("ping"))
         hosts = [{"_id": 0, "host": member.address}]
