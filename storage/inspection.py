@@ -23,7 +23,7 @@ from storage.setup.validators import build_validator
 Status: TypeAlias = Literal["ok", "warning", "error"]
 KEY_WARNING = timedelta(days=14)
 LAG_WARNING_SECONDS = 10
-MAX_LOCKED_SECONDS = 60
+DEFAULT_LIFETIME_SECONDS = 60
 TIMEOUT_SECONDS = 3.0
 _DOWN = 0  # a member's health
 _START_ONCE = "start a gateway, or run any other command, which creates what is missing"
@@ -119,7 +119,7 @@ async def _inspect_transactions(database: driver.Database) -> Finding:
     except driver.PyMongoError:
         return Finding("transactions", "ok", "not shown: that takes the role clusterMonitor")
     message = f"{limit} is {seconds}: for so long a dead process locks records if no gateway runs"
-    if seconds > MAX_LOCKED_SECONDS:
+    if seconds > DEFAULT_LIFETIME_SECONDS:
         return Finding("transactions", "warning", message, "set it to 60, the default of MongoDB")
     return Finding("transactions", "ok", message)
 

