@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from pymongo.errors import OperationFailure
 
@@ -305,7 +306,7 @@ def _delay_commands(primary: Member, name: str, seconds: float, mode: str | dict
 
 def _await_unlocked(primary: Member, seconds: float) -> None:
     """Wait until all transactions have ended that are open now: none has its records locked."""
-    query = [
+    query: list[dict[str, Any]] = [
         {"$currentOp": {"allUsers": True, "idleSessions": True}},
         {"$match": {"appName": APPLICATION, "transaction.parameters.autocommit": False}},
     ]
