@@ -40,8 +40,10 @@ def end_in_background(client: Client, session: Session) -> None:
 
 
 async def _end(client: Client, session: Session) -> None:
-    with suppress(PyMongoError), pymongo.timeout(LOOK_SECONDS):  # later, looks find what is left
-        await client.admin.command("killSessions", [session.session_id])
+    try:
+        with suppress(PyMongoError), pymongo.timeout(LOOK_SECONDS):  # later, looks find it
+            await client.admin.command("killSessions", [session.session_id])
+    finally:
         await session.end_session()  # then others get its id
 
 
