@@ -326,7 +326,9 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             topology.of(client).clock.count_write(session.operation_time)
         except BaseException as error:
             held.pop_all()  # ends when MongoDB has ended what it still does in it
-            end_in_background(client, session)
+            ending = end_in_background(client, session)
+            if remaining_seconds() is None:  # no client waits for a response
+                await asyncio.wait([ending])
             if isinstance(error, ConfigurationError) and str(error) == _NO_SESSIONS:
                 await _replace_connections(client)
                 message = "A member of the replica set was starting"

@@ -28,7 +28,7 @@ LIST_IDLE = {"aggregate": 1, "pipeline": _PIPELINE, "cursor": {"batchSize": 1_00
 _logger = logging.getLogger("floorgate.transactions")
 
 
-def end_in_background(client: Client, session: Session) -> None:
+def end_in_background(client: Client, session: Session) -> asyncio.Task[None]:
     """End a session in which something failed, and what MongoDB still does in it.
 
     A transaction that is committed stays so. `driver.close` waits for it.
@@ -37,6 +37,7 @@ def end_in_background(client: Client, session: Session) -> None:
     ending = asyncio.create_task(_end(client, session), context=Context())  # without the deadline
     endings.add(ending)
     ending.add_done_callback(endings.discard)
+    return ending
 
 
 async def _end(client: Client, session: Session) -> None:
