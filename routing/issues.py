@@ -18,6 +18,7 @@ class IssueKind(StrEnum):
     BUILDINGS_NOT_JOINED = "buildings-not-joined"
     FLOOR_CUT_OFF = "floor-cut-off"
     GAP_TOO_NARROW = "gap-too-narrow"
+    ONLY_PRIVATE_WAY = "only-private-way"
     DOORS_LOCKED = "doors-locked"
     ROOM_ENCLOSED = "room-without-door"
     EMPTY_LEVEL = "empty-level"
@@ -90,6 +91,11 @@ CAUSES = {
         "{} gaps are too narrow to pass and were closed",
         "draw the wall up to the other side; or, if people pass, draw the gap at least 0.25 m wide,"
         " or a door (door=yes) or an opening (door=no) in it",
+    ),
+    IssueKind.ONLY_PRIVATE_WAY: Cause(
+        "A part of the floor is reached through private space only",
+        "{} parts of the floor are reached through private space only",
+        "draw the way that visitors take; or make the private room a way through (access=yes)",
     ),
     IssueKind.DOORS_LOCKED: Cause(
         "A room can be entered through locked doors only",

@@ -39,7 +39,8 @@ class Level:
 class Space:
     """A room, corridor or area of one level.
 
-    A room that does not need a door, such as a shaft or a utility room, may have none.
+    A room that does not need a door, such as a shaft or a utility room, may have none. A private
+    room is only the beginning or the end of a route.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Space:
     name: str = ""
     needs_door: bool = True
     is_outdoors: bool = False
+    is_private: bool = False
 
     @property
     def place(self) -> str:
@@ -70,8 +72,9 @@ class Door:
     """An opening in a wall: a point on it, a line along it or a shape across it.
 
     `width_feet` is the clear width, None if unknown. `wheelchair` is False if the source forbids
-    wheelchairs, None if it says nothing. A locked door is impassable. `one_way` is the direction in
-    which alone people pass, a vector; None if they pass both ways.
+    wheelchairs, None if it says nothing. A locked door is impassable, and a private one leads only
+    to where routes begin and end. `one_way` is the direction in which alone people pass, a vector;
+    None if they pass both ways.
     """
 
     id: str
@@ -81,6 +84,7 @@ class Door:
     wheelchair: bool | None = None
     is_locked: bool = False
     one_way: tuple[float, float] | None = None
+    is_private: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from routing.costing import Costing, TravelMode
 from routing.issues import PlanIssue
 from routing.network.components import ComponentLabels, find_components
 from routing.network.network import Network, build_network
+from routing.network.private_space import guard_private_space
 from routing.plan import Plan
 from routing.progress import ProcessingProgress, ignore_progress
 from routing.report import ProcessingReport, build_report
@@ -64,6 +65,7 @@ def process_plan(
     repaired, repair_issues = repair_plan(plan)
     progress(0.05, "fitting doors")
     walkable, floor_issues = build_walkable_levels(repaired)
+    walkable = guard_private_space(repaired, walkable, costing)
     progress(0.2, "building the visibility graph (foot)")
     foot = build_network(repaired, walkable, TravelMode.FOOT, costing)
     progress(0.5, "building the visibility graph (wheelchair)")

@@ -19,14 +19,15 @@ import shapely
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.costing import TravelMode, cost_of
 from routing.errors import VerificationError
-from routing.network.levels import Levels
-from routing.network.mesh import SIGHT_TOLERANCE_FEET
+from routing.network.labels import VertexWalks
+from routing.network.levels import Levels, are_open
+from routing.network.mesh import PUBLIC, SIGHT_TOLERANCE_FEET
 from routing.network.network import Network
 from routing.network.stops import Stops, join_stops
 from routing.plan import Polygonal
 from routing.search.route import find_route
 from routing.search.router import Router
-from routing.search.walks import VertexWalks, measure_walks, place_stops, trace_walk
+from routing.search.walks import measure_walks, place_stops, trace_walk
 
 MAX_ERROR_FEET = 1e-6
 MAX_RELATIVE_ERROR = 1e-9
@@ -93,15 +94,17 @@ def check_corners(
 
     If all are between which a walk can lead straight, then all walks are shortest.
     """
-    area = levels.walkable_area(level)
-    bends, sight_area = find_bends(area, MIN_TURN_SINE), prepare_sight(area)
+    bends = find_bends(levels.walkable_area(level), MIN_TURN_SINE)
+    sight_area = prepare_sight(levels.open_area(level))
+    vertices = match_vertices(levels, level, bends.xy)
+    is_public = levels.regions[vertices] == PUBLIC
+    vertices, bends = vertices[is_public], bends.take(is_public)
     if not len(bends.xy):
         return
-    vertices = match_vertices(levels, level, bends.xy)
     for centre in bends.xy[random.permutation(len(bends.xy))[:CLUSTERS]]:
         near = np.argsort(np.hypot(*(bends.xy - centre).T))[:CLUSTER_CORNERS]
         first, second = np.triu_indices(len(near), k=1)
-        walks = VertexWalks(levels, vertices[near])
+        walks = VertexWalks(levels.labels, vertices[near])
         feet = np.stack([walks.measure(vertices[[corner]], np.zeros(1)) for corner in near])
         measured, one, other = feet[first, second], near[first], near[second]
         lines = bends.xy[other] - bends.xy[one]
@@ -130,7 +133,7 @@ def match_vertices(levels: Levels, level: int, corners: FloatArray) -> IntArray:
     places = map(tuple, levels.xy[vertices].tolist())
     at = dict(zip(places, vertices.tolist(), strict=True))
     try:
-        return np.array([at[x, y] for x, y in corners.tolist()])
+        return np.array([at[x, y] for x, y in corners.tolist()], dtype=np.int64)
     except KeyError as error:
         raise VerificationError(
             f"walks bend at {describe(np.array(error.args[0]))} on level {levels.ids[level]!r}, "
@@ -184,13 +187,17 @@ def check_walks(
     if not len(pairs):
         return
     level = int(stops.levels[0])
-    area = levels.walkable_area(level)
-    bends, sight_area = find_bends(area, -SLACK_SINE), prepare_sight(area)
+    regions = levels.mesh.regions[stops.triangles]
+    own: list[int] | None = None
     # The nearer two stops are, the fewer lines a search tests.
     apart = np.hypot(*(stops.near[pairs[:, 0]] - stops.near[pairs[:, 1]]).T)
     for pair in pairs[np.argsort(apart)]:
         if found.lines >= MAX_TESTED_LINES / 2:
             return
+        if own is None or own != regions[pair].tolist():
+            own = regions[pair].tolist()
+            area = levels.open_area(level, own)
+            bends, sight_area = find_bends(area, -SLACK_SINE), prepare_sight(area)
         one, other = (place_stops(levels, stops.take(pair[[end]])) for end in (0, 1))
         feet = float(measure_walks(levels, one, other)[0, 0])
         feet -= float(one.offset_feet[0] + other.offset_feet[0])
@@ -206,19 +213,23 @@ def check_walks(
             raise VerificationError(
                 f"the walk {name} was measured as {feet:.6f} ft, but one of {shorter:.6f} ft exists"
             )
-        check_line(levels, level, trace_walk(levels, one, other), feet, name)
+        check_line(levels, level, trace_walk(levels, one, other), feet, name, own)
         if found.lines < MAX_TESTED_LINES / 2:
             found.walks += 1
 
 
-def check_line(levels: Levels, level: int, line: FloatArray, feet: float, name: str) -> None:
-    """Check that a line (n, 2) stays on the floor and is as long as was measured."""
+def check_line(
+    levels: Levels, level: int, line: FloatArray, feet: float, name: str, regions: list[int]
+) -> None:
+    """Check that a line (n, 2) stays on floor that it may use, and is as long as was measured."""
     length = float(np.hypot(*np.diff(line, axis=0).T).sum())
     if abs(length - feet) > allowed_error(feet):
         raise VerificationError(
             f"the walk {name} was measured as {feet:.6f} ft, but its line has {length:.6f} ft"
         )
-    if not levels.are_clear(level, line[:-1], line[1:]).all():
+    lines = np.stack((line[:-1], line[1:]), axis=1)
+    is_open = are_open(levels.find_regions(level, lines), *regions)
+    if not (is_open & levels.are_clear(level, line[:-1], line[1:])).all():
         raise VerificationError(f"the walk {name} leaves the floor")
 
 
@@ -239,6 +250,9 @@ class Bends:
     xy: FloatArray
     before: FloatArray
     after: FloatArray
+
+    def take(self, chosen: BoolArray) -> Bends:
+        return Bends(self.xy[chosen], self.before[chosen], self.after[chosen])
 
     def may_pass(self, corners: IntArray, lines: FloatArray, slack_sine: float) -> BoolArray:
         """Return whether lines (n, 2) from or to corners may be part of a shortest walk.

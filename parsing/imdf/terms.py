@@ -10,6 +10,7 @@ from typing import Final
 from parsing.drawing import Tags
 
 ROOM: Final = {"indoor": "room"}
+PRIVATE_ROOM: Final = {**ROOM, "access": "private"}
 CORRIDOR: Final = {"indoor": "corridor"}
 OPEN_AREA: Final = {"indoor": "area"}
 WALL: Final = {"indoor": "wall", "area": "yes"}
@@ -33,7 +34,14 @@ UNIT_TAGS: Final[Mapping[str, Tags]] = {
     "escalator": {**ROOM, "highway": "steps", "conveying": "yes"},
     "ramp": {**ROOM, "ramp": "yes"},
     "movingwalkway": CORRIDOR,
-    "nonpublic": {**ROOM, "access": "private"},
+    # The residential ones are not the standard's own, but in use.
+    **dict.fromkeys(
+        (
+            "apartment", "bedroom", "condominium", "dwelling", "dwellingunit", "guestroom",
+            "hotelroom", "livingroom", "nonpublic", "residence", "residential", "suite",
+        ),
+        PRIVATE_ROOM,
+    ),
     "restroom": {**ROOM, "room": "toilets", "amenity": "toilets"},
     "foodservice": {**ROOM, "amenity": "food_court"},
     "firstaid": {**ROOM, "amenity": "first_aid"},

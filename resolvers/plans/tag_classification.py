@@ -100,6 +100,7 @@ POINT_OF_INTEREST_MATCHERS: Final = (
     TagMatcher("railway", frozenset({"platform"})),
     TagMatcher("public_transport", frozenset({"platform"})),
 )  # fmt: skip
+PRIVATE_VALUES: Final = frozenset({"private", "no"})
 LOCKED_MATCHERS: Final = (
     TagMatcher("access", frozenset({"no"})),
     TagMatcher("foot", frozenset({"no"})),
@@ -139,6 +140,17 @@ def get_space_kind(feature: Feature) -> SpaceKind | None:
         return SpaceKind.ROOM
     kind = SPACE_KINDS.get(tags.get("indoor", ""))
     return SpaceKind.AREA if kind is None and is_walkway(tags) else kind
+
+
+def is_private(feature: Feature) -> bool:
+    """Return whether a space is only for those who live or work in it.
+
+    Units are private, but for stairs and lifts, unless their tag `access` says otherwise.
+    """
+    if "access" in feature.tags:
+        return feature.tags["access"] in PRIVATE_VALUES
+    kind = get_connector_kind(feature) or get_named_connector_kind(feature)
+    return feature.unit_id is not None and kind is None
 
 
 def is_walkway(tags: Tags) -> bool:

@@ -36,6 +36,7 @@ from resolvers.plans.tag_classification import (
     is_footpath,
     is_outdoors,
     is_outline,
+    is_private,
     matches_any,
     parse_width_feet,
 )
@@ -179,7 +180,7 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
             needs_door = not matches_any(CLOSED_ROOM_MATCHERS, feature.tags)
             space = Space(
                 part_id(feature, level), level, shape, kind, name, needs_door,
-                is_outdoors(feature.tags),
+                is_outdoors(feature.tags), is_private(feature),
             )  # fmt: skip
             if feature.unit_id is None:
                 yield space
@@ -188,7 +189,8 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
             if known is not space:
                 both = union_shapes([known.polygon, shape])
                 if isinstance(both, Polygon | MultiPolygon):
-                    units[feature.unit_id, level] = replace(known, polygon=both)
+                    private = known.is_private and space.is_private
+                    units[feature.unit_id, level] = replace(known, polygon=both, is_private=private)
     yield from units.values()
 
 
@@ -219,13 +221,15 @@ def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
 
 
 def _iter_doors(drawn: Iterable[DrawnFeature], notes: NoteCollector) -> Iterator[Door]:
-    """Yield the doors. If all of many are locked, none is."""
+    """Yield the doors. If all of many are locked, none is, and likewise private."""
     doors = [(feature, shape) for feature, shape in drawn if is_door(feature)]
     locked = {feature.id for feature, _ in doors if matches_any(LOCKED_MATCHERS, feature.tags)}
-    if len(locked) == len(doors) >= MIN_DOORS_ALL_LOCKED:
-        for feature_id in sorted(locked):
-            notes.add("door locked as all others are, read as open", feature_id)
-        locked = set()
+    private = {feature.id for feature, _ in doors if feature.tags.get("access") == "private"}
+    for marked, mark in ((locked, "locked"), (private, "private")):
+        if len(marked) == len(doors) >= MIN_DOORS_ALL_LOCKED:
+            for feature_id in sorted(marked):
+                notes.add(f"door {mark} as all others are, read as open", feature_id)
+            marked.clear()
     for feature, shape in doors:
         width = parse_width_feet(feature.tags)
         wheelchair = WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
@@ -235,7 +239,10 @@ def _iter_doors(drawn: Iterable[DrawnFeature], notes: NoteCollector) -> Iterator
             notes.add("one-way door without a direction, read as one in both ways", feature.id)
         for level in feature.levels:
             door_id = part_id(feature, level)
-            yield Door(door_id, level, shape, width, wheelchair, is_locked, one_way)
+            yield Door(
+                door_id, level, shape, width, wheelchair, is_locked, one_way,
+                feature.id in private,
+            )  # fmt: skip
 
 
 def _iter_points(doors: Iterable[Door], locations: Iterable[PlanLocation]) -> Iterator[PlacedPoint]:

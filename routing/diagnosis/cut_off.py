@@ -35,13 +35,20 @@ def describe_cut_off(survey: Survey, component: int, names: PlanNames) -> PlanIs
     here = find_level(survey, component)
     largest = max(here.pieces_of[component], key=lambda i: here.built.floor.pieces[i].polygon.area)
     piece = here.built.floor.pieces[largest]
-    message = f"no door joins {describe_floor(here, component, names)} with the rest"
+    floor, at = describe_floor(here, component, names), point_in(piece.polygon)
+    kind = IssueKind.FLOOR_CUT_OFF
+    part, message = piece.room_id or here.id, f"no door joins {floor} with the rest"
+    if component in survey.private_ways:
+        part, place = survey.private_ways[component]
+        at = point_in(place)
+        kind = IssueKind.ONLY_PRIVATE_WAY
+        message = f"only the private room {names.place(part)} leads to {floor}"
     return PlanIssue(
-        IssueKind.FLOOR_CUT_OFF,
-        piece.room_id or here.id,
+        kind,
+        part,
         message,
         here.id,
-        point_in(piece.polygon),
+        at,
         survey.locations_of[component],
     )
 

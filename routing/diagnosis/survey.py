@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 import shapely
-from shapely import Polygon, STRtree
+from shapely import Point, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import IntArray
@@ -94,6 +94,8 @@ class Survey:
     levels: tuple[LevelSurvey, ...]
     location_levels: IntArray
     location_components: IntArray
+    private_ways: Mapping[int, tuple[str, Point]]
+    """The private room, and a place in it, that alone leads to a component."""
 
     @cached_property
     def locations_of(self) -> Mapping[int, int]:
@@ -151,8 +153,19 @@ def survey_network(
         home = _find_home(of_pieces, shapely.area(polygons), of_locations, main)
         levels.append(LevelSurvey(built, of_pieces, home))
     location_levels = plan_levels[stops.levels]
+    mesh, private_ways = network.levels.mesh, {}
+    for component, triangle in components.private_ways.items():
+        level = levels[plan_levels[mesh.level_starts.searchsorted(triangle, "right") - 1]]
+        at = Point(mesh.xy[mesh.triangles[triangle]].mean(axis=0))
+        room = level.built.floor.pieces[level.built.floor.piece_tree.nearest(at)].room_id
+        private_ways[component] = room or level.id, at
     return Survey(
-        network.mode, main, tuple(levels), location_levels, components.location_components
+        network.mode,
+        main,
+        tuple(levels),
+        location_levels,
+        components.location_components,
+        private_ways,
     )
 
 

@@ -80,6 +80,9 @@ def diagnose_unreached(
         elif issue.kind is IssueKind.OUTLINE_GUESSED:
             issue = replace(issue, message=f"{names.level(issue.part)} {issue.message}")
         found.issues.append(issue)
+    for component in survey.apart:
+        if component in survey.private_ways and component in survey.levels_of:
+            found.add(describe_cut_off(survey, component, names), component)
     add_stranded(found, plan, network, survey, names)
     apart = [
         component
@@ -133,7 +136,11 @@ def add_stranded(
     if survey.main == NONE:
         return
     groups: list[set[str]] = []
-    costs = {home: survey.count_on(indexes) for home, indexes in survey.stranded.items()}
+    costs = {
+        home: survey.count_on(indexes)
+        for home, indexes in survey.stranded.items()
+        if home not in survey.private_ways
+    }
     for rank, home in enumerate(sorted(costs, key=lambda home: -costs[home])):
         indexes, is_detailed = survey.stranded[home], rank < MAX_DETAILED_GROUPS
         issue, loose = describe_stranded(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -11,16 +12,22 @@ from shapely import Polygon
 
 from routing.arrays import BoolArray, IntArray
 from routing.network.locator import OUTSIDE
+from routing.network.mesh import PUBLIC
 from routing.network.network import Network
 from routing.network.walk_graph import label_components
 
 
 @dataclass(frozen=True)
 class ComponentLabels:
-    """Component numbers of triangles, by number, and of each location (-1: unattached)."""
+    """Component numbers of triangles, by number, and of each location (-1: unattached).
+
+    A guarded region is of the component, of those that it leads to, with the most locations.
+    `private_ways` has, for each of the others, a triangle of the region that alone leads there.
+    """
 
     triangle_components: IntArray
     location_components: IntArray
+    private_ways: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def main(self) -> int:
@@ -46,7 +53,10 @@ def find_largest(location_components: IntArray) -> int:
 
 
 def find_components(network: Network) -> ComponentLabels:
-    """Label the components that walks and rides connect, ignoring the direction of rides."""
+    """Label the components that walks and rides connect, ignoring the direction of rides.
+
+    No way connects them that leads through private space.
+    """
     levels = network.levels
     xy = np.array([(portal.x, portal.y) for portal in network.portals]).reshape(-1, 2)
     on_levels = network.level_numbers[[portal.level for portal in network.portals]]
@@ -54,16 +64,33 @@ def find_components(network: Network) -> ComponentLabels:
     neighbours, _ = levels.mesh.neighbours
     triangles, sides = np.nonzero(neighbours != OUTSIDE)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
-    pairs = (
-        np.stack((triangles, neighbours[triangles, sides]), axis=1),
-        # Without links the array is of shape (0,).
-        triangle_of_portal[links.reshape(-1, 2)],
+    pairs = np.concatenate(
+        (
+            np.stack((triangles, neighbours[triangles, sides]), axis=1),
+            # Without links the array is of shape (0,).
+            triangle_of_portal[links.reshape(-1, 2)],
+        )
     )
-    labels = label_components(len(levels.mesh), np.concatenate(pairs))
+    one, other = levels.mesh.regions[pairs].T
+    labels = label_components(len(levels.mesh), pairs[one == other])
     stops = network.locations
+    attached = stops.triangles[stops.are_attached]
+    counts = np.bincount(labels[attached], minlength=len(labels))
+    crossing = pairs[(one != other) & ((one == PUBLIC) | (other == PUBLIC))]
+    crossing = np.where(
+        (levels.mesh.regions[crossing[:, :1]] == PUBLIC), crossing, crossing[:, ::-1]
+    )
+    public, private = labels[crossing].T
+    # The last, and largest, stays.
+    order = np.lexsort((np.bincount(labels, minlength=len(labels))[public], counts[public]))
+    joined = np.arange(len(labels))
+    joined[private[order]] = public[order]
+    labels = joined[labels]
+    apart = public != joined[private]
     location_labels = np.full(len(stops), -1, dtype=np.int64)
-    location_labels[stops.are_attached] = labels[stops.triangles[stops.are_attached]]
-    return ComponentLabels(labels, location_labels)
+    location_labels[stops.are_attached] = labels[attached]
+    ways = zip(public[apart].tolist(), crossing[apart, 1].tolist(), strict=True)
+    return ComponentLabels(labels, location_labels, dict(ways))
 
 
 def find_cut_off_areas(network: Network, components: ComponentLabels, level: int) -> list[Polygon]:

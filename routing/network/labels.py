@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
-from routing.network.ranges import join_starts, shift, shift_and_join
+from routing.network.mesh import PUBLIC
+from routing.network.ranges import expand_ranges, join_starts, shift, shift_and_join
 from routing.network.walk_graph import WalkGraph
 
 SAME_FEET = 1e-9
@@ -149,12 +150,47 @@ def find_vertices_to_label(
 
 
 def rank_hubs(graph: WalkGraph) -> IntArray:
-    """Return all vertices, those on most of the shortest paths between a sample first."""
-    count = graph.vertex_count
-    sample = np.unique(np.linspace(0, count - 1, min(count, SAMPLED_VERTICES)).astype(np.int64))
+    """Return all vertices, those on most of the shortest paths between a sample first.
+
+    Private ones come last: no path between others leads through them, and each that leaves their
+    region leads through others.
+    """
+    count, is_private = graph.vertex_count, graph.regions != PUBLIC
+    among = np.flatnonzero(~is_private)
+    at = np.linspace(0, len(among) - 1, min(len(among), SAMPLED_VERTICES)).astype(np.int64)
+    sample = among[np.unique(at)]
     feet = graph.distances(sample)
     on_path = np.zeros(count, dtype=np.int64)
     for start in range(len(sample)):
         between = feet[start] + feet
         on_path += (between <= feet[start, sample, None] + SAME_FEET).sum(axis=0)
-    return np.argsort(-on_path, kind="stable")
+    return np.lexsort((-on_path, is_private))
+
+
+class VertexWalks:
+    """Walks to some vertices, by labels."""
+
+    def __init__(self, labels: Labels, vertices: IntArray) -> None:
+        self._labels = labels
+        begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
+        counts, entries = expand_ranges(begin, end)
+        self._starts = counts.searchsorted(np.arange(len(vertices) + 1))
+        self._hubs, self._feet = labels.hubs[entries], labels.feet[entries]
+
+    def measure(self, vertices: IntArray, feet: FloatArray) -> FloatArray:
+        """Return the shortest walks that begin with `feet` to one of `vertices`."""
+        labels = self._labels
+        begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
+        of_vertex, entries = expand_ranges(begin, end)
+        to_hubs = np.full(len(labels), np.inf)
+        np.minimum.at(to_hubs, labels.hubs[entries], labels.feet[entries] + feet[of_vertex])
+        return minimum_by_stop(to_hubs[self._hubs] + self._feet, self._starts)
+
+
+def minimum_by_stop(feet: FloatArray, starts: IntArray) -> FloatArray:
+    """Return the minima of the parts of the last axis that begin at `starts`; inf of empty ones."""
+    filled = np.flatnonzero(starts[:-1] < starts[1:])
+    minima = np.full((*feet.shape[:-1], len(starts) - 1), np.inf)
+    if len(filled):
+        minima[..., filled] = np.minimum.reduceat(feet, starts[filled], axis=-1)
+    return minima

@@ -8,19 +8,31 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import shapely
+from shapely import Point, STRtree
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.coarsening import coarsen, move_inside
 from routing.network.corners import find_corners
 from routing.network.labels import (
+    SAME_FEET,
+    SEARCH_WORK,
     Labels,
+    VertexWalks,
     WorkBudget,
     WorkExceededError,
     build_labels,
     join_labels,
     no_labels,
 )
-from routing.network.mesh import Mesh, grow, join_meshes, triangulate
+from routing.network.mesh import (
+    BEYOND_WALL_FEET,
+    PUBLIC,
+    Mesh,
+    find_thresholds,
+    grow,
+    join_meshes,
+    triangulate,
+)
 from routing.network.packing import (
     PackedLists,
     join_lists,
@@ -38,11 +50,14 @@ from routing.network.views import (
     spread_views,
     tangent_sectors,
 )
-from routing.network.walk_graph import Edges, WalkGraph, build_edges
+from routing.network.walk_graph import Edges, WalkGraph, build_edges, join_edges
 from routing.plan import Level, Polygonal, Space, SpaceKind
 from routing.space.doors import Opening
+from routing.space.plan_repair import extract_polygons, to_polygonal
 
 NO_PORTAL = -1
+MANY = -2
+"""Instead of the number of a region, of lines that lead through more than two."""
 MAX_SIGHT_AREAS = 256
 """Of all maps; each takes some 100 kB."""
 MAX_EXACT_CORNERS = 4_000
@@ -63,11 +78,12 @@ class Levels:
     `tolerances_feet` are how far the walls of a level may be from where they were drawn, because it
     has too many corners; 0 if distances are exact. `spaces` and `doors` are the shapes of each
     level's spaces and passable openings, `space_rows` (id, name, kind, place) and `door_rows` (id)
-    the rest of them.
+    the rest of them. `private` is the floor of the guarded regions on each level, by their numbers.
 
     The vertices of a level are the corners of its walkable area, followed by its portals.
     `level_starts` (l + 1) are the first of each level, and the number of all. `views` are what
-    vertices see, `edges` (e, 2) and `labels` the graph over them. `portals` (l, s) are the indexes
+    vertices see, `edges` (e, 2) and `labels` the graph over them, and `regions` (n,) where they
+    are: in a guarded region, or PUBLIC. `portals` (l, s) are the indexes
     of a level's portals in its networks, NO_PORTAL where it has fewer, and `portal_feet` (s, n) the
     walks from them to the vertices of their level.
     """
@@ -80,10 +96,12 @@ class Levels:
     space_rows: PackedLists
     doors: PackedLists
     door_rows: PackedLists
+    private: PackedLists
     mesh: Mesh
     views: Views
     edges: IntArray
     labels: Labels
+    regions: IntArray
     level_starts: IntArray
     portals: IntArray
     portal_feet: FloatArray
@@ -115,10 +133,12 @@ class Levels:
             self.space_rows.take(level),
             self.doors.take(level),
             self.door_rows.take(level),
+            self.private.take(level),
             self.mesh.take(level),
             self.views.take(vertices, cells),
             shift(self.edges_of(level), -vertices.start),
             self.labels.take(vertices),
+            self.regions[vertices],
             np.array([0, vertices.stop - vertices.start]),
             self.portals[[level]],
             self.portal_feet[:, vertices],
@@ -163,6 +183,35 @@ class Levels:
         sight_area = prepare_sight_area(self.walkable_areas.packed(level))
         return np.asarray(shapely.covers(sight_area, lines))
 
+    @cached_property
+    def are_guarded(self) -> bool:
+        """Whether there is any private space that leads from one place to another."""
+        return bool((self.mesh.regions != PUBLIC).any())
+
+    @cached_property
+    def portal_regions(self) -> IntArray:
+        """The regions of portals (l, s), PUBLIC where a level has fewer."""
+        regions = np.full(self.portals.shape, PUBLIC)
+        for level in range(len(self)):
+            own = self.regions[self.portal_vertices(level)]
+            regions[level, : len(own)] = own
+        return regions
+
+    def open_area(self, level: int, regions: Sequence[int] = ()) -> Polygonal:
+        """Return the walkable area without the guarded regions that are not among `regions`."""
+        shapes = enumerate(self.private.shapes(level))
+        others = [shape for region, shape in shapes if region not in regions]
+        area = self.walkable_area(level)
+        if not self.are_guarded:
+            return area
+        return to_polygonal(extract_polygons(area.difference(shapely.union_all(others))))
+
+    def find_regions(self, level: int, lines: FloatArray) -> IntArray:
+        """Return the guarded regions (n, 2) through which segments (n, 2, 2) lead, or PUBLIC."""
+        if not self.are_guarded:
+            return np.broadcast_to(PUBLIC, (len(lines), 2))
+        return find_regions(self.private.packed(level), lines)
+
 
 def unpack_rooms(spaces: bytes, space_rows: bytes) -> list[Polygonal]:
     """Return the rooms among the spaces of a level, as they are packed."""
@@ -181,6 +230,38 @@ def prepare_sight_area(content: bytes) -> Polygonal:
     return area
 
 
+@lru_cache(maxsize=MAX_SIGHT_AREAS)
+def index_private_space(content: bytes) -> STRtree:
+    """Return a tree of the regions of a level, as they are packed."""
+    tree = STRtree(unpack_shapes(content))
+    # The first use builds the index, which several threads must not do at once.
+    tree.query(Point())
+    return tree
+
+
+def find_regions(private: bytes, lines: FloatArray) -> IntArray:
+    """Return the regions, as they are packed, through which segments lead."""
+    line, region = index_private_space(private).query(
+        shapely.linestrings(lines), predicate="intersects"
+    )
+    regions = np.full((len(lines), 2), PUBLIC)
+    np.maximum.at(regions[:, 0], line, region)
+    regions[line[region != regions[line, 0]], 1] = region[region != regions[line, 0]]
+    regions[np.bincount(line, minlength=len(lines)) > 2] = MANY
+    return regions
+
+
+def is_foreign(regions: IntArray, start: IntArray | int, end: IntArray | int) -> BoolArray:
+    """Return which regions are neither public nor that of the start or the end of a walk."""
+    return np.asarray((regions != PUBLIC) & (regions != start) & (regions != end))
+
+
+def are_open(regions: IntArray, start: IntArray | int, end: IntArray | int) -> BoolArray:
+    """Return which lines lead through no foreign one of their `regions` (n, 2)."""
+    start, end = np.asarray(start)[..., None], np.asarray(end)[..., None]
+    return np.asarray(~is_foreign(regions, start, end).any(axis=1))
+
+
 def draft_level(
     level: Level,
     walkable_area: Polygonal,
@@ -189,6 +270,7 @@ def draft_level(
     portals: IntArray,
     portal_xy: FloatArray,
     max_corners: int = MAX_EXACT_CORNERS,
+    private: Sequence[Polygonal] = (),
 ) -> Levels:
     """Return a single level without labels, with `portals` (p,) at `portal_xy` (p, 2).
 
@@ -202,6 +284,7 @@ def draft_level(
         pack_rows([[(space.id, space.name, space.kind, space.place) for space in spaces]]),
         pack_shapes([[opening.shape for opening in openings]]),
         pack_rows([[(opening.door_id,) for opening in openings]]),
+        pack_shapes([private]),
         portals,
         portal_xy,
         max_corners,
@@ -241,12 +324,50 @@ def _add_labels(level: Levels, budget: WorkBudget, coarse_work: int) -> Levels:
     elif level.tolerances_feet[0]:
         budget = WorkBudget(coarse_work)
     try:
-        labels = build_labels(graph, budget)
+        labels = build_labels(guard_graph(level, graph, budget), budget)
     except WorkExceededError:
         area, numbers, xy = level.walkable_area(0), level.portals[0], level.xy[portals]
         coarse = _redraft_level(level, 0, area, numbers, xy, corner_count // 2)
         return _add_labels(coarse, budget, coarse_work)
-    return replace(level, labels=labels, portal_feet=graph.distances(portals))
+    if level.are_guarded and len(portals):
+        walks = VertexWalks(labels, level.vertices(0))
+        feet = np.stack([walks.measure(portals[[row]], np.zeros(1)) for row in range(len(portals))])
+    else:
+        feet = graph.distances(portals)
+    return replace(level, labels=labels, portal_feet=feet)
+
+
+def find_busy(private: Sequence[Polygonal], doors: Sequence[Polygonal]) -> list[int]:
+    """Return the regions with three exits or more, which walks may leave and enter again."""
+    _, regions = find_thresholds(private, doors, 0)
+    return [region for region in {*regions} if regions.count(region) > 2]
+
+
+def guard_graph(level: Levels, graph: WalkGraph, budget: WorkBudget) -> WalkGraph:
+    """Return the graph of a single level, out of which walks lead to no private space and back.
+
+    In place of those there are edges within each region of three exits or more, for walks that
+    leave it and return.
+    """
+    if not level.are_guarded:
+        return graph
+    edges, (one, other) = graph.edges, level.regions[level.edges].T
+    through = level.find_regions(0, level.xy[level.edges])
+    parts = [
+        edges.take(
+            are_open(through, one, other) & ((one == other) | (one == PUBLIC) | (other == PUBLIC))
+        )
+    ]
+    for region in find_busy(level.private.shapes(0), level.doors.shapes(0)):
+        own = np.flatnonzero(level.regions == region)
+        if len(own):
+            budget.spend(SEARCH_WORK * len(own) * (len(level.xy) + len(edges)))
+            usable = edges.take(are_open(through, region, PUBLIC))
+            around = WalkGraph(len(level.xy), usable).distances(own)[:, own]
+            inside = graph.restrict(own).distances(np.arange(len(own)))
+            first, second = np.nonzero(np.triu(around < inside - SAME_FEET))
+            parts.append(Edges(own[first], own[second], around[first, second]))
+    return WalkGraph(len(level.xy), join_edges(parts), level.regions)
 
 
 def _redraft_level(
@@ -266,6 +387,7 @@ def _redraft_level(
         levels.space_rows.take(level),
         levels.doors.take(level),
         levels.door_rows.take(level),
+        levels.private.take(level),
         portals,
         portal_xy,
         max_corners,
@@ -282,6 +404,7 @@ def _draft_level(
     space_rows: PackedLists,
     doors: PackedLists,
     door_rows: PackedLists,
+    private: PackedLists,
     portals: IntArray,
     portal_xy: FloatArray,
     max_corners: int,
@@ -290,11 +413,36 @@ def _draft_level(
     walkable_area, tolerance_feet = coarsen(whole_area, max_corners)
     if tolerance_feet:
         portal_xy = move_inside(portal_xy, whole_area, walkable_area)
-    mesh, corners = triangulate(walkable_area), find_corners(walkable_area)
-    xy = np.concatenate((corners.xy, portal_xy))
-    sectors = join_sectors(tangent_sectors(corners), all_round(np.arange(len(corners), len(xy))))
-    views = spread_views(mesh, xy, sectors)
-    edges = build_edges(mesh, views, corners)
+    regions = private.shapes(0)
+    beyond_feet = BEYOND_WALL_FEET + 2 * tolerance_feet
+    thresholds, _ = find_thresholds(regions, doors.shapes(0), beyond_feet)
+    mesh = triangulate(walkable_area, regions, thresholds)
+    corners, between_xy = find_corners(walkable_area), np.empty((0, 2))
+    for _ in range(2):
+        xy = np.concatenate((corners.xy, between_xy, portal_xy))
+        looking = np.arange(len(xy) - len(portal_xy), len(xy))
+        sectors = join_sectors(tangent_sectors(corners), all_round(looking))
+        views, of_vertex = spread_views(mesh, xy, sectors), mesh.regions[mesh.locate(xy)]
+        edges = build_edges(mesh, views, corners)
+        ends = np.stack((edges.first, edges.second), axis=1)
+        if not len(thresholds):
+            break
+        # A line between two regions leads over public floor, and others through a region in which
+        # they do not end. With a vertex there, each edge begins or ends where it leads through.
+        one, other = of_vertex[ends].T[..., None]
+        through = find_regions(private.packed(0), xy[ends])
+        is_long = is_foreign(through, one, other) & np.isin(
+            through, find_busy(regions, doors.shapes(0))
+        )
+        is_long |= (one != other) & (one != PUBLIC) & (other != PUBLIC)
+        lines = shapely.linestrings(xy[ends[is_long.any(axis=1)]])
+        floor = shapely.union_all(regions)
+        parts = [shapely.difference(lines, floor), shapely.intersection(lines, floor)]
+        lines = shapely.get_parts(np.concatenate(parts))
+        middles = shapely.line_interpolate_point(lines, 0.5, normalized=True)
+        between_xy = shapely.get_coordinates(middles)
+        if not len(between_xy):
+            break
     return Levels(
         (level_id,),
         (ordinal,),
@@ -304,10 +452,12 @@ def _draft_level(
         space_rows,
         doors,
         door_rows,
+        private,
         mesh,
         views,
-        np.stack((edges.first, edges.second), axis=1),
+        ends,
         no_labels(len(xy)),
+        of_vertex,
         np.array([0, len(xy)]),
         portals[None],
         np.full((len(portals), len(xy)), np.inf),
@@ -330,10 +480,12 @@ def join_levels(parts: Sequence[Levels]) -> Levels:
         join_lists([part.space_rows for part in parts]),
         join_lists([part.doors for part in parts]),
         join_lists([part.door_rows for part in parts]),
+        join_lists([part.private for part in parts]),
         join_meshes([part.mesh for part in parts]),
         join_views([part.views for part in parts]),
         shift_and_join([part.edges for part in parts], vertices),
         join_labels([part.labels for part in parts]),
+        np.concatenate([part.regions for part in parts]),
         join_starts([part.level_starts for part in parts]),
         np.concatenate(
             [

@@ -8,6 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
+from shapely import LineString, STRtree
+from shapely.affinity import scale
 
 from routing.arrays import FloatArray, IntArray, shrink
 from routing.network.locator import OUTSIDE, Grid, are_inside, build_grid
@@ -16,6 +19,10 @@ from routing.plan import Polygonal
 
 SIGHT_TOLERANCE_FEET = 1e-6
 """Lines of sight may cut this far into a wall, so that rounding hides no corner."""
+PUBLIC = -1
+"""Instead of the number of a region of private space."""
+BEYOND_WALL_FEET = 1e-4
+"""How far thresholds are drawn into the walls beside them, so that they surely meet these."""
 FLAT_SQUARE_FEET = 1e-9
 """Corners of a cell may bend inwards by as little as rounding makes them."""
 
@@ -27,12 +34,13 @@ class Mesh:
     `triangles` (t, 3) are indexes into `xy` (v, 2), counterclockwise; those of level l are from
     `level_starts[l]` to before `level_starts[l + 1]`. Side k of a triangle leads from its corner k
     to the next. `cells` (t,) are the numbers of the convex cells, each of one or more triangles,
-    that triangles belong to.
+    that triangles belong to, and `regions` (t,) those of the private space that they are part of.
     """
 
     xy: FloatArray
     triangles: IntArray
     cells: IntArray
+    regions: IntArray
     level_starts: IntArray
 
     def __len__(self) -> int:
@@ -47,6 +55,7 @@ class Mesh:
             self.xy[corners],
             shift(triangles, -corners.start),
             shift(cells, -first_cell),
+            self.regions[start:end],
             np.array([0, end - start]),
         )
 
@@ -87,21 +96,54 @@ class Mesh:
         return int(self.cells.max(initial=-1)) + 1
 
 
-def triangulate(area: Polygonal) -> Mesh:
-    """Return the mesh of an area.
+def triangulate(
+    area: Polygonal, private: Sequence[Polygonal] = (), thresholds: Sequence[LineString] = ()
+) -> Mesh:
+    """Return the mesh of an area, in which `thresholds` divide regions from public floor.
 
     >>> len(triangulate(shapely.box(0, 0, 20, 10)))
     2
     """
     parts = shapely.get_parts(grow(area))
-    triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(parts))
-    triangles = shapely.get_parts(triangles)
+    if len(thresholds):
+        parts = divide(grow(area), thresholds)
+    regions = np.full(len(parts), PUBLIC)
+    inside, found = STRtree(private).query(shapely.point_on_surface(parts), predicate="intersects")
+    regions[inside] = found
+    triangles, of_part = shapely.get_parts(
+        shapely.constrained_delaunay_triangles(parts), return_index=True
+    )
     corners = shapely.get_coordinates(shapely.orient_polygons(triangles)).reshape(-1, 4, 2)[:, :3]
     xy, indexes = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
     corners_of = indexes.reshape(-1, 3)
     count = len(corners_of)
-    mesh = Mesh(xy, corners_of, np.arange(count), np.array([0, count]))
+    mesh = Mesh(xy, corners_of, np.arange(count), regions[of_part], np.array([0, count]))
     return replace(mesh, cells=merge_triangles(mesh))
+
+
+def divide(area: Polygonal, thresholds: Sequence[LineString]) -> NDArray[np.object_]:
+    """Return the polygons into which lines divide an area; they share their corners exactly."""
+    lines = shapely.union_all([area.boundary, *thresholds])
+    parts = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
+    shapely.prepare(area)
+    return np.asarray(parts[shapely.covers(area, shapely.point_on_surface(parts))])
+
+
+def find_thresholds(
+    private: Sequence[Polygonal], doors: Sequence[Polygonal], beyond_feet: float
+) -> tuple[list[LineString], list[int]]:
+    """Return where doors lead into private space, and into which regions.
+
+    The lines are longer on both sides by `beyond_feet`.
+    """
+    edges = shapely.boundary(np.array(private, dtype=object))
+    regions, own = STRtree(doors).query(edges, predicate="intersects")
+    lines = shapely.line_merge(shapely.intersection(edges[regions], np.array(doors)[own]))
+    lines, of_line = shapely.get_parts(lines, return_index=True)
+    # Where a door only touches, there is a point.
+    feet, is_line = shapely.length(lines), shapely.length(lines) > 0
+    longer = 1 + 2 * beyond_feet / feet[is_line]
+    return [*map(scale, lines[is_line], longer, longer)], regions[of_line[is_line]].tolist()
 
 
 def join_meshes(meshes: Sequence[Mesh]) -> Mesh:
@@ -112,17 +154,19 @@ def join_meshes(meshes: Sequence[Mesh]) -> Mesh:
         np.concatenate([mesh.xy for mesh in meshes]),
         shift_and_join([mesh.triangles for mesh in meshes], corners),
         shift_and_join([mesh.cells for mesh in meshes], cells),
+        np.concatenate([mesh.regions for mesh in meshes]),
         join_starts([mesh.level_starts for mesh in meshes]),
     )
 
 
 def merge_triangles(mesh: Mesh) -> IntArray:
-    """Return the cell of each triangle: cells are merged across a side if the result is convex.
+    """Return the cell of each triangle: cells of a region are merged if the result is convex.
 
     Longer sides go first (Hertel and Mehlhorn 1983).
     """
     neighbours, _ = mesh.neighbours
-    triangle, side = np.nonzero(neighbours > np.arange(len(mesh))[:, None])
+    is_same = mesh.regions[neighbours] == mesh.regions[:, None]
+    triangle, side = np.nonzero((neighbours > np.arange(len(mesh))[:, None]) & is_same)
     start, end = mesh.triangles[triangle, side], mesh.triangles[triangle, (side + 1) % 3]
     order = np.argsort(-np.hypot(*(mesh.xy[end] - mesh.xy[start]).T), kind="stable")
     columns = triangle, neighbours[triangle, side], start, end

@@ -18,6 +18,7 @@ from routing.costing import Costing, RideCost, TravelMode
 from routing.network.coarsening import MAX_COARSE_CORNERS
 from routing.network.levels import MAX_EXACT_CORNERS, Levels, build_levels, draft_level, join_levels
 from routing.network.locator import OUTSIDE
+from routing.network.mesh import PUBLIC
 from routing.network.portals import (
     Link,
     Portal,
@@ -103,6 +104,11 @@ class Network:
         """The lengths of links by their portals."""
         return {(link.start, link.end): link.cost.feet for link in self.links}
 
+    @cached_property
+    def portal_regions(self) -> IntArray:
+        """The guarded regions of the portals (p,), or PUBLIC."""
+        return find_portal_regions(self.levels, self.level_numbers, len(self.portals))
+
     @property
     def location_index(self) -> dict[str, int]:
         return self.location_ids.positions
@@ -174,7 +180,15 @@ def build_network(
             is_coarse = foot is not None and foot.levels.tolerances_feet[numbers[index]] > 0
             max_corners = MAX_COARSE_CORNERS if is_coarse else MAX_EXACT_CORNERS
             drafts.append(
-                draft_level(level.level, area, spaces, openings[index], *on_level, max_corners)
+                draft_level(
+                    level.level,
+                    area,
+                    spaces,
+                    openings[index],
+                    *on_level,
+                    max_corners,
+                    level.private,
+                )
             )
             numbers[index : index + 1] = [count]
             count += 1
@@ -232,7 +246,16 @@ def compute_portal_paths(
         vertices = levels.portal_vertices(level)
         own = levels.portals[level, : len(vertices)]
         walks_feet[np.ix_(own, own)] = levels.portal_feet[: len(own), vertices]
-    return find_fastest_paths(walks_feet, links, feet_per_second)
+    regions = find_portal_regions(levels, level_numbers, len(portals))
+    return find_fastest_paths(walks_feet, links, feet_per_second, regions)
+
+
+def find_portal_regions(levels: Levels, level_numbers: IntArray, count: int) -> IntArray:
+    """Return the guarded regions of the portals of a network, or PUBLIC."""
+    regions = np.full(count + 1, PUBLIC)
+    # Levels with fewer portals than others have NO_PORTAL, which is the last.
+    regions[levels.portals[level_numbers]] = levels.portal_regions[level_numbers]
+    return regions[:-1]
 
 
 def find_portals(

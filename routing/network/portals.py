@@ -16,6 +16,7 @@ from shapely.ops import nearest_points
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.costing import Costing, RideCost, TravelMode, cost_of, seconds_of
+from routing.network.mesh import PUBLIC
 from routing.plan import Connector, ConnectorKind, Direction, Polygonal
 from routing.space.doors import Opening
 from routing.space.floor import FloorSurface
@@ -252,13 +253,18 @@ class PortalPaths:
 
 
 def find_fastest_paths(
-    walks_feet: FloatArray, links: Sequence[Link], feet_per_second: float
+    walks_feet: FloatArray,
+    links: Sequence[Link],
+    feet_per_second: float,
+    regions: IntArray | None = None,
 ) -> PortalPaths:
     """Return all fastest paths over rides and the walks between portals of one level (p, p).
 
     Walks are shortest already. So each link in turn makes some paths faster: of those to its start,
-    only the ones on which it is the fastest way to its end, and likewise from its end.
+    only the ones on which it is the fastest way to its end, and likewise from its end. Paths use
+    links in a guarded region, of the `regions` (p,) of portals, only if they begin or end there.
     """
+    regions = np.full(len(walks_feet), PUBLIC) if regions is None else regions
     feet = walks_feet.copy()
     costs = cost_of(feet / feet_per_second, feet)
     next_portal = np.where(np.isfinite(costs), np.arange(len(feet)), -1)
@@ -270,6 +276,8 @@ def find_fastest_paths(
         ends = np.flatnonzero(cost + costs[end] < costs[start])
         pairs = np.ix_(starts, ends)
         through = costs[starts, start, None] + (cost + costs[end, ends])
+        for inside in {*regions[[start, end]].tolist()} - {PUBLIC}:
+            through[(regions[starts, None] != inside) & (regions[ends] != inside)] = np.inf
         rows, columns = np.nonzero(through < costs[pairs])
         one, other = starts[rows], ends[columns]
         # The path begins like the one to the link.

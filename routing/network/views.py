@@ -18,7 +18,7 @@ import numpy as np
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.corners import Corners, cross
 from routing.network.locator import OUTSIDE
-from routing.network.mesh import Mesh
+from routing.network.mesh import PUBLIC, Mesh
 from routing.network.ranges import expand_ranges, find_span, join_starts, shift, shift_and_join
 
 SECTOR_SLACK_RADIANS = 1e-3
@@ -44,18 +44,20 @@ class Sectors(NamedTuple):
 class Sights(NamedTuple):
     """Pairs of points and vertices in sight of each other, by point.
 
-    Those of point i are `vertices[starts[i]:starts[i + 1]]`, at a distance of `feet`.
+    Those of point i are `vertices[starts[i]:starts[i + 1]]`, at a distance of `feet`. The lines
+    between them lead through the guarded `regions` (n, 2), or PUBLIC floor only.
     """
 
     starts: IntArray
     vertices: IntArray
     feet: FloatArray
+    regions: IntArray
 
     def of_points(self, points: slice) -> Sights:
         """Return the pairs of consecutive points, numbered from the first of them."""
         starts = self.starts[points.start : points.stop + 1]
         own = slice(starts[0], starts[-1])
-        return Sights(starts - starts[0], self.vertices[own], self.feet[own])
+        return Sights(starts - starts[0], self.vertices[own], self.feet[own], self.regions[own])
 
 
 class Frontier(NamedTuple):
@@ -114,7 +116,8 @@ class Views:
         seen = np.flatnonzero((cross(right, lines) >= 0) & (cross(left, lines) <= 0))
         lines = lines.take(seen, axis=0)
         starts = points.take(seen).searchsorted(np.arange(len(xy) + 1))
-        return Sights(starts, origins.take(seen), np.hypot(lines[:, 0], lines[:, 1]))
+        regions = np.broadcast_to(PUBLIC, (len(seen), 2))
+        return Sights(starts, origins.take(seen), np.hypot(lines[:, 0], lines[:, 1]), regions)
 
 
 def tangent_sectors(corners: Corners) -> Sectors:

@@ -5,6 +5,7 @@ The only module that uses igraph. The graph is undirected and weighted in feet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.corners import Corners
-from routing.network.mesh import Mesh
+from routing.network.mesh import PUBLIC, Mesh
 from routing.network.views import Views
 
 MAX_BLOCK_ROWS = 32
@@ -38,23 +39,38 @@ class Edges:
         return Edges(self.first[chosen], self.second[chosen], self.feet[chosen])
 
 
+def join_edges(parts: Sequence[Edges]) -> Edges:
+    """Return all edges of some parts, in their order."""
+    columns = ([getattr(part, name) for part in parts] for name in ("first", "second", "feet"))
+    return Edges(*map(np.concatenate, columns))
+
+
 class WalkGraph:
     """An undirected graph of `count` vertices; its edges are straight walks.
 
     >>> edges = Edges(np.array([0, 1]), np.array([1, 2]), np.array([3.0, 4.0]))
     >>> WalkGraph(3, edges).distances(np.array([2])).tolist()
     [[7.0, 4.0, 0.0]]
+
+    If `regions` (count,) are given, walks do not lead out of private space.
     """
 
-    def __init__(self, count: int, edges: Edges) -> None:
+    def __init__(self, count: int, edges: Edges, regions: IntArray | None = None) -> None:
         self.vertex_count = count
         self.edges = edges
+        self.regions = np.full(count, PUBLIC) if regions is None else regions
 
     @cached_property
     def graph(self) -> Any:
         pairs = np.stack((self.edges.first, self.edges.second), axis=1).astype(np.int64)
-        graph = igraph.Graph(self.vertex_count, pairs)
-        graph.es["feet"] = self.edges.feet.tolist()
+        feet, is_directed = self.edges.feet, bool((self.regions != PUBLIC).any())
+        if is_directed:
+            pairs, feet = np.concatenate((pairs, pairs[:, ::-1])), np.tile(feet, 2)
+            start, end = self.regions[pairs].T
+            leads_on = (start == PUBLIC) | (start == end)
+            pairs, feet = pairs[leads_on], feet[leads_on]
+        graph = igraph.Graph(self.vertex_count, pairs, directed=is_directed)
+        graph.es["feet"] = feet.tolist()
         return graph
 
     def restrict(self, vertices: IntArray) -> WalkGraph:
@@ -63,7 +79,8 @@ class WalkGraph:
         number[vertices] = np.arange(len(vertices))
         first, second = number[self.edges.first], number[self.edges.second]
         kept = (first >= 0) & (second >= 0)
-        return WalkGraph(len(vertices), Edges(first[kept], second[kept], self.edges.feet[kept]))
+        edges = Edges(first[kept], second[kept], self.edges.feet[kept])
+        return WalkGraph(len(vertices), edges, self.regions[vertices])
 
     def distances(self, sources: IntArray) -> FloatArray:
         """Return feet of the shortest walks from sources (rows) to all vertices, or inf."""

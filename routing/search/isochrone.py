@@ -19,6 +19,9 @@ from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import FloatArray, IntArray
 from routing.network.corners import Corners, cross, find_corners, normalize
+from routing.network.labels import VertexWalks
+from routing.network.levels import are_open, is_foreign
+from routing.network.mesh import PUBLIC
 from routing.network.network import Network
 from routing.network.views import Sectors, all_round, halve_sectors, join_sectors, widen_sectors
 from routing.plan import Polygonal
@@ -32,7 +35,7 @@ from routing.search.reached_cells import (
     find_whole_cells,
     spread_walks,
 )
-from routing.search.walks import PlacedStops, VertexWalks
+from routing.search.walks import PlacedStops, select_sights
 from routing.search.waypoints import WaypointRef, find_stops
 from routing.space.plan_repair import extract_polygons, to_polygonal
 
@@ -85,24 +88,40 @@ def find_isochrone(network: Network, source: WaypointRef, seconds: float) -> Iso
     """Return what is within reach of a source. Raises WaypointError for an unknown location."""
     start = approach_portals(network, find_stops(network, [source]))
     rides_feet = network.portal_paths.seconds * network.feet_per_second
-    portal_feet = (start.portal_feet[0][:, None] + rides_feet).min(axis=0, initial=np.inf)
+    through_feet, regions = start.portal_feet[0][:, None] + rides_feet, network.portal_regions
+    through_feet[is_foreign(regions[:, None], find_region(start.placed), regions)] = np.inf
+    portal_feet = through_feet.min(axis=0, initial=np.inf)
     feet = measure_vertices(network, start.placed, portal_feet)
     return Isochrone(network, start.placed, seconds * network.feet_per_second, feet)
 
 
+def find_region(source: PlacedStops) -> int:
+    """Return the guarded region of a source, or PUBLIC."""
+    return int(source.regions.max(initial=PUBLIC))
+
+
 def measure_vertices(network: Network, source: PlacedStops, portal_feet: FloatArray) -> FloatArray:
     """Return how far all vertices are from a source that is `portal_feet` (p,) from portals."""
-    levels = network.levels
+    levels, own = network.levels, find_region(source)
     feet = np.full(len(levels.xy), np.inf)
     for level in network.level_numbers.tolist():
         vertices, count = levels.vertices(level), len(levels.portal_vertices(level))
-        walks = levels.portal_feet[:count, vertices]
-        to_portals = portal_feet[levels.portals[level, :count], None]
-        feet[vertices] = (to_portals + walks).min(axis=0, initial=np.inf)
+        walks = (
+            portal_feet[levels.portals[level, :count], None] + levels.portal_feet[:count, vertices]
+        )
+        of_portals = levels.portal_regions[level, :count, None]
+        walks[is_foreign(of_portals, own, levels.regions[vertices])] = np.inf
+        feet[vertices] = walks.min(axis=0, initial=np.inf)
     for level in source.levels.tolist():
-        vertices, sights = levels.vertices(level), source.sights
-        walks = VertexWalks(levels, vertices).measure(sights.vertices, sights.feet)
-        feet[vertices] = np.minimum(feet[vertices], walks + source.offset_feet)
+        # What is seen through private rooms is only for walks that end there.
+        for region in np.union1d(source.approaches.regions, own).tolist():
+            vertices = levels.vertices(level)
+            if region not in (own, PUBLIC):
+                vertices = vertices[levels.regions[vertices] == region]
+            walks = VertexWalks(levels.labels, vertices).measure(
+                *select_sights(source.approaches, 0, own, region)
+            )
+            feet[vertices] = np.minimum(feet[vertices], walks + source.offset_feet)
     return feet
 
 
@@ -111,11 +130,13 @@ def compute_area(isochrone: Isochrone, level: int) -> Polygonal:
     if not isochrone.is_reached(level):
         return to_polygonal([])
     levels, source, budget_feet = isochrone.network.levels, isochrone.source, isochrone.budget_feet
-    own, cells = source.on_level(level), find_cells(levels.mesh, level)
+    own, cells = source.on_level(level), find_cells(levels.mesh, level, find_region(source))
     vertices = levels.vertices(level)
     xy = np.concatenate((levels.xy[vertices], source.xy[own]))
     feet = np.concatenate((isochrone.feet[vertices], source.offset_feet[own]))
-    longest = bound_walks(cells, xy, feet)
+    regions = np.concatenate((levels.regions[vertices], source.regions[own]))
+    is_usable = ~is_foreign(regions, cells.region, PUBLIC)
+    longest = bound_walks(cells, xy[is_usable], feet[is_usable])
     is_whole = find_whole_cells(cells, longest, budget_feet)
     if is_whole.all():
         return levels.walkable_area(level)
@@ -165,15 +186,19 @@ def find_last_lines(
     They have no length where a walk begins: at the source, and at portals that a ride leads to.
     """
     levels, source = isochrone.network.levels, isochrone.source
-    first = levels.level_starts[level]
-    one, other = (levels.edges_of(level) - first).T
-    in_sight = source.sights.of_points(source.on_level(level)).vertices - first
-    starts = np.concatenate((one, other, np.full(len(in_sight), len(xy) - 1)))
-    ends = np.concatenate((other, one, in_sight))
+    first, vertices = levels.level_starts[level], levels.vertices(level)
+    (one, other), of_vertices = (levels.edges_of(level) - first).T, levels.regions[vertices]
+    seen = source.sights.of_points(source.on_level(level))
+    starts = np.concatenate((one, other, np.full(len(seen.vertices), len(xy) - 1)))
+    ends = np.concatenate((other, one, seen.vertices - first))
+    through = levels.find_regions(level, levels.xy[levels.edges_of(level)])
+    through = np.concatenate((through, through, seen.regions))
     lines = xy[ends] - xy[starts]
     line_feet = np.hypot(lines[:, 0], lines[:, 1])
     # Of several shortest walks, any one will do.
     is_last = (feet[starts] + line_feet <= feet[ends] + SAME_FEET) & (line_feet > SAME_FEET)
+    of_ends = np.append(of_vertices, PUBLIC)[ends]
+    is_last &= are_open(through, find_region(source), of_ends)
     last_lines = np.zeros((len(xy), 2))
     last_lines[ends[is_last]] = lines[is_last]
     return last_lines

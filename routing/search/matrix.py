@@ -15,10 +15,17 @@ import numpy as np
 
 from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from routing.costing import cost_of, seconds_of
+from routing.network.levels import is_foreign
+from routing.network.mesh import PUBLIC
 from routing.network.network import Network
 from routing.network.portals import PortalPaths
 from routing.network.stops import Stops
-from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
+from routing.search.walks import (
+    PlacedStops,
+    measure_portal_walks,
+    measure_walks,
+    place_stops,
+)
 from routing.search.waypoints import WaypointRef, find_stops
 
 MAX_BLOCK_CELLS = 1 << 21
@@ -87,13 +94,20 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     walks = measure_walks(network.levels, starts.placed, ends.placed)
     feet[np.ix_(starts.attached, ends.attached)] = walks
     costs = cost_of(feet / network.feet_per_second, feet)
-    relax_through_portals(
-        network,
-        reachable_portals(network.link_starts, starts.portal_feet),
-        reachable_portals(network.link_ends, ends.portal_feet),
-        feet,
-        costs,
-    )
+    # Who neither begins nor ends in a room with stairs does not ride there.
+    inside = network.portal_regions
+    for start, rows in group_by_region(starts, inside):
+        for end, columns in group_by_region(ends, inside):
+            block, usable = np.ix_(rows, columns), ~is_foreign(inside, start, end)
+            own_feet, own_costs = feet[block], costs[block]
+            relax_through_portals(
+                network,
+                reachable_portals(network.link_starts, usable, starts.portal_feet[rows]),
+                reachable_portals(network.link_ends, usable, ends.portal_feet[columns]),
+                own_feet,
+                own_costs,
+            )
+            feet[block], costs[block] = own_feet, own_costs
     seconds = seconds_of(costs, feet)
     # Else a waypoint off the floor would be twice its offset away from itself.
     same = find_coinciding(starts.stops, ends.stops)
@@ -103,13 +117,22 @@ def measure_routes(network: Network, starts: Approaches, ends: Approaches) -> Tr
     return TravelMatrix(feet, seconds)
 
 
-def reachable_portals(portals: IntArray, feet: FloatArray) -> PortalApproach:
-    """Return which of some portals any stop reaches, and the walks to them.
+def group_by_region(stops: Approaches, regions: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield stops by their region, if it is among `regions`; all others are PUBLIC."""
+    of_stops = np.full(len(stops.stops), PUBLIC)
+    of_stops[stops.attached] = stops.placed.regions
+    of_stops[~np.isin(of_stops, regions)] = PUBLIC
+    for region in np.unique(of_stops).tolist():
+        yield region, np.flatnonzero(of_stops == region)
+
+
+def reachable_portals(portals: IntArray, usable: BoolArray, feet: FloatArray) -> PortalApproach:
+    """Return which of some usable portals any stop reaches, and the walks to them.
 
     Paths worth taking begin and end with a link, as walks between portals are no shorter than
     others.
     """
-    portals = portals[np.isfinite(feet[:, portals]).any(axis=0)]
+    portals = portals[usable[portals] & np.isfinite(feet[:, portals]).any(axis=0)]
     return PortalApproach(portals, feet[:, portals])
 
 

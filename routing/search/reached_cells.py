@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.network.corners import cross
-from routing.network.mesh import Mesh
+from routing.network.mesh import PUBLIC, Mesh
 from routing.network.ranges import expand_ranges
 from routing.network.views import Frontier, Sectors, Views, spread_views
 
@@ -40,6 +40,8 @@ class Origins(NamedTuple):
 class LevelCells:
     """The triangles of a level, and its cells, those from number `first` on.
 
+    Walks pass only public floor and that of a guarded `region`. Those that end in another enter it.
+
     `corners` (t, 3) of triangles are indexes into the mesh's `xy`, and `of_triangle` (t,) are their
     cells, counted from the first. `low` and `high` (c, 2) are the bounds of cells.
     """
@@ -51,6 +53,7 @@ class LevelCells:
     of_triangle: IntArray
     low: FloatArray
     high: FloatArray
+    region: int
 
     def __len__(self) -> int:
         return len(self.low)
@@ -71,6 +74,11 @@ class LevelCells:
         across = np.maximum(xy - self.low[cells], self.high[cells] - xy)
         return np.hypot(across[:, 0], across[:, 1])
 
+    def may_pass(self, triangles: IntArray) -> BoolArray:
+        """Return whether walks may lead through triangles, given by number, to others."""
+        regions = self.mesh.regions[triangles]
+        return np.asarray((regions == PUBLIC) | (regions == self.region))
+
     def outlines(self) -> Shapes:
         """Return the cells as polygons; they are convex."""
         of_corner = np.repeat(self.of_triangle, 3)
@@ -79,8 +87,8 @@ class LevelCells:
         return np.asarray(shapely.convex_hull(shapely.multipoints(xy, indices=of_corner[order])))
 
 
-def find_cells(mesh: Mesh, level: int) -> LevelCells:
-    """Return the cells of a level, which must have some."""
+def find_cells(mesh: Mesh, level: int, region: int) -> LevelCells:
+    """Return the cells of a level, which must have some, for walks that begin in a region."""
     own = slice(*mesh.level_starts[level : level + 2].tolist())
     corners, first = mesh.triangles[own], int(mesh.cells[own].min())
     of_triangle = mesh.cells[own].astype(np.int64) - first
@@ -88,7 +96,7 @@ def find_cells(mesh: Mesh, level: int) -> LevelCells:
     high = -low
     np.minimum.at(low, of_triangle, mesh.xy[corners].min(axis=1))
     np.maximum.at(high, of_triangle, mesh.xy[corners].max(axis=1))
-    return LevelCells(mesh, level, first, corners, of_triangle, low, high)
+    return LevelCells(mesh, level, first, corners, of_triangle, low, high, region)
 
 
 def bound_walks(cells: LevelCells, xy: FloatArray, feet: FloatArray) -> FloatArray:
@@ -101,10 +109,11 @@ def bound_walks(cells: LevelCells, xy: FloatArray, feet: FloatArray) -> FloatArr
     around = mesh.triangles[mesh.locate(xy, cells.level)]
     lines = mesh.xy[around] - xy[:, None]
     np.minimum.at(walks, around, feet[:, None] + np.hypot(lines[..., 0], lines[..., 1]))
-    ends = np.roll(corners, -1, axis=1)
+    passed = cells.may_pass(np.arange(*mesh.level_starts[cells.level : cells.level + 2]))
+    sides, ends = corners[passed], np.roll(corners[passed], -1, axis=1)
     for _ in range(RELAXATION_ROUNDS):
-        for start, end in ((corners, ends), (ends, corners)):
-            np.minimum.at(walks, end, walks[start] + side_feet)
+        for start, end in ((sides, ends), (ends, sides)):
+            np.minimum.at(walks, end, walks[start] + side_feet[passed])
     to_farthest = np.maximum(side_feet, np.roll(side_feet, 1, axis=1))
     from_one = (walks[corners] + to_farthest).min(axis=1)
     # Seen from any point, two of the corners are at least 120 degrees apart.
@@ -131,7 +140,10 @@ def spread_walks(cells: LevelCells, origins: Origins, longest: FloatArray) -> Vi
         start, end = corner_xy[triangles, side], corner_xy[triangles, (side + 1) % 3]
         feet = measure_to_sides(origins.xy[frontier.origins], start, end - start)
         walks = origins.feet[frontier.origins] + feet
-        return np.asarray(walks <= longest[triangles] + SAME_FEET)
+        before = cells.mesh.neighbours[0][frontier.triangles, frontier.sides]
+        regions = cells.mesh.regions
+        is_open = cells.may_pass(before) | (regions[before] == regions[frontier.triangles])
+        return np.asarray(is_open & (walks <= longest[triangles] + SAME_FEET))
 
     return spread_views(cells.mesh, origins.xy, origins.sectors, cells.level, leads_on)
 

@@ -11,11 +11,17 @@ from shapely import LineString
 
 from routing.arrays import FloatArray, IntArray
 from routing.costing import cost_of
+from routing.network.levels import is_foreign
 from routing.network.network import Network
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
 from routing.search.matrix import find_coinciding
-from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
+from routing.search.walks import (
+    measure_portal_walks,
+    measure_walks,
+    place_stops,
+    trace_walk,
+)
 from routing.search.waypoints import WaypointRef, find_stops
 
 STRAIGHT_TOLERANCE_FEET = 1e-4
@@ -98,8 +104,13 @@ def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:
     """Return the first and last portal of the fastest route through portals, and its cost."""
-    first, first_feet = portal_distances(network, start, network.link_starts)
-    last, last_feet = portal_distances(network, end, network.link_ends)
+    ends = network.levels.mesh.regions[[start.triangles[0], end.triangles[0]]].tolist()
+    usable = np.flatnonzero(~is_foreign(network.portal_regions, *ends))
+    among = (np.intersect1d(each, usable) for each in (network.link_starts, network.link_ends))
+    (first, first_feet), (last, last_feet) = (
+        portal_distances(network, stop, portals)
+        for stop, portals in zip((start, end), among, strict=True)
+    )
     if not len(first) or not len(last):
         return (-1, -1), np.inf
     walk_feet, between = first_feet[:, None] + last_feet, np.ix_(first, last)

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
-from routing.network.levels import Levels
-from routing.network.ranges import expand_ranges
+from routing.network.labels import VertexWalks, minimum_by_stop
+from routing.network.levels import Levels, are_open, is_foreign
+from routing.network.mesh import PUBLIC
 from routing.network.stops import Stops
 from routing.network.views import Sights, all_round, spread_views
+from routing.network.walk_graph import Edges, WalkGraph, join_edges
 
 MAX_TESTED_PAIRS = 200
 """Above this number of pairs, spreading views from one side is faster than testing each line."""
@@ -23,12 +25,18 @@ ON_WALK_FEET = 1e-6
 
 
 class PlacedStops(NamedTuple):
-    """Attached stops in the order of their levels, and the vertices that they see."""
+    """Attached stops in the order of their levels, and the vertices that they see.
+
+    `approaches` also have the walks to all vertices of the guarded regions that they are in: a walk
+    may leave the region, return to it, and leave it elsewhere.
+    """
 
     levels: IntArray
     xy: FloatArray
     offset_feet: FloatArray
+    regions: IntArray
     sights: Sights
+    approaches: Sights
 
     def __len__(self) -> int:
         return len(self.xy)
@@ -41,14 +49,49 @@ class PlacedStops(NamedTuple):
 def place_stops(levels: Levels, stops: Stops) -> PlacedStops:
     """Place stops, which must be attached and in the order of their levels."""
     sights = levels.views.sights(stops.near, levels.mesh.cells[stops.triangles])
-    return PlacedStops(stops.levels, stops.near, stops.offset_feet, sights)
+    regions = levels.mesh.regions[stops.triangles]
+    of_stop = np.repeat(np.arange(len(stops)), np.diff(sights.starts))
+    for level in np.unique(stops.levels).tolist() if levels.are_guarded else ():
+        own = slice(*of_stop.searchsorted(stops.levels.searchsorted((level, level + 1))))
+        lines = np.stack((stops.near[of_stop[own]], levels.xy[sights.vertices[own]]), axis=1)
+        found = levels.find_regions(level, lines)
+        sights = sights._replace(
+            regions=np.insert(sights.regions[: own.start], own.start, found, 0)
+        )
+    approaches = sights
+    for stop in np.flatnonzero(regions != PUBLIC).tolist():
+        region, vertices = regions[stop], levels.vertices(int(stops.levels[stop]))
+        vertices = vertices[levels.regions[vertices] == region]
+        seen = select_sights(sights, stop, region, region)
+        walks = VertexWalks(levels.labels, vertices).measure(*seen)
+        starts, at = approaches.starts.copy(), approaches.starts[stop + 1]
+        starts[stop + 1 :] += len(vertices)
+        approaches = Sights(
+            starts,
+            np.insert(approaches.vertices, at, vertices),
+            np.insert(approaches.feet, at, walks),
+            np.insert(approaches.regions, at, np.full((len(vertices), 2), region), axis=0),
+        )
+    return PlacedStops(stops.levels, stops.near, stops.offset_feet, regions, sights, approaches)
+
+
+def select_sights(sights: Sights, stop: int, start: int, end: int) -> tuple[IntArray, FloatArray]:
+    """Return the vertices that a stop sees, and how far they are, for walks between two regions."""
+    _, vertices, feet, regions = sights.of_points(slice(stop, stop + 1))
+    usable = are_open(regions, start, end)
+    return vertices[usable], feet[usable]
 
 
 def measure_portal_walks(levels: Levels, stops: PlacedStops) -> FloatArray:
     """Return the walks from stops (n) to the portals of their levels (s), inf if there is none."""
-    starts, vertices, feet = stops.sights
-    walks = minimum_by_stop(levels.portal_feet[:, vertices] + feet, starts)
-    return walks.T + stops.offset_feet[:, None]
+    starts, vertices, feet, through = stops.approaches
+    walks = levels.portal_feet[:, vertices] + feet
+    if levels.are_guarded:
+        of_stop = np.repeat(np.arange(len(stops)), np.diff(starts))
+        to_portals = levels.portal_regions[stops.levels[of_stop]].T
+        for regions in through.T:
+            walks[is_foreign(regions, stops.regions[of_stop], to_portals)] = np.inf
+    return minimum_by_stop(walks, starts).T + stops.offset_feet[:, None]
 
 
 def measure_walks(levels: Levels, starts: PlacedStops, ends: PlacedStops) -> FloatArray:
@@ -63,26 +106,31 @@ def measure_walks(levels: Levels, starts: PlacedStops, ends: PlacedStops) -> Flo
 
 def trace_walk(levels: Levels, start: PlacedStops, end: PlacedStops) -> FloatArray:
     """Return the points (n, 2) of the shortest walk between two single stops; there must be one."""
-    if levels.are_clear(int(start.levels[0]), start.xy, end.xy)[0]:
-        return np.concatenate((start.xy, end.xy))
-    near, near_feet = start.sights.vertices, start.sights.feet
-    far, far_feet = end.sights.vertices, end.sights.feet
-    last = far[(VertexWalks(levels, far).measure(near, near_feet) + far_feet).argmin()]
-    to_last = VertexWalks(levels, near).measure(np.array([last]), np.zeros(1))
-    first = near[(to_last + near_feet).argmin()]
-    bends = levels.xy[find_bends(levels, int(start.levels[0]), int(first), int(last))]
-    return np.concatenate((start.xy, bends, end.xy))
-
-
-def find_bends(levels: Levels, level: int, first: int, last: int) -> IntArray:
-    """Return the vertices of the shortest walk between two vertices of a level, both included."""
+    level, own = int(start.levels[0]), (int(start.regions[0]), int(end.regions[0]))
+    line = np.stack((start.xy, end.xy), axis=1)
+    is_open = are_open(levels.find_regions(level, line), *own)
+    if (is_open & levels.are_clear(level, start.xy, end.xy))[0]:
+        return np.asarray(line[0])
     vertices = levels.vertices(level)
-    walks = VertexWalks(levels, vertices)
-    from_first, to_last = (walks.measure(np.array([end]), np.zeros(1)) for end in (first, last))
+    vertices = vertices[~is_foreign(levels.regions[vertices], *own)]
+    walks = VertexWalks(levels.labels, vertices)
+    from_start, to_end = (
+        walks.measure(*select_sights(stop.approaches, 0, *own)) for stop in (start, end)
+    )
+    feet = from_start + to_end
     # The others are on no shortest walk, and they are most of the level.
-    between = vertices[from_first + to_last <= from_first[last - vertices[0]] + ON_WALK_FEET]
-    path = levels.graph_of(between).shortest_path(*between.searchsorted((first, last)).tolist())
-    return np.asarray(between[path])
+    between = vertices[feet <= feet.min() + ON_WALK_FEET]
+    count, edges = len(between), levels.graph_of(between).edges
+    ends = np.stack((edges.first, edges.second), axis=1)
+    through = levels.find_regions(level, levels.xy[between[ends]])
+    parts = [edges.take(are_open(through, *own))]
+    for number, stop in enumerate((start, end)):
+        seen, seen_feet = select_sights(stop.sights, 0, *own)
+        at = between.searchsorted(seen).clip(max=count - 1)
+        lines = Edges(np.full(len(at), count + number), at, seen_feet)
+        parts.append(lines.take(between[at] == seen))
+    bends = WalkGraph(count + 2, join_edges(parts)).shortest_path(count, count + 1)[1:-1]
+    return np.concatenate((start.xy, levels.xy[between[bends]], end.xy))
 
 
 def find_common_levels(starts: PlacedStops, ends: PlacedStops) -> list[int]:
@@ -94,46 +142,27 @@ def measure_bent_walks(levels: Levels, starts: PlacedStops, ends: PlacedStops) -
     walks = np.full((len(starts), len(ends)), np.inf)
     for level in find_common_levels(starts, ends):
         columns = ends.on_level(level)
-        sights = ends.sights.of_points(columns)
+        sights = ends.approaches.of_points(columns)
         vertices, of_end = np.unique(sights.vertices, return_inverse=True)
-        to_vertices = VertexWalks(levels, vertices)
+        to_vertices = VertexWalks(levels.labels, vertices)
+        end_regions = np.repeat(ends.regions[columns], np.diff(sights.starts))
         rows = starts.on_level(level)
         for row in range(rows.start, rows.stop):
-            _, near, near_feet = starts.sights.of_points(slice(row, row + 1))
-            feet = to_vertices.measure(near, near_feet)
-            walks[row, columns] = minimum_by_stop(feet[of_end] + sights.feet, sights.starts)
+            seen, start = (
+                starts.approaches.of_points(slice(row, row + 1)).regions,
+                starts.regions[row],
+            )
+            is_open = are_open(sights.regions, start, end_regions)
+            # What is seen through private rooms is only for walks that end there.
+            others = np.setdiff1d(np.intersect1d(seen, end_regions), (PUBLIC, start))
+            for end in (start, *others.tolist()):
+                near = select_sights(starts.approaches, row, start, end)
+                feet = to_vertices.measure(*near)[of_end] + sights.feet
+                feet[~is_open] = np.inf
+                found = minimum_by_stop(feet, sights.starts)
+                own = (ends.regions[columns] == end) | (end == start)
+                walks[row, columns] = np.minimum(walks[row, columns], np.where(own, found, np.inf))
     return walks
-
-
-class VertexWalks:
-    """Walks to some vertices of one level, by labels."""
-
-    def __init__(self, levels: Levels, vertices: IntArray) -> None:
-        self._levels = levels
-        self._vertices = vertices
-        labels = levels.labels
-        begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
-        counts, entries = expand_ranges(begin, end)
-        self._starts = counts.searchsorted(np.arange(len(vertices) + 1))
-        self._hubs, self._feet = labels.hubs[entries], labels.feet[entries]
-
-    def measure(self, vertices: IntArray, feet: FloatArray) -> FloatArray:
-        """Return the shortest walks that begin with `feet` to one of `vertices`."""
-        labels = self._levels.labels
-        begin, end = labels.starts[:-1][vertices], labels.starts[1:][vertices]
-        of_vertex, entries = expand_ranges(begin, end)
-        to_hubs = np.full(len(labels), np.inf)
-        np.minimum.at(to_hubs, labels.hubs[entries], labels.feet[entries] + feet[of_vertex])
-        return minimum_by_stop(to_hubs[self._hubs] + self._feet, self._starts)
-
-
-def minimum_by_stop(feet: FloatArray, starts: IntArray) -> FloatArray:
-    """Return the minima of the parts of the last axis that begin at `starts`; inf of empty ones."""
-    filled = np.flatnonzero(starts[:-1] < starts[1:])
-    minima = np.full((*feet.shape[:-1], len(starts) - 1), np.inf)
-    if len(filled):
-        minima[..., filled] = np.minimum.reduceat(feet, starts[filled], axis=-1)
-    return minima
 
 
 def apply_straight_walks(
@@ -154,4 +183,8 @@ def apply_straight_walks(
             nearer = np.nonzero(straight < own)
             clear = levels.are_clear(level, from_xy[nearer[0]], to_xy[nearer[1]])
             seen = nearer[0][clear], nearer[1][clear]
+        lines = np.stack((from_xy[seen[0]], to_xy[seen[1]]), axis=1)
+        own_regions = starts.regions[rows][seen[0]], ends.regions[columns][seen[1]]
+        is_open = are_open(levels.find_regions(level, lines), *own_regions)
+        seen = seen[0][is_open], seen[1][is_open]
         own[seen] = np.minimum(own[seen], straight[seen])

@@ -41,11 +41,14 @@ MAX_ONE_WAY_DOORS = 600
 
 @dataclass(frozen=True)
 class WalkableLevel:
-    """The floor of one level, all openings in its walls, and steps that stop wheelchairs."""
+    """The floor of one level, all openings in its walls, steps that stop wheelchairs, and private
+    floor by region.
+    """
 
     floor: FloorSurface
     openings: tuple[Opening, ...]
     steps: Polygonal = MultiPolygon()
+    private: tuple[Polygonal, ...] = ()
 
     @property
     def level(self) -> Level:

@@ -5,7 +5,7 @@
     ##+###+##      n narrow door               A-Z a location on the floor around it
     #,,,,,,,#      x locked door               e s m r an elevator, steps, an escalator going up,
     #########      ? door for no wheelchair        a ramp, on the floor around it
-                   > < ^ v one-way door
+    ; floor of a private room          > < ^ v one-way door, p private door
 
 Cells of floor that touch are one space, named by its first location, else by its first cell.
 Connectors of one kind at one place on several levels are one.
@@ -41,7 +41,7 @@ KINDS = {
     "r": ConnectorKind.RAMP,
 }
 ONE_WAY = {">": (1.0, 0.0), "<": (-1.0, 0.0), "^": (0.0, -1.0), "v": (0.0, 1.0)}
-DOORS = "+nx?" + "".join(ONE_WAY)
+DOORS = "+nx?p" + "".join(ONE_WAY)
 NARROW_FEET = 2.5
 
 Cell = tuple[int, int]
@@ -104,6 +104,7 @@ def draw_door(level_id: str, sign: str, column: int, row: int) -> Door:
         False if sign == "?" else None,
         is_locked=sign == "x",
         one_way=ONE_WAY.get(sign),
+        is_private=sign == "p",
     )
 
 
@@ -116,7 +117,7 @@ def find_spaces(level_id: str, cells: dict[Cell, str]) -> Iterator[Space]:
         name = next((sign for sign in signs if sign.isupper()), f"{level_id}:{min(region)}")
         polygon = make_valid(shapely.union_all([cell_square(*cell) for cell in region]))
         kind = SpaceKind.CORRIDOR if "," in signs else SpaceKind.ROOM
-        yield Space(f"room {name}", level_id, polygon, kind, name)
+        yield Space(f"room {name}", level_id, polygon, kind, name, is_private=";" in signs)
 
 
 def flood(start: Cell, cells: set[Cell]) -> set[Cell]:

@@ -132,6 +132,7 @@ PLANS = {
         "0",
     ),
     IssueKind.FLOOR_CUT_OFF: (draw_plan("A,B,E#C..+.D"), "room C"),
+    IssueKind.ONLY_PRIVATE_WAY: (draw_plan("A,B,E+;;;+,D"), "room 0:(6, 0)"),
     IssueKind.LEVELS_NOT_JOINED: (draw_plan("A,B", "C,,"), "1"),
     IssueKind.BUILDINGS_NOT_JOINED: (draw_plan("A,B", "#########C,,"), "1"),
     IssueKind.NOT_STEP_FREE: (draw_plan("A,Bs", "C,,s"), "1"),

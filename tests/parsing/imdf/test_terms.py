@@ -21,3 +21,8 @@ def test_a_row_of_its_own_wins_over_the_parent_category() -> None:
 @pytest.mark.parametrize("category", ["", "ballroom", "ballroom.large"])
 def test_an_unknown_category_has_no_tags(category: str) -> None:
     assert find_tags(UNIT_TAGS, category) is None
+
+
+@pytest.mark.parametrize("category", ["bedroom", "residence", "livingroom", "residential.studio"])
+def test_homes_are_private(category: str) -> None:
+    assert find_tags(UNIT_TAGS, category) == {"indoor": "room", "access": "private"}

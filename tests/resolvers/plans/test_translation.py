@@ -42,6 +42,25 @@ def test_rooms_corridors_areas_and_outlines_are_in_feet_on_their_floor() -> None
     assert plan.levels[0].outline.area == 625
 
 
+def test_units_are_private_but_lifts_and_rooms_that_say_otherwise() -> None:
+    tags = ("", "access=yes", "highway=elevator", "access=private", "access=no")
+    units = (f'<rect id="u{n}" width="9" height="9" data-tags="{t}"/>' for n, t in enumerate(tags))
+    rooms = (rect(9, 9, 9, 9, f"indoor=room;{tag}") for tag in tags)
+    translated = translate_svg(f'<g data-type="UnitLayer">{"".join(units)}</g>{"".join(rooms)}')
+    private = {space.id: space.is_private for space in translated.plan.spaces}
+    assert [private.pop(f"u{number}") for number in range(5)] == [True, False, False, True, True]
+    assert sorted(private.values()) == [False, False, False, True, True]
+
+
+def test_private_doors_are_such_unless_all_of_many_are() -> None:
+    private = [
+        f'<line x1="{n}" x2="{n + 3}" data-tags="door=yes;access=private"/>' for n in range(10)
+    ]
+    assert not any(door.is_private for door in translate_svg("".join(private)).plan.doors)
+    mixed = translate_svg("".join(private) + '<line x1="50" x2="53" data-tags="door=yes"/>')
+    assert sum(door.is_private for door in mixed.plan.doors) == 10
+
+
 def test_a_ring_in_a_path_is_a_hole_by_either_fill_rule() -> None:
     ring = 'd="M0 0h30v30h-30z M10 10v10h10v-10z" data-tags="indoor=corridor"'
     (space,) = translate_svg(f"<path {ring}/>", feet_per_unit=1.0).plan.spaces

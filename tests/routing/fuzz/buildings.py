@@ -56,7 +56,9 @@ class Sketch:
         return choices[int(self.random.integers(len(choices)))]
 
     def add_space(self, level: str, shape: Polygon, kind: SpaceKind) -> Space:
-        space = Space(f"{kind.value} {len(self.spaces)}", level, shape, kind)
+        is_private = kind is SpaceKind.ROOM and self.chance(0.35)
+        name = f"{kind.value} {len(self.spaces)}"
+        space = Space(name, level, shape, kind, is_private=is_private)
         self.spaces.append(space)
         return space
 
@@ -89,6 +91,7 @@ class Sketch:
                 False if self.chance(0.05) else None,
                 self.chance(0.05),
                 (sign * dx, sign * dy) if self.chance(0.12) else None,
+                self.chance(0.05),
             )
         )
 
@@ -227,6 +230,7 @@ def distort(plan: Plan, sketch: Sketch) -> Plan:
             None if one.one_way is None else (
                 a * one.one_way[0] + b * one.one_way[1], d * one.one_way[0] + e * one.one_way[1]
             ),
+            door.is_private,
         )
         for door, one in zip(shaken.doors, plan.doors, strict=True)
     ]  # fmt: skip

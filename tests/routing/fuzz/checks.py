@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from bench.geodesic import geodesic_feet, search
 from routing.costing import TravelMode
 from routing.directions.steps import build_steps
+from routing.network.mesh import PUBLIC
 from routing.network.network import SAME_WALL_FEET, Network
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind, Plan
@@ -77,34 +80,61 @@ def seconds_between(network: Network) -> Floats:
 
 
 def search_seconds(network: Network) -> Floats:
-    """Seconds between all locations, by a search over exact walks between them, and rides."""
+    """Seconds between all locations, by a search over exact walks between them, and rides.
+
+    Of private space, only that which they are in is there.
+    """
     stops, count = network.locations, len(network.locations)
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(count + len(network.portals))]
-    for level in network.level_numbers.tolist():
-        own = np.flatnonzero((stops.levels == level) & stops.are_attached).tolist()
-        portals = network.levels.portal_vertices(level)
-        xy = np.concatenate((stops.near[own], network.levels.xy[portals]))
-        offsets = np.concatenate((stops.offset_feet[own], np.zeros(len(portals))))
-        walks = geodesic_feet(network.levels.walkable_area(level), xy.tolist())
-        walks += offsets[:, None] + offsets
-        indexes = network.levels.portals[level, : len(portals)].tolist()
-        ends = [*own, *(count + index for index in indexes)]
-        for row, one in enumerate(ends):
-            for column, other in enumerate(ends):
-                seconds = walks[row, column] / network.feet_per_second
-                neighbours[one].append((other, seconds))
-    for link in network.links:
-        neighbours[count + link.start].append((count + link.end, link.cost.seconds))
-    seconds = np.array([search(neighbours, start)[:count] for start in range(count)])
-    seconds = seconds.reshape(count, count)
+    regions = regions_of(network)
+    seconds = np.full((count, count), np.inf)
+    for one, other in combinations_with_replacement(np.unique(regions).tolist(), 2):
+        rows, columns = regions == one, regions == other
+        among = search_among(network, regions, {PUBLIC, one, other})
+        seconds[np.ix_(rows, columns)] = among[np.ix_(rows, columns)]
+        seconds[np.ix_(columns, rows)] = among[np.ix_(columns, rows)]
     same = (stops.xy[:, None] == stops.xy).all(axis=2) & (stops.levels[:, None] == stops.levels)
     seconds[same & stops.are_attached] = 0
     seconds[~stops.are_attached] = np.inf
     return seconds
 
 
+def regions_of(network: Network) -> NDArray[np.int64]:
+    """The guarded regions in which locations are."""
+    return network.levels.mesh.regions[network.locations.triangles].astype(np.int64)
+
+
+def search_among(network: Network, regions: NDArray[np.int64], open_ones: set[int]) -> Floats:
+    """Seconds between all locations outside of other guarded regions than some."""
+    stops, count = network.locations, len(network.locations)
+    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(count + len(network.portals))]
+    for level in network.level_numbers.tolist():
+        is_open = np.isin(regions, [*open_ones])
+        own = np.flatnonzero((stops.levels == level) & stops.are_attached & is_open).tolist()
+        portals = network.levels.portal_vertices(level)
+        indexes = network.levels.portals[level, : len(portals)]
+        is_open = np.isin(network.portal_regions[indexes], [*open_ones])
+        portals, indexes = portals[is_open], indexes[is_open]
+        xy = np.concatenate((stops.near[own], network.levels.xy[portals]))
+        offsets = np.concatenate((stops.offset_feet[own], np.zeros(len(portals))))
+        if not len(xy):
+            continue
+        walks = geodesic_feet(network.levels.open_area(level, [*open_ones]), xy.tolist())
+        walks += offsets[:, None] + offsets
+        ends = [*own, *(count + index for index in indexes.tolist())]
+        for row, one in enumerate(ends):
+            for column, other in enumerate(ends):
+                seconds = walks[row, column] / network.feet_per_second
+                neighbours[one].append((other, seconds))
+    for link in network.links:
+        if {*network.portal_regions[[link.start, link.end]].tolist()} <= open_ones:
+            neighbours[count + link.start].append((count + link.end, link.cost.seconds))
+    seconds = np.array([search(neighbours, start)[:count] for start in range(count)])
+    return seconds.reshape(count, count)
+
+
 def check_laws(network: Network) -> None:
-    """No detour is faster, and without one-way parts both directions take as long.
+    """No detour is faster, but for those by private space, and without one-way parts both
+    directions take as long.
 
     No way is shorter than the straight line, over levels too.
     """
@@ -118,7 +148,7 @@ def check_laws(network: Network) -> None:
     if all((end, start) in links for start, end in links):
         np.testing.assert_allclose(seconds, seconds.T, atol=1e-6)
     walked = ~(network.locations.offset_feet > 0)
-    for via in np.flatnonzero(walked).tolist():
+    for via in np.flatnonzero(walked & (regions_of(network) == PUBLIC)).tolist():
         assert (seconds <= seconds[:, via, None] + seconds[via] + 1e-6).all()
 
 
