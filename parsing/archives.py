@@ -1,11 +1,11 @@
-"""Unpack zip archives in bounded memory."""
+"""Unpack zip archives in bounded memory, and make those that can be unpacked so."""
 
 import gzip
 import zlib
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Final
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from parsing.errors import DocumentRejectedError, NotWellFormedError
 
@@ -28,6 +28,18 @@ def unzip(archive: bytes) -> dict[str, bytes]:
             return _read_members(zip_file)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise NotWellFormedError(f"not a zip archive that can be read: {error}") from error
+
+
+def zip_files(files: Mapping[str, bytes]) -> bytes | None:
+    """Return an archive of files that `unzip` reads, the same for the same files; None if they are
+    over its limits."""
+    if len(files) > MAX_MEMBERS or sum(map(len, files.values())) > MAX_UNPACKED_BYTES:
+        return None
+    archive = BytesIO()
+    with ZipFile(archive, "w") as zip_file:
+        for name, content in files.items():
+            zip_file.writestr(ZipInfo(name), content, ZIP_DEFLATED)
+    return archive.getvalue()
 
 
 def unpack_gzip(files: Mapping[str, bytes]) -> dict[str, bytes]:

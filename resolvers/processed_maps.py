@@ -29,7 +29,11 @@ async def process_map(
     info: Info,
     id: Annotated[strawberry.ID, argument("Id of the map.", ID)],
     plan: Annotated[
-        str | None, argument("The text of a floor plan; the map's own drawing by default.")
+        str | None,
+        argument(
+            "The text of a floor plan; by default the map's own drawing, else the plan that it was"
+            " processed from."
+        ),
     ] = None,
     asset: Annotated[strawberry.ID | None, argument("Id of the asset of a new map.", ID)] = None,
     feet_per_unit: Annotated[
@@ -49,7 +53,7 @@ async def process_map(
     ] = False,
     networks: NetworkPolicyArgument = REPROCESS,
 ) -> ProcessedMap:
-    """Make a map routable: from its own drawing, or from the text of a floor plan.
+    """Make a map routable: from what is stored of it, or from the text of a floor plan.
 
     The plan is a unit map in SVG, or OpenStreetMap indoor data in XML or GeoJSON. Where fewer than
     `require` per cent of the locations reach each other, in either mode, nothing changes; where

@@ -190,20 +190,21 @@ async def _inspect_files(database: driver.Database) -> Finding:
         return Finding("files", "ok", "those that maps refer to are there")
     names = ", ".join(f"{map_id} ({', '.join(fields)})" for map_id, fields in broken.items())
     remedy = (
-        "floorgate maps process MAP_ID if only its network is missing, or it has no drawing of its"
-        " own, else import its drawing again"
+        "floorgate maps process MAP_ID if only its network is missing, with SOURCE if it has no"
+        " drawing of its own, else import its drawing again"
     )
     return Finding("files", "error", f"missing or incomplete, of maps: {names}", remedy)
 
 
 async def _list_file_uses(database: driver.Database) -> set[tuple[str, str, str]]:
     """Return the files that maps refer to, as ids of maps, fields and digests."""
-    maps = await database[MAPS.name].find({}, [*MAP_FILE_FIELDS]).to_list(None)
+    names = {field.rpartition(".")[2]: f"${field}" for field in MAP_FILE_FIELDS}
+    maps = await database[MAPS.name].find({}, names).to_list(None)
     return {
-        (unit_map["_id"], field, unit_map[field])
+        (unit_map["_id"], name, unit_map[name])
         for unit_map in maps
-        for field in MAP_FILE_FIELDS
-        if unit_map.get(field)
+        for name in names
+        if unit_map.get(name)
     }
 
 

@@ -58,6 +58,9 @@ NETWORK_FIELD = "network"
 """Field with the digest of the file that holds the routing network."""
 NETWORK_STATE_FIELD = "network_state"
 """Field with what the network was built from (`storage.routing_inputs.NetworkState`)."""
+PLAN_FIELD = f"{NETWORK_STATE_FIELD}.plan"
+"""Field with the digest of the file that holds the plan that the network was built from, if that is
+not the map's own drawing: a zip."""
 
 
 REPORT_FIELD = "routing_report"

@@ -29,7 +29,7 @@ from storage.publication import (
 )
 from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT
-from storage.records.visibility import AssetScope, project_asset
+from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
 from storage.routing_inputs import (
     NetworkState,
     build_withdrawal,
@@ -156,6 +156,13 @@ async def load_routing_states(
     with driver.translate_errors():
         found = await _find_visible(database, scope, map_ids, _CURRENT_PROJECTION)
     return {unit_map["_id"]: _describe_routing(unit_map) for unit_map in found}
+
+
+async def load_state(database: driver.Database, map_id: str) -> NetworkState:
+    """Return what is known of what a map's network was built from. Raises UnavailableError."""
+    with driver.translate_errors():
+        found = await _find_visible(database, ALL_ASSETS, [map_id], {NETWORK_STATE_FIELD: 1})
+    return (read_state(found[0]) if found else None) or NetworkState()
 
 
 async def load_routing_reports(

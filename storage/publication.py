@@ -66,6 +66,7 @@ class PublishedFiles(NamedTuple):
     parsed: str | None = None
     georeference: Document | None = None
     """Of the parsed map."""
+    plan: str | None = None
 
 
 class BuiltFrom(NamedTuple):
@@ -98,6 +99,12 @@ class Publication(msgspec.Struct, frozen=True):
     """What can be closed in the network; None if it has what the one before has."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing; None keeps what the map has."""
+    plan: bytes | None = None
+    """The plan as a zip, if it is not the map's own drawing; None forgets that of the map."""
+    plan_format: str | None = None
+    """The format that was given with the plan."""
+    is_stored_plan: bool = False
+    """Whether the plan was read from the database: it may have been replaced since."""
 
 
 async def check_unchanged(
@@ -118,11 +125,12 @@ async def check_unchanged(
 
 async def write_files(database: driver.Database, publication: Publication) -> PublishedFiles:
     """Write the files of a publication. Requires the import lease: no map refers to them yet."""
-    parsed = publication.parsed
+    parsed, plan = publication.parsed, publication.plan
     return PublishedFiles(
         await files.write_file(database, publication.network),
         None if parsed is None else await files.write_file(database, parsed),
         None if parsed is None else find_georeference(parsed),
+        None if plan is None else await files.write_file(database, plan),
     )
 
 
@@ -144,7 +152,7 @@ async def publish(
     if before is None:
         return None
     now = current_timestamp()
-    state = await _build_state(database, before, publication, written.network, session)
+    state = await _build_state(database, before, publication, written, session)
     writes, changes = await _build_location_writes(
         database, map_id, publication.locations, now, session
     )
@@ -214,24 +222,30 @@ async def _build_state(
     database: driver.Database,
     unit_map: Document,
     publication: Publication,
-    digest: str,
+    written: PublishedFiles,
     session: driver.Session,
 ) -> NetworkState:
-    """Return what the network with this digest was built from."""
+    """Return what the network of a publication was built from."""
     report, built_from = publication.report, publication.built_from
     is_own = bool(unit_map.get("source")) if built_from is None else built_from.is_own
     inputs = await read_inputs(database, unit_map["_id"], is_own=is_own, session=session)
     floor_ids = [level["level_id"] for level in report.get("levels", ())]
     scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
     last = read_state(unit_map) or NetworkState()
+    if publication.is_stored_plan and last.plan != written.plan:
+        raise NetworkOutdatedError(
+            f"the plan of the map {unit_map['_id']!r} was replaced meanwhile"
+        )
     was_scale_given = last.is_scale_given and last.feet_per_unit == scale
     return NetworkState(
-        network=digest,
+        network=written.network,
         network_format=read_format(publication.network),
         source=inputs.source,
         feet_per_unit=scale,
         levels=[] if inputs.floor_sorts is None else rank_floors(inputs.floor_sorts, floor_ids),
         is_from_drawing=built_from is None or built_from.is_from_drawing,
+        plan=written.plan,
+        plan_format=publication.plan_format,
         is_scale_given=was_scale_given or (built_from is not None and built_from.is_scale_given),
     )
 

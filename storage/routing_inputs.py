@@ -61,7 +61,12 @@ class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
     levels: list[tuple[str, int]] = []
     """The floors of the network with their ranks; none if they are of no account."""
     is_from_drawing: bool = True
-    """Whether it was built from the map's own drawing; another plan is not stored."""
+    """Whether it was built from the map's own drawing."""
+    plan: str | None = None
+    """Digest of the other plan that it was built from. None if a release that stores none built it,
+    or the plan is too large."""
+    plan_format: str | None = None
+    """The format that was given with the plan."""
     is_scale_given: bool = False
     """Whether the scale was given for processing: an import without a scale keeps it."""
     withdrawn: str | None = None
@@ -76,7 +81,7 @@ class StaleNetwork(msgspec.Struct, frozen=True):
     map_id: str
     reason: str
     """A clause, such as `its drawing has changed`."""
-    is_from_drawing: bool
+    can_be_rebuilt: bool
     """Whether the network can be built again from what is stored."""
     is_withdrawn: bool = False
     """Whether it was withdrawn before."""
@@ -84,12 +89,12 @@ class StaleNetwork(msgspec.Struct, frozen=True):
     @property
     def command(self) -> str:
         """The command that makes the map routable again."""
-        arguments = [self.map_id] if self.is_from_drawing else [self.map_id, "SOURCE"]
+        arguments = [self.map_id] if self.can_be_rebuilt else [self.map_id, "SOURCE"]
         return f"floorgate maps process {' '.join(arguments)}"
 
 
 class RoutingInputs(NamedTuple):
-    """What a network is built from, apart from a plan that is not stored, as read at one time."""
+    """What a network is built from, apart from a plan that is given, as read at one time."""
 
     source: str | None
     feet_per_unit: float | None
@@ -260,6 +265,9 @@ async def list_stale_networks(
 
 
 def can_be_rebuilt(unit_map: Document) -> bool:
-    """Return whether a map's network can be built from its own drawing, as it was before."""
-    state = read_state(unit_map)
-    return unit_map.get("source") is not None and (state is None or state.is_from_drawing)
+    """Return whether a map's network can be built again from what it was built from before, its own
+    drawing or a stored plan. A drawing that is newer than the plan may contradict it."""
+    state, source = read_state(unit_map) or NetworkState(), unit_map.get("source")
+    if state.is_from_drawing:
+        return source is not None
+    return state.plan is not None and state.source == source

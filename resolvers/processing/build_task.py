@@ -15,7 +15,8 @@ REQUIRED_PERCENTAGE = Range(0, 100)
 
 
 class ProcessingRequest(NamedTuple):
-    """What to process: the files of a plan by name, or no files for the map's own drawing."""
+    """What to process: the files of a plan by name, or no files for what is stored: the map's own
+    drawing, else the plan that it was processed from."""
 
     map_id: str
     files: Mapping[str, bytes]
@@ -27,6 +28,8 @@ class ProcessingRequest(NamedTuple):
     """Percentage of the locations that must reach one another, in each travel mode."""
     strict: bool = False
     """Reject a plan with faulty elements, which are left out otherwise."""
+    as_before: bool = False
+    """Take the stored plan also if the map has a drawing."""
 
 
 class BuildTask(NamedTuple):
@@ -45,6 +48,8 @@ class BuildTask(NamedTuple):
     """Whether the plan is the map's own drawing, or replaces it: the map has one."""
     is_new: bool = False
     """Whether there is no such map yet."""
+    is_stored_plan: bool = False
+    """Whether the plan is the stored one: its only file is the zip of its files."""
 
 
 class BuiltNetwork(NamedTuple):

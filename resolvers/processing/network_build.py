@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 
+from parsing.archives import unzip
 from parsing.drawing import Drawing, ReadingFault
 from parsing.errors import DocumentRejectedError
 from parsing.plans import detect_format, read_plan
@@ -39,6 +40,8 @@ from routing.progress import ProcessingProgress
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:
     """Read the plan and build its network. Raises ParsingError, RoutingError, InvalidInputError."""
     request = task.request
+    if task.is_stored_plan:
+        request = request._replace(files=unzip(*request.files.values()))
     progress(0.0, "reading the plan")
     drawing = _read_plan(request)
     # The levels of a drawing have to name floors of the asset; other plans bring their own.

@@ -23,14 +23,14 @@ from storage.store import Store
 graphql_enum(
     NetworkPolicy,
     "What happens to routable maps whose drawing, scale, floors or locations change.",
-    reprocess="They are processed again, if their drawing is stored; otherwise as `withdraw`.",
+    reprocess="They are processed again, if their plan is stored; otherwise as `withdraw`.",
     withdraw="They are not routable until they are processed.",
 )
 NetworkPolicyArgument: TypeAlias = Annotated[
     NetworkPolicy,
     argument(
         "What happens to routable maps whose drawing, scale, floors or locations change:"
-        " `reprocess` processes them again, if their drawing is stored; otherwise, and with"
+        " `reprocess` processes them again, if their plan is stored; otherwise, and with"
         " `withdraw`, they are not routable until they are processed.",
         OneOf(*NETWORK_POLICIES),
     ),

@@ -1,5 +1,6 @@
 """Make a map routable: load its drawing and records, build its network, publish the result."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from parsing.archives import zip_files
 from parsing.errors import ParsingError
 from resolvers.administration.catalog import import_catalog
 from resolvers.locations import get_unit_id
@@ -141,6 +143,10 @@ async def _publish(
     if built.directory:  # the plan brings its own floors and scale
         inputs = built_from.inputs._replace(feet_per_unit=None, floor_sorts=None)
         built_from = built_from._replace(inputs=inputs)
+    brought = {floor["id"] for floor in built.directory.get("floors", ())}
+    if task.is_stored_plan and (lacking := brought.difference(task.floor_sorts or ())):
+        ids = ", ".join(map(repr, sorted(lacking)))
+        raise RefusedDocumentError(f"the asset lacks floors of the plan ({ids}): give the plan")
     stale: Sequence[StaleNetwork] = ()
     refusal = _describe_shortfall(report, task.request.require)
     if refusal is None and report["modes"]:
@@ -156,8 +162,11 @@ async def _publish(
             origin,
             built.parts,
             built.parsed,
+            await _pack_plan(task, built_from),
+            task.request.plan_format,
+            task.is_stored_plan,
         )
-        if built.directory:
+        if built.directory and not task.is_stored_plan:
             stale = await _import_directory(store, task, built.directory, publication)
         else:
             await networks.publish_network(store.database, publication)
@@ -170,6 +179,15 @@ async def _publish(
             refusal += "; the map was routable before, and no longer is"
     report = {**report, "published": refusal is None, "refusal": refusal}
     return ProcessingOutcome(report, refusal is None, built.pictures, stale)
+
+
+async def _pack_plan(task: BuildTask, built_from: BuiltFrom) -> bytes | None:
+    """Return the zip of a plan that is not the map's own drawing; None if it is too large."""
+    if task.is_stored_plan:
+        return next(iter(task.request.files.values()))
+    if built_from.is_from_drawing:
+        return None
+    return await asyncio.to_thread(zip_files, task.request.files)
 
 
 async def is_processed(store: Store, map_id: str) -> bool:
@@ -199,12 +217,13 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     if unit_map and request.asset_id not in (None, unit_map.asset_id):
         raise InvalidInputError(asset=f"must be {unit_map.asset_id!r}, to which the map belongs")
     asset_id = unit_map.asset_id if unit_map else request.asset_id or request.map_id
+    is_stored, is_scale_given = not request.files, request.feet_per_unit is not None
+    is_stored_plan = False
+    if is_stored and unit_map is not None:
+        request, is_stored_plan = await _add_stored(store, unit_map, request)
+    is_from_drawing = is_stored and not is_stored_plan
     # A map that has a drawing keeps it, also when it is processed from a file.
-    is_own = not request.files or (unit_map is not None and unit_map.source is not None)
-    is_from_drawing, is_scale_given = not request.files, request.feet_per_unit is not None
-    if not request.files and unit_map is not None:
-        drawing = await _read_drawing(store, unit_map)
-        request = request._replace(files={f"{unit_map.id}.svg": drawing}, plan_format="svg")
+    is_own = unit_map is not None and unit_map.source is not None
     if request.feet_per_unit is None and unit_map is not None:
         request = request._replace(feet_per_unit=unit_map.feet_per_unit)
     where = {"asset_id": asset_id}
@@ -221,17 +240,27 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     )
     built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
     is_new = unit_map is None
-    task = BuildTask(request, asset_id, sorts, names, existing, placements, is_own, is_new)
+    task = BuildTask(
+        request, asset_id, sorts, names, existing, placements, is_own, is_new, is_stored_plan
+    )
     return task, built_from
 
 
-async def _read_drawing(store: Store, unit_map: Map) -> bytes:
-    content = await files.read_file(store.database, unit_map.source) if unit_map.source else None
+async def _add_stored(
+    store: Store, unit_map: Map, request: ProcessingRequest
+) -> tuple[ProcessingRequest, bool]:
+    """Return a request with the map's drawing or stored plan as its file, and whether it is the
+    plan."""
+    state = await networks.load_state(store.database, unit_map.id)
+    is_plan = state.plan is not None and (unit_map.source is None or request.as_before)
+    digest = state.plan if is_plan else unit_map.source
+    content = await files.read_file(store.database, digest) if digest else None
     if content is None:
-        raise InvalidInputError(
-            source=f"must be given, because the map {unit_map.id!r} has no drawing"
-        )
-    return content
+        message = f"must be given, because the map {unit_map.id!r} has no drawing or stored plan"
+        raise InvalidInputError(source=message)
+    name = "plan.zip" if is_plan else f"{unit_map.id}.svg"
+    plan_format: Any = state.plan_format if is_plan else "svg"
+    return request._replace(files={name: content}, plan_format=plan_format), is_plan
 
 
 def _to_existing_location(location: Location) -> ExistingLocation:

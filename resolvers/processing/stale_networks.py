@@ -59,7 +59,7 @@ async def settle_stale_networks(
     """
     settled = []
     for done, stale in enumerate(stale_networks):
-        is_processed, is_routable = networks == REPROCESS and stale.is_from_drawing, False
+        is_processed, is_routable = networks == REPROCESS and stale.can_be_rebuilt, False
         if dry_run:
             result = f"will be {'processed again' if is_processed else 'no longer routable'}"
         elif is_processed:
@@ -77,7 +77,7 @@ async def _process_again(
     """Process a map; return what came of it, and whether it is routable."""
     from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 
-    request = ProcessingRequest(stale.map_id, {})
+    request = ProcessingRequest(stale.map_id, {}, as_before=True)
     try:
         outcome = await process_and_publish(store, request, origin=origin, pool=pool, owner=owner)
     except (RequestError, StorageError) as error:

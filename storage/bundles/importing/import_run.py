@@ -46,7 +46,7 @@ from storage.bundles.removing.unmentioned import note_unmentioned_assets, note_u
 from storage.bundles.shown_parts import ShownParts
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
-from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD, PARSED_FIELDS
+from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD, PARSED_FIELDS, PLAN_FIELD
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
@@ -56,7 +56,7 @@ from storage.tombstones import TOMBSTONES
 _logger = logging.getLogger("floorgate.networks")
 
 NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
-MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD)
+MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD, PLAN_FIELD)
 """Fields of a map that hold the digest of a file."""
 WRITES_AT_ONCE = 2
 

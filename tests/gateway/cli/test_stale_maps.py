@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from pymongo import MongoClient
@@ -14,6 +15,7 @@ from tests.resolvers.tower import SVG, write
 
 pytestmark = pytest.mark.slow
 
+VENUE = Path(__file__).parents[3] / "samples" / "imdf" / "harbour-hall.zip"
 ANNEX = SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-")
 AGAIN = "was processed again: routable by foot and wheelchair"
 
@@ -30,8 +32,9 @@ def storage(storage: list[str], tmp_path: Path) -> list[str]:
     return storage
 
 
-def write_earlier(mongo_url: str, database_name: str) -> None:
-    """Leave the networks as the release before has written them."""
+def write_earlier(mongo_url: str, database_name: str, *, has_plans: bool = False) -> None:
+    """Leave the networks as a release before has written them, and no plans if it stored none."""
+    unknown = ["network_format"] if has_plans else ["network_format", "plan"]
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[database_name]
         for unit_map in database["maps"].find({"network": {"$type": "string"}}):
@@ -45,7 +48,7 @@ def write_earlier(mongo_url: str, database_name: str) -> None:
             fields = {"network": digest, "network_state.network": digest}
             database["maps"].update_one(
                 {"_id": unit_map["_id"]},
-                {"$set": fields, "$unset": {"network_state.network_format": ""}},
+                {"$set": fields, "$unset": {f"network_state.{name}": "" for name in unknown}},
             )
         database["migrations"].update_one({}, {"$set": {"number": 4}})
 
@@ -83,6 +86,40 @@ def test_networks_of_another_release_are_named_and_built_again_with_one_command(
     }
     assert annex["result"] == "is no longer routable until `floorgate maps process annex SOURCE`"
     assert inspect(storage)[1]["message"] == f"outdated: annex ({OTHER_FORMAT})"
+
+
+def test_networks_of_plans_are_built_again_from_the_stored_plans(
+    storage: list[str], mongo_url: str, database_name: str, tmp_path: Path
+) -> None:
+    venue = tmp_path / "venue"
+    with ZipFile(VENUE) as archive:
+        archive.extractall(venue)
+    assert floorgate("maps", "process", "hall", venue, *storage).exit_code == 0
+    with MongoClient[dict[str, Any]](mongo_url) as client:
+        database = client[database_name]
+
+        def networks() -> dict[str, str]:
+            found = database["maps"].find({"network": {"$type": "string"}})
+            return {each["_id"]: each["network"] for each in found}
+
+        before = networks()
+        assert {*before} == {"annex", "hall", "tower"}
+        write_earlier(mongo_url, database_name, has_plans=True)
+        # Imports keep the plans. What they change of a plan's units stays.
+        unit = database["units"].find_one({"map_ids": "hall"})
+        assert unit is not None
+        bundle = tmp_path / "renamed.json"
+        bundle.write_text(json.dumps({"units": [{"id": unit["_id"], "name": "Renamed"}]}))
+        options = ("--merge", "--networks", "withdraw", "--yes")
+        assert floorgate("import", bundle, *options, *storage).exit_code == 0
+        assert networks() == {}
+        run = floorgate("maps", "process", "--stale", *storage)
+        assert (run.exit_code, run.stdout.count(AGAIN)) == (0, 3)
+        assert networks() == before
+        kept = database["units"].find_one({"_id": unit["_id"]})
+        assert kept is not None
+        assert kept["name"] == "Renamed"
+    assert inspect(storage)[0] == 0
 
 
 def test_a_damaged_network_is_found_and_built_again(

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import pytest
 
 from resolvers.administration.catalog import import_catalog
+from resolvers.processing import pipeline
 from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
-from resolvers.request.errors import RefusedDocumentError
+from resolvers.request.errors import InvalidInputError, RefusedDocumentError
 from storage.bundles.importing import import_run
 from storage.errors import NetworkOutdatedError
 from storage.maps import MAPS
+from storage.networks import load_state
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
@@ -89,6 +92,48 @@ async def test_nothing_is_said_of_the_map_itself(store: Store) -> None:
     outcome = await process_with_other_maps(store, given._replace(feet_per_unit=3))
     assert outcome.published
     assert not any(note.startswith("map ") for note in outcome.report["notes"])
+
+
+DRAWN = {
+    **{"id": "annex", "asset_id": "tower", "name": "Annex", "feet_per_unit": 2},
+    "source": f"data:image/svg+xml;base64,{b64encode(SVG.encode()).decode()}",
+}
+
+
+async def test_a_plan_is_stored_until_the_map_is_processed_from_its_own_drawing(
+    store: Store,
+) -> None:
+    async def process_again() -> str | None:
+        assert (await process_and_publish(store, ProcessingRequest("annex", {}))).published
+        return (await load_state(store.database, "annex")).plan
+
+    await process_with_other_maps(store, GIVEN)
+    plan = (await load_state(store.database, "annex")).plan
+    assert plan is not None
+    assert await process_again() == plan
+    await store.database["floors"].delete_many({"_id": {"$regex": "^annex-"}})
+    with pytest.raises(RefusedDocumentError, match="the asset lacks floors of the plan"):
+        await process_again()
+    await import_catalog(store.database, [json.dumps({"maps": [DRAWN]}).encode()])
+    annex, _ = await list_stale_networks(store.database)
+    assert (annex.map_id, annex.can_be_rebuilt) == ("annex", False)
+    assert await process_again() is None
+
+
+async def test_a_stored_plan_does_not_replace_one_that_was_processed_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def build(*given: Any) -> Any:
+        built = await original(*given)
+        newer = {"$set": {"network_state.plan": "newer"}}
+        await store.database["maps"].update_one({"_id": "annex"}, newer)
+        return built
+
+    await process_with_other_maps(store, GIVEN)
+    original = pipeline._build
+    monkeypatch.setattr(pipeline, "_build", build)
+    with pytest.raises(InvalidInputError, match="has no drawing or stored plan"):
+        await process_with_other_maps(store, ProcessingRequest("annex", {}))
 
 
 async def test_the_mutation_has_the_choice_and_the_notes(own_world: World, store: Store) -> None:
