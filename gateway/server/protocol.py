@@ -38,6 +38,9 @@ _CHUNK_ALLOWANCE_BYTES = 16
 """Around the data of a chunk, its size and line ends, and as much again as its data: what is more
 are extensions or chunks so small that they are padding (as in Go's net/http)."""
 
+MAX_EMPTY_BYTES = 16
+"""Empty lines before a request, which some clients send after a body (RFC 9112, 2.2)."""
+
 
 class _Phase(Enum):
     """The part of a request that the parser expects next."""
@@ -102,6 +105,8 @@ class HttpProtocol(FastPathProtocol):
         """Bytes of headers, or of a body what is not its data: all that the parser may hold."""
         self._body_deadline = 0.0
         self._has_body = False
+        self._body_left = 0
+        """Bytes of a body with a `Content-Length` that are still to come."""
         self._headers_may_exceed_limit = False
         """Whether the piece being parsed may contain headers over their limit."""
         self._timer: asyncio.TimerHandle | None = None
@@ -139,9 +144,20 @@ class HttpProtocol(FastPathProtocol):
             self._phase is not _Phase.REQUEST and self._reject_if_too_large()
         ):
             return
+        if self._phase is _Phase.REQUEST and self._buffered_bytes > MAX_EMPTY_BYTES:
+            self._reject_request(ProtocolError(400, "Empty lines precede the request"))
+            return
         if is_between_requests and self._phase is _Phase.REQUEST and not self._buffered_bytes:
             self.remember_answered(piece)
         self._start_phase_timer()
+
+    def _find_piece_size(self) -> int:
+        """Return how much to parse next: no head of a request with the body before it."""
+        if self._discarding_input:
+            return len(self._unparsed)
+        if self._body_left > 0:
+            return min(self._body_left, self.max_piece_bytes)
+        return super()._find_piece_size()
 
     def _stay_idle(self) -> None:
         """Begin to wait for the next request anew, after one that was not parsed."""
@@ -228,6 +244,7 @@ class HttpProtocol(FastPathProtocol):
             scope[SCOPE_BASE_URL] = self._base_url
         self.connection.table.mark_busy(self.connection)
         super().on_headers_complete()
+        self._body_left = int(dict(self.headers).get(b"content-length", 0))
         self.headers = []  # for trailers, which RFC 9110, 6.5.1 lets recipients ignore
         self._stop_timer()
         self._phase = _Phase.BODY
@@ -237,6 +254,7 @@ class HttpProtocol(FastPathProtocol):
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
         self._has_body = True
+        self._body_left -= len(body)
         allowance = 2 * len(body) + _CHUNK_ALLOWANCE_BYTES
         self._buffered_bytes = max(0, self._buffered_bytes - len(body) - allowance)
         self._body_deadline = min(

@@ -35,6 +35,11 @@ PING_SECONDS = 20.0
 minute."""
 CLOSE_SECONDS = 2.0
 """How long a client has to answer the end of a WebSocket, until the connection closes."""
+_MALFORMED_BODY = b'{"message":"Malformed WebSocket handshake: it has a body or too long a header"}'
+_MALFORMED = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+    b"Connection: close\r\n\r\n%b" % (len(_MALFORMED_BODY), _MALFORMED_BODY)
+)
 
 
 class WebSocketUpgradeProtocol(BackpressureProtocol):
@@ -112,8 +117,12 @@ class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
             cast(Scope, self.scope).update(
                 {each: request[each] for each in members if each in request}
             )
-        elif isinstance(permit, Permit):
-            permit.release()
+        else:
+            if isinstance(permit, Permit):
+                permit.release()
+            if not self.close_sent:  # it has a body or a line that is too long
+                self.transport.write(_MALFORMED)
+                self.transport.close()
         self.data_received(rest)
 
     def parse(self, piece: bytes) -> None:
@@ -168,14 +177,9 @@ class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
 
     def handle_parser_exception(self) -> None:
         """End the WebSocket because of what the client has sent; discard what it still sends."""
-        if self.conn.close_sent is None:  # the request for the WebSocket is longer than it may be
-            self.conn.send_response(self.conn.reject(400, "Malformed WebSocket handshake\n"))
-            self.transport.write(b"".join(self.conn.data_to_send()))
-            self.transport.close()
-            return
-        if self.close_sent:
-            return
         closed = self.conn.close_sent
+        if self.close_sent or closed is None:
+            return
         event = {"code": closed.code, "reason": closed.reason, "by_server": True}
         self.queue.put_nowait(cast(Any, {"type": "websocket.disconnect", **event}))
         self.transport.write(b"".join(self.conn.data_to_send()))

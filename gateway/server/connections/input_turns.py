@@ -104,9 +104,7 @@ class ScheduledInput:
         self._is_queued = False
         if self.transport.is_closing() or not self._may_parse():
             return
-        size = self._unparsed.find(_HEAD_END, 0, self.max_piece_bytes) + len(_HEAD_END)
-        if self._unparsed.find(_HEAD_END, size, self.max_piece_bytes) < 0:
-            size = self.max_piece_bytes
+        size = self._find_piece_size()
         piece = bytes(self._unparsed[:size])
         del self._unparsed[:size]
         self.connection.table.turns.spend(PIECE_UNITS + len(piece) // BYTES_PER_UNIT)
@@ -115,6 +113,11 @@ class ScheduledInput:
             self.parse_later()
         else:
             self._resume_input()
+
+    def _find_piece_size(self) -> int:
+        size = self._unparsed.find(_HEAD_END, 0, self.max_piece_bytes) + len(_HEAD_END)
+        has_more = self._unparsed.find(_HEAD_END, size, self.max_piece_bytes) >= 0
+        return size if has_more else self.max_piece_bytes
 
     @abstractmethod
     def parse(self, piece: bytes) -> None:
