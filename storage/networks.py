@@ -31,6 +31,7 @@ from storage.records.kinds import Document
 from storage.records.timestamps import UPDATED_AT
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
 from storage.routing_inputs import (
+    REPROCESS_COMMAND,
     NetworkState,
     build_withdrawal,
     describe_change,
@@ -115,6 +116,12 @@ class RoutingState(NamedTuple):
     reason: Annotated[
         str | None, "Why the map is no longer routable, such as `its drawing has changed`."
     ] = None
+
+
+UNLOADABLE = RoutingState(
+    is_stale=True,
+    reason=f"its network is missing or damaged; `{REPROCESS_COMMAND}` builds it again",
+)
 
 
 class CurrentNetwork(NamedTuple):

@@ -16,6 +16,8 @@ from storage.store import StoredDrawing
 
 MAX_REPORTS_PER_COMMAND = 20
 """Reports on floor plans in one command: a report may have a megabyte."""
+MAX_NETWORKS_LOADED = 20
+"""Networks of one request that are loaded to say whether they can be: some 20 ms each, once."""
 
 
 async def load_routable_map(
@@ -81,11 +83,18 @@ def to_restrictions(closed: Closures) -> Restrictions:
 
 
 async def load_routing_states(context: Context, map_ids: Sequence[str]) -> list[RoutingState]:
-    """Return whether each map is routable; a map that is not visible is not."""
+    """Return whether each map is routable; a map that is not visible is not.
+
+    Of a few maps, the networks are loaded to know; of more, what is recorded has to do.
+    """
 
     async def load(map_ids: list[str]) -> Sequence[RoutingState]:
         database = context.log_keys(MAPS, map_ids).database
         states = await networks.load_routing_states(database, context.caller.scope, map_ids)
+        if len(states) <= MAX_NETWORKS_LOADED and context.routable_map_cache is not None:
+            for map_id, state in states.items():
+                if state.is_routable and await load_whole_map(context, map_id) is None:
+                    states[map_id] = networks.UNLOADABLE
         return [states.get(map_id, RoutingState()) for map_id in map_ids]
 
     return await context.get_loader("routing", load).load(map_ids)
