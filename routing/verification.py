@@ -204,7 +204,7 @@ def check_walks(
         ends = np.concatenate((one.xy, other.xy))
         name = f"from {describe(ends[0])} to {describe(ends[1])} on level {levels.ids[level]!r}"
         if not np.isfinite(feet):
-            if share_part(sight_area, ends):
+            if share_part(area, ends):
                 raise VerificationError(f"no walk was found {name}, although the floor joins them")
             continue
         limit_feet = feet - allowed_error(feet)
@@ -238,9 +238,10 @@ def allowed_error(feet: float) -> float:
 
 
 def share_part(area: Polygonal, ends: FloatArray) -> bool:
-    """Return whether two points (2, 2) lie in the same connected part of an area."""
+    """Return whether two points (2, 2) lie in one part of an area; parts may touch in a point."""
     parts = shapely.get_parts(area)
-    return bool((shapely.intersects_xy(parts[:, None], ends[:, 0], ends[:, 1]).all(axis=1)).any())
+    is_inside = shapely.dwithin(parts[:, None], shapely.points(ends), SIGHT_TOLERANCE_FEET)
+    return bool(is_inside.all(axis=1).any())
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 import shapely
-from shapely import MultiPolygon, Point, Polygon
+from shapely import MultiPolygon, Point, Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import Costing, TravelMode
@@ -34,6 +34,8 @@ CORRIDOR_STEPS_FEET, HALL_STEPS_FEET = 30.0, 5.0
 """Steps that are drawn as a line fill a corridor up to this width; in a hall, they have that."""
 HAIRLINE_FEET = 1e-4
 """Much more than rounding and than the tolerance of sight, and too little to matter."""
+NEAR_FEET = 1.5 * HAIRLINE_FEET
+"""Parts of the floor, each without its outermost hairline, touch if they are nearer than twice."""
 
 MAX_ONE_WAY_DOORS = 600
 """Of a map: a table has the fastest paths between all of them."""
@@ -150,11 +152,18 @@ def remove_hairlines(area: BaseGeometry) -> Polygonal:
     """Return an area without walls or passages thinner than twice HAIRLINE_FEET.
 
     Where shapes meet, rounding leaves such: lines of sight, which may cut a millionth of a foot
-    into walls, would pass through them in one place and not in the next.
+    into walls, would pass through them in one place and not in the next. Floor that touches only
+    in a point, which is no passage, is apart in the result.
     """
     closed = _grow(_grow(area, HAIRLINE_FEET), -HAIRLINE_FEET)
-    opened = _grow(_grow(closed, -HAIRLINE_FEET), HAIRLINE_FEET)
-    return to_polygonal(extract_polygons(opened))
+    parts = np.array(extract_polygons(_grow(closed, -HAIRLINE_FEET)), dtype=object)
+    parts, near = (
+        shapely.buffer(parts, feet, join_style="mitre") for feet in (HAIRLINE_FEET, NEAR_FEET)
+    )
+    one, other = STRtree(near).query(near, "intersects")
+    touching = shapely.intersection(near[one[one < other]], near[other[one < other]])
+    apart = shapely.union_all(parts).difference(shapely.union_all(touching))
+    return to_polygonal(extract_polygons(apart))
 
 
 def _grow(area: BaseGeometry, feet: float) -> BaseGeometry:

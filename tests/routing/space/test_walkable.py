@@ -81,3 +81,12 @@ def test_steps_in_a_wide_hall_leave_a_way_around() -> None:
     steps = Connector("s", ConnectorKind.STEPS, {"0": LineString([(190, 0), (210, 0)])})
     (built,), _ = build_walkable_levels(Plan((Level("0", 0),), (square,), connectors=(steps,)))
     assert built.steps.bounds == (190, -2.5, 210, 2.5)
+
+
+@pytest.mark.parametrize("apart_feet", [-1e-6, -1e-9, 0.0, 1e-6])
+def test_corridors_that_touch_in_a_point_are_not_joined(apart_feet: float) -> None:
+    corridors = box(0, 0, 20, 8), box(20 + apart_feet, 8, 40, 16)
+    spaces = [Space(str(at), "0", shape, SpaceKind.CORRIDOR) for at, shape in enumerate(corridors)]
+    [level], _ = build_walkable_levels(Plan((Level("0", 0),), tuple(spaces), (), (), (), ()))
+    one, other = shapely.get_parts(level.walkable_area(()))
+    assert one.distance(other) > 1e-5
