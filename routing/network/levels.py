@@ -27,6 +27,7 @@ from routing.network.labels import (
 from routing.network.mesh import (
     BEYOND_WALL_FEET,
     PUBLIC,
+    SIGHT_TOLERANCE_FEET,
     Mesh,
     find_thresholds,
     grow,
@@ -58,6 +59,10 @@ from routing.space.plan_repair import extract_polygons, to_polygonal
 NO_PORTAL = -1
 MANY = -2
 """Instead of the number of a region, of lines that lead through more than two."""
+TOUCH_FEET = 2 * SIGHT_TOLERANCE_FEET
+"""Lines enter private space if they lead deeper into it; who is on a threshold is outside."""
+BESIDE_FEET = SIGHT_TOLERANCE_FEET / 10
+"""How far walks around a corner of private space stay off it."""
 MAX_SIGHT_AREAS = 256
 """Of all maps; each takes some 100 kB."""
 MAX_EXACT_CORNERS = 4_000
@@ -232,8 +237,9 @@ def prepare_sight_area(content: bytes) -> Polygonal:
 
 @lru_cache(maxsize=MAX_SIGHT_AREAS)
 def index_private_space(content: bytes) -> STRtree:
-    """Return a tree of the regions of a level, as they are packed."""
-    tree = STRtree(unpack_shapes(content))
+    """Return a tree of the regions of a level, as they are packed; to touch one is not to enter."""
+    shapes = np.array(unpack_shapes(content), dtype=object)
+    tree = STRtree(shapely.buffer(shapes, -TOUCH_FEET, join_style="mitre"))
     # The first use builds the index, which several threads must not do at once.
     tree.query(Point())
     return tree
@@ -337,10 +343,10 @@ def _add_labels(level: Levels, budget: WorkBudget, coarse_work: int) -> Levels:
     return replace(level, labels=labels, portal_feet=feet)
 
 
-def find_busy(private: Sequence[Polygonal], doors: Sequence[Polygonal]) -> list[int]:
+def find_busy(private: Sequence[Polygonal], doors: Sequence[Polygonal]) -> IntArray:
     """Return the regions with three exits or more, which walks may leave and enter again."""
-    _, regions = find_thresholds(private, doors, 0)
-    return [region for region in {*regions} if regions.count(region) > 2]
+    thresholds = shapely.line_merge(find_thresholds(private, doors, 0))
+    return np.flatnonzero(shapely.get_num_geometries(thresholds) > 2)
 
 
 def guard_graph(level: Levels, graph: WalkGraph, budget: WorkBudget) -> WalkGraph:
@@ -358,7 +364,7 @@ def guard_graph(level: Levels, graph: WalkGraph, budget: WorkBudget) -> WalkGrap
             are_open(through, one, other) & ((one == other) | (one == PUBLIC) | (other == PUBLIC))
         )
     ]
-    for region in find_busy(level.private.shapes(0), level.doors.shapes(0)):
+    for region in find_busy(level.private.shapes(0), level.doors.shapes(0)).tolist():
         own = np.flatnonzero(level.regions == region)
         if len(own):
             budget.spend(SEARCH_WORK * len(own) * (len(level.xy) + len(edges)))
@@ -415,9 +421,14 @@ def _draft_level(
         portal_xy = move_inside(portal_xy, whole_area, walkable_area)
     regions = private.shapes(0)
     beyond_feet = BEYOND_WALL_FEET + 2 * tolerance_feet
-    thresholds, _ = find_thresholds(regions, doors.shapes(0), beyond_feet)
+    thresholds = find_thresholds(regions, doors.shapes(0), beyond_feet)
+    thresholds = thresholds[~shapely.is_empty(thresholds)]
     mesh = triangulate(walkable_area, regions, thresholds)
-    corners, between_xy = find_corners(walkable_area), np.empty((0, 2))
+    corners = find_corners(walkable_area)
+    # Walks bend around private space where two doors meet at its corner.
+    around = shapely.buffer(np.array(regions, dtype=object), BESIDE_FEET, join_style="mitre")
+    bends = shapely.get_coordinates(around)
+    between_xy = bends = bends[shapely.intersects_xy(walkable_area, *bends.T)]
     for _ in range(2):
         xy = np.concatenate((corners.xy, between_xy, portal_xy))
         looking = np.arange(len(xy) - len(portal_xy), len(xy))
@@ -440,9 +451,9 @@ def _draft_level(
         parts = [shapely.difference(lines, floor), shapely.intersection(lines, floor)]
         lines = shapely.get_parts(np.concatenate(parts))
         middles = shapely.line_interpolate_point(lines, 0.5, normalized=True)
-        between_xy = shapely.get_coordinates(middles)
-        if not len(between_xy):
+        if not len(middles):
             break
+        between_xy = np.concatenate((bends, shapely.get_coordinates(middles)))
     return Levels(
         (level_id,),
         (ordinal,),

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import shapely
 from numpy.typing import NDArray
-from shapely import LineString, STRtree
-from shapely.affinity import scale
+from shapely import STRtree
+from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import FloatArray, IntArray, shrink
 from routing.network.locator import OUTSIDE, Grid, are_inside, build_grid
@@ -97,7 +97,7 @@ class Mesh:
 
 
 def triangulate(
-    area: Polygonal, private: Sequence[Polygonal] = (), thresholds: Sequence[LineString] = ()
+    area: Polygonal, private: Sequence[Polygonal] = (), thresholds: Sequence[BaseGeometry] = ()
 ) -> Mesh:
     """Return the mesh of an area, in which `thresholds` divide regions from public floor.
 
@@ -121,7 +121,7 @@ def triangulate(
     return replace(mesh, cells=merge_triangles(mesh))
 
 
-def divide(area: Polygonal, thresholds: Sequence[LineString]) -> NDArray[np.object_]:
+def divide(area: Polygonal, thresholds: Sequence[BaseGeometry]) -> NDArray[np.object_]:
     """Return the polygons into which lines divide an area; they share their corners exactly."""
     lines = shapely.union_all([area.boundary, *thresholds])
     parts = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
@@ -131,19 +131,10 @@ def divide(area: Polygonal, thresholds: Sequence[LineString]) -> NDArray[np.obje
 
 def find_thresholds(
     private: Sequence[Polygonal], doors: Sequence[Polygonal], beyond_feet: float
-) -> tuple[list[LineString], list[int]]:
-    """Return where doors lead into private space, and into which regions.
-
-    The lines are longer on both sides by `beyond_feet`.
-    """
-    edges = shapely.boundary(np.array(private, dtype=object))
-    regions, own = STRtree(doors).query(edges, predicate="intersects")
-    lines = shapely.line_merge(shapely.intersection(edges[regions], np.array(doors)[own]))
-    lines, of_line = shapely.get_parts(lines, return_index=True)
-    # Where a door only touches, there is a point.
-    feet, is_line = shapely.length(lines), shapely.length(lines) > 0
-    longer = 1 + 2 * beyond_feet / feet[is_line]
-    return [*map(scale, lines[is_line], longer, longer)], regions[of_line[is_line]].tolist()
+) -> NDArray[np.object_]:
+    """Return where doors lead into each region of private space, longer by `beyond_feet`."""
+    near = shapely.union_all(doors).buffer(beyond_feet, join_style="mitre")
+    return np.asarray(shapely.intersection(shapely.boundary(np.array(private, dtype=object)), near))
 
 
 def join_meshes(meshes: Sequence[Mesh]) -> Mesh:

@@ -37,6 +37,8 @@ DEGREES = (0.0, 0.0, 17.3, 45.0, 89.99, 123.456789)
 OFFSETS_FEET = (0.0, 0.0, 1234.567891, 1e5, 1e6)
 WIDTHS_FEET = (None, None, 2.0, 3.0, 4.0)
 KINDS = tuple(ConnectorKind)
+PRIVATE_SHARE, PRIVATE_DIGIT = 0.35, 4
+"""Of rooms, and the last digit of the seeds that have such: an oracle takes long for them."""
 
 
 @dataclass
@@ -44,6 +46,9 @@ class Sketch:
     """A building while it is drawn."""
 
     random: np.random.Generator
+    added: np.random.Generator
+    """Draws what was added later, so that a seed keeps the rest of its building."""
+    private_share: float = 0.0
     spaces: list[Space] = field(default_factory=list)
     barriers: list[Barrier] = field(default_factory=list)
     doors: list[Door] = field(default_factory=list)
@@ -52,11 +57,14 @@ class Sketch:
     def chance(self, share: float) -> bool:
         return bool(self.random.random() < share)
 
+    def chance_added(self, share: float) -> bool:
+        return bool(self.added.random() < share)
+
     def pick(self, choices: tuple[float, ...]) -> float:
         return choices[int(self.random.integers(len(choices)))]
 
     def add_space(self, level: str, shape: Polygon, kind: SpaceKind) -> Space:
-        is_private = kind is SpaceKind.ROOM and self.chance(0.35)
+        is_private = kind is SpaceKind.ROOM and self.chance_added(self.private_share)
         name = f"{kind.value} {len(self.spaces)}"
         space = Space(name, level, shape, kind, is_private=is_private)
         self.spaces.append(space)
@@ -91,7 +99,7 @@ class Sketch:
                 False if self.chance(0.05) else None,
                 self.chance(0.05),
                 (sign * dx, sign * dy) if self.chance(0.12) else None,
-                self.chance(0.05),
+                self.chance_added(self.private_share / 7),
             )
         )
 
@@ -99,7 +107,8 @@ class Sketch:
 def build(seed: int) -> Plan:
     """Return the building of a seed."""
     random = np.random.default_rng(seed)
-    sketch = Sketch(random)
+    share = PRIVATE_SHARE if seed % 10 == PRIVATE_DIGIT else 0.0
+    sketch = Sketch(random, np.random.default_rng((seed, 1)), share)
     levels = [str(at) for at in range(int(random.integers(1, 4)))]
     length = float(random.integers(60, 130))
     for level in levels:
@@ -193,7 +202,7 @@ def iter_connectors(sketch: Sketch, levels: list[str], length: float) -> Iterato
         x, y = sketch.random.uniform((length, 0), (length + 60, 70))
         served = [level for level in levels if sketch.chance(0.85)]
         shape = Point(x, y) if sketch.chance(0.5) else box(x, y, x + 4, y + 4)
-        slope = sketch.random.uniform(-60, 0) if sketch.chance(0.5) else 0.0
+        slope = sketch.added.uniform(-60, 0) if sketch.chance_added(0.5) else 0.0
         direction = Direction.UP if kind is ConnectorKind.ESCALATOR else None
         in_service = not sketch.chance(0.1)
         yield Connector(

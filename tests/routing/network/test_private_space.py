@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import shapely
+from shapely import MultiPoint, box
+from shapely.affinity import rotate
 
 from routing.costing import TravelMode
+from routing.network.mesh import BEYOND_WALL_FEET, PUBLIC, find_thresholds, triangulate
 from routing.processing import ProcessedPlan
 from routing.search.router import Position
 from tests.routing.ascii_plans import draw_plan, process_drawing
@@ -135,3 +139,15 @@ def test_an_isochrone_ends_where_private_space_of_others_begins_to_lead_on() -> 
     area = router.isochrone(start, 30 / router.networks[TravelMode.FOOT].feet_per_second).area("0")
     assert area.intersects(area.envelope) and not area.covers(area.envelope)
     assert area.bounds[3] < 7 * 4
+
+
+@pytest.mark.parametrize("turn_degrees", [0, 30])
+def test_a_region_ends_at_doors_that_meet_at_its_corner(turn_degrees: float) -> None:
+    region, doors = box(0, 0, 20, 10), (box(8, -1, 19.9, 1), box(19, -1, 21, 3))
+    floor = shapely.union_all([box(0.05, 0.05, 19.95, 9.95), box(0, -9, 30, -0.05), *doors])
+    area, region, *doors = (
+        rotate(shape, turn_degrees, origin=(0, 0)) for shape in (floor, region, *doors)
+    )
+    mesh = triangulate(area, [region], find_thresholds([region], doors, BEYOND_WALL_FEET))
+    at = shapely.get_coordinates(rotate(MultiPoint([(1, 1), (1, -1)]), turn_degrees, origin=(0, 0)))
+    assert mesh.regions[mesh.locate(at)].tolist() == [0, PUBLIC]
