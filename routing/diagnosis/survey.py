@@ -160,13 +160,9 @@ def survey_network(
         room = level.built.floor.pieces[level.built.floor.piece_tree.nearest(at)].room_id
         private_ways[component] = room or level.id, at
     return Survey(
-        network.mode,
-        main,
-        tuple(levels),
-        location_levels,
-        components.location_components,
+        network.mode, main, tuple(levels), location_levels, components.location_components,
         private_ways,
-    )
+    )  # fmt: skip
 
 
 def _find_home(of_pieces: IntArray, areas: np.ndarray, of_locations: IntArray, main: int) -> int:

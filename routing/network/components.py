@@ -64,22 +64,17 @@ def find_components(network: Network) -> ComponentLabels:
     neighbours, _ = levels.mesh.neighbours
     triangles, sides = np.nonzero(neighbours != OUTSIDE)
     links = np.array([(link.start, link.end) for link in network.links], dtype=np.int64)
-    pairs = np.concatenate(
-        (
-            np.stack((triangles, neighbours[triangles, sides]), axis=1),
-            # Without links the array is of shape (0,).
-            triangle_of_portal[links.reshape(-1, 2)],
-        )
-    )
+    beside = np.stack((triangles, neighbours[triangles, sides]), axis=1)
+    # Without links the array is of shape (0,).
+    pairs = np.concatenate((beside, triangle_of_portal[links.reshape(-1, 2)]))
     one, other = levels.mesh.regions[pairs].T
     labels = label_components(len(levels.mesh), pairs[one == other])
     stops = network.locations
     attached = stops.triangles[stops.are_attached]
     counts = np.bincount(labels[attached], minlength=len(labels))
     crossing = pairs[(one != other) & ((one == PUBLIC) | (other == PUBLIC))]
-    crossing = np.where(
-        (levels.mesh.regions[crossing[:, :1]] == PUBLIC), crossing, crossing[:, ::-1]
-    )
+    is_outward = levels.mesh.regions[crossing[:, :1]] != PUBLIC
+    crossing = np.where(is_outward, crossing[:, ::-1], crossing)
     public, private = labels[crossing].T
     # The last, and largest, stays.
     order = np.lexsort((np.bincount(labels, minlength=len(labels))[public], counts[public]))

@@ -359,11 +359,8 @@ def guard_graph(level: Levels, graph: WalkGraph, budget: WorkBudget) -> WalkGrap
         return graph
     edges, (one, other) = graph.edges, level.regions[level.edges].T
     through = level.find_regions(0, level.xy[level.edges])
-    parts = [
-        edges.take(
-            are_open(through, one, other) & ((one == other) | (one == PUBLIC) | (other == PUBLIC))
-        )
-    ]
+    is_joint = (one == other) | (one == PUBLIC) | (other == PUBLIC)
+    parts = [edges.take(are_open(through, one, other) & is_joint)]
     for region in find_busy(level.private.shapes(0), level.doors.shapes(0)).tolist():
         own = np.flatnonzero(level.regions == region)
         if len(own):

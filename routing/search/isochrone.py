@@ -106,9 +106,8 @@ def measure_vertices(network: Network, source: PlacedStops, portal_feet: FloatAr
     feet = np.full(len(levels.xy), np.inf)
     for level in network.level_numbers.tolist():
         vertices, count = levels.vertices(level), len(levels.portal_vertices(level))
-        walks = (
-            portal_feet[levels.portals[level, :count], None] + levels.portal_feet[:count, vertices]
-        )
+        to_portals = portal_feet[levels.portals[level, :count], None]
+        walks = to_portals + levels.portal_feet[:count, vertices]
         of_portals = levels.portal_regions[level, :count, None]
         walks[is_foreign(of_portals, own, levels.regions[vertices])] = np.inf
         feet[vertices] = walks.min(axis=0, initial=np.inf)

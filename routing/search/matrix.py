@@ -20,12 +20,7 @@ from routing.network.mesh import PUBLIC
 from routing.network.network import Network
 from routing.network.portals import PortalPaths
 from routing.network.stops import Stops
-from routing.search.walks import (
-    PlacedStops,
-    measure_portal_walks,
-    measure_walks,
-    place_stops,
-)
+from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
 from routing.search.waypoints import WaypointRef, find_stops
 
 MAX_BLOCK_CELLS = 1 << 21

@@ -16,12 +16,7 @@ from routing.network.network import Network
 from routing.network.stops import Stops
 from routing.plan import ConnectorKind
 from routing.search.matrix import find_coinciding
-from routing.search.walks import (
-    measure_portal_walks,
-    measure_walks,
-    place_stops,
-    trace_walk,
-)
+from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
 from routing.search.waypoints import WaypointRef, find_stops
 
 STRAIGHT_TOLERANCE_FEET = 1e-4

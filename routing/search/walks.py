@@ -51,13 +51,11 @@ def place_stops(levels: Levels, stops: Stops) -> PlacedStops:
     sights = levels.views.sights(stops.near, levels.mesh.cells[stops.triangles])
     regions = levels.mesh.regions[stops.triangles]
     of_stop = np.repeat(np.arange(len(stops)), np.diff(sights.starts))
-    for level in np.unique(stops.levels).tolist() if levels.are_guarded else ():
-        own = slice(*of_stop.searchsorted(stops.levels.searchsorted((level, level + 1))))
-        lines = np.stack((stops.near[of_stop[own]], levels.xy[sights.vertices[own]]), axis=1)
-        found = levels.find_regions(level, lines)
-        sights = sights._replace(
-            regions=np.insert(sights.regions[: own.start], own.start, found, 0)
-        )
+    lines = np.stack((stops.near[of_stop], levels.xy[sights.vertices]), axis=1)
+    if levels.are_guarded and len(lines):
+        on_levels = (stops.levels[of_stop] == level for level in range(len(levels)))
+        found = [levels.find_regions(level, lines[own]) for level, own in enumerate(on_levels)]
+        sights = sights._replace(regions=np.concatenate(found))
     approaches = sights
     for stop in np.flatnonzero(regions != PUBLIC).tolist():
         region, vertices = regions[stop], levels.vertices(int(stops.levels[stop]))
@@ -148,10 +146,8 @@ def measure_bent_walks(levels: Levels, starts: PlacedStops, ends: PlacedStops) -
         end_regions = np.repeat(ends.regions[columns], np.diff(sights.starts))
         rows = starts.on_level(level)
         for row in range(rows.start, rows.stop):
-            seen, start = (
-                starts.approaches.of_points(slice(row, row + 1)).regions,
-                starts.regions[row],
-            )
+            start = starts.regions[row]
+            seen = starts.approaches.of_points(slice(row, row + 1)).regions
             is_open = are_open(sights.regions, start, end_regions)
             # What is seen through private rooms is only for walks that end there.
             others = np.setdiff1d(np.intersect1d(seen, end_regions), (PUBLIC, start))
