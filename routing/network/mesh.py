@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -97,7 +97,7 @@ class Mesh:
 
 
 def triangulate(
-    area: Polygonal, private: Sequence[Polygonal] = (), thresholds: Sequence[BaseGeometry] = ()
+    area: Polygonal, private: Sequence[Polygonal] = (), thresholds: Iterable[BaseGeometry] = ()
 ) -> Mesh:
     """Return the mesh of an area, in which `thresholds` divide regions from public floor.
 
@@ -105,8 +105,8 @@ def triangulate(
     2
     """
     parts = shapely.get_parts(grow(area))
-    if len(thresholds):
-        parts = divide(grow(area), thresholds)
+    if lines := [*thresholds]:
+        parts = divide(grow(area), lines)
     regions = np.full(len(parts), PUBLIC)
     inside, found = STRtree(private).query(shapely.point_on_surface(parts), predicate="intersects")
     regions[inside] = found

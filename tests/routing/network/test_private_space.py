@@ -1,5 +1,7 @@
 """Routes begin and end in private space, and never lead through that of others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import shapely
@@ -145,9 +147,10 @@ def test_an_isochrone_ends_where_private_space_of_others_begins_to_lead_on() -> 
 def test_a_region_ends_at_doors_that_meet_at_its_corner(turn_degrees: float) -> None:
     region, doors = box(0, 0, 20, 10), (box(8, -1, 19.9, 1), box(19, -1, 21, 3))
     floor = shapely.union_all([box(0.05, 0.05, 19.95, 9.95), box(0, -9, 30, -0.05), *doors])
-    area, region, *doors = (
+    turned: list[Any] = [
         rotate(shape, turn_degrees, origin=(0, 0)) for shape in (floor, region, *doors)
-    )
-    mesh = triangulate(area, [region], find_thresholds([region], doors, BEYOND_WALL_FEET))
+    ]
+    thresholds = find_thresholds(turned[1:2], turned[2:], BEYOND_WALL_FEET)
+    mesh = triangulate(turned[0], turned[1:2], thresholds)
     at = shapely.get_coordinates(rotate(MultiPoint([(1, 1), (1, -1)]), turn_degrees, origin=(0, 0)))
     assert mesh.regions[mesh.locate(at)].tolist() == [0, PUBLIC]
