@@ -9,12 +9,12 @@ import pytest
 from tests.routing.fuzz.buildings import build
 from tests.routing.fuzz.checks import check_building
 
-BUILDINGS = int(os.environ.get("FLOORGATE_BUILDINGS", "40"))
+BUILDINGS = int(os.environ.get("FLOORGATE_BUILDINGS", "25"))
 """About a minute of CPU time."""
-FOUND = (0, 10, 2200, 9055)
+FOUND = (0, 10, 1034, 2200, 9055)
 """Seeds that once failed: hairlines between a door and its wall, a closed door that let people
-through, a one-way door onto a strip of floor too thin to stand on, floor that clipping
-left invalid.
+through, two doors that meet at the corner of a private room, a one-way door onto a strip of floor
+too thin to stand on, floor that clipping left invalid.
 """
 
 
