@@ -28,7 +28,7 @@ NETWORK_POLICIES = tuple(policy.value for policy in NetworkPolicy)
 
 
 class SettledNetwork(NamedTuple):
-    """What became of a map whose network was stale, or would."""
+    """The outcome for a map with a stale network."""
 
     map_id: str
     reason: str
@@ -53,7 +53,7 @@ async def settle_stale_networks(
     dry_run: bool = False,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> list[SettledNetwork]:
-    """Process maps again whose networks are stale, if `networks` is `reprocess` and their plan is
+    """Process maps with stale networks again, if `networks` is `reprocess` and their plan is
     stored. Return what became of each, or would; what made them stale is committed: nothing raises
     for a map that cannot be processed.
     """

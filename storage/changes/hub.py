@@ -38,7 +38,7 @@ MAX_READS_AT_ONCE = 4
 POLL_SECONDS = 1.0
 """How long one request begins to read further stretches, for changes that its key sees."""
 READ_SECONDS = 1.0
-"""How long one waits for such a read. It goes on for whoever reads from there next."""
+"""How long one waits for such a read. It goes on for the next one from there."""
 KEEP_SECONDS = 30.0
 """How long what a read has found is kept for that."""
 MAX_EVENTS_IN_PART = 100

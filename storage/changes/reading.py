@@ -35,7 +35,7 @@ async def read_stretch(database: driver.Database, position: Position) -> Stretch
         progress, has_more = EventReader(position).read(batch), len(batch.events) >= limit
         if progress.position > position or not has_more:
             return Stretch(progress.events, progress.position, has_more)
-        limit *= 4  # all of one transaction, whose events have the same time
+        limit *= 4  # all of one transaction: its events have the same time
 
 
 async def read_newest_position(database: driver.Database) -> Position:

@@ -1,4 +1,4 @@
-"""Whose input is parsed next, within a budget for each turn of the event loop.
+"""Order in which input is parsed, within a budget for each turn of the event loop.
 
 The loop reads from each connection that has sent something before it polls again. If all of it were
 parsed at once, many connections, or many small frames, would decide how long the others wait. See
