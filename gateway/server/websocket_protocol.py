@@ -60,7 +60,8 @@ class WebSocketUpgradeProtocol(BackpressureProtocol):
             and self.parser.get_method() == b"GET"
             and self.url.partition(b"?")[0] in self._websocket_paths
             and (self.cycle is None or self.cycle.response_complete)
-            and not self.flow.write_paused
+            # Before the first response, only TLS session tickets are unread.
+            and (self._started_cycle is None or not self.flow.write_paused)
         )
         super().on_headers_complete()
 
