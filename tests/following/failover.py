@@ -24,6 +24,8 @@ from tests.following.followers import (
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, find_free_ports, run_replica_set
 
 ELECTION_MS = 3_000
+ANSWER_SECONDS = 60.0
+"""Much longer than the service takes to answer anything, 503 included."""
 WRITES_BETWEEN = 10
 """Acknowledged writes before, between and after kills."""
 _ASSIGNMENTS = f"/v1/units/attribute-groups/{MANY}/assignments"
@@ -40,7 +42,11 @@ class Writer:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        async with httpx.AsyncClient(base_url=self._url, headers=self._headers) as client:
+        # A client that gives up sooner than the service would send a write again while the first
+        # one may still be made: after its removal, say, and so twice.
+        async with httpx.AsyncClient(
+            base_url=self._url, headers=self._headers, timeout=ANSWER_SECONDS
+        ) as client:
             for attribute in ATTRIBUTES:
                 unit = BLOCK_UNITS[0][0]
                 row = {"asset_id": ASSET, "unit_id": unit, "attribute_id": attribute}
