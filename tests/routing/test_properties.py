@@ -99,7 +99,8 @@ def test_a_turned_plan_has_the_same_distances(plan: Plan, degrees: int) -> None:
 @given(plans(max_levels=1), st.sampled_from([0.8, 1.5, 3.0]))
 @few
 def test_a_plan_of_twice_the_size_has_twice_the_distances(plan: Plan, factor: float) -> None:
-    small, large = measure(scaled(plan, 1.0)), measure(scaled(plan, factor))
+    # Large enough that no gap is too narrow to pass in one of them only.
+    small, large = measure(scaled(plan, 3.0)), measure(scaled(plan, 3.0 * factor))
     np.testing.assert_allclose(small.feet * factor, large.feet, rtol=0.005, atol=0.5)
 
 
