@@ -232,6 +232,12 @@ def test_a_malformed_handshake_is_an_error_of_the_client(server: Server, header:
     assert head.startswith((b"HTTP/1.1 4", b"HTTP/1.1 101")), head
 
 
+def test_many_empty_lines_are_no_request(server: Server) -> None:
+    with closing(connect(server)) as connection:
+        connection.sendall(b"\r\n" * 10_000)
+        assert receive_until_closed(connection).startswith(b"HTTP/1.1 400 ")
+
+
 @pytest.mark.parametrize(
     "frames",
     [
