@@ -20,6 +20,7 @@ from storage.bundles.importing import import_run
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.maps import PATHFINDING_TAG
 from storage.mongo.lease import Lease
+from storage.networks import UNLOADABLE
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
 from storage.store import Store
 from tests.fixtures import World, gateway_client, post_graphql
@@ -271,6 +272,13 @@ async def test_an_import_that_is_killed_leaves_no_network_beside_another_drawing
     assert stored is not None
     is_new_drawing = stored["source"] != stored["network_state"]["source"]
     assert is_new_drawing == is_committed
+
+
+async def test_a_network_that_cannot_be_loaded_is_stale(service: Service) -> None:
+    lost = {"network": "0" * 64, "network_state.network": "0" * 64}
+    await service.store.database["maps"].update_one({"_id": "tower"}, {"$set": lost})
+    body = await post_graphql(service.client, '{ map(id: "tower") { routing { isStale reason } } }')
+    assert body["data"]["map"]["routing"] == {"isStale": True, "reason": UNLOADABLE.reason}
 
 
 @pytest.mark.parametrize(
