@@ -19,7 +19,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-fast check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos lock
+.PHONY: help setup development serve test test-slow check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,11 +32,11 @@ development: setup $(DEVELOPMENT) ## Add what tests, checks and measurements nee
 serve: setup ## Serve the demo property on https://127.0.0.1:8443
 	$(BIN)/floorgate serve --demo
 
-test: development ## Run the whole test suite against a real mongod
-	$(BIN)/pytest -n 2 --dist loadgroup
-
-test-fast: development ## Run all tests but those marked slow
+test: development ## Test every capability against a real mongod, in ten minutes
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+
+test-slow: development ## Test with real clients from npm, many processes, both drivers of MongoDB
+	$(BIN)/pytest -n 2 --dist loadgroup -m slow
 
 check: development ## Check format, lint and types
 	$(BIN)/ruff format --check .

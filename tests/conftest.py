@@ -1,6 +1,7 @@
-"""Fixtures of all tests: one real mongod for the whole run, and a database for each test."""
+"""Fixtures of all tests: one real mongod for the whole run, and a database for each worker."""
 
 import os
+import random
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -13,8 +14,14 @@ from pymongo import MongoClient
 from pymongo.periodic_executor import PeriodicExecutor
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
+from tests.databases import ReusedDatabase
 
-pytest_plugins = ["tests.fixtures", "tests.resolvers.directory", "tests.caching_gateways"]
+pytest_plugins = [
+    "tests.progress",
+    "tests.fixtures",
+    "tests.resolvers.directory",
+    "tests.caching_gateways",
+]
 
 IS_FUZZING = any(name.endswith("_EXAMPLES") for name in os.environ)
 settings.register_profile("untimed", deadline=None, derandomize=not IS_FUZZING)
@@ -52,6 +59,22 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Keep `--doctest-modules` from importing modules without tests, such as the fuzzers."""
     is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
     return True if is_helper else None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that shuffles the tests; each worker does it in the same way."""
+    parser.addoption("--order", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the files and the tests of each, if a seed is given.
+
+    The tests of a file stay together, so that its fixtures are made once.
+    """
+    if (seed := config.getoption("order")) is not None:
+        drawn = random.Random(seed)
+        places = {path: drawn.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (places[item.path], drawn.random()))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -97,9 +120,24 @@ def _forget_quickly(mongo_url: str) -> None:
             client.admin.command({"setParameter": 1, name: value})
 
 
+@pytest.fixture(scope="session")
+def reused_database(mongo_url: str) -> Iterator[ReusedDatabase]:
+    """The database of this worker; tests take `database_name` or `own_world`."""
+    database = ReusedDatabase(mongo_url)
+    yield database
+    database.close()
+
+
 @pytest.fixture
-def database_name(mongo_url: str) -> Iterator[str]:
-    """The name of a database for one test, dropped afterwards."""
+def database_name(reused_database: ReusedDatabase) -> str:
+    """The name of a database for one test: prepared, and without a record."""
+    reused_database.refill()
+    return reused_database.name
+
+
+@pytest.fixture
+def fresh_database_name(mongo_url: str) -> Iterator[str]:
+    """The name of a database that does not exist yet, dropped afterwards."""
     name = uuid.uuid4().hex
     yield name
     with MongoClient[dict[str, Any]](mongo_url) as client:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from resolvers.shown_units import parse_with_units
 from storage.administration import api_keys
 from storage.bundles.importing.import_bundles import ParsedSource, import_bundles
 from storage.mongo import driver
+from tests.databases import Documents, ReusedDatabase, read_documents
 from tests.rest.demo_service import DemoService, demo_service
 
 BASE_URL = "https://directory.test"
@@ -296,10 +297,18 @@ def world(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     assert after == before, "a test changed the shared world: it needs own_world"
 
 
+@pytest.fixture(scope="session")
+def world_documents(world: World) -> Documents:
+    """What the database of the world has."""
+    with MongoClient[dict[str, Any]](world.mongo_url) as client:
+        return read_documents(client, world.database)
+
+
 @pytest.fixture
-def own_world(mongo_url: str, database_name: str, tmp_path: Path) -> World:
-    """A world that the test may change."""
-    return asyncio.run(create_world(mongo_url, database_name, tmp_path / "bundle.json"))
+def own_world(world: World, world_documents: Documents, reused_database: ReusedDatabase) -> World:
+    """A copy of the world that the test may change."""
+    reused_database.refill(world_documents)
+    return replace(world, database=reused_database.name)
 
 
 UNSTABLE = {"api_key_uses", "conditional_writes", "imports"}

@@ -40,6 +40,11 @@ class Hang:
         finally:
             self.ended.set()
 
+    @property
+    def goes_on(self) -> bool:
+        """On a busy machine, the deadline may come before a read begins."""
+        return self.begun.is_set() and not self.ended.is_set()
+
 
 @pytest.fixture
 async def hang(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> Hang:
@@ -60,7 +65,7 @@ async def test_rest_answers_503_at_the_deadline(impatient: httpx.AsyncClient, ha
     response = await impatient.get("/v1/units")
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert "took over 0.05 seconds" in response.json()["message"]
-    assert hang.ended.is_set()
+    assert not hang.goes_on
 
 
 @pytest.mark.parametrize("path", ["/v1/units", "/graphql?query={__typename}"])
@@ -75,7 +80,7 @@ async def test_a_key_that_cannot_be_looked_up_in_time_is_503(
         async with open_client(gateway, world.keys.full) as client:
             response = await client.get(path)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-    assert hang.ended.is_set()
+    assert not hang.goes_on
 
 
 async def test_graphql_answers_503_at_the_deadline(
@@ -86,7 +91,7 @@ async def test_graphql_answers_503_at_the_deadline(
     body = response.json()
     assert [error["extensions"]["code"] for error in body["errors"]] == ["DEADLINE_EXCEEDED"]
     assert "data" not in body
-    assert hang.ended.is_set()
+    assert not hang.goes_on
 
 
 def wait_forever(svg: bytes) -> None:
@@ -181,5 +186,5 @@ async def test_a_read_ends_when_its_client_leaves(
             "state": {},
         }
         await gateway.build_app()(scope, receive, send)
-    assert hang.ended.is_set()
+    assert not hang.goes_on
     assert sent == []

@@ -11,6 +11,12 @@ from storage.setup.preparation import prepare_database
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture
+def database_name(fresh_database_name: str) -> str:
+    """The name of a database without the product's collections."""
+    return fresh_database_name
+
+
 async def test_a_database_can_be_prepared_within_another(database: Any) -> None:
     await prepare_database(PrefixedDatabase(database, "staging.x."))
     staged = {name: await options_of(database, name) for name in await names_of(database)}

@@ -9,6 +9,12 @@ from storage.mongo.recorded_database import MAX_COMMANDS, CommandLog, RecordedDa
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture
+def database_name(fresh_database_name: str) -> str:
+    """The name of a database without the product's collections."""
+    return fresh_database_name
+
+
 async def test_reads_are_noted_with_what_they_return(database: driver.Database) -> None:
     await database["units"].insert_many([{"_id": "a", "n": 1}, {"_id": "b", "n": 2}])
     log = CommandLog()

@@ -93,9 +93,9 @@ def test_every_key_and_value_can_be_written(wanted: list[FilterTerm]) -> None:
 
 
 @pytest.fixture
-def locations(mongo_url: str, database_name: str) -> Any:
+def locations(mongo_url: str, fresh_database_name: str) -> Any:
     with MongoClient[dict[str, Any]](mongo_url) as client:
-        collection = client[database_name].locations
+        collection = client[fresh_database_name].locations
         for index in LOCATIONS.indexes:
             collection.create_index([(field, 1) for field in index])
         yield collection
