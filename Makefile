@@ -67,12 +67,11 @@ api-diff: development ## List what changed in both APIs since the git ref FROM (
 openapi-check: development ## Lint the OpenAPI description, type a client, test the service at length
 	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
 
-fuzz: development ## Try the parser, compiled queries, routing (MINUTES each), access and bundles at random
+fuzz: development ## Try the parser, queries, routing (MINUTES each) and all properties at random, at length
 	$(BIN)/python -m tests.parsing.fuzz --minutes $(MINUTES)
 	$(BIN)/python -m tests.schema.fuzz --minutes $(MINUTES)
 	$(BIN)/python -m tests.routing.fuzz --minutes $(MINUTES)
-	FLOORGATE_AUTHORISATION_EXAMPLES=3000 $(BIN)/pytest -q --timeout 0 tests/authorisation
-	FLOORGATE_CATALOG_EXAMPLES=100 $(BIN)/pytest -q --timeout 0 tests/storage/bundles/test_exporting.py -k any_catalog
+	FLOORGATE_EXAMPLES=500 $(BIN)/pytest -n 2 --dist loadgroup --timeout 0 -m hypothesis
 
 bench: development $(PEERS) ## Measure speed and memory beside other ways to build the service
 	$(BIN)/python -m bench

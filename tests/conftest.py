@@ -23,9 +23,12 @@ pytest_plugins = [
     "tests.caching_gateways",
 ]
 
-IS_FUZZING = any(name.endswith("_EXAMPLES") for name in os.environ)
-settings.register_profile("untimed", deadline=None, derandomize=not IS_FUZZING)
-settings.load_profile("untimed")
+EXAMPLES = os.environ.get("FLOORGATE_EXAMPLES")
+"""`make fuzz` draws this many at random; without, tests draw the same few each time."""
+settings.register_profile(
+    "floorgate", deadline=None, derandomize=EXAMPLES is None, max_examples=int(EXAMPLES or 25)
+)
+settings.load_profile("floorgate")
 
 MEMORY = Path("/dev/shm")
 MIN_MEMORY_BYTES = 4 << 30

@@ -89,7 +89,7 @@ async def run(gateway: Gateway, document: str, given: Any, assets: frozenset[str
     return result.data
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(assets=ANY_ASSETS, named=NAMED, row=st.sampled_from(READS), page=st.integers(1, 3))
 async def test_no_endpoint_shows_what_is_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str], named: dict[str, str], row: Any, page: int

@@ -14,13 +14,13 @@ pytestmark = pytest.mark.slow
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(drawings())
 def test_any_drawing_survives_the_round_trip_or_is_rejected_with_a_position(svg: bytes) -> None:
     check_properties(svg)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(broken_drawings() | st.binary(max_size=60))
 def test_broken_bytes_raise_only_parsing_errors_with_a_position(svg: bytes) -> None:
     check_properties(svg)

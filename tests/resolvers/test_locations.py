@@ -202,7 +202,7 @@ def holds(tags: list[tuple[str, str]], term: tuple[bool, str, str | None]) -> bo
 
 
 @pytest.mark.slow
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(TERMS, min_size=1, max_size=4))
 async def test_the_locations_that_meet_every_term_are_listed_in_order(
     places: Directory, terms: list[tuple[bool, str, str | None]]

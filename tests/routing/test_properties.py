@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROUNDING_FEET = 2e-3
 WALL_WIDTH_FEET = 0.5
-few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(suppress_health_check=[HealthCheck.too_slow])
 modes = st.sampled_from(TravelMode)
 
 

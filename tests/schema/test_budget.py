@@ -118,7 +118,6 @@ def count_records(data: Any, parent: str = "Query") -> int:
 
 @settings(
     suppress_health_check=list(HealthCheck),
-    max_examples=40,
     phases=[Phase.generate],
 )
 @given(operations(is_exact=True))
@@ -137,7 +136,6 @@ def test_no_more_records_are_written_than_were_computed(
 
 @settings(
     suppress_health_check=list(HealthCheck),
-    max_examples=40,
     phases=[Phase.generate],
 )
 @given(operations(is_exact=True), st.data())

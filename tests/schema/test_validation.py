@@ -2,7 +2,7 @@
 
 import graphql
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schema.root import GRAPHQL_SCHEMA
@@ -45,7 +45,6 @@ def test_errors_are_those_of_graphql_core(text: str) -> None:
 
 
 @given(operations(), st.integers(0), st.integers(0))
-@settings(max_examples=60)
 def test_changed_operations_have_the_errors_of_graphql_core(
     drawn: DrawnOperation, first: int, second: int
 ) -> None:

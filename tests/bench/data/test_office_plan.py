@@ -19,7 +19,7 @@ SIZES = {
     "rooms": st.integers(1, 3 * 2 * ROOMS_PER_SIDE),
     "per_room": st.integers(1, 30),
 }
-few = settings(max_examples=15)
+few = settings()
 
 
 @few

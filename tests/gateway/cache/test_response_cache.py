@@ -392,7 +392,6 @@ async def read_unit_names(client: httpx.AsyncClient) -> list[dict[str, str]]:
 
 
 @settings(
-    max_examples=12,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)

@@ -46,7 +46,7 @@ def assert_no_window_exceeds(admitted: list[float], per_second: float, burst: in
     assert worst + 1 <= burst + 0.011
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.integers(0, PROCESSES - 1), st.floats(0, 0.3), st.integers(1, 30)),

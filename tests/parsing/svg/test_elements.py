@@ -212,7 +212,7 @@ def test_a_shape_cannot_be_changed() -> None:
 
 @pytest.mark.slow
 @given(drawings() | broken_drawings())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_drawing_has_one_canvas_first_and_an_end_for_each_group(svg: bytes) -> None:
     parts, is_complete = Parts(), False
     with suppress(ParsingError):

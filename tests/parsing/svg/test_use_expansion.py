@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parsing.errors import DocumentRejectedError
@@ -41,7 +41,6 @@ def count(markup: str, name: str, limits: DocumentLimits = DEFAULT_LIMITS) -> in
     return counter.expanded_elements
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.lists(MARKUP, min_size=4, max_size=4), st.lists(USES, min_size=1, max_size=4))
 def test_the_count_is_what_is_expanded(targets: list[str], uses: list[str]) -> None:
     definitions = "".join(

@@ -16,7 +16,7 @@ from tests.routing.random_plans import plans
 
 pytestmark = pytest.mark.slow
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

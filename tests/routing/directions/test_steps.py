@@ -351,7 +351,7 @@ def assert_steps_follow_the_route(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(plans())
 def test_steps_add_up_to_the_route_and_no_room_is_entered_without_a_door(plan: Plan) -> None:
     processed = process_plan(plan)

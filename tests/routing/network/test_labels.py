@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -27,7 +27,6 @@ def distances_by(labels: Labels) -> Floats:
 
 
 @given(st.integers(1, 12), st.data())
-@settings(max_examples=100, deadline=None)
 def test_labels_have_all_distances_of_a_graph(count: int, data: st.DataObject) -> None:
     vertex = st.integers(0, count - 1)
     drawn = data.draw(st.lists(st.tuples(vertex, vertex, st.integers(1, 50)), max_size=3 * count))

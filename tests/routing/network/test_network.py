@@ -154,7 +154,7 @@ def test_no_level_is_shared_if_the_portals_differ() -> None:
 
 @pytest.mark.slow
 @given(plans(min_levels=2))
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_network_with_shared_levels_has_the_distances_of_one_without(plan: Plan) -> None:
     ids: Sequence[str] = [location.id for location in plan.locations]
     walkable, costing = build_walkable_levels(plan)[0], Costing()

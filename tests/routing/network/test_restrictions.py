@@ -229,7 +229,7 @@ def test_a_corridor_on_the_grounds_is_closed_though_they_are_under_it() -> None:
 
 @pytest.mark.slow
 @given(plans(max_levels=1), st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_left_is_measured_exactly(plan: Plan, data: st.DataObject) -> None:
     networks = process_plan(plan).networks
     ids = st.sampled_from([space.id for space in plan.spaces])

@@ -110,7 +110,7 @@ def test_an_area_has_the_points_that_are_near_enough(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(plans(max_levels=3), st.data(), st.floats(0.1, 120), st.sampled_from(MODES))
 def test_an_area_of_a_random_plan_has_the_points_that_are_near_enough(
     plan: Plan, data: st.DataObject, seconds: float, mode: TravelMode

@@ -50,7 +50,7 @@ def search_seconds(network: Network) -> NDArray[np.float64]:
 
 @pytest.mark.slow
 @given(plans(min_levels=2, max_levels=3), st.sampled_from(TravelMode))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_seconds_are_those_of_the_fastest_route_in_the_building(
     plan: Plan, mode: TravelMode
 ) -> None:

@@ -79,7 +79,7 @@ def test_the_line_of_a_walk_is_as_long_as_the_walk() -> None:
 
 @pytest.mark.slow
 @given(plans(max_levels=1), st.sampled_from(TravelMode), st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_walks_between_places_of_a_random_plan_are_exact(
     plan: Plan, mode: TravelMode, data: st.DataObject
 ) -> None:

@@ -216,7 +216,7 @@ def walled_plans(draw: st.DrawFn) -> Plan:
 
 @pytest.mark.slow
 @given(walled_plans())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_pieces_are_a_wall_apart_and_clear_of_barriers(plan: Plan) -> None:
     floor, _ = build_floor(plan.levels[0], plan.spaces, plan.barriers)
     for one, other in combinations(floor.polygons, 2):

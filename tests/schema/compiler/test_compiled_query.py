@@ -133,7 +133,7 @@ def test_random_operations_have_the_same_result_and_most_of_them_compile(
     """A sample; `make fuzz` compares thousands."""
 
     @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
-    @settings(max_examples=100, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     def check(drawn: DrawnOperation, caller: str, store: str) -> None:
         comparison.check(drawn, caller, store)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -82,7 +82,6 @@ def build_matcher(*selectors: str, limits: DocumentLimits = DEFAULT_LIMITS) -> R
     return matcher
 
 
-@settings(deadline=None, max_examples=300)
 @given(TREES, st.lists(SELECTORS, min_size=1, max_size=8), st.sampled_from([1, 20_000]))
 def test_rules_match_the_elements_that_xpath_finds(
     tree: tuple[str, dict[str, str], list],  # type: ignore[type-arg]

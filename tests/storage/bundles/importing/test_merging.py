@@ -352,7 +352,7 @@ async def export_without_times(database: Any) -> str:
 
 
 @given(partial=partial_bundles())
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 async def test_a_merge_is_an_import_of_the_whole_members(
     client: Any, database_name: str, partial: Bundle
 ) -> None:

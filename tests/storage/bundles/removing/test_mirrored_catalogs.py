@@ -136,7 +136,6 @@ def catalogs(draw: st.DrawFn) -> Bundle:
 
 @given(before=catalogs(), after=catalogs())
 @settings(
-    max_examples=25,
     phases=[Phase.explicit, Phase.generate],  # shrinking takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -79,9 +79,7 @@ CATALOGS = st.fixed_dictionaries(
 
 
 @given(catalog=CATALOGS)
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_records_are_read_as_they_were_written(
     catalog: dict[str, list[dict[str, Any]]], tmp_path: Path
 ) -> None:

@@ -22,9 +22,7 @@ TEXTS = st.builds(
 
 @pytest.mark.parametrize("name", ["units", "rents", "floors", "locations", "maps"])
 @given(content=st.binary(max_size=60) | TEXTS.map(lambda text: text.encode("utf-8", "ignore")))
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_reading_ends_with_members_or_errors(name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.tsv"
     path.write_bytes(content)
