@@ -27,7 +27,7 @@ from tests.gateway.floorgate_process import storage_options
 from tests.resolvers.tower import SVG, tower
 from tests.test_docs import commands
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 ASSIGNMENT = {"group_id": "view", "attribute_id": "sea", "asset_id": SEEN, "unit_id": "unit-2"}
 ASSIGNED = {**ASSIGNMENT, "unit_id": UNIT}
