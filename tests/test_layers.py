@@ -89,7 +89,6 @@ def find_import_cycle(files: dict[str, Path]) -> list[str]:
     return []
 
 
-@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_cycle() -> None:
     assert find_import_cycle(FILES) == []
 
@@ -115,7 +114,6 @@ def test_cycles_through_functions_and_strings_are_found(back: str, tmp_path: Pat
     assert set(find_import_cycle(files)) == {"schema.a", "schema.b"}
 
 
-@pytest.mark.slow
 def test_only_storage_mongo_imports_the_mongodb_driver() -> None:
     driver = {"motor", "pymongo", "bson", "gridfs"}
     importing = {

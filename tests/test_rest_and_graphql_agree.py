@@ -132,7 +132,6 @@ def test_every_input_of_an_endpoint_is_described_by_the_argument_that_it_feeds(
         assert source.description
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", [{}, {"page": 1, "perPage": 2}, {"page": 2, "perPage": 1}])
 @pytest.mark.parametrize("row", READS, ids=name_of)
 async def test_an_endpoint_returns_what_its_operation_returns(
@@ -380,7 +379,6 @@ def test_every_code_of_an_operation_has_a_status() -> None:
     assert codes - {errors.RequestError.code} <= set(STATUS_BY_CODE)
 
 
-@pytest.mark.slow
 def test_the_gateway_starts_only_with_valid_operations(gateway: Gateway) -> None:
     routed = {route.path for route in gateway.build_routes()}
     assert {row.path for row in ENDPOINTS} <= routed

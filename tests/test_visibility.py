@@ -19,7 +19,7 @@ from storage.records.visibility import AssetScope
 from tests.fixtures import CATALOG, HIDDEN, SEEN
 from tests.test_rest_and_graphql_agree import parameters, variables
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 OWNED: dict[str, Callable[[dict[str, Any]], str]] = {
     "assets": lambda record: record["id"],
@@ -141,11 +141,9 @@ FOR_ALL_ASSETS = ("apiKeys", "auditLog")
 PATHS = sorted({path for path in paths(QUERY, 5) if not path.startswith(FOR_ALL_ASSETS)})
 
 
-@pytest.mark.parametrize("assets", [frozenset([SEEN]), frozenset([HIDDEN]), frozenset[str]()])
-async def test_no_way_through_the_graph_leads_beyond_the_scope(
-    gateway: Gateway, assets: frozenset[str]
-) -> None:
+async def test_no_way_through_the_graph_leads_beyond_the_scope(gateway: Gateway) -> None:
     assert len(PATHS) > 100
+    assets = frozenset([SEEN])
     for path in PATHS:  # one at a time, since some reach the limit of records
         assert_within(await run(gateway, f"{{ {path} }}", {}, assets), assets)
 
