@@ -1,0 +1,287 @@
+"""What is computed from measurements is right, on figures that are known."""
+
+import math
+import os
+import random
+from dataclasses import replace
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from bench import overload
+from bench.data.workloads import LIST, NESTED, UNIQUE, UNIT, WORKLOADS
+from bench.gate.__main__ import find_worse
+from bench.gate.intervals import MAX_ERROR, MIN_ROUNDS, Interval, find_interval
+from bench.growth import Examined, GrowthResult, build_tables
+from bench.load.generator import LatencySummary, due_times, percentile
+from bench.overload import PATIENT_CLIENTS, OverloadSample, measure_gateway, summarize_rounds
+from bench.peers.by_hand import BY_HAND
+from bench.peers.floorgate import CACHED, UNCACHED
+from bench.peers.node import SOFA_JS
+from bench.peers.strawberry_stock import STRAWBERRY
+from bench.report import targets
+from bench.report.results import Results, Spread, add_results, cpu_ratios
+from bench.report.staleness_table import Staleness, StalenessSample
+from bench.report.targets import MeasuredRatio, PerformanceTarget, find_worst_ratio
+from bench.soak import ProcessSample, find_growth
+from tests.bench.canned import (
+    DIRECTORY,
+    CannedLoad,
+    build_outcome,
+    build_results,
+    build_sample,
+    build_server,
+)
+
+SEED = 4
+[ONE_UNIT] = [workload for workload in WORKLOADS if workload.name == UNIT]
+
+
+# Latencies
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.integers(0, 1000))
+def test_a_percentile_is_the_least_value_that_enough_others_do_not_exceed(
+    values: list[float], thousandths: int
+) -> None:
+    ordered = sorted(values)
+
+    def is_enough(value: float) -> bool:
+        return sum(other <= value for other in ordered) * 1000 >= thousandths * len(ordered)
+
+    found = percentile(ordered, thousandths / 1000)
+    assert found == next(value for value in ordered if is_enough(value))
+
+
+def test_latencies_are_summarized_in_milliseconds_in_any_order() -> None:
+    summary = LatencySummary.from_seconds([at / 1000 for at in range(100, 0, -1)])
+    assert (summary.requests, summary.p50_ms, summary.p99_ms) == (100, 50.0, 99.0)
+    assert LatencySummary.from_seconds([]) == LatencySummary(requests=0)
+
+
+def test_requests_fall_due_at_the_rate_and_not_after_the_end() -> None:
+    due = list(due_times(1000, 10, clock=lambda: 5.0))
+    assert due == sorted(due)
+    assert due[0] == 5.0 and due[-1] < 15.0
+    assert len(due) == pytest.approx(10_000, rel=0.05)
+    assert list(due_times(0.001, 0.1, clock=lambda: 5.0)) == [5.0]  # one at least
+
+
+def test_without_a_rate_requests_fall_due_at_once_until_the_time_is_over() -> None:
+    clock = iter([0.0, 0.1, 0.6, 1.0]).__next__
+    assert list(due_times(None, 1.0, clock)) == [0.1, 0.6]
+
+
+# The gate: is a revision worse than another?
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=MIN_ROUNDS, max_size=60), st.randoms())
+def test_the_median_is_in_its_interval_whatever_the_order(
+    ratios: list[float], picked: random.Random
+) -> None:
+    found = find_interval(ratios)
+    assert min(ratios) <= found.lower <= found.median <= found.upper <= max(ratios)
+    assert find_interval(picked.sample(ratios, len(ratios))) == found
+
+
+@pytest.mark.parametrize("count", [MIN_ROUNDS, MIN_ROUNDS + 1, 24, 59])
+def test_the_interval_is_the_narrowest_that_is_certain_enough(count: int) -> None:
+    """So many tosses of a coin have `outside` heads or fewer rarely enough, one more does not."""
+    outside = find_interval([float(number) for number in range(count)]).lower
+    chances = [comb(count, heads) / 2**count for heads in range(count)]
+    assert sum(chances[: int(outside) + 1]) <= MAX_ERROR < sum(chances[: int(outside) + 2])
+
+
+def test_too_few_ratios_have_no_interval() -> None:
+    with pytest.raises(ValueError, match="7 ratios are too few, at least 8 are needed"):
+        find_interval([1.0] * (MIN_ROUNDS - 1))
+
+
+def test_a_tenth_more_is_worse_and_noise_is_not() -> None:
+    picked = random.Random(SEED)
+    noise = find_interval([picked.gauss(1, 0.1) for _ in range(24)])
+    assert not noise.is_worse and not noise.is_better
+    assert find_interval([1.1 + picked.gauss(0, 0.05) for _ in range(24)]).is_worse
+    assert not find_interval([1.0] * 23 + [9.0]).is_worse
+    assert find_interval([0.9] * 24).is_better
+
+
+def test_only_what_was_worse_both_times_fails() -> None:
+    same, worse, better = (Interval(x - 0.1, x, x + 0.1) for x in (1.0, 1.2, 0.8))
+    found = {"a": same, "b": worse, "c": worse, "d": better}
+    assert find_worse(found, {"b": same, "c": worse}) == ["c"]
+
+
+# Ratios between peers, and targets
+
+
+def test_ratios_compare_within_a_round_that_both_took_part_in() -> None:
+    cpu_ms = {
+        **{("mine", 0): 2.0, ("mine", 1): 12.0, ("mine", 2): 99.0},
+        **{("theirs", 0): 1.0, ("theirs", 1): 4.0, ("theirs", 3): 99.0},
+    }
+    samples = [build_sample(peer, value, round=round) for (peer, round), value in cpu_ms.items()]
+    assert cpu_ratios(samples, UNIT, "mine", "theirs") == Spread(2.5, 2.0, 3.0)
+    assert cpu_ratios(samples, LIST, "mine", "theirs") is None
+    too_quick = [build_sample("mine", 2.0), build_sample("theirs", 0.0)]
+    assert cpu_ratios(too_quick, UNIT, "mine", "theirs") is None
+
+
+def test_a_later_run_replaces_whole_workloads_and_keeps_the_others() -> None:
+    earlier = build_results(
+        build_sample("a", 1.0, UNIT), build_sample("b", 1.0, UNIT), build_sample("a", 1.0, LIST)
+    )
+    added = add_results(earlier, build_results(build_sample("a", 2.0, UNIT)))
+    assert [(x.workload, x.peer, x.cpu_ms) for x in added.samples] == [
+        (LIST, "a", 1.0),
+        (UNIT, "a", 2.0),
+    ]
+
+
+def test_the_worst_workload_and_the_reference_that_is_hardest_to_beat_count() -> None:
+    target = PerformanceTarget("", "mine", (UNIT, LIST), ("a", "b"), "", 1.0)
+    results = build_results(
+        *(build_sample("mine", ms, round=at) for at, ms in enumerate([99.0, 1.0, 6.0])),
+        build_sample("mine", 6.0, LIST),
+        *(build_sample("a", 3.0, round=at) for at in range(3)),
+        *(build_sample("b", 2.0, round=at) for at in range(3)),
+        build_sample("a", 4.0, LIST),
+    )
+    assert find_worst_ratio(target, results) == MeasuredRatio(3.0, UNIT, "b")
+
+
+@pytest.mark.parametrize(
+    ("measured", "most", "expected"),
+    [
+        (1.15, 1.15, "met"),
+        (1.38, 1.15, "missed by 20 %"),
+        (2.3, 1.15, "missed 2.0 times over"),
+    ],
+)
+def test_a_missed_bound_says_by_how_much(measured: float, most: float, expected: str) -> None:
+    assert targets.verdict(measured, most) == expected
+
+
+def _row(results: Results, *begins: str) -> tuple[str, ...]:
+    rows = [tuple(row) for row in targets.build_table(results).rows]
+    return next(row for row in rows if row[: len(begins)] == begins)
+
+
+def test_each_target_is_shown_with_what_was_measured() -> None:
+    results = build_results(
+        build_sample(UNCACHED.name, 1.0, NESTED),
+        build_sample(STRAWBERRY.name, 4.0, NESTED),
+        build_sample(UNCACHED.name, 3.0, LIST, p50_ms=2.0, p99_ms=20.0),
+        build_sample(SOFA_JS.name, 2.0, LIST),
+        build_sample(BY_HAND.name, 3.0, LIST),
+        build_sample(CACHED.name, 1.0, UNIT, p50_ms=1.0, p99_ms=5.0),
+        build_sample(CACHED.name, 1.0, UNIQUE[0], p99_ms=99.0),  # is never a hit
+    )
+    rows = [tuple(row) for row in targets.build_table(results).rows]
+    assert ("4.0 x less", "missed 2.0 times over") in [row[3:] for row in rows]
+    worst = _row(results, "every workload", "off")
+    assert worst[3].startswith("1.50 x (1,000 units") and worst[4] == "missed by 50 %"
+    assert _row(results, "tail of hits", "on")[3:] == ("5.0 x (one unit)", "met")
+    assert _row(results, "tail of misses", "off")[3:] == ("10.0 x (1,000 units)", "missed by 25 %")
+    assert _row(results, "304")[3:] == ("–", "not measured")
+
+
+FRESH = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=0)
+LATE = StalenessSample(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, max_ms=80, finds=0)
+NOT_CACHED = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=2)
+
+
+def test_staleness_is_met_where_writes_show_in_time_in_reads_that_are_cached() -> None:
+    def verdicts(*samples: StalenessSample) -> list[str]:
+        uncached, cached, same = samples
+        results = build_results(staleness=Staleness(uncached=uncached, cached=cached, same=same))
+        rows = targets.build_table(results).rows
+        return [row[-1].split()[0] for row in rows if row[0] == "staleness after a write"]
+
+    assert verdicts(NOT_CACHED, FRESH, FRESH) == ["met", "met", "met"]
+    assert verdicts(LATE, LATE, LATE) == ["missed", "missed", "missed"]
+    assert verdicts(NOT_CACHED, NOT_CACHED, NOT_CACHED) == ["met", "says", "says"]
+
+
+# Overload
+
+
+MET = OverloadSample(
+    peer="Floorgate", factor=4, peak=1000.0, goodput=800.0, goodput_share=0.8, efficiency=1.0,
+    p99_ms=300.0, refused=3000.0, refused_p99_ms=9.9, rss_mb=(100.0, 101.0), recovered_seconds=5.0,
+)  # fmt: skip
+
+
+def test_each_overload_is_a_multiple_of_the_peak_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = CannedLoad(
+        build_outcome(1.0, 500), build_outcome(1.0, 450, 1550), build_outcome(0.5, 250),
+        build_outcome(1.0, 600), build_outcome(1.0, 420, 3580), build_outcome(0.5, 300),
+    )  # fmt: skip
+    server = replace(build_server(*map(float, range(20))), pid=os.getpid())
+    patient = CannedLoad(build_outcome(1.0, 5, 15), build_outcome(1.0, 4, 16))
+    monkeypatch.setattr(overload, "RECOVERY_SECONDS", 60.0)
+    samples = list(measure_gateway(server, ONE_UNIT, DIRECTORY, load, patient, 1.0))
+    assert [order.rate for order in patient.orders] == [PATIENT_CLIENTS] * 2
+    assert [sample.refused_p99_ms for sample in samples] == [19.0, 20.0]
+    assert [order.rate for order in load.orders] == [None, 2000.0, None, None, 4800.0, None]
+    assert [(sample.peak, sample.goodput_share, sample.refused) for sample in samples] == [
+        (500.0, 0.9, 1550.0), (600.0, 0.7, 3580.0),
+    ]  # fmt: skip
+
+
+def test_rounds_of_an_overload_are_summed_up_by_their_medians() -> None:
+    rounds = [
+        structs.replace(MET, goodput_share=share, rss_mb=(megabytes, megabytes + 1))
+        for share, megabytes in ((0.9, 100.0), (0.1, 101.0), (0.8, 102.0))
+    ]
+    assert summarize_rounds(rounds) == structs.replace(MET, rss_mb=(100.0, 103.0))
+
+
+@pytest.mark.parametrize(
+    "missed",
+    [
+        {"goodput_share": 0.79},
+        {"refused_p99_ms": 10.0},
+        {"recovered_seconds": 5.1},
+        {"recovered_seconds": math.inf},
+    ],
+)
+def test_each_target_of_an_overload_counts(missed: dict[str, float]) -> None:
+    assert MET.meets_targets
+    assert not structs.replace(MET, **missed).meets_targets
+
+
+# Soak and growth
+
+
+def test_a_soaked_process_may_grow_while_it_warms_up_and_by_5_percent_and_5_megabytes() -> None:
+    def grow(*megabytes: float) -> list[str]:
+        return find_growth("worker", [ProcessSample(figure, 50) for figure in megabytes])
+
+    assert grow(100, 200, 300, 300, 300, 301, 299, 302) == []
+    assert grow(90, 100, 100, 110) == []
+    assert grow(90, 100, 100, 111) == ["worker: memory grew from 100.0 to 111.0 MB"]
+    assert grow(*[100.0] * 11, 300) == []  # one sample is no growth
+
+
+def test_descriptors_that_are_not_closed_are_growth() -> None:
+    leaking = [ProcessSample(100, count) for count in (50, 50, 50, 56)]
+    assert find_growth("worker", leaking) == ["worker: open descriptors grew from 50 to 56"]
+
+
+def test_costs_that_double_as_the_directory_grows_are_marked() -> None:
+    def build_result(units: int, cpu_ms: float) -> GrowthResult:
+        sample = structs.replace(build_sample("floorgate", cpu_ms, "unit"), mongod_cpu_ms=1.0)
+        examined = {"unit": Examined(commands=1, keys=1_000, documents=2)}
+        return GrowthResult(
+            units=units, assets=1, key_assets=None, samples=[sample], examined=examined
+        )
+
+    costs, examined = build_tables(
+        [build_result(10, 1.0), build_result(20, 1.9), build_result(30, 2.1)], 4.0
+    )
+    assert costs.rows == [("unit", "1.00; 1.00", "1.90; 1.00", "2.10; 1.00 *")]
+    assert examined.rows == [("unit", *["1,000; 2"] * 3)]
