@@ -11,7 +11,6 @@ from shapely import Point
 
 from bench.data.demo_plan import build_demo
 from bench.data.office_plan import ROOMS_PER_SIDE, build_office
-from bench.data.parsed_maps import build_map, ids
 from bench.data.unit_map_svg import draw_unit_map
 from parsing.svg.unit_map import parse_unit_map
 from routing.plan import Plan, Space, SpaceKind
@@ -87,15 +86,6 @@ def test_the_demo_building_has_what_its_generator_draws() -> None:
         assert {space.name for space in own} <= {location.name}
         outdoors += [location.name] if not own else []
     assert outdoors == ["Pool"]
-
-
-def test_each_unit_of_a_parsed_map_has_a_hit_area_on_its_storey() -> None:
-    parsed = build_map(2, 7)
-    _, *storeys = parsed["elements"]
-    for number, storey in enumerate(storeys, start=1):
-        _, units, areas = storey["elements"]
-        assert [unit["id"] for unit in units["elements"]] == [*ids(number, 7)]
-        assert [area["target"]["id"] for area in areas["elements"]] == [*ids(number, 7)]
 
 
 def test_drawings_with_attributes_and_with_classes_are_the_same_unit_map() -> None:

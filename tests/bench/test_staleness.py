@@ -4,9 +4,7 @@ import asyncio
 import math
 from contextlib import AsyncExitStack
 from itertools import chain, repeat
-from pathlib import Path
 
-import msgspec
 import orjson
 import pytest
 
@@ -16,7 +14,6 @@ from bench.data.requests import LoadRequest
 from bench.followers import Followers
 from bench.load.assignment_history import AssignmentHistory, Place, ResponseJudge
 from bench.load.servers import PeerError
-from bench.load.worker_log import MadeResponse, WorkerLog, WriteWait
 from bench.staleness import GatewayClient, seconds_until_visible
 from bench.streams import Receive
 
@@ -127,14 +124,3 @@ async def test_a_write_has_arrived_when_every_follower_knows_of_it() -> None:
     async with followers.open(open_canned, 'ping "finishes/unit-7/oak" pong', ["key"]):
         await followers.wait_for("unit-7")
     assert followers.told == {"unit-7": 3}
-
-
-def test_each_line_of_a_workers_log_is_read_once(tmp_path: Path) -> None:
-    log = WorkerLog(tmp_path / "log")
-    made = MadeResponse(key=-7, text="/v1/units {}", is_cached=True)
-    for expected in ([made], [made, made], []):
-        with log.path.open("ab") as file:
-            for entry in expected:
-                file.write(msgspec.json.encode(WriteWait(seconds=0.5)) + b"\n")
-                file.write(msgspec.json.encode(entry) + b"\n")
-        assert log.read() == (expected, [0.5] * len(expected))

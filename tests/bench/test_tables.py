@@ -1,15 +1,10 @@
 """The tables, the chart and the page show what was measured."""
 
-import math
-import xml.etree.ElementTree as ElementTree
 from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from bench.data.workloads import LIST, UNIT, WORKLOADS
@@ -17,8 +12,7 @@ from bench.load.generator import LatencySummary
 from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
-from bench.report import chart, pages, summary
-from bench.report.chart import Bar, BarGroup
+from bench.report import pages, summary
 from bench.report.invalidation_table import CommitSample, Invalidation, KindSample, RoundSample
 from bench.report.invalidation_table import build_tables as build_invalidation_tables
 from bench.report.tables import ReportTable, format_figure
@@ -71,28 +65,6 @@ def test_targets_name_peers_and_workloads_that_exist() -> None:
 
 
 # The chart
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-@given(st.lists(st.floats(0.001, 1000.0), min_size=1, max_size=9))
-def test_bars_end_between_the_marks_where_their_figure_lies(values: list[float]) -> None:
-    bars = [Bar("<a> & b", value, "#123456") for value in values]
-    drawn = ElementTree.fromstring(chart.draw_chart([BarGroup("peers", bars)]))
-    marks = {
-        float((text.text or "").removesuffix(" ms")): float(text.get("x", ""))
-        for text in drawn.iter(f"{SVG}text")
-        if (text.text or "").endswith(" ms")
-    }
-    rectangles = [x for x in drawn.iter(f"{SVG}rect") if x.get("fill") == "#123456"]
-    for value, rectangle in zip(values, rectangles, strict=True):
-        below = max(mark for mark in marks if mark <= value * (1 + 1e-9))
-        above = marks.get(below * 10, marks[below])
-        expected = marks[below] + math.log10(value / below) * (above - marks[below])
-        end = float(rectangle.get("x", "")) + float(rectangle.get("width", ""))
-        assert end == pytest.approx(expected, abs=1.1)  # or 1 long at least
-    tops = [float(rectangle.get("y", "")) for rectangle in rectangles]
-    assert all(upper < lower for upper, lower in pairwise(tops))
 
 
 def test_the_chart_shows_the_quickest_peer_first() -> None:

@@ -1,6 +1,5 @@
 """What is sent is valid, of its directory, and the same on every run."""
 
-from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,9 @@ import pytest
 from graphql import OperationDefinitionNode, parse, validate
 
 from bench.alone import list_cold_requests
-from bench.cold_start import KEYS, build_requests
 from bench.data.directory import ATTRIBUTE_IDS, SCOPED_KEYS, Directory
 from bench.data.grown_directory import Size, iter_collections, name_map
 from bench.data.mix import ASSIGNED_PER_ASSET, WRITE_PERCENT, build_mix, list_writes
-from bench.data.portfolio import Portfolio
-from bench.data.portfolio_requests import FIRST_PAGE, KINDS, list_addresses
 from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 from bench.data.workloads import (
     GRAPHQL_WORKLOADS,
@@ -146,28 +142,6 @@ def test_no_address_is_sent_twice_while_caches_are_cold() -> None:
     for shape in SHAPES:
         paths = [*islice(list_paths(shape, DIRECTORY), 5_000)]
         assert len({*paths}) == len(paths)
-
-
-def test_after_a_start_each_key_asks_for_what_it_sees() -> None:
-    requests = build_requests({name: f"key of {name}" for name in KEYS})
-    counts = Counter(each.headers["API-Key"] for each in requests)
-    assert {*counts} == {f"key of {name}" for name in KEYS}
-
-
-def test_each_asset_of_a_portfolio_has_addresses_of_its_own() -> None:
-    keys = ["ten-0", "ten-1"], [f"one-{number}" for number in range(12)]
-    portfolio = Portfolio(DIRECTORY, 12, "half", *keys)
-    by_kind = list_addresses(portfolio)
-    assert sum(kind.share for kind in KINDS) == 100
-    readers = {
-        name: [address.request.headers["API-Key"] for address in own]
-        for name, own in by_kind.items()
-    }
-    assert readers["map"] == portfolio.asset_keys
-    assert readers["nested"] == ["ten-0"] * 10 + ["ten-1"] * 2
-    assert readers["floor-half"] == ["half"] * 6 + ["all"] * 6
-    pages = by_kind.pop(FIRST_PAGE)
-    assert len(pages) == 4 and sum(map(len, by_kind.values())) == 12 * 10
 
 
 @pytest.mark.parametrize("size", [Size(100, 1), Size(100, 10)])

@@ -37,7 +37,6 @@ def test_values_and_arrays_are_read_back() -> None:
     [
         (np.array([0, 127]), np.int8),
         (np.array([-129, 3]), np.int16),
-        (np.array([0, 2**15]), np.int32),
         (np.array([0, 2**31]), np.int64),
         (np.array([], dtype=np.int64), np.int64),
         (np.array([255], dtype=np.uint8), np.uint8),
@@ -65,10 +64,11 @@ def test_arrays_are_read_only_views_of_the_buffer() -> None:
     ("kind", "archive", "message"),
     [
         ("test", b"", "not a routing archive"),
-        ("test", b"x" * 100, "not a routing archive"),
-        ("other", ARCHIVE, "This is a test of version"),
+        ("test", b"<svg/>" * 20, "not a routing archive: process the map again"),
+        ("router", ARCHIVE, f"is a test of version {FORMAT_VERSION}, not a router"),
         ("test", ARCHIVE[:-70], "damaged"),
         ("test", ARCHIVE[:30], "damaged"),
+        ("test", ARCHIVE[:-1] + bytes([ARCHIVE[-1] ^ 1]), "damaged"),
     ],
 )
 def test_other_archives_are_an_error(kind: str, archive: bytes, message: str) -> None:
@@ -86,11 +86,6 @@ def with_header(header: object) -> bytes:
 def describing(arrays: object) -> bytes:
     header = {"kind": "test", "version": FORMAT_VERSION, "values": {}, "arrays": arrays}
     return with_header({**header, "checksum": zlib.crc32(bytes(64))})
-
-
-def test_a_header_describes_the_arrays_after_it() -> None:
-    _, arrays = unpack_archive("test", describing({"a": ["<f8", [8], 0]}))
-    assert arrays["a"].tolist() == [0.0] * 8
 
 
 @pytest.mark.parametrize(
@@ -114,13 +109,6 @@ def test_a_header_describes_the_arrays_after_it() -> None:
 def test_a_damaged_header_is_an_error(archive: bytes) -> None:
     with pytest.raises(ArchiveError, match="damaged"):
         unpack_archive("test", archive)
-
-
-def test_a_changed_byte_is_an_error() -> None:
-    damaged = bytearray(ARCHIVE)
-    damaged[-1] ^= 1
-    with pytest.raises(ArchiveError, match="damaged"):
-        unpack_archive("test", damaged)
 
 
 def test_a_lack_of_memory_is_no_damage() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from routing.costing import Costing, TravelMode
-from routing.plan import Connector, ConnectorKind
+from routing.plan import ConnectorKind
 from tests.routing.ascii_plans import CELL_FEET, process_drawing
 
 COSTING = Costing()
@@ -54,36 +54,6 @@ def test_a_ramp_is_rolled_up_at_full_speed() -> None:
     feet, seconds = between_floors("r", TravelMode.WHEELCHAIR)
     assert feet == pytest.approx(8 * CELL_FEET + COSTING.ramp_feet_per_storey)
     assert seconds == pytest.approx(feet / ROLL)
-
-
-@pytest.mark.parametrize("sign", "sm")
-def test_a_wheelchair_takes_no_stairs_and_no_escalator(sign: str) -> None:
-    router = process_drawing(f"{sign},,A", f"{sign},,B").router
-    assert router.route("A", "B", TravelMode.WHEELCHAIR) is None
-
-
-def test_an_escalator_runs_one_way() -> None:
-    router = process_drawing("m,,A", "m,,B").router
-    assert router.route("A", "B") is not None
-    assert router.route("B", "A") is None
-
-
-@pytest.mark.parametrize(
-    ("connector", "mode", "admitted"),
-    [
-        (Connector("a", ConnectorKind.ELEVATOR, {}), TravelMode.WHEELCHAIR, True),
-        (
-            Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False),
-            TravelMode.WHEELCHAIR,
-            False,
-        ),
-        (Connector("a", ConnectorKind.ELEVATOR, {}, wheelchair=False), TravelMode.FOOT, True),
-        (Connector("a", ConnectorKind.ELEVATOR, {}, is_in_service=False), TravelMode.FOOT, False),
-        (Connector("a", ConnectorKind.STEPS, {}, wheelchair=True), TravelMode.WHEELCHAIR, False),
-    ],
-)
-def test_who_takes_a_connector(connector: Connector, mode: TravelMode, admitted: bool) -> None:
-    assert COSTING.allows(mode, connector) is admitted
 
 
 @pytest.mark.parametrize(

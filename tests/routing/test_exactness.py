@@ -1,15 +1,19 @@
-"""Walks are the shortest there are, however walls are drawn: compared with all vertices seeing all.
+"""Walks are the shortest there are, however walls are drawn, in drawn, random and real buildings.
 
-The oracle tests its lines of sight without any tolerance.
+They are compared with walks among all vertices that see each other; lines of sight are tested
+without any tolerance.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from shapely import Polygon
 
+from bench.accuracy import compare_levels
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.corners import find_corners
@@ -19,6 +23,8 @@ from routing.network.walk_graph import WalkGraph, build_edges
 from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router
+from tests.routing.ascii_plans import process_drawing
+from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.hard_areas import JITTERS_FEET, WALLS, Walls, build_area, build_plan, places_in
 
 Floats = NDArray[np.float64]
@@ -45,11 +51,19 @@ def assert_exact(found: Floats, area: Polygonal, places: Floats) -> None:
     np.testing.assert_allclose(found, exact, rtol=1e-9, atol=SAME_FEET)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jitter_feet", JITTERS_FEET)
+@pytest.mark.parametrize(
+    ("jitter_feet", "frames"),
+    [
+        (0.0, FRAMES[:1]),
+        (4e-6, FRAMES[1:2]),
+        *(pytest.param(jitter, FRAMES, marks=pytest.mark.slow) for jitter in JITTERS_FEET),
+    ],
+)
 @pytest.mark.parametrize("walls", WALLS)
-def test_walks_in_an_area_are_exact(walls: Walls, jitter_feet: float) -> None:
-    for degrees, offset_feet in FRAMES:
+def test_walks_in_an_area_are_exact(
+    walls: Walls, jitter_feet: float, frames: Sequence[tuple[float, float]]
+) -> None:
+    for degrees, offset_feet in frames:
         area = build_area(walls, jitter_feet, degrees, offset_feet)
         places, within = places_in(area, 8)
         assert_exact(walk_feet(area, places), area, within)
@@ -61,10 +75,9 @@ def test_a_corner_drawn_twice_is_a_corner() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jitter_feet", [0.0, 4e-6])
 @pytest.mark.parametrize("walls", WALLS)
-def test_walks_on_a_plan_are_exact(walls: Walls, jitter_feet: float) -> None:
-    for degrees, offset_feet in FRAMES:
+def test_walks_on_a_plan_are_exact(walls: Walls) -> None:
+    for jitter_feet, (degrees, offset_feet) in zip((0.0, 4e-6, 4e-6), FRAMES, strict=True):
         check_plan(process_plan(build_plan(walls, jitter_feet, degrees, offset_feet)))
 
 
@@ -80,3 +93,35 @@ def check_plan(processed: ProcessedPlan) -> None:
     np.testing.assert_allclose(table, found, rtol=1e-6)
     last = processed.router.route(positions[0], ids[-1])
     assert (last.feet if last else np.nan) == pytest.approx(found[0, -1], nan_ok=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", TravelMode)
+@pytest.mark.parametrize("process", [process_demo, process_caserne])
+def test_buildings_are_measured_exactly(
+    process: Callable[[], ProcessedPlan], mode: TravelMode
+) -> None:
+    compared = compare_levels(process().networks[mode])
+    assert np.concatenate([level.errors for level in compared]).max() <= 1e-9
+    # Not 1, as places may be equally near.
+    assert np.concatenate([level.same_nearest for level in compared]).mean() >= 0.99
+    for level in compared:
+        assert (np.isfinite(level.measured) == np.isfinite(level.exact)).all()
+
+
+def test_pillars_and_corners_are_walked_around() -> None:
+    processed = process_drawing(
+        """
+        ###############
+        #A.....#......#
+        #.###..+..##.B#
+        #.#C#..#..##..#
+        #...#..#......#
+        ####+#####+####
+        #,,,,,,,,,,,,,#
+        #D,##,,,,##,,E#
+        ###############
+        """
+    )
+    (level,) = compare_levels(processed.networks[TravelMode.FOOT])
+    assert level.errors.max() < 1e-6

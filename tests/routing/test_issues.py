@@ -166,8 +166,3 @@ def test_every_kind_has_a_sentence_for_one_and_for_many_and_a_remedy(kind: Issue
 def test_the_docs_have_every_kind() -> None:
     table = section(page("floor-plans.md"), "## The report")
     assert [kind.value for kind in IssueKind if f"`{kind.value}`" not in table] == []
-
-
-def test_a_plan_without_faults_has_no_problem() -> None:
-    plan = draw_plan("A.+,,e", "B.+,,e")
-    assert process_plan(plan).report.problems == ()

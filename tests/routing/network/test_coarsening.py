@@ -74,14 +74,6 @@ def test_the_costliest_level_is_simplified(monkeypatch: pytest.MonkeyPatch) -> N
     assert simplified(processed) == ["1"]
 
 
-def test_a_level_is_simplified_in_both_travel_modes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "MAX_EXACT_WORK", HALL_WORK)
-    plan = joined(build_hall(8), on_level(build_comb(10), "1"))
-    narrow = replace(plan, doors=(replace(plan.doors[0], width_feet=1.5), *plan.doors[1:]))
-    processed = process_plan(narrow)
-    assert tolerances(processed) == tolerances(processed, TravelMode.WHEELCHAIR)
-
-
 def test_a_simplified_level_that_still_takes_too_long_is_simplified_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

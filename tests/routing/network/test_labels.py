@@ -36,32 +36,20 @@ def test_labels_have_all_distances_of_a_graph(count: int, data: st.DataObject) -
     np.testing.assert_array_equal(distances_by(build_labels(graph)), distances)
 
 
-def test_labels_of_a_building_are_few() -> None:
+@pytest.mark.parametrize("first_batch", [module.FIRST_BATCH, 1])
+def test_labels_of_a_building_are_few(first_batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_BATCH", first_batch)
     levels = process_demo().networks[TravelMode.FOOT].levels
     graph = levels.graph_of(np.arange(len(levels.xy)))
     distances = graph.distances(np.arange(len(levels.xy)))
-    np.testing.assert_allclose(distances_by(levels.labels), distances, rtol=1e-9)
-    assert len(levels.labels.hubs) < np.isfinite(distances).sum() / 4
+    labels = build_labels(graph)
+    np.testing.assert_allclose(distances_by(labels), distances, rtol=1e-9)
+    assert len(labels.hubs) < np.isfinite(distances).sum() / 4
 
 
-def test_each_vertex_is_a_hub_of_its_own() -> None:
-    labels = build_labels(apart(3))
-    assert labels.hubs.tolist() == [0, 1, 2]
-    assert labels.feet.tolist() == [0, 0, 0]
-
-
-def apart(count: int) -> WalkGraph:
+@pytest.mark.parametrize("count", [0, 3])
+def test_each_vertex_is_a_hub_of_its_own(count: int) -> None:
     none = np.empty(0, dtype=np.int64)
-    return WalkGraph(count, Edges(none, none, np.empty(0)))
-
-
-def test_no_vertices_have_no_labels() -> None:
-    assert len(build_labels(apart(0))) == 0
-
-
-def test_labels_of_many_batches_have_all_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_BATCH", 1)
-    levels = process_demo().networks[TravelMode.FOOT].levels
-    graph = levels.graph_of(np.arange(len(levels.xy)))
-    distances = graph.distances(np.arange(graph.vertex_count))
-    np.testing.assert_allclose(distances_by(build_labels(graph)), distances, rtol=1e-9)
+    labels = build_labels(WalkGraph(count, Edges(none, none, np.empty(0))))
+    assert labels.hubs.tolist() == [*range(count)]
+    assert labels.feet.tolist() == [0] * count

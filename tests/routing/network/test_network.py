@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from shapely import Point, box
 
 from routing.costing import Costing, TravelMode
@@ -28,7 +26,6 @@ from routing.processing import process_plan
 from routing.search.matrix import compute_matrix
 from routing.space.walkable import build_walkable_levels
 from tests.routing.ascii_plans import draw_plan, process_drawing
-from tests.routing.random_plans import plans
 
 TOWER = process_drawing(
     """
@@ -73,34 +70,6 @@ def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
     assert FOOT.levels.portals[FOOT.level_numbers].tolist() == [[0], [1]]
     assert [(portal.level, portal.connector) for portal in FOOT.portals] == [(0, 0), (1, 0)]
     assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
-
-
-def test_locations_are_in_the_order_of_the_plan_on_whatever_level() -> None:
-    plan = replace(TOWER.plan, locations=tuple(reversed(TOWER.plan.locations)))
-    network = process_plan(plan).networks[TravelMode.FOOT]
-    assert network.location_ids == ("C", "B", "A")
-    assert network.locations.levels.tolist() == [1, 0, 0]
-    shuffled = replace(plan, locations=tuple(plan.locations[at] for at in (1, 0, 2)))
-    assert [*process_plan(shuffled).networks[TravelMode.FOOT].location_index] == ["B", "C", "A"]
-
-
-@pytest.mark.parametrize(("outside_feet", "attached"), [(0, True), (5.9, True), (6.1, False)])
-def test_a_location_near_the_floor_is_attached_and_the_way_there_counts(
-    outside_feet: float, attached: bool
-) -> None:
-    plan = draw_plan("A,,e", ",,,e")
-    beside = PlanLocation("beside", "0", 2.0, -outside_feet)
-    network = process_plan(replace(plan, locations=(beside, *plan.locations))).networks[
-        TravelMode.FOOT
-    ]
-    location = network.locations.take(np.array([0]))
-    assert location.xy.tolist() == [[2.0, -outside_feet]]
-    assert location.are_attached.tolist() == [attached]
-    if attached:
-        assert location.near.tolist() == [[2.0, 0.0]]
-        assert location.offset_feet.tolist() == [outside_feet]
-    else:
-        assert not location.are_attached.any()
 
 
 def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:
@@ -150,20 +119,3 @@ def test_no_level_is_shared_if_the_portals_differ() -> None:
     assert wheelchair.level_numbers.tolist() == [2, 3]
     assert wheelchair.levels.portals[3].tolist() == [0, 2]
     assert compute_matrix(wheelchair, ["below"], ["above"]).feet[0, 0] == pytest.approx(25 + 25)
-
-
-@pytest.mark.slow
-@given(plans(min_levels=2))
-@settings(suppress_health_check=[HealthCheck.too_slow])
-def test_a_network_with_shared_levels_has_the_distances_of_one_without(plan: Plan) -> None:
-    ids: Sequence[str] = [location.id for location in plan.locations]
-    walkable, costing = build_walkable_levels(plan)[0], Costing()
-    foot = build_network(plan, walkable, TravelMode.FOOT, costing)
-    shared, own = (
-        compute_matrix(
-            build_network(plan, walkable, TravelMode.WHEELCHAIR, costing, reused), ids, ids
-        )
-        for reused in (foot, None)
-    )
-    np.testing.assert_array_equal(shared.feet, own.feet)
-    np.testing.assert_array_equal(shared.seconds, own.seconds)

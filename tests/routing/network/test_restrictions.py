@@ -6,14 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from shapely import Point, box
 
-from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.network import Network
-from routing.network.restrictions import Restrictions, find_closed_area, restrict_networks
+from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import (
     Barrier,
     ConnectorKind,
@@ -27,7 +24,6 @@ from routing.plan import (
 from routing.processing import process_plan
 from routing.search.router import Position, Router
 from tests.routing.ascii_plans import process_drawing
-from tests.routing.random_plans import plans
 
 HOUSE = process_drawing(
     """
@@ -109,14 +105,6 @@ def test_a_connector_in_a_closed_space_is_not_entered() -> None:
     corridor = next(space.id for space in HOUSE.plan.spaces if space.level_id == "1")
     closed = close(space_ids=frozenset([corridor]))
     assert closed.route("A", "F") is None
-
-
-def test_closing_a_door_twice_or_one_that_is_not_there_changes_nothing() -> None:
-    known, both = (frozenset(ids) for ids in (["0:1,2"], ["0:1,2", "gone"]))
-    assert feet(close(door_ids=known), "B", "C") == feet(close(door_ids=both), "B", "C")
-    assert feet(close(door_ids=frozenset(["gone"])), "A", "B") == pytest.approx(
-        feet(HOUSE.router, "A", "B")
-    )
 
 
 def test_grounds_are_avoided_but_not_the_building_on_them() -> None:
@@ -225,29 +213,3 @@ def test_a_corridor_on_the_grounds_is_closed_though_they_are_under_it() -> None:
     closed = close_spaces(plan, "arcade")
     assert np.isnan(feet(closed, "west", "east"))
     assert not closed.are_attached(["inside"])
-
-
-@pytest.mark.slow
-@given(plans(max_levels=1), st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
-def test_what_is_left_is_measured_exactly(plan: Plan, data: st.DataObject) -> None:
-    networks = process_plan(plan).networks
-    ids = st.sampled_from([space.id for space in plan.spaces])
-    restrictions = Restrictions(
-        space_ids=frozenset(data.draw(st.sets(ids, min_size=1, max_size=2))),
-        door_ids=frozenset(door.id for door in plan.doors[: data.draw(st.integers(0, 3))]),
-    )
-    foot = restrict_networks(networks, restrictions)[FOOT]
-    [level] = foot.level_numbers.tolist()
-    left = foot.levels.walkable_area(level)
-    closed = find_closed_area(networks[FOOT].levels, 0, restrictions)
-    assert left.intersection(closed).area == pytest.approx(0, abs=1e-6)
-    attached = np.flatnonzero(foot.locations.are_attached)
-    names = [foot.location_ids[position] for position in attached.tolist()]
-    near = foot.locations.take(attached)
-    exact = geodesic_feet(left, near.near.tolist()) + near.offset_feet[:, None] + near.offset_feet
-    found = Router({FOOT: foot}).matrix(names, names).feet
-    same = (near.xy[:, None] == near.xy).all(axis=2)
-    exact[same] = 0
-    found = np.where(np.isnan(found), np.inf, found)
-    np.testing.assert_allclose(found, exact, atol=1e-6)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from shapely import MultiPolygon, Polygon, box
 
-from routing.network import stops
 from routing.network.levels import build_levels, draft_level
-from routing.network.packing import unpack_shapes
 from routing.network.stops import Stops, attach, join_stops
-from routing.plan import Level, Polygonal, Space
+from routing.plan import Level, Space
 
 ROOMS = [Space("room", "0", box(0, 0, 20, 20)), Space("closet", "0", box(12, 12, 20, 20))]
 """A room, and a closet within it."""
@@ -62,17 +60,3 @@ def test_stops_keep_their_order() -> None:
     again = join_stops([stops.take(np.array([2, 3])), stops.take(np.array([0]))])
     assert again.xy.tolist() == [list(places[index]) for index in (2, 3, 0)]
     assert len(again) == 3
-
-
-def test_the_rooms_of_a_level_are_unpacked_and_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    unpacked: list[bytes] = []
-
-    def unpack(content: bytes) -> tuple[Polygonal, ...]:
-        unpacked.append(content)
-        return unpack_shapes(content)
-
-    monkeypatch.setattr(stops, "unpack_shapes", unpack)
-    stops.find_floor.cache_clear()
-    for place in ((25.0, 5.0), (11.5, 15.0), (12.25, 16.0)):
-        assert join(FLOOR, place).are_attached.all()
-    assert len(unpacked) == 1

@@ -35,10 +35,6 @@ def test_many_rows_are_computed_in_blocks() -> None:
     np.testing.assert_array_equal(GRAPH.distances(sources)[-1], GRAPH.distances(sources[-1:])[0])
 
 
-def test_no_sources_make_an_empty_matrix() -> None:
-    assert GRAPH.distances(np.array([], dtype=np.int64)).shape == (0, 4)
-
-
 def test_the_shortest_walk_has_all_its_vertices() -> None:
     assert GRAPH.shortest_path(0, 2) == [0, 1, 2]
 
@@ -59,12 +55,6 @@ def line_of(*x: float) -> tuple[NDArray[np.float64], Edges]:
 
 def test_an_edge_through_another_vertex_is_dropped() -> None:
     assert pairs(drop_compound_edges(*line_of(0, 3, 10, 12))) == {(0, 1), (1, 2), (2, 3)}
-
-
-def test_an_edge_is_kept_if_one_half_is_none() -> None:
-    xy, edges = line_of(0, 3, 10)
-    kept = drop_compound_edges(xy, edges.take(np.array([0, 1])))
-    assert pairs(kept) == {(0, 1), (0, 2)}
 
 
 def test_an_edge_is_kept_if_the_way_through_the_vertex_is_a_hair_longer() -> None:

@@ -101,7 +101,7 @@ def assert_area_is_exact(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seconds", [0.5, 3, 8, 15, 25, 40, 60, 80, 300])
+@pytest.mark.parametrize("seconds", [0.5, 15, 40, 80])
 @pytest.mark.parametrize("source", ["A", "D", "E", Position("0", 40, 20.5), Position("1", 74, 17)])
 def test_an_area_has_the_points_that_are_near_enough(
     source: WaypointRef, seconds: float, mode: TravelMode
@@ -109,8 +109,10 @@ def test_an_area_has_the_points_that_are_near_enough(
     assert_area_is_exact(OFFICE, source, seconds, mode)
 
 
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=max(1, settings.default.max_examples // 5),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(plans(max_levels=3), st.data(), st.floats(0.1, 120), st.sampled_from(MODES))
 def test_an_area_of_a_random_plan_has_the_points_that_are_near_enough(
     plan: Plan, data: st.DataObject, seconds: float, mode: TravelMode
@@ -130,7 +132,7 @@ def test_areas_are_exact_however_walls_are_drawn(walls: Walls, offset_feet: floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [10, 45, 120, 400])
+@pytest.mark.parametrize("seconds", [10, 120])
 @pytest.mark.parametrize("process", [process_demo, process_caserne])
 def test_areas_of_buildings_are_exact(process: Callable[[], ProcessedPlan], seconds: float) -> None:
     processed = process()
@@ -189,12 +191,6 @@ def test_another_level_is_within_reach_when_the_ride_is_over() -> None:
     assert left == pytest.approx(10 - WALK_FEET, abs=ARC_TOLERANCE_SHARE * WALK_FEET)
 
 
-def test_an_escalator_leads_one_way() -> None:
-    tower = process_drawing("A,m", "B,m")
-    assert reach(tower, "A", 600).level_ids == ["0", "1"]
-    assert reach(tower, "B", 600).level_ids == ["1"]
-
-
 def test_the_other_side_of_a_wall_may_be_reached_by_another_level() -> None:
     tower = process_drawing("A,s#s,B", ",,s,s,,")
     isochrone = reach(tower, "A", 600)
@@ -209,13 +205,6 @@ def test_a_source_off_the_floor_has_less_time_on_it() -> None:
     assert beside.area("0").bounds[3] == pytest.approx(10 * WALK_FEET - 4, abs=1)
     assert reach(hall, Position("0", 80, -7), 10).level_ids == []
     assert reach(hall, Position("none", 80, 20), 10).level_ids == []
-
-
-def test_a_narrow_door_is_closed_to_a_wheelchair() -> None:
-    plan = process_drawing("A,n.")
-    on_foot, rolling = (plan.router.isochrone("A", 60, mode).area("0") for mode in MODES)
-    assert on_foot.covers(shapely.Point(14, 2))
-    assert not rolling.covers(shapely.Point(14, 2))
 
 
 def test_a_source_that_is_no_location_is_an_error() -> None:

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg
+from routing.network.stops import UNKNOWN_LEVEL
+from routing.search.euclidean import euclidean_distances
+from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, merge_walks
 from routing.search.router import Position, Router
+from routing.search.waypoints import WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
 
 FLAT = process_drawing(
@@ -22,29 +26,6 @@ FLAT = process_drawing(
 TOWER = process_drawing("A,,,e", ",,s,e", "B,s,,")
 
 
-def test_an_unreachable_target_is_no_number() -> None:
-    feet, seconds = FLAT.router.matrix(["A"], ["D", "C"])
-    assert np.isnan(feet).tolist() == np.isnan(seconds).tolist() == [[True, False]]
-
-
-@pytest.mark.parametrize("router", [FLAT.router, Router(FLAT.networks)])
-def test_repeated_waypoints_and_a_source_that_is_the_target(router: Router) -> None:
-    feet, _ = router.matrix(["A", "A", "C"], ["A", "C", "C", "A"])
-    assert feet[0] == pytest.approx(feet[1])
-    assert feet[0, 0] == feet[2, 1] == 0
-    assert feet[0, 1] == feet[0, 2] == pytest.approx(feet[2, 0])
-
-
-def test_an_empty_side_makes_an_empty_matrix() -> None:
-    assert FLAT.router.matrix([], ["A"]).feet.shape == (0, 1)
-    assert Router(FLAT.networks).matrix(["A"], []).feet.shape == (1, 0)
-
-
-def test_positions_in_one_room_see_each_other() -> None:
-    feet, _ = FLAT.router.matrix([Position("0", 5, 5)], [Position("0", 8, 9)])
-    assert feet[0, 0] == pytest.approx(5)
-
-
 @pytest.mark.parametrize(("outside_feet", "attached"), [(5.9, True), (6.2, False)])
 def test_a_position_up_to_six_feet_outside_is_attached(outside_feet: float, attached: bool) -> None:
     below = Position("0", 30, 20 + outside_feet)
@@ -54,12 +35,6 @@ def test_a_position_up_to_six_feet_outside_is_attached(outside_feet: float, atta
         assert feet[0, 0] == pytest.approx(outside_feet + 2)
     else:
         assert np.isnan(feet[0, 0])
-
-
-def test_a_position_in_the_wall_belongs_to_the_room_it_is_in() -> None:
-    router = process_drawing("A..#B.+,,").router
-    assert np.isfinite(router.matrix([Position("0", 11.99, 2)], ["A"]).feet[0, 0])
-    assert np.isnan(router.matrix([Position("0", 11.99, 2)], ["B"]).feet[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -94,9 +69,11 @@ def test_a_route_names_the_connectors_in_order() -> None:
     assert described == ["0", ("elevator", "1"), "1", ("steps", "2"), "2"]
 
 
-def test_the_walks_of_a_route_join_its_ends_and_connectors() -> None:
+def test_the_walks_of_a_route_join_its_ends_and_connectors_and_add_up_to_the_matrix() -> None:
     route = TOWER.router.route("A", "B")
     assert isinstance(route, ComputedRoute)
+    feet, seconds = TOWER.router.matrix(["A"], ["B"])
+    assert (route.feet, route.seconds) == pytest.approx((feet[0, 0], seconds[0, 0]))
     walks = [leg for leg in route.legs if isinstance(leg, WalkLeg)]
     assert walks[0].points[0] == (2.0, 2.0)
     assert walks[0].points[-1] == walks[1].points[0] == (18.0, 2.0)
@@ -114,10 +91,24 @@ def test_a_route_bends_at_the_door_posts() -> None:
     assert [(round(x), round(y)) for x, y in walk.points[1:-1]] == [(12, 12), (16, 16)]
 
 
-def test_a_route_to_where_one_stands_has_no_length() -> None:
+def test_there_may_be_no_route() -> None:
+    assert FLAT.router.route("A", "D") is None
+    assert FLAT.router.route("A", Position("0", 2, 99)) is None
+
+
+def test_the_route_to_the_same_place_is_a_point() -> None:
     route = FLAT.router.route("A", "A")
-    assert isinstance(route, ComputedRoute)
-    assert (route.feet, route.seconds) == (0, 0)
+    assert route is not None
+    (leg,) = route.legs
+    assert isinstance(leg, WalkLeg)
+    assert (len(leg.points), route.feet, route.seconds) == (1, 0, 0)
+
+
+def test_walks_that_follow_one_another_become_one() -> None:
+    first = WalkLeg("0", ((0, 0), (3, 0)), 3, 1)
+    second = WalkLeg("0", ((3, 0), (3, 4)), 4, 2)
+    nowhere = WalkLeg("0", ((0, 0), (0, 0)), 0, 0)
+    assert merge_walks([nowhere, first, second]) == [WalkLeg("0", ((0, 0), (3, 0), (3, 4)), 7, 3)]
 
 
 def test_a_route_goes_by_the_faster_connector_not_the_shorter() -> None:
@@ -134,3 +125,20 @@ def test_the_nearest_come_in_the_order_of_walking_time() -> None:
     assert [place.location_id for place in near] == ["C", "B", "A"]
     assert near[0].seconds == 0
     assert FLAT.router.nearest(Position("0", 46, 18), ["A", "B", "C"], 1)[0].location_id == "C"
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [2], []])
+def test_waypoints_are_found_in_their_order(order: list[int]) -> None:
+    network = process_drawing("A,,,", ",,,,").networks[TravelMode.FOOT]
+    attic, above = Position("attic", 1, 1), Position("1", 4, 2)
+    waypoints: list[WaypointRef] = [Position("0", 8, 2), "A", attic, above]
+    stops = find_stops(network, [waypoints[index] for index in order])
+    assert stops.xy[:, 0].tolist() == [[8, 2, 1, 4][index] for index in order]
+    assert stops.levels.tolist() == [[0, 0, UNKNOWN_LEVEL, 1][index] for index in order]
+
+
+def test_straight_lines_ignore_walls_and_storeys() -> None:
+    feet, seconds = euclidean_distances([(0, 0), (3, 4)], [(3, 4)], feet_per_second=2.5)
+    assert feet.tolist() == [[5.0], [0.0]]
+    assert seconds == pytest.approx(np.array([[2.0], [0.0]]))
+    assert euclidean_distances([], [(1, 1), (2, 2)], 1.0).feet.shape == (0, 2)

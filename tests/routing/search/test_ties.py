@@ -1,4 +1,4 @@
-"""Of routes that take the same time, all searches choose the shortest."""
+"""The fastest route is chosen; of routes that take the same time, the shortest, by all searches."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,8 @@ from routing.costing import TravelMode
 from routing.plan import Connector, ConnectorKind, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.matrix import compute_matrix
+from routing.search.route import ConnectorLeg
+from routing.search.router import Router
 
 TIES = [
     # Stairs take as long as 60 ft on the level, an escalator as 20, a ramp as 120.
@@ -25,7 +27,7 @@ def process_tie(stairs_at: float, other_at: float, other: ConnectorKind) -> Proc
         Connector(kind, kind, {level.id: Point(at, 10) for level in levels})
         for kind, at in ((ConnectorKind.STEPS, stairs_at), (other, other_at))
     )
-    along = np.random.default_rng(1).uniform(5, 95, 12).tolist()
+    along = [5.0, *np.random.default_rng(1).uniform(5, 95, 8).tolist()]
     return process_plan(
         Plan(
             levels,
@@ -57,6 +59,28 @@ def test_matrix_table_and_route_choose_the_shortest(
             assert route is not None
             assert route.feet == pytest.approx(table.feet[row, column], abs=1e-6)
             assert route.seconds == pytest.approx(table.seconds[row, column], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("other_at", "kind"),
+    [
+        (119.999, ConnectorKind.ESCALATOR),  # half a thousandth of a second faster, 40 ft longer
+        (120, ConnectorKind.STEPS),
+        (120.001, ConnectorKind.STEPS),
+    ],
+)
+def test_a_faster_route_is_chosen_however_much_longer_it_is(
+    other_at: float, kind: ConnectorKind
+) -> None:
+    processed = process_tie(100, other_at, ConnectorKind.ESCALATOR)
+    route = processed.router.route("0/5.0", "1/5.0")
+    assert route is not None
+    [ride] = [leg for leg in route.legs if isinstance(leg, ConnectorLeg)]
+    assert ride.kind is kind
+    for router in (processed.router, Router(processed.networks)):
+        feet, seconds = router.matrix(["0/5.0"], ["1/5.0"])
+        assert feet[0, 0] == pytest.approx(route.feet, abs=1e-5)
+        assert seconds[0, 0] == pytest.approx(route.seconds, abs=1e-5)
 
 
 def test_the_nearest_of_two_that_take_the_same_time_is_the_shorter_one() -> None:

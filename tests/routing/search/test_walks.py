@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.levels import Levels
 from routing.network.network import Network
-from routing.network.stops import Stops, join_stops
-from routing.plan import Plan
-from routing.processing import process_plan
+from routing.network.stops import Stops
 from routing.search import walks as walks_module
 from routing.search.router import Position
 from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
 from routing.search.waypoints import WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
-from tests.routing.random_plans import plans, spots
 
 PIECES = process_drawing(
     """
@@ -77,37 +72,6 @@ def test_the_line_of_a_walk_is_as_long_as_the_walk() -> None:
             assert length == pytest.approx(walk, abs=1e-9)
 
 
-@pytest.mark.slow
-@given(plans(max_levels=1), st.sampled_from(TravelMode), st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
-def test_walks_between_places_of_a_random_plan_are_exact(
-    plan: Plan, mode: TravelMode, data: st.DataObject
-) -> None:
-    network = process_plan(plan).networks[mode]
-    spaces = st.sampled_from(plan.spaces)
-    spot = spaces.flatmap(lambda space: spots(space.polygon)).map(lambda at: Position("0", *at))
-    waypoint = st.sampled_from([location.id for location in plan.locations]) | spot
-    starts = stops_at(network, *data.draw(st.lists(waypoint, min_size=1, max_size=5)))
-    ends = stops_at(network, *data.draw(st.lists(waypoint, max_size=5)))
-    exact = geodesics(network.levels, join_stops([starts, ends]))[: len(starts), len(starts) :]
-    levels = network.levels
-    walks = measure_walks(levels, place_stops(levels, starts), place_stops(levels, ends))
-    assert walks.shape == (len(starts), len(ends))
-    without_offsets = walks - starts.offset_feet[:, None] - ends.offset_feet
-    np.testing.assert_allclose(without_offsets, exact.reshape(walks.shape), atol=1e-6)
-
-
-def test_walks_are_as_long_in_both_directions() -> None:
-    levels = PIECES.levels
-    few, many = (
-        place_stops(levels, stops_at(PIECES, *waypoints))
-        for waypoints in (["A", "E"], [*IDS, Position("0", 22, 6)])
-    )
-    np.testing.assert_array_equal(
-        measure_walks(levels, few, many), measure_walks(levels, many, few).T
-    )
-
-
 @pytest.mark.parametrize("max_pairs", [0, 10_000])
 def test_straight_walks_are_found_by_views_or_by_testing_lines(
     max_pairs: int, monkeypatch: pytest.MonkeyPatch
@@ -127,12 +91,6 @@ def test_the_way_from_a_stop_to_the_floor_is_included() -> None:
     )
     assert outside.offset_feet == pytest.approx([1.05])
     assert measure_walks(levels, outside, beside) == pytest.approx(2)
-
-
-def test_a_stop_is_no_distance_from_itself() -> None:
-    levels = PIECES.levels
-    twice = place_stops(levels, stops_at(PIECES, "A", "A"))
-    assert measure_walks(levels, twice, twice).tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(("drawing", "feet"), [("A,,B", 12.0), ("A,#B,", np.inf)])

@@ -1,7 +1,6 @@
 """Doors that a plan does not show are inferred: one a room, the likeliest, with its confidence."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from shapely import LineString, Point, Polygon, box
@@ -14,13 +13,13 @@ from routing.plan import (
     Door,
     Level,
     Plan,
-    PlanLocation,
     Space,
     SpaceKind,
 )
 from routing.space.doors import DoorOrigin, Opening
+from routing.space.floor import FloorSurface, build_floor
+from routing.space.shared_edges import SharedEdge, find_shared_edge
 from routing.space.walkable import WalkableLevel, build_walkable_levels
-from tests.routing.ascii_plans import draw_plan
 
 HALL = Space("hall", "0", box(0, 20, 60, 30), SpaceKind.CORRIDOR)
 SHOPS = [Space(f"shop {at}", "0", box(20 * at, 0, 20 * at + 20, 20)) for at in range(3)]
@@ -59,17 +58,6 @@ def doors_into(*rooms: Space) -> tuple[Door, ...]:
 # Which doors
 
 
-def test_rooms_of_a_plan_without_doors_open_to_the_corridor() -> None:
-    built, issues = build(HALL, *SHOPS)
-    assert [opening.origin for opening in built.openings] == [DoorOrigin.INFERRED] * 3
-    assert [joined(built, opening) for opening in built.openings] == [
-        {"shop 0", None}, {"shop 1", None}, {"shop 2", None}
-    ]  # fmt: skip
-    assert [(issue.kind, issue.part) for issue in issues] == [
-        (IssueKind.DOOR_INFERRED, shop.id) for shop in SHOPS
-    ]
-
-
 def test_an_inferred_door_stands_in_the_middle_of_the_longest_shared_edge_and_says_where() -> None:
     built, [issue] = build(HALL, SHOPS[1])
     [opening] = built.openings
@@ -79,15 +67,6 @@ def test_an_inferred_door_stands_in_the_middle_of_the_longest_shared_edge_and_sa
         "draw the real one"
     )
     assert issue.at == pytest.approx((30, 20), abs=0.1)
-
-
-def test_a_room_is_called_by_its_name_or_that_of_its_location() -> None:
-    rooms = (HALL, replace(SHOPS[0], name="Bakery"), SHOPS[1])
-    place = PlanLocation("unit", "0", 30, 10, "12B", SHOPS[1].id)
-    _, issues = build_walkable_levels(Plan((Level("0", 0),), rooms, locations=(place,)))
-    assert [issue.part for issue in issues] == ["shop 0", "shop 1"]
-    assert "between room 'Bakery' and a corridor" in issues[0].message
-    assert "between room '12B' and a corridor" in issues[1].message
 
 
 def test_a_room_that_touches_only_rooms_opens_to_one_that_is_entered() -> None:
@@ -116,12 +95,6 @@ def test_of_two_corridors_a_room_opens_to_the_one_that_more_rooms_touch() -> Non
     built, _ = build(HALL, *SHOPS, balcony)
     opening = inferred(built)["shop 0"]
     assert opening.shape.centroid.y == pytest.approx(20, abs=0.1)
-
-
-def test_a_room_that_meets_a_corridor_at_a_corner_opens_to_its_neighbour() -> None:
-    corner = Space("corner", "0", box(60, 0, 80, 20))
-    built, _ = build(HALL, *SHOPS, corner)
-    assert joined(built, inferred(built)["corner"]) == {"corner", "shop 2"}
 
 
 def test_an_area_a_little_apart_is_joined_along_all_of_its_edge() -> None:
@@ -211,24 +184,56 @@ def test_nothing_is_inferred_into_what_a_locked_door_leads_to() -> None:
     ]
 
 
-def test_a_room_far_from_all_is_enclosed_where_most_rooms_have_a_door() -> None:
-    plan = draw_plan(
-        """
-        #######
-        #A#B#C#
-        #+#+###
-        #,,,,,#
-        #######
-        """
-    )
-    (built,), problems = build_walkable_levels(plan)
-    assert built.count_openings(DoorOrigin.INFERRED) == 0
-    assert [(p.kind, p.part) for p in problems] == [(IssueKind.ROOM_ENCLOSED, "room C")]
-
-
 def test_an_inferred_door_shortens_no_route() -> None:
     """Every group of rooms gets one, so that nobody walks through it."""
     lane = Space("lane", "0", box(0, -10, 60, 0), SpaceKind.CORRIDOR)
     built, _ = build(HALL, lane, *SHOPS)
     rooms = [room for opening in built.openings for room in joined(built, opening)]
     assert sorted(filter(None, rooms)) == [shop.id for shop in SHOPS]
+
+
+LONG_HALL = Space("hall", "0", box(0, 20, 60, 30), SpaceKind.CORRIDOR)
+
+
+def lay(room: Polygon, *walls: LineString | Polygon) -> FloorSurface:
+    """The hall as piece 0, the room as piece 1."""
+    barriers = [Barrier("0", wall) for wall in walls]
+    return build_floor(Level("0", 0), [LONG_HALL, Space("room", "0", room)], barriers)[0]
+
+
+def shared(room: Polygon, *walls: LineString | Polygon) -> SharedEdge | None:
+    return find_shared_edge(lay(room, *walls), 1, 0)
+
+
+@pytest.mark.parametrize("gap_feet", [0.0, 0.3, 1.0, 1.5])
+def test_rooms_share_an_edge_across_the_thickness_of_a_wall(gap_feet: float) -> None:
+    edge = shared(box(0, 0, 20, 20 - gap_feet))
+    assert edge is not None
+    assert edge.gap_feet == pytest.approx(gap_feet + 0.05)
+    assert edge.length_feet == pytest.approx(20, abs=0.2)
+    assert not edge.is_wall_opening
+
+
+def test_rooms_farther_apart_or_at_a_corner_share_none() -> None:
+    assert shared(box(0, 0, 20, 18)) is None
+    assert shared(box(60, 0, 80, 20)) is None
+
+
+def test_an_edge_behind_a_wall_is_not_shared() -> None:
+    assert shared(box(0, 0, 20, 20), LineString([(-1, 20), (21, 20)])) is None
+    assert shared(box(0, 0, 20, 19), LineString([(-1, 19.5), (21, 19.5)])) is None
+    assert shared(box(0, 0, 20, 19), box(-1, 19, 21, 20)) is None
+
+
+def test_a_gap_in_a_wall_is_an_opening_and_a_wall_across_is_not() -> None:
+    edge = shared(
+        box(0, 0, 20, 20), LineString([(-1, 20), (12, 20)]), LineString([(16, 20), (21, 20)])
+    )
+    assert edge is not None
+    assert edge.is_wall_opening
+    assert 3 < edge.length_feet < 4
+    assert 12 < edge.stretches[0].centroid.x < 16
+    across = shared(box(0, 0, 20, 20), LineString([(10, 20), (10, 26)]))
+    assert across is not None
+    assert not across.is_wall_opening
+    assert len(across.stretches) == 2

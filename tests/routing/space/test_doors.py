@@ -1,13 +1,14 @@
-"""Doors join the two spaces beside them, and nothing else."""
+"""Doors join the two spaces beside them, and nothing else; one beside its wall is moved into it."""
 
 import pytest
 from shapely import LineString, Point, Polygon, affinity, box
 from shapely.geometry.base import BaseGeometry
 
 from routing.issues import IssueKind, PlanIssue
-from routing.plan import Barrier, Door, Level, Space, SpaceKind
+from routing.plan import Barrier, Door, Level, Plan, Space, SpaceKind
 from routing.space.doors import DoorOrigin, Opening, fit_doors, misfit_issue
 from routing.space.floor import FloorSurface, build_floor
+from routing.space.walkable import WalkableLevel, build_walkable_levels
 
 GROUND = Level("0", 0)
 
@@ -108,36 +109,12 @@ def test_a_door_farther_than_half_a_metre_from_a_side_joins_nothing() -> None:
     assert "reaches only room 'a'" in found.message
 
 
-def test_a_door_to_the_outside_joins_nothing_and_says_so() -> None:
-    found = fit(thin_walls(), Point(0, 10))
-    assert isinstance(found, PlanIssue)
-    assert found.kind is IssueKind.DOOR_JOINS_NOTHING
-    assert "leads outside" in found.message
-
-
-def test_a_door_in_the_open_is_not_needed() -> None:
-    found = fit(thin_walls(), box(9, 24, 11, 26))
-    assert isinstance(found, PlanIssue)
-    assert found.kind is IssueKind.DOOR_NOT_NEEDED
-
-
-def test_a_door_far_from_everything_reaches_nothing() -> None:
-    found = fit(thin_walls(), Point(500, 500))
-    assert isinstance(found, PlanIssue)
-    assert "reaches nothing" in found.message
-
-
 def test_a_door_in_a_wall_across_a_corridor_joins_its_two_halves() -> None:
     corridor = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
     floor = lay(corridor, barriers=(Barrier("0", LineString([(20, -1), (20, 11)])),))
     opening = fit(floor, Point(20, 5))
     assert isinstance(opening, Opening)
     assert set(opening.piece_indexes) == {0, 1}
-
-
-def test_a_locked_door_is_no_opening() -> None:
-    door = Door("d", "0", Point(10, 20), is_locked=True)
-    assert fit_doors(thin_walls(), [door]) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -195,3 +172,71 @@ def test_at_a_corner_the_longer_side_of_a_door_says_which_wall_it_is_in() -> Non
 def test_a_door_half_a_foot_from_a_corner_is_certain() -> None:
     _, _, issues = fit_doors(thin_walls(), [Door("d", "0", Point(19.5, 20))])
     assert issues == []
+
+
+HALL = Space("hall", "0", box(0, 20, 40, 30), SpaceKind.CORRIDOR)
+SIDE_BY_SIDE = Space("a", "0", box(0, 0, 20, 20)), Space("b", "0", box(20, 0, 40, 20))
+
+
+def build(
+    *doors: Door, barriers: tuple[Barrier, ...] = ()
+) -> tuple[WalkableLevel, list[PlanIssue]]:
+    (built,), issues = build_walkable_levels(
+        Plan((Level("0", 0),), (HALL, *SIDE_BY_SIDE), barriers, doors)
+    )
+    return built, issues
+
+
+@pytest.mark.parametrize("y", [18.2, 21.8])
+def test_a_door_beside_the_wall_is_moved_into_it_and_reported_once(y: float) -> None:
+    built, issues = build(Door("d", "0", Point(10, y)), Door("other", "0", Point(30, 20)))
+    opening = next(opening for opening in built.openings if opening.door_id == "d")
+    assert {built.floor.pieces[index].room_id for index in opening.piece_indexes} == {"a", None}
+    assert (opening.origin, opening.confidence) == (DoorOrigin.REPAIRED, 0.8)
+    assert opening.shape.centroid.distance(Point(10, 20)) < 0.2
+    assert [(issue.kind, issue.part) for issue in issues] == [(IssueKind.DOOR_MOVED, "d")]
+    assert "moved by 1.8 ft to join" in issues[0].message
+
+
+def test_a_moved_door_stands_in_the_wall_with_all_of_its_width() -> None:
+    built, _ = build(Door("d", "0", Point(17.6, 18)), Door("other", "0", Point(30, 20)))
+    moved = next(opening for opening in built.openings if opening.door_id == "d")
+    [other] = [piece.polygon for piece in built.floor.pieces if piece.room_id == "b"]
+    assert not moved.shape.intersects(other)
+    assert moved.shape.area > 0.2
+
+
+def test_a_door_in_a_room_that_has_one_stays_where_it_is() -> None:
+    doors = [Door(f"{x}", "0", Point(x, 20)) for x in (10, 30)]
+    built, issues = build(*doors, Door("extra", "0", Point(5, 18.2)))
+    assert len(built.openings) == 2
+    assert [issue.kind for issue in issues] == [IssueKind.DOOR_NOT_NEEDED]
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        Point(20, 22),  # as near to the wall of the one room as to that of the other
+        Point(10, 10),  # in the middle of a room
+    ],
+)
+def test_a_door_that_may_stand_in_several_walls_or_in_none_is_not_moved(at: Point) -> None:
+    built, issues = build(Door("d", "0", at))
+    assert all(opening.origin is DoorOrigin.INFERRED for opening in built.openings)
+    assert issues[0].part == "d"
+
+
+def test_a_door_in_the_middle_of_a_room_without_another_is_not_called_needless() -> None:
+    _, issues = build(Door("d", "0", Point(10, 10)), Door("other", "0", Point(30, 20)))
+    assert "the room has no other door: draw it in the wall" in issues[0].message
+    assert [issue.kind for issue in issues] == [
+        IssueKind.DOOR_JOINS_NOTHING,
+        IssueKind.DOOR_INFERRED,
+    ]
+
+
+def test_a_door_is_not_moved_into_a_wall_that_is_drawn() -> None:
+    wall = Barrier("0", box(-1, 19.9, 41, 20.1))
+    built, issues = build(Door("d", "0", Point(10, 18.2)), barriers=(wall,))
+    assert {frozenset(o.piece_indexes) for o in built.openings if o.door_id == "d"} == set()
+    assert IssueKind.DOOR_MOVED not in {issue.kind for issue in issues}

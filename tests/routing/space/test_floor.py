@@ -56,11 +56,6 @@ def test_open_spaces_that_touch_are_one_piece(gap_feet: float, pieces: int) -> N
     assert len(lay(HALL, area("lobby", box(40 + gap_feet, 0, 60, 30))).pieces) == pieces
 
 
-def test_open_spaces_that_overlap_are_one_piece() -> None:
-    floor = lay(HALL, area("lobby", box(30, 0, 60, 10)))
-    assert areas_of(floor) == {None: pytest.approx(600)}
-
-
 def test_rooms_are_pieces_of_their_own_set_back_from_their_walls() -> None:
     floor = lay(HALL, room("a", box(0, 10, 20, 30)), room("b", box(20, 10, 40, 30)))
     assert [piece.room_id for piece in floor.pieces] == [None, "a", "b"]
@@ -75,11 +70,6 @@ def test_a_room_drawn_over_a_corridor_is_taken_out_of_it() -> None:
         None: pytest.approx(90 * 90 - 10 * 10),
         "kiosk": pytest.approx(9.9 * 9.9),
     }
-
-
-def test_a_room_across_a_corridor_divides_it() -> None:
-    floor = lay(HALL, room("lock", box(10, -1, 20, 11)))
-    assert [piece.room_id for piece in floor.pieces] == [None, None, "lock"]
 
 
 @pytest.mark.parametrize("smaller_first", [True, False])
@@ -129,11 +119,6 @@ def test_walls_are_taken_out_of_the_floor(
     assert sum(shape.area for shape in floor.polygons) == pytest.approx(square_feet)
 
 
-def test_a_wall_divides_a_room_into_pieces_of_one_id() -> None:
-    floor = lay(room("a", box(0, 0, 20, 10)), walls=[LineString([(10, -1), (10, 11)])])
-    assert [piece.room_id for piece in floor.pieces] == ["a", "a"]
-
-
 def test_slivers_of_floor_are_left_out() -> None:
     """Behind the wall, 0.002 ft of the corridor are left."""
     assert len(lay(HALL, walls=[box(-1, 9, 41, 9.998)]).pieces) == 1
@@ -155,11 +140,6 @@ def test_without_a_corridor_the_outline_less_the_rooms_is_open(
     floor = lay(*rooms, level=level)
     assert areas_of(floor).get(None) == (square_feet and pytest.approx(square_feet))
     assert issues_of(*rooms, level=level) == []
-
-
-def test_the_outline_adds_nothing_to_a_corridor() -> None:
-    floor = lay(HALL, level=Level("0", 0, outline=box(0, 0, 40, 30)))
-    assert areas_of(floor) == {None: pytest.approx(400)}
 
 
 @pytest.mark.parametrize(
@@ -186,11 +166,6 @@ def test_nothing_is_guessed_around_a_single_room() -> None:
     assert issues_of(room("a", box(0, 0, 50, 10))) == []
 
 
-def test_a_level_of_nothing_has_an_issue() -> None:
-    assert lay().pieces == ()
-    assert [(issue.kind, issue.level_id) for issue in issues_of()] == [(IssueKind.EMPTY_LEVEL, "0")]
-
-
 def test_pieces_near_a_shape_are_found_in_order() -> None:
     floor = lay(HALL, room("a", box(0, 10, 20, 30)), room("b", box(20, 10, 40, 30)))
     assert floor.pieces_within(Point(20, 10), 0.1) == [0, 1, 2]
@@ -214,7 +189,6 @@ def walled_plans(draw: st.DrawFn) -> Plan:
     return Plan(plan.levels, plan.spaces, (*plan.barriers, *walls))
 
 
-@pytest.mark.slow
 @given(walled_plans())
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_pieces_are_a_wall_apart_and_clear_of_barriers(plan: Plan) -> None:

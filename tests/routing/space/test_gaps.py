@@ -51,7 +51,7 @@ def wall_with_gap(feet: float) -> LineString:
 
 @pytest.mark.parametrize("kind", [SpaceKind.CORRIDOR, SpaceKind.ROOM])
 @pytest.mark.parametrize("degrees", [0, 33])
-@pytest.mark.parametrize("gap_cm", [1, 2, 5, 24.8])
+@pytest.mark.parametrize("gap_cm", [1, 24.8])
 def test_a_wall_that_ends_just_before_the_other_side_closes_the_floor(
     gap_cm: float, degrees: float, kind: SpaceKind
 ) -> None:

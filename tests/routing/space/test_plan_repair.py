@@ -9,9 +9,7 @@ from shapely import Point, Polygon, box
 from routing.errors import PlanError
 from routing.issues import IssueKind
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
-from routing.processing import process_plan
 from routing.space.plan_repair import repair_plan
-from tests.routing.ascii_plans import draw_plan
 
 BOWTIE = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
 HALL = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
@@ -96,14 +94,6 @@ def test_overlapping_rooms_are_reported(other: Polygon, overlaps: bool) -> None:
     assert (IssueKind.OVERLAPPING_ROOMS in kinds(Plan((GROUND,), rooms))) is overlaps
 
 
-def test_overlapping_rooms_share_no_floor() -> None:
-    rooms = (Space("a", "0", box(0, 0, 20, 20)), Space("b", "0", box(10, 0, 25, 20)))
-    places = (PlanLocation("a", "0", 5, 10), PlanLocation("b", "0", 15, 10))
-    processed = process_plan(Plan((GROUND,), (HALL, *rooms), locations=places))
-    first, second = (piece for piece in processed.walkable_levels[0].floor.pieces if piece.room_id)
-    assert not first.polygon.intersects(second.polygon)
-
-
 def test_two_levels_of_one_name_are_reported() -> None:
     plan = Plan((Level("0", 0, "Floor"), Level("1", 1, "Floor"), Level("2", 2), Level("3", 3)))
     assert kinds(plan) == [IssueKind.DUPLICATE_LEVEL_NAME]
@@ -115,13 +105,3 @@ def test_an_implausible_scale_is_reported(feet: float) -> None:
     assert issue.kind is IssueKind.IMPLAUSIBLE_SCALE
     assert json.loads(json.dumps(issue.at)) == [feet / 2, feet / 2]
     assert all(type(number) is float for number in issue.at or ())
-
-
-def test_a_plan_of_nothing_is_reported() -> None:
-    report = process_plan(Plan((GROUND,))).report
-    assert report.modes == ()
-    assert report.count_issues(IssueKind.EMPTY_LEVEL) == 1
-
-
-def test_a_good_plan_has_no_problems() -> None:
-    assert repair_plan(draw_plan("A.+,,B")) == (draw_plan("A.+,,B"), [])

@@ -8,7 +8,6 @@ import shapely
 from shapely import LineString, Polygon, box
 
 from routing.costing import Costing, TravelMode
-from routing.issues import IssueKind
 from routing.plan import Connector, ConnectorKind, Level, Plan, Space, SpaceKind
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 from tests.routing.ascii_plans import draw_plan
@@ -32,14 +31,6 @@ def test_a_wheelchair_has_less_floor_joined_than_feet_have() -> None:
     (built,), _ = build_walkable_levels(plan)
     assert parts(built) == 1
     assert parts(built, TravelMode.WHEELCHAIR) == 3
-
-
-def test_a_level_without_floor_is_reported() -> None:
-    plan = draw_plan("A..", "###")
-    _, problems = build_walkable_levels(plan)
-    assert [(p.kind, p.level_id) for p in problems if p.kind is IssueKind.EMPTY_LEVEL] == [
-        (IssueKind.EMPTY_LEVEL, "1")
-    ]
 
 
 HALL = Space("hall", "0", box(0, 0, 400, 20), SpaceKind.CORRIDOR)
