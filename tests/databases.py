@@ -26,21 +26,26 @@ class ReusedDatabase:
         self._url = mongo_url
         self.name = uuid.uuid4().hex
         self._prepare()
+        self._catalog = self._read_catalog()
+        self._prepared = read_documents(self._client, self.name)
 
     def refill(self, documents: Documents | None = None) -> None:
         """Leave `documents` in the database, by default what a prepared one has.
 
         What a test did to collections, validators and indexes is undone.
         """
+        database, found = self._client[self.name], self._read_catalog()
+        for name, each in found.items():
+            if self._catalog.get(name) == each:
+                database[name].delete_many({})
+            else:
+                database.drop_collection(name)
         if self._read_catalog() != self._catalog:
-            self._client.drop_database(self.name)
             self._prepare()
-        database = self._client[self.name]
-        documents = self._prepared if documents is None else documents
-        for name in self._catalog:
+        for name, content in (self._prepared if documents is None else documents).items():
             database[name].delete_many({})
-            if documents.get(name):
-                database[name].insert_many(documents[name])
+            if content:
+                database[name].insert_many(content)
 
     def close(self) -> None:
         """Drop the database."""
@@ -49,8 +54,6 @@ class ReusedDatabase:
 
     def _prepare(self) -> None:
         asyncio.run(_prepare_database(self._url, self.name))
-        self._catalog = self._read_catalog()
-        self._prepared = read_documents(self._client, self.name)
 
     def _read_catalog(self) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Return the options and indexes of each collection, by name."""

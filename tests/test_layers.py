@@ -128,13 +128,6 @@ def test_only_storage_mongo_imports_the_mongodb_driver() -> None:
 DATABASE_NAMES = ("database", "_database")
 
 
-def modules_listed(title: str) -> set[str]:
-    """Return the modules in the decision record's table with this title in the second column."""
-    record = (ROOT / "docs/decisions/storage/driver-calls.md").read_text()
-    _, _, table = record.partition(f"| {title} |\n")
-    return set(re.findall(r"^\| `(.+?)` \|", table.partition("\n\n")[0], re.MULTILINE))
-
-
 def calls_mongodb(file: Path) -> bool:
     """Return whether a module takes a collection from a database, or runs a command on one."""
     return any(
@@ -153,24 +146,9 @@ def name_of(node: ast.expr) -> str | None:
     return getattr(node, "id", None) or getattr(node, "attr", None)
 
 
-def test_the_modules_that_call_mongodb_are_those_of_the_decision_record() -> None:
-    calling = {
-        file.relative_to(ROOT).as_posix()
-        for file in FILES.values()
-        if not file.is_relative_to(ROOT / "storage/mongo") and calls_mongodb(file)
-    }
-    assert calling == modules_listed("why it calls collections")
-    assert {path.partition("/")[0] for path in calling} == {"storage"}
-
-
-def test_the_modules_outside_storage_that_know_mongodb_are_those_of_the_decision_record() -> None:
-    knowing = {
-        file.relative_to(ROOT).as_posix()
-        for file in FILES.values()
-        if not file.is_relative_to(ROOT / "storage")
-        and any(name.startswith("storage.mongo") for name in needed_modules(file))
-    }
-    assert knowing == modules_listed("what it takes from `storage.mongo`")
+def test_only_storage_calls_mongodb() -> None:
+    calling = {name.partition(".")[0] for name, file in FILES.items() if calls_mongodb(file)}
+    assert calling == {"storage"}
 
 
 @pytest.mark.parametrize(

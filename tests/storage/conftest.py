@@ -1,4 +1,4 @@
-"""A database of each test's own, through either driver."""
+"""A client of MongoDB and a prepared database for each test, and a replica set for all."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -7,17 +7,22 @@ from typing import Any
 import pytest
 
 from storage.mongo import driver
-from tests.drivers import EACH_DRIVER
 from tests.storage.catalogs import SMALL, write_arrays
-from tests.storage.mongo.replica_set_of_three import Member, find_free_ports, start_member
+from tests.storage.mongo.replica_set_of_three import (
+    Member,
+    ReplicaSet,
+    find_free_ports,
+    run_replica_set,
+    start_member,
+)
 
 
-@pytest.fixture(params=EACH_DRIVER)
+@pytest.fixture
 async def client(
     mongo_url: str, anyio_backend: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Any]:
-    """A client of each driver: every test runs with both."""
-    client = driver.connect(mongo_url, request.param, timeout_seconds=30)
+    """A client of MongoDB; tests of `storage/mongo` run with each driver."""
+    client = driver.connect(mongo_url, getattr(request, "param", "motor"), timeout_seconds=30)
     yield client
     await driver.close(client)
 
@@ -47,3 +52,20 @@ def uninitiated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
         yield member
     finally:
         member.kill()
+
+
+@pytest.fixture(scope="session")
+def _shared_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    with run_replica_set(tmp_path_factory.mktemp("three"), chaining=False) as replica_set:
+        yield replica_set
+
+
+@pytest.fixture
+def three(_shared_three: ReplicaSet) -> Iterator[ReplicaSet]:
+    """A replica set of three that all tests share: killed members are started again afterwards.
+
+    There is no election unless a test asks for one. Tests that take it belong to the xdist group
+    `three`.
+    """
+    yield _shared_three
+    _shared_three.restore()

@@ -1,23 +1,21 @@
 """The key cache saves reads, and never accepts a revoked key that the feed has reported."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from storage.administration import api_keys, key_format
-from storage.cache import api_key_cache, change_feed
+from storage.administration.api_keys import KEYS_COLLECTION
+from storage.cache import api_key_cache
 from storage.cache.api_key_cache import ApiKeyCache
-from storage.cache.change_feed import ChangeFeed
 from storage.errors import Cause, UnavailableError
+from tests.storage.cache.conftest import ChangesInMemory
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
-FOREVER_SECONDS = 3600.0
+FIND = api_keys.find_api_key
 
 
 async def create(database: Any, **given: Any) -> tuple[str, str]:
@@ -26,31 +24,23 @@ async def create(database: Any, **given: Any) -> tuple[str, str]:
     return record.id, key
 
 
-@asynccontextmanager
-async def open_api_key_cache(database: Any) -> AsyncIterator[ApiKeyCache]:
-    """A key cache that follows changes."""
-    async with ChangeFeed(database).run() as known, ApiKeyCache(database, known).run() as cache:
-        yield cache
-
-
-async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(TIMEOUT_SECONDS):
-        while not await holds():
-            await asyncio.sleep(0.02)
-
-
 class Reads:
     """The number of times a key was read from the database."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
-        original = api_keys.find_api_key
 
         async def find(database: Any, digest: bytes) -> Any:
             self.number += 1
-            return await original(database, digest)
+            return await FIND(database, digest)
 
         monkeypatch.setattr(api_keys, "find_api_key", find)
+
+    async def count(self, work: Callable[[], Awaitable[Any]]) -> int:
+        """Return how many reads some work makes."""
+        before = self.number
+        await work()
+        return self.number - before
 
 
 @pytest.fixture
@@ -58,124 +48,98 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return Reads(monkeypatch)
 
 
-async def test_a_cached_key_costs_no_read(
-    database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def cache(database: Any, feed: ChangesInMemory) -> ApiKeyCache:
+    return ApiKeyCache(database, feed)
+
+
+async def test_a_key_is_read_once_whether_it_exists_or_not(
+    database: Any, cache: ApiKeyCache, reads: Reads
 ) -> None:
-    # Cached however slow this machine is.
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
-    async with open_api_key_cache(database) as cache:
-        await wait_until(lambda: is_from_memory(cache, key, reads))
-        before = reads.number
-        for _ in range(100):
-            assert await cache.get_authenticated_key(key)
-        assert reads.number == before
+    for each, is_valid in ((key, True), (key_format.generate_key(), False)):
+        assert cache.find_authenticated_key(each) is None
+        first = reads.number + 1
+        for _ in range(3):
+            assert (await cache.get_authenticated_key(each) is not None) is is_valid
+            assert (cache.find_authenticated_key(each) is not None) is is_valid
+        assert reads.number == first
 
 
-async def is_from_memory(cache: ApiKeyCache, key: str, reads: Reads) -> bool:
-    await cache.get_authenticated_key(key)
-    before = reads.number
-    await cache.get_authenticated_key(key)
-    return reads.number == before
-
-
-async def test_every_key_is_known_from_the_beginning(database: Any) -> None:
+async def test_every_key_is_known_from_the_beginning(database: Any, cache: ApiKeyCache) -> None:
     _, key = await create(database)
-    async with open_api_key_cache(database) as cache:
+    assert not cache.is_known(key)
+    async with cache.run():
         assert cache.is_known(key)
         assert not cache.is_known("x" * len(key))
+        assert not cache.is_known(key[:-1])
 
 
-async def test_an_unknown_key_is_cached_as_unknown(
-    database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    async with open_api_key_cache(database) as cache:
-        key = key_format.generate_key()
-        await wait_until(lambda: is_from_memory(cache, key, reads))
-        assert await cache.get_authenticated_key(key) is None
-
-
-async def test_a_malformed_key_costs_no_read(database: Any, reads: Reads) -> None:
-    cache = ApiKeyCache(database, ChangeFeed(database))
+async def test_a_malformed_key_costs_no_read(cache: ApiKeyCache, reads: Reads) -> None:
     assert await cache.get_authenticated_key("fgk_x") is None
     assert await cache.get_authenticated_key(key_format.generate_key()[:-1] + "!") is None
+    assert not await cache.is_stored("fgk_x")
     assert reads.number == 0
 
 
 async def test_a_cache_that_does_not_follow_changes_reads_every_time(
-    database: Any, reads: Reads
+    database: Any, cache: ApiKeyCache, feed: ChangesInMemory, reads: Reads
 ) -> None:
     _, key = await create(database)
-    cache = ApiKeyCache(database, ChangeFeed(database))
+    feed.lose()
     for number in range(1, 4):
         assert await cache.get_authenticated_key(key)
         assert reads.number == number
 
 
 async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
-    database: Any, monkeypatch: pytest.MonkeyPatch
+    database: Any, cache: ApiKeyCache, feed: ChangesInMemory
 ) -> None:
-    # Entries never time out, so only the change stream can invalidate them.
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     key_id, key = await create(database)
-    async with open_api_key_cache(database) as cache:
-        assert await cache.get_authenticated_key(key)
-        await api_keys.revoke_api_key(database, key_id)
-
-        async def is_refused() -> bool:
-            return await cache.get_authenticated_key(key) is None
-
-        await wait_until(is_refused)
+    assert await cache.get_authenticated_key(key)
+    await api_keys.revoke_api_key(database, key_id)
+    assert await cache.get_authenticated_key(key)
+    feed.report(KEYS_COLLECTION)
+    assert await cache.get_authenticated_key(key) is None
 
 
 async def test_a_key_read_while_it_was_revoked_is_not_cached(
-    database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
+    database: Any, cache: ApiKeyCache, feed: ChangesInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
     _, key = await create(database)
-    async with ChangeFeed(database).run() as followed:
-        cache = ApiKeyCache(database, followed)
-        await wait_until(lambda: is_from_memory(cache, key, reads))
-        original = api_keys.find_api_key
 
-        async def find_slowly(database: Any, digest: bytes) -> Any:
-            record = await original(database, digest)
-            followed.count_write()  # a change is known before the answer is
-            return record
+    async def find_slowly(database: Any, digest: bytes) -> Any:
+        record = await FIND(database, digest)
+        feed.count_write()  # a change is known before the answer is
+        return record
 
-        monkeypatch.setattr(api_keys, "find_api_key", find_slowly)
-        followed.count_write()
-        assert await cache.get_authenticated_key(key)
-        monkeypatch.setattr(api_keys, "find_api_key", original)
-        assert not await is_from_memory_at_once(cache, key, reads)
-
-
-async def is_from_memory_at_once(cache: ApiKeyCache, key: str, reads: Reads) -> bool:
-    before = reads.number
-    await cache.get_authenticated_key(key)
-    return reads.number == before
+    monkeypatch.setattr(api_keys, "find_api_key", find_slowly)
+    assert await cache.get_authenticated_key(key)
+    assert cache.find_authenticated_key(key) is None
 
 
 async def test_an_expired_key_is_rejected_from_the_cache(
-    database: Any, monkeypatch: pytest.MonkeyPatch
+    database: Any, cache: ApiKeyCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
-    ends = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)
+    ends = datetime.now(UTC) + timedelta(hours=1)
     _, key = await create(database, expires_at=ends)
-    async with open_api_key_cache(database) as cache:
 
-        async def is_refused() -> bool:
-            return await cache.get_authenticated_key(key) is None
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return ends
 
-        await wait_until(is_refused)
-        assert datetime.now(UTC) >= ends
+    assert await cache.get_authenticated_key(key)
+    monkeypatch.setattr(api_key_cache, "datetime", Later)
+    assert await cache.get_authenticated_key(key) is None
 
 
-async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> None:
+async def test_the_last_use_is_written_when_the_cache_stops(
+    database: Any, cache: ApiKeyCache
+) -> None:
     key_id, key = await create(database)
     began = datetime.now(UTC) - timedelta(milliseconds=1)
-    async with open_api_key_cache(database) as cache:
+    async with cache.run():
         assert await cache.get_authenticated_key(key)
     (listed,) = await api_keys.list_api_keys(database)
     assert listed.id == key_id
@@ -184,10 +148,9 @@ async def test_the_last_use_is_written_when_the_cache_stops(database: Any) -> No
 
 
 async def test_uses_that_could_not_be_written_are_written_next_time(
-    database: Any, monkeypatch: pytest.MonkeyPatch
+    database: Any, cache: ApiKeyCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = await create(database)
-    cache = ApiKeyCache(database, ChangeFeed(database))
     assert await cache.get_authenticated_key(key)
     written = api_keys.record_uses
 
@@ -204,15 +167,12 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
 
 
 async def test_the_key_cache_is_bounded(
-    database: Any, reads: Reads, monkeypatch: pytest.MonkeyPatch
+    database: Any, feed: ChangesInMemory, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_key_cache, "MAX_KEYS", 3)
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", FOREVER_SECONDS)
+    cache = ApiKeyCache(database, feed)
     minted = [key_format.generate_key() for _ in range(4)]
-    async with open_api_key_cache(database) as cache:
-        await wait_until(lambda: is_from_memory(cache, minted[0], reads))
-        for key in minted:
-            await cache.get_authenticated_key(key)
-            assert len(cache._records) <= 3
-        assert await is_from_memory_at_once(cache, minted[3], reads)
-        assert not await is_from_memory_at_once(cache, minted[0], reads)
+    for key in minted:
+        await cache.get_authenticated_key(key)
+    for key, count in ((minted[3], 0), (minted[0], 1)):
+        assert await reads.count(lambda key=key: cache.get_authenticated_key(key)) == count

@@ -1,20 +1,21 @@
-"""The LRU cache: bounded, and exact where it follows changes."""
+"""The LRU cache: bounded, and exact where it follows changes; records are cached by key in one."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from storage.cache import change_feed
+from storage.assets import ASSETS
 from storage.cache.cache import MISSING, Cache
-from storage.cache.change_feed import ChangeFeed, is_unchanged_since
+from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
-from storage.setup import preparation
-from tests.storage.cache.test_change_feed import wait_for_snapshot, wait_until
-
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-ASSET = {"name": "A", "market": "m", "created_at": "x", "updated_at": "x"}
+from storage.cache.record_cache import BypassedRecordCache, RecordCache, RecordCacheKey
+from storage.mongo import driver
+from storage.mongo.consistency import reads
+from storage.records.visibility import ALL_ASSETS, AssetScope
+from tests.storage.cache.conftest import ChangesInMemory
+from tests.storage.cache.test_change_feed import follow_changes, wait_for_snapshot, wait_until
 
 
 def test_the_least_recently_used_entry_is_evicted() -> None:
@@ -111,45 +112,144 @@ def test_an_entry_that_grows_over_the_budget_evicts_only_itself() -> None:
     assert (cache.counters.size_bytes, cache.counters.evictions) == (10, 1)
 
 
-@pytest.fixture
-async def feed(database: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChangeFeed]:
-    """Changes of a database with its collections, trusted however slow this machine is."""
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
-    await preparation.prepare_database(database)
-    async with ChangeFeed(database).run() as feed:
-        await wait_for_snapshot(feed)
-        yield feed
-
-
-async def test_a_change_invalidates_what_was_read_from_its_collection(
-    database: Any, feed: ChangeFeed
-) -> None:
+def test_a_change_invalidates_what_was_read_from_its_collection(feed: ChangesInMemory) -> None:
     cache = Cache[str, int](feed=feed)
-    before = await wait_for_snapshot(feed)
+    before = feed.take()
     cache.put("asset", 1, before, whole("assets"))
     cache.put("unit", 2, before, whole("units", "floors"))
-    await database["assets"].insert_one({"_id": "a", **ASSET})
-    await wait_until(feed, lambda now: not is_unchanged_since(before, now, whole("assets")))
+    feed.report("assets")
+    assert not cache.contains("asset")
+    assert cache.contains("unit")
     assert (cache.get("asset"), cache.get("unit")) == (None, 2)
     assert cache.counters[:4] == (1, 1, 1, 0)
     assert len(cache) == 1
 
 
-async def test_a_change_during_the_read_invalidates_it(feed: ChangeFeed) -> None:
-    cache = Cache[str, int](feed=feed)
-    snapshot = await wait_for_snapshot(feed)
+def test_a_change_during_the_read_invalidates_it(feed: ChangesInMemory) -> None:
+    cache, snapshot = Cache[str, int](feed=feed), feed.take()
     feed.count_write()
     cache.put("a", 1, snapshot, whole("assets"))
     assert cache.get("a") is None
 
 
-async def test_nothing_is_cached_or_used_while_changes_might_go_unnoticed(
-    feed: ChangeFeed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_cached_or_used_while_changes_might_go_unnoticed(feed: ChangesInMemory) -> None:
     cache = Cache[str, int](feed=feed)
-    cache.put("a", 1, await wait_for_snapshot(feed), whole("assets"))
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)
+    cache.put("a", 1, feed.take(), whole("assets"))
+    feed.lose()
     assert not cache.put("b", 2, feed.take_snapshot(), whole("assets"))
     assert cache.get("a") is None
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    feed.follow_again()
     assert (cache.get("a"), cache.get("b")) == (1, None)
+
+
+OAK = AssetScope(frozenset(["oak"]))
+
+
+class Names:
+    """Names of assets in a cache of records, and the number of times that they were read."""
+
+    def __init__(self, feed: ChangesInMemory, max_records: int = 10) -> None:
+        self.records = RecordCache(feed, max_records)
+        self.stored = {"oak": "Oak", "elm": "Elm"}
+        self.reads = 0
+
+    async def get(self, key: str, scope: AssetScope = ALL_ASSETS) -> str | None:
+        return await self.records.get_or_load(_record_key(key, scope), self._read(key, scope))
+
+    def _read(self, key: str, scope: AssetScope) -> Callable[[], Awaitable[str | None]]:
+        async def read() -> str | None:
+            self.reads += 1
+            return self.stored.get(key) if scope.allows(key) else None
+
+        return read
+
+
+def _record_key(key: str, scope: AssetScope = ALL_ASSETS) -> RecordCacheKey:
+    return RecordCacheKey(ASSETS.name, "name", scope, key)
+
+
+@pytest.mark.anyio
+async def test_a_record_is_read_once_and_again_if_it_is_missing_or_evicted(
+    feed: ChangesInMemory,
+) -> None:
+    names = Names(feed, max_records=1)
+    for key, reads_made in (("oak", 1), ("oak", 1), ("ash", 2), ("ash", 3), ("elm", 4), ("oak", 5)):
+        assert await names.get(key) == names.stored.get(key)
+        assert names.reads == reads_made
+
+
+@pytest.mark.anyio
+async def test_scopes_share_no_records(feed: ChangesInMemory) -> None:
+    names = Names(feed)
+    assert await names.get("elm") == "Elm"
+    assert await names.get("elm", OAK) is None
+    assert await names.get("oak", OAK) == "Oak"
+    assert names.reads == 3
+
+
+@pytest.mark.anyio
+async def test_a_record_is_read_again_after_a_change(feed: ChangesInMemory) -> None:
+    names = Names(feed)
+    for is_reread, change in (
+        (True, lambda: feed.report(ASSETS.name)),
+        (False, lambda: feed.report("backgrounds")),
+        (True, feed.count_write),  # by this gateway, at once
+        (True, feed.lose),
+    ):
+        await names.get("oak")
+        before = names.reads
+        names.stored["oak"] = f"Oak {before}"
+        change()
+        assert (await names.get("oak") == f"Oak {before}") is is_reread
+        assert (names.reads > before) is is_reread
+
+
+@pytest.mark.anyio
+async def test_a_cache_that_is_bypassed_counts_what_it_would_have_had(
+    feed: ChangesInMemory,
+) -> None:
+    names = Names(feed)
+    await names.get("oak")
+    names.records = bypassed = BypassedRecordCache(names.records)
+    for key in ("oak", "elm", "elm"):
+        await names.get(key)
+    assert (bypassed.hits, bypassed.misses, names.reads) == (1, 2, 4)
+
+
+@pytest.mark.anyio
+async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_versions(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A field waits for the first read of its operation, and an asset is renamed meanwhile."""
+    send, answered, go_on = reads._send, asyncio.Event(), asyncio.Event()
+
+    async def send_slowly(*args: Any) -> Any:
+        reply = await send(*args)
+        answered.set()
+        await go_on.wait()
+        return reply
+
+    async def read_name() -> str:
+        where = {"_id": "oak"}
+        found = await driver.find_documents(database, ASSETS.name, where, {"name": 1}, limit=1)
+        name: str = found[0]["name"]
+        return name
+
+    stamps = {"created_at": "2026-01-01", "updated_at": "2026-01-01"}
+    await database[ASSETS.name].insert_one({"_id": "oak", "name": "Oak", "market": "m", **stamps})
+    async with follow_changes(database, monkeypatch) as followed:
+        cache, key = RecordCache(followed), _record_key("oak")
+        monkeypatch.setattr(reads, "_send", send_slowly)
+        with driver.limit_time(60):
+            first = asyncio.create_task(read_name())
+            await answered.wait()
+            before = await wait_for_snapshot(followed)
+            await database[ASSETS.name].update_one({"_id": "oak"}, {"$set": {"name": "Elder"}})
+            await wait_until(
+                followed, lambda now: not is_unchanged_since(before, now, whole(ASSETS.name))
+            )
+            second = asyncio.create_task(cache.get_or_load(key, read_name))
+            await asyncio.sleep(0)  # it has the versions, and waits for the first read
+            go_on.set()
+            assert await first == await second == "Oak"
+        assert await cache.get_or_load(key, read_name) == "Elder"

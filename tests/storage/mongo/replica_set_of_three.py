@@ -74,9 +74,9 @@ class Member:
         """Make this member the primary, as soon as the others vote for it."""
         until_done(partial(self.command, "replSetStepUp"))
 
-    def step_down(self, seconds: int = 10) -> None:
+    def step_down(self, seconds: int = 10, **options: Any) -> None:
         """Make this primary a secondary that is not elected again for that long."""
-        self.command("replSetStepDown", seconds)
+        self.command("replSetStepDown", seconds, **options)
 
     def is_writable(self) -> bool:
         """Return whether this member answers soon, and as the primary."""
@@ -139,6 +139,17 @@ class ReplicaSet:
         written = _read_committed_time(self.members[0])
         for member in self.members:
             until_done(partial(_check_committed, member, written))
+
+    def restore(self) -> None:
+        """Start members that were killed, and make the first one the primary again."""
+        for member in self.members:
+            if member.process.poll() is not None:
+                member.restart()
+        for member in self.members:
+            until_done(partial(member.command, "ping"))
+        if not self.members[0].is_writable():
+            self.members[0].elect()
+        until_done(partial(_check_states, self.members[0]))
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
