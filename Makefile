@@ -67,7 +67,7 @@ api-diff: development ## List what changed in both APIs since the git ref FROM (
 	@$(BIN)/python -m tools.api_diff $(FROM)
 
 openapi-check: development ## Lint the OpenAPI description, type a client, test the service at length
-	FLOORGATE_OPENAPI_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
+	FLOORGATE_EXAMPLES=300 $(BIN)/pytest -q -rs tests/rest/test_openapi_tools.py
 
 fuzz: development ## Try the parser, queries, routing (MINUTES each) and all properties at random, at length
 	$(BIN)/python -m tests.parsing.fuzz --minutes $(MINUTES)

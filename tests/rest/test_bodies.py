@@ -1,9 +1,16 @@
-"""Request bodies become variables, and errors name the member in the body."""
+"""Request bodies: read up to a limit, then variables, or errors that name the member."""
 
+import asyncio
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
+from graphql import GraphQLInputType, build_schema, parse_type, type_from_ast
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.types import Message, Receive
 
 from rest import bodies
 from rest.bodies import (
@@ -15,9 +22,11 @@ from rest.bodies import (
     RequestBody,
     has_more_tokens,
 )
+from rest.body_models import build_model
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError, invalid_input_error
 from rest.parameters import EndpointInputs
+from rest.request_body import BodyTooLargeError, ClientDisconnectedError, receive_body
 from schema.execution import Executor
 from schema.operation_inputs import MAX_REPORTED_ERRORS
 from schema.root import GRAPHQL_SCHEMA
@@ -48,10 +57,6 @@ def test_members_in_snake_case_become_variables() -> None:
     assert variables["targets"] == []
 
 
-def test_the_only_variable_may_be_the_list_in_data() -> None:
-    assert parse(ASSIGNMENTS_BODY, b'{"data": []}') == {"data": []}
-
-
 @pytest.mark.parametrize(
     ("request_body", "argument", "path"),
     [
@@ -68,7 +73,6 @@ def test_errors_have_the_path_in_the_body(
 @pytest.mark.parametrize(
     ("request_body", "content", "status", "message"),
     [
-        (DISTANCES_BODY, b"{", 400, "at line 1, column"),
         (DISTANCES_BODY, b"[]", 422, "body: must be an object, not an array"),
         (DISTANCES_BODY, b"{}", 422, "data: must be given"),
         (DISTANCES_BODY, b'{"data": {"targets": []}}', 422, "data.sources: must be given"),
@@ -80,7 +84,6 @@ def test_errors_have_the_path_in_the_body(
         ),
         (DISTANCES_BODY, b'\n{"data": 1e400}', 422, "number that is too large in line 2"),
         (ASSIGNMENTS_BODY, b'{"data": 1e400}', 400, "The body is not JSON"),
-        (ASSIGNMENTS_BODY, b'{"data": {}}', 422, "data: must be an array, not an object"),
         (
             ASSIGNMENTS_BODY,
             b'{"data": [{"unit_id": 1}], "more": 1}',
@@ -121,8 +124,6 @@ def with_filler(request_body: RequestBody, member: bytes) -> dict[str, Any]:
     [
         (b"[]", "data[0]: must be an object, not an array"),
         (b"{}", "data[0].group_id: must be given"),
-        (b'{"a":{}}', "data[0].group_id: must be given"),
-        (b"7", "data[0]: must be an object, not a number"),
         (orjson.dumps(ASSIGNMENT), "data: must hold 1 to 10000 assignments"),
     ],
 )
@@ -148,7 +149,6 @@ def test_unknown_members_of_a_large_body_are_ignored() -> None:
     ("request_body", "member", "status", "message"),
     [
         (DISTANCES_BODY, b'"datum": 1', 422, "data: must be given"),
-        (DISTANCES_BODY, b'"data": {"more": 1}', 422, "data.more: unknown field"),
         (DISTANCES_BODY, b'"data": {"sources": [{"x": 1e400}]}', 422, "data.sources[0].x: Number"),
         (ASSIGNMENTS_BODY, b'"data": [{"unit_id": 1}]', 422, "data[0].unit_id: must be a string"),
         (ASSIGNMENTS_BODY, b'\n"data": ]', 400, "invalid character at line 2, column 9"),
@@ -194,3 +194,136 @@ def test_tokens_are_counted_outside_strings(value: Any, tokens: int) -> None:
 
 def test_strings_alone_show_that_a_text_has_more_tokens() -> None:
     assert has_more_tokens(b'["a,b"' + b'"a,b"' * 1_000 + b"]", 50)
+
+
+# Models of bodies
+
+SCHEMA = build_schema("""
+    type Query { door: String }
+    input WaypointInput { id: ID, floorId: ID }
+    input AssignmentInput { unitId: ID! }
+    input Options { walkingMode: String }
+""")
+
+
+def type_of(text: str) -> GraphQLInputType:
+    found: Any = type_from_ast(SCHEMA, parse_type(text))
+    assert found is not None
+    return found  # type: ignore[no-any-return]
+
+
+def read(types: dict[str, str], body: Any) -> dict[str, Any]:
+    model = build_model("Test", {name: type_of(text) for name, text in types.items()})
+    return model.to_variables(msgspec.convert(body, model.body_type))
+
+
+MEMBERS = {"sources": "[WaypointInput!]!", "costingOptions": "Options"}
+
+
+@pytest.mark.parametrize(
+    ("types", "data", "variables"),
+    [
+        # a variable named data is all of it
+        ({"data": "[AssignmentInput!]!"}, [{"unit_id": "u"}], {"data": [{"unitId": "u"}]}),
+        # other variables are members, and null is as good as absent
+        (MEMBERS, {"sources": [], "costing_options": None}, {"sources": []}),
+        (
+            MEMBERS,
+            {"sources": [], "costing_options": {"walking_mode": "foot"}},
+            {"sources": [], "costingOptions": {"walkingMode": "foot"}},
+        ),
+        # floorId as well as floor_id, which wins
+        (
+            MEMBERS,
+            {"sources": [{"id": "a", "floorId": "f"}, {"floor_id": "g", "floorId": "f"}]},
+            {"sources": [{"id": "a", "floorId": "f"}, {"id": None, "floorId": "g"}]},
+        ),
+        # which the rules see if it is no id
+        (
+            MEMBERS,
+            {"sources": [{"floor_id": "g", "floorId": ""}]},
+            {"sources": [{"id": None, "floorId": ""}]},
+        ),
+        # clients send whole locations back
+        (
+            MEMBERS,
+            {"sources": [{"id": "a", "tags": []}]},
+            {"sources": [{"id": "a", "floorId": None}]},
+        ),
+    ],
+)
+def test_a_body_becomes_variables(
+    types: dict[str, str], data: Any, variables: dict[str, Any]
+) -> None:
+    assert read(types, {"data": data}) == variables
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, r"missing required field `sources` - at `\$.data`"),
+        ({"sources": [], "unit": "m"}, r"unknown field `unit` - at `\$.data`"),
+        (
+            {"sources": [], "costing_options": {"walkingMode": "foot"}},
+            r"unknown field `walkingMode` - at `\$.data.costing_options`",
+        ),
+        ({"sources": [{"floor_id": 1}]}, r"Expected `str \| null`, .*sources\[0\].floor_id`"),
+    ],
+)
+def test_an_error_names_the_member(data: Any, message: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=message):
+        read(MEMBERS, {"data": data})
+
+
+# Limits
+
+
+def receiving(messages: Iterable[Message]) -> Receive:
+    pending = iter(messages)
+
+    async def receive() -> Message:
+        return next(pending)
+
+    return receive
+
+
+def body(*chunks: bytes) -> list[Message]:
+    last = len(chunks) - 1
+    return [
+        {"type": "http.request", "body": chunk, "more_body": position < last}
+        for position, chunk in enumerate(chunks)
+    ]
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1))
+def test_a_body_is_received_up_to_its_limit(chunks: list[bytes]) -> None:
+    whole = b"".join(chunks)
+    assert asyncio.run(receive_body(receiving(body(*chunks)), len(whole))) == whole
+    with pytest.raises(BodyTooLargeError, match=f"over {len(whole)} bytes"):
+        asyncio.run(receive_body(receiving(body(*chunks, b"+")), len(whole)))
+
+
+@pytest.mark.parametrize("content_length", [b"11", b" 0011 ", b"9" * 5000])
+def test_a_content_length_over_the_limit_is_rejected_before_reading(content_length: bytes) -> None:
+    with pytest.raises(BodyTooLargeError):
+        asyncio.run(receive_body(receiving([]), 10, content_length))
+
+
+@pytest.mark.parametrize("content_length", [b"10", b"0", b"", b"ten", b"-1"])
+def test_other_promises_are_left_to_the_counting(content_length: bytes) -> None:
+    assert asyncio.run(receive_body(receiving(body(b"ten bytes.")), 10, content_length)) == (
+        b"ten bytes."
+    )
+
+
+def test_reading_stops_at_the_first_byte_over_the_limit() -> None:
+    messages = iter(body(b"12345", b"67890", b"1", b"never read"))
+    with pytest.raises(BodyTooLargeError):
+        asyncio.run(receive_body(receiving(messages), 10))
+    assert next(messages)["body"] == b"never read"
+
+
+def test_a_client_that_disconnects_early_is_an_error_of_its_own() -> None:
+    messages = [*body(b"half", b"other half")[:1], {"type": "http.disconnect"}]
+    with pytest.raises(ClientDisconnectedError):
+        asyncio.run(receive_body(receiving(messages), 100))

@@ -1,7 +1,8 @@
 """One handler for every endpoint: what it checks first, what it shares, what it sends."""
 
 import dataclasses
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,14 +17,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from resolvers.request.caller import FLAGS, PERMISSIONS
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import CacheKey, EndpointHandler, RequestServices, build_routes
 from rest.errors import HttpError
 from rest.path_routing import PathRouter
 from schema.execution import Caller, Context, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
+from storage.assets import ASSETS
+from storage.maps import MAPS
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
+from storage.units import UNITS
 from tests.fixtures import BASE_URL, HIDDEN, MAP, SEEN
 from tests.resolvers.directory import Directory
 
@@ -106,11 +110,9 @@ def test_every_endpoint_of_the_table_has_one_handler(endpoints: Endpoints) -> No
     assert handled == {(row.method, row.path) for row in ENDPOINTS}
 
 
-@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
-def test_the_operation_of_each_endpoint_fits_the_schema(
-    endpoints: Endpoints, row: Endpoint
-) -> None:
-    assert EndpointHandler(row, endpoints.services).operation.compiled is not None
+def test_the_operation_of_each_endpoint_fits_the_schema(endpoints: Endpoints) -> None:
+    for row in ENDPOINTS:
+        assert EndpointHandler(row, endpoints.services).operation.compiled is not None
 
 
 def test_an_operation_that_does_not_fit_the_schema_cannot_be_prepared(endpoints: Endpoints) -> None:
@@ -130,7 +132,6 @@ RIGHTLESS = replace(ANYBODY, permissions=frozenset())
 FLAGLESS = replace(RIGHTLESS, flags=frozenset())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("caller", "path", "status"),
     [
@@ -171,33 +172,6 @@ async def test_a_body_is_read_after_the_permission_and_checked_before_existence(
 
 
 @pytest.mark.parametrize(
-    ("items", "names"),
-    [
-        (
-            [{}, GIVEN, {**GIVEN, "unit_id": 1}],
-            [*(f"data[0].{n}" for n in GIVEN), "data[2].unit_id"],
-        ),
-        (
-            [{**GIVEN, "unit_id": "", "group_id": ""}, {**GIVEN, "asset_id": "\0"}],
-            ["data[0].group_id", "data[0].unit_id", "data[1].asset_id"],
-        ),
-    ],
-)
-async def test_an_invalid_body_is_described_in_whole(
-    endpoints: Endpoints, items: list[dict[str, Any]], names: list[str]
-) -> None:
-    response = await endpoints.request("PUT", VIEW, json={"data": items})
-    assert response.status_code == 422
-    assert sorted(response.json()["fields"]) == sorted(names)
-
-
-async def test_a_body_with_thousands_of_errors_gets_the_first_hundred(endpoints: Endpoints) -> None:
-    for item in ({}, {**GIVEN, "unit_id": ""}):
-        response = await endpoints.request("PUT", VIEW, json={"data": [item] * 10_000})
-        assert len(response.json()["fields"]) == 100
-
-
-@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("/v1/maps?tags=ils&asset=north", "/v1/maps?asset=north&tags=ils"),
@@ -216,7 +190,6 @@ async def test_requests_for_the_same_share_a_response(
     ("one", "other"),
     [
         ("/v1/units/unit-1", "/v1/units/unit-2"),
-        ("/v1/maps?tags=ils", "/v1/maps?asset=north"),
         ("/v1/maps?tags=ils", "/v1/maps"),
         ("/v1/units", "/v1/assets"),
         ("/v1/units?page=1", "/v1/units?page=2"),
@@ -234,12 +207,8 @@ async def test_callers_share_a_response_if_they_see_the_same(endpoints: Endpoint
     assert await endpoints.key_of("/v1/units") == key
     endpoints.caller = replace(ANYBODY, scope=AssetScope(frozenset({SEEN, HIDDEN})))
     assert await endpoints.key_of("/v1/units") != key
-
-
-async def test_a_response_is_not_shared_between_addresses(endpoints: Endpoints) -> None:
-    here = await endpoints.key_of("/v1/units")
-    endpoints.base_url = "https://elsewhere.example"
-    assert await endpoints.key_of("/v1/units") != here
+    endpoints.caller, endpoints.base_url = ANYBODY, "https://elsewhere.example"
+    assert await endpoints.key_of("/v1/units") != key  # which its addresses begin with
 
 
 PLACE = {"x": 1, "y": 2, "floor_id": "n-2"}
@@ -296,7 +265,6 @@ async def test_a_response_without_content_has_no_media_type(endpoints: Endpoints
     ("method", "path", "body", "field"),
     [
         ("GET", "/v1/units?per-page=0", None, "per-page"),
-        ("GET", f"/v1/maps/{PLAN}/nearest?from=none", None, "from"),
         ("GET", f"/v1/maps/{PLAN}/reachable?from=none&minutes=1", None, "from"),
         ("GET", f"/v1/maps/{PLAN}/reachable?from=1,2,none&minutes=61", None, "minutes"),
         ("GET", f"/v1/maps/{PLAN}/nearest?from=1,2,none", None, "from"),
@@ -314,3 +282,42 @@ async def test_an_argument_that_is_wrong_has_its_name_in_rest(
     response = await endpoints.request(method, path, **options)
     assert response.status_code == 422, response.text
     assert [*response.json()["fields"]] == [field]
+
+
+# The table
+
+
+def test_path_parameters_are_in_the_path() -> None:
+    for endpoint in ENDPOINTS:
+        assert endpoint.path.startswith("/v1/")
+        assert len(set(endpoint.path_parameters)) == endpoint.path.count("{")
+
+
+def test_a_further_path_has_the_same_operation_under_another_name() -> None:
+    first, other = (row for row in ENDPOINTS if row.spec_id == "E17")
+    assert (first.path.split("/")[2], other.path.split("/")[2]) == ("unitmaps", "maps")
+    name = re.compile(r"\Aquery \w+")
+    assert name.match(first.document) and name.match(other.document)
+    assert name.sub("", first.document) == name.sub("", other.document)
+    assert first.document != other.document
+    assert other.summary == f"{first.summary}, as at /v1/unitmaps"
+
+
+def test_ids_that_a_path_of_the_table_shadows_cannot_be_imported() -> None:
+    paths = [path.split("/") for path in {row.path for row in ENDPOINTS}]
+    reserved = {
+        "assets": ASSETS.reserved_ids,
+        "units": UNITS.reserved_ids,
+        "maps": MAPS.reserved_ids,
+    }
+    shadowed = defaultdict(set)
+    for path in paths:
+        collection, name = path[2], path[3] if len(path) > 3 else "{}"
+        if not name.startswith("{"):
+            shadowed[collection].add(name)
+    assert reserved == shadowed
+
+
+def test_a_body_is_sent_to_every_writing_endpoint_alone() -> None:
+    assert {row.method for row in ENDPOINTS if row.body is None} == {"GET"}
+    assert {row.method for row in ENDPOINTS if row.body is not None} == {"POST", "PUT"}

@@ -102,12 +102,6 @@ def test_waypoints_without_id_and_name_lack_these_members() -> None:
     assert wrapped.body == {"data": {"sources": [{"x": None, "targets": [named, {"x": None}]}]}}
 
 
-def test_a_matrix_of_named_waypoints_is_the_body_as_it_is() -> None:
-    named = {"id": "a", "name": ""}
-    matrix = {"sources": [{**named, "targets": [named]}]}
-    assert MatrixData("matrix").wrap({"matrix": matrix}, URL).body == {"data": matrix}
-
-
 def test_schemas_describe_the_bodies() -> None:
     number = {"type": "integer"}
     paging = {"properties": {"per_page": number, "current_page": number, "next": {}}}

