@@ -112,7 +112,7 @@ def test_the_format_of_a_newer_release_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"no BSON", UNITS[0] + b"\0", UNITS[0][:-1], b"\0" * 8, b"\xff\xff\xff\xff" * 4],
+    [b"no BSON", UNITS[0] + b"\0", UNITS[0][:-1], b"\xff\xff\xff\xff" * 4],
 )
 def test_a_part_that_is_no_bson_is_damaged(content: bytes) -> None:
     with pytest.raises(BackupError, match=r"units/000000.bson.gz of the archive is damaged"):

@@ -14,7 +14,7 @@ from storage.bundles.reading.sources import to_data_url
 from tests.storage.bundles.removing.mirroring import mirror
 from tests.storage.catalogs import ONE_DRIVER, SMALL, small
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 
 
 async def test_a_plan_names_what_is_added_and_each_field_that_changes(

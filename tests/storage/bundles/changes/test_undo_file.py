@@ -1,17 +1,21 @@
 """Undo files bring back what was, whatever the import has added that stays."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from storage.bundles.changes.pending_file import open_pending_file
 from storage.bundles.importing.import_bundles import import_bundles
 from tests.storage.bundles.removing.mirroring import MIRROR, exported, ids_of, mirror
 from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, contents, small, write_arrays
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
+@ONE_DRIVER
 async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
     database: Any, bundle: Path, path: Path
 ) -> None:
@@ -32,6 +36,7 @@ async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
     assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
 
 
+@ONE_DRIVER
 async def test_undone_changes_keep_all_but_the_time_of_the_last_change(
     database: Any, bundle: Path, path: Path
 ) -> None:
@@ -51,6 +56,7 @@ async def test_undone_changes_keep_all_but_the_time_of_the_last_change(
         assert after[name] == before[name]
 
 
+@ONE_DRIVER
 async def test_the_undo_file_takes_no_attribute_from_a_unit_that_stays(
     database: Any, bundle: Path, path: Path
 ) -> None:
@@ -75,6 +81,7 @@ async def test_the_undo_file_takes_no_attribute_from_a_unit_that_stays(
     assert {"added", SMALL["units"][0]["id"]} <= {*await ids_of(database, "units")}
 
 
+@ONE_DRIVER
 @pytest.mark.parametrize("was_single", [True, False])
 async def test_the_undo_file_leaves_how_many_attributes_units_have(
     database: Any, path: Path, was_single: bool
@@ -101,3 +108,55 @@ async def test_the_undo_file_leaves_how_many_attributes_units_have(
     undone = await database["attribute_groups"].find_one({"_id": "plan"})
     assert undone["group_name"] == group["group_name"]
     assert undone["one_attribute_per_unit"] is not was_single
+
+
+# Files that get their name when they are kept
+
+
+def test_a_kept_file_has_its_name_and_all_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    with open_pending_file(path) as file:
+        file.stream.write(b"{}\n")
+        assert not path.exists()
+        file.keep()
+        assert path.read_bytes() == b"{}\n"
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_not_kept_is_deleted(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), open_pending_file(tmp_path / "undo.ndjson"):
+        raise ZeroDivisionError
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_has_taken_the_name_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    with open_pending_file(path) as file:
+        path.write_text("of another program")
+        with pytest.raises(FileExistsError):
+            file.keep()
+    assert path.read_text() == "of another program"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("fails", ["open", "fsync"])
+def test_an_error_names_the_file_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def is_full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "undo.ndjson"
+    monkeypatch.setattr(os, fails, is_full)
+    with pytest.raises(OSError, match="No space left") as caught, open_pending_file(path) as file:
+        file.keep()
+    assert caught.value.filename == str(path)
+
+
+def test_what_a_killed_program_has_left_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    (tmp_path / "undo.ndjson.partial").write_text("half")
+    with open_pending_file(path) as file:
+        file.keep()
+    assert path.read_bytes() == b""

@@ -1,18 +1,15 @@
 """Importing: what goes in, what is refused, and that it is all or nothing."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.import_bundles import ImportCounts, ImportProgress, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.errors import ImportRunningError
-from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import (
     ONE_DRIVER,
     SMALL,
@@ -22,10 +19,8 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 
-
-ROOT = Path(__file__).parents[4]
 MEMBERS = sum(len(array) for array in SMALL.values())
 
 
@@ -38,14 +33,6 @@ async def test_a_bundle_is_inserted_completely(database: Any, bundle: Path) -> N
     unit = await database["units"].find_one({"_id": "u1"})
     assert (unit["asset_id"], unit["floor_id"], unit["map_ids"]) == ("a", "a1", ["am"])
     assert unit["created_at"] == unit["updated_at"]
-
-
-async def test_the_key_of_an_exclusive_assignment_is_its_group_and_unit(
-    database: Any, bundle: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    keys = [document["_id"] async for document in database["attribute_assignments"].find()]
-    assert sorted(keys) == ["extras\0u1\0quiet", "extras\0u1\0view", "plan\0u1"]
 
 
 async def test_the_same_bundle_again_changes_nothing(
@@ -83,42 +70,6 @@ async def test_changed_members_are_updated_and_keep_when_they_were_created(
     assert await database["units"].find_one({"_id": "u2"}) == other
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [("2021-01-01T00:00:00Z", True), ("2019-01-01T00:00:00Z", False)],
-)
-async def test_a_changed_member_takes_the_bundles_time_if_it_is_later(
-    database: Any, path: Path, given: str, kept: bool
-) -> None:
-    asset = {"id": "a", "name": "A", "updated_at": "2020-01-01T00:00:00Z"}
-    await import_bundles(database, [write_arrays(path, {"assets": [asset]})])
-    asset |= {"name": "B", "updated_at": given}
-    await import_bundles(database, [write_arrays(path, {"assets": [asset]})])
-    found = await database["assets"].find_one({"_id": "a"})
-    assert (found["updated_at"] == "2021-01-01T00:00:00+00:00") == kept
-
-
-async def test_only_changed_values_of_a_level_tag_get_a_new_time(database: Any, path: Path) -> None:
-    bundle = small()
-    for value in bundle["level_tags"][0]["values"]:
-        value |= {"created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z"}
-    await import_bundles(database, [write_arrays(path, bundle)])
-    changed = small()
-    changed["level_tags"][0]["values"][1]["name"] = "Terrace"
-    await import_bundles(database, [write_arrays(path, changed)])
-    first, roof = (await database["level_tags"].find_one())["values"]
-    assert (first["name"], first["updated_at"]) == ("First", "2020-01-01T00:00:00+00:00")
-    assert (roof["name"], roof["created_at"]) == ("Terrace", "2020-01-01T00:00:00+00:00")
-    assert roof["updated_at"] > "2026"
-
-
-async def test_bundles_of_one_import_complete_each_other(database: Any, tmp_path: Path) -> None:
-    units = write_lines(tmp_path / "units.ndjson", {"units": SMALL["units"]})
-    rest = {name: array for name, array in SMALL.items() if name != "units"}
-    summary = await import_bundles(database, [units, write_arrays(tmp_path / "rest.json", rest)])
-    assert summary.total == ImportCounts(inserted=MEMBERS)
-
-
 async def test_owners_may_be_in_the_catalog_already(
     database: Any, bundle: Path, path: Path
 ) -> None:
@@ -140,17 +91,6 @@ async def test_fields_that_others_added_to_a_document_stay(
     assert (found["name"], found["processed"]) == ("Floor plates", {"version": 3})
 
 
-async def test_an_exclusive_attribute_is_replaced(database: Any, bundle: Path, path: Path) -> None:
-    await import_bundles(database, [bundle])
-    other = SMALL["attribute_assignments"][0] | {"attribute_id": "t"}
-    summary = await import_bundles(
-        database, [write_arrays(path, {"attribute_assignments": [other]})]
-    )
-    assert summary.total == ImportCounts(updated=1)
-    plan = await database["attribute_assignments"].find({"group_id": "plan"}).to_list(None)
-    assert [document["attribute_id"] for document in plan] == ["t"]
-
-
 async def test_ids_may_look_like_operators_or_paths(database: Any, path: Path) -> None:
     odd = ["$gt", "a.b", "{}", "é/%2F", "\N{GRINNING FACE}", "x" * 255]
     assets = [{"id": id, "name": id} for id in odd]
@@ -158,18 +98,6 @@ async def test_ids_may_look_like_operators_or_paths(database: Any, path: Path) -
     bundle = write_arrays(path, {"floors": floors, "assets": assets})
     assert (await import_bundles(database, [bundle])).total == ImportCounts(inserted=12)
     assert (await import_bundles(database, [bundle])).total == ImportCounts(unchanged=12)
-
-
-@ONE_DRIVER
-async def test_the_example_of_the_guide_is_a_bundle(database: Any, path: Path) -> None:
-    guide = (ROOT / "docs/bundles.md").read_text()
-    example, line = (block.partition("```")[0] for block in guide.split("```json\n")[1:3])
-    path.write_text(example)
-    lines = path.with_name("b.ndjson")
-    lines.write_text(line)
-    summary = await import_bundles(database, [path])
-    assert summary.total == ImportCounts(inserted=12)
-    assert (await import_bundles(database, [lines])).total == ImportCounts(unchanged=1)
 
 
 async def test_progress_reports_the_phases(database: Any, bundle: Path) -> None:
@@ -207,14 +135,3 @@ async def test_an_import_waits_for_the_lease_only_so_long(database: Any, bundle:
         with pytest.raises(ImportRunningError, match="another import is running"):
             await import_bundles(database, [bundle], wait_seconds=0)
     assert (await import_bundles(database, [bundle])).total.inserted == MEMBERS
-
-
-async def test_there_may_be_nothing_to_finish(database: Any) -> None:
-    await prepare_database(database)
-    assert await finish_interrupted_import(database)
-
-
-async def test_a_summary_reads_as_json(database: Any, bundle: Path) -> None:
-    summary = json.loads(msgspec.json.encode(await import_bundles(database, [bundle])))
-    assert summary["kinds"]["floors"] == {"inserted": 2, "updated": 0, "unchanged": 0, "removed": 0}
-    assert summary["notes"] == []

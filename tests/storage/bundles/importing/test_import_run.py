@@ -1,12 +1,10 @@
 """An import that ends anywhere leaves all of it or nothing, and readers never see a loose end."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from pymongo import AsyncMongoClient, MongoClient, monitoring
+from pymongo import MongoClient, monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.bundles.changes.change_request import ChangeRequest
@@ -19,81 +17,17 @@ from storage.catalog import RECORD_TYPES
 from storage.locations import Location
 from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
-from storage.mongo.consistency import topology
-from storage.mongo.consistency.topology import Deployment
 from storage.publication import Publication
 from storage.records.timestamps import TIMESTAMP_FIELDS
+from tests.storage.bundles.killing import Killed, kill_before_write, open_with_listener
 from tests.storage.catalogs import ARCHIVE, SMALL, Bundle, contents, small
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.slow,
     pytest.mark.parametrize("client", ["pymongo"], indirect=True),
 ]
 
-WRITES = {"insert", "update", "delete", "findAndModify", "drop", "commitTransaction"}
-
 Catalog = dict[str, list[dict[str, Any]]]
-
-
-class Killed(BaseException):
-    """The end of the process: neither the driver nor the import handles it."""
-
-
-class BeforeCommand(monitoring.CommandListener):
-    """Calls a function before each command is sent; what it raises keeps it from being sent."""
-
-    def __init__(self, call: Callable[[monitoring.CommandStartedEvent], None]) -> None:
-        self.call = call
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        self.call(event)
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        pass
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        pass
-
-
-@asynccontextmanager
-async def open_with_listener(
-    mongo_url: str, call: Callable[[monitoring.CommandStartedEvent], None]
-) -> AsyncIterator[driver.Client]:
-    """A client that calls a function before each of its commands."""
-    listener = BeforeCommand(call)
-    deployment = Deployment.at(mongo_url)
-    client = AsyncMongoClient[dict[str, Any]](
-        mongo_url, w="majority", event_listeners=[listener, deployment.listener]
-    )
-    topology.describe(cast(driver.Client, client), deployment)
-    try:
-        yield cast(driver.Client, client)
-    finally:
-        listener.call = lambda event: None
-        await client.close()
-
-
-def is_heartbeat(command: Mapping[str, Any]) -> bool:
-    update = command.get("update")
-    is_renewal = isinstance(update, list) and update[0].get("$set", {}).keys() == {"expires"}
-    return is_renewal and "autocommit" not in command  # which commands of transactions have
-
-
-def kill_before_write(number: int) -> Callable[[monitoring.CommandStartedEvent], None]:
-    """Let so many writes be sent; the next one is not, nor is any command after it.
-
-    Heartbeats of the lease do not count: how many there are depends on the time.
-    """
-    sent = 0
-
-    def count(event: monitoring.CommandStartedEvent) -> None:
-        nonlocal sent
-        sent += event.command_name in WRITES and not is_heartbeat(event.command)
-        if sent > number:
-            raise Killed
-
-    return count
 
 
 def drawn(text: str) -> dict[str, Any]:
@@ -218,6 +152,7 @@ async def assert_nothing_is_left_over(database: Any) -> None:
     assert {*await database["files"].distinct("file")} == used - {None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [(BEFORE, AFTER), (without_drawings(BEFORE), without_drawings(AFTER))],
@@ -268,6 +203,7 @@ async def test_an_import_that_ends_before_any_of_its_writes_leaves_all_or_nothin
     assert outcomes.count(True) >= 8
 
 
+@pytest.mark.slow
 async def test_a_merge_that_ends_before_any_of_its_writes_leaves_all_or_nothing(
     database: Any, mongo_url: str
 ) -> None:

@@ -13,7 +13,7 @@ from storage.errors import BundleError
 from tests.storage.bundles.importing.test_merging import find
 from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, write_arrays
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 
 
 @pytest.fixture
@@ -123,17 +123,6 @@ async def test_what_a_table_derives_is_for_new_floors(database: Any, tmp_path: P
     await merge(database, path, "Property,Floor,Unit\nOak,1,101\nOak,2,201\n")
     sorts = [(await find(database, "floors", f"oak-floor-{number}"))["sort"] for number in (1, 2)]
     assert sorts == [7, 2]
-
-
-async def test_every_kind_of_sheet_needs_only_the_key(catalog: Any, tmp_path: Path) -> None:
-    await merge(catalog, tmp_path / "floors.csv", "id,name\na1,Lobby\n")
-    await merge(catalog, tmp_path / "assets.csv", "id,market\na,student\n")
-    await merge(catalog, tmp_path / "attribute-groups.csv", "group_id,group_name\nplan,Layout\n")
-    floor, asset = await find(catalog, "floors", "a1"), await find(catalog, "assets", "a")
-    assert (floor["name"], floor["asset_id"], asset["market"]) == ("Lobby", "a", "student")
-    group = await find(catalog, "attribute_groups", "plan")
-    assert group["group_name"] == "Layout"
-    assert group["attributes"]
 
 
 @pytest.mark.parametrize("merges", [True, False])

@@ -6,7 +6,7 @@ import pytest
 
 from storage.bundles.importing.planning import ChangePlanner, MemberChange, PlannedBatch
 from storage.bundles.reading.members import parse_member
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.mongo import iteration
 from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, stage
 
@@ -81,13 +81,6 @@ async def test_a_field_that_an_older_document_lacks_counts_as_its_default(
     assert describe(change) == planned
 
 
-async def test_a_change_has_all_fields_and_the_time_of_the_import(database: Any) -> None:
-    await database["units"].insert_one(live("units", UNIT))
-    (change,) = await plan(database, "units", {"units": [UNIT | {"name": "101A"}]})
-    expected = live("units", UNIT | {"name": "101A"}, updated_at=NOW)
-    assert {"_id": change.key, **(change.fields or {})} == expected
-
-
 @pytest.mark.parametrize(
     ("staged_maps", "live_maps", "asset_id"),
     [
@@ -160,15 +153,3 @@ async def test_documents_origins_and_changes_of_a_batch_are_aligned(
         ],
         [("v1", "b0: $.units[2]", "changed", True)],
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.name)
-async def test_once_written_a_member_of_any_kind_is_unchanged(database: Any, kind: Any) -> None:
-    planned = await plan(database, kind.name, SMALL)
-    assert [describe(change) for change in planned] == ["new"] * len(SMALL[kind.name])
-    await database[kind.name].insert_many(
-        [{"_id": change.key, **(change.fields or {})} for change in planned]
-    )
-    again = await plan(database, kind.name, SMALL)
-    assert again == [MemberChange(change.key, False, None) for change in planned]

@@ -20,7 +20,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 
 
 INVALID_MEMBERS: list[tuple[str, int, dict[str, Any], str]] = [
@@ -74,7 +74,6 @@ INVALID_MEMBERS: list[tuple[str, int, dict[str, Any], str]] = [
 ]
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(("kind", "index", "change", "message"), INVALID_MEMBERS)
 async def test_members_must_match_their_owners_and_each_other(
     database: Any, path: Path, kind: str, index: int, change: dict[str, Any], message: str
@@ -85,7 +84,6 @@ async def test_members_must_match_their_owners_and_each_other(
     assert any(line.startswith(f"{path}: {message}") for line in found), found
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(
     ("kind", "index", "change", "message"),
     [
@@ -94,12 +92,6 @@ async def test_members_must_match_their_owners_and_each_other(
             0,
             {"asset_id": "b", "floor_id": "b1", "map_ids": ["bm"]},
             '$.units[0].asset_id: unit "u1" belongs to "a" and cannot move to "b"',
-        ),
-        (
-            "floors",
-            1,
-            {"asset_id": "a"},
-            '$.floors[1].asset_id: floor "b1" belongs to "b" and cannot move to "a"',
         ),
         (
             "attribute_groups",
@@ -154,33 +146,21 @@ async def test_an_error_in_the_last_line_of_the_last_file_changes_nothing(
     changed["assets"][0]["name"] = "Renamed"
     first = write_arrays(tmp_path / "first.json", changed)
     units = [
-        {"id": f"n{number}", "asset_id": "a", "floor_id": "a1", "name": ""}
-        for number in range(3000)
+        {"id": f"n{number}", "asset_id": "a", "floor_id": "a1", "name": ""} for number in range(20)
     ]
     last = write_lines(
         tmp_path / "last.ndjson", {"units": [*units, SMALL["units"][0] | {"id": "n", "x": 1}]}
     )
     (message,) = await import_violations(database, first, last)
-    assert message.startswith(f'{last}: line 3001: $: there is no field "x"; known fields')
+    assert message.startswith(f'{last}: line 21: $: there is no field "x"; known fields')
 
 
-async def test_a_duplicate_in_another_file_names_both_origins(
-    database: Any, tmp_path: Path
-) -> None:
-    one = write_arrays(tmp_path / "one.json", {"assets": SMALL["assets"]})
-    two = write_lines(tmp_path / "two.ndjson", {"assets": SMALL["assets"][1:]})
-    assert await import_violations(database, one, two) == [
-        f'{two}: line 1: $: asset "b" is already at {one}: $.assets[1]'
-    ]
-
-
-@pytest.mark.parametrize("wrong", [[0], [1], [0, 1]])
 async def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_members(
-    database: Any, path: Path, wrong: list[int]
+    database: Any, path: Path
 ) -> None:
     bundle = small()
     bundle["units"][1]["id"] = bundle["units"][0]["id"]
-    for index in wrong:
+    for index in (0, 1):
         bundle["units"][index]["name"] = 5
     write_arrays(path, bundle)
     unit_id = bundle["units"][0]["id"]
@@ -188,12 +168,6 @@ async def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_members(
     assert (await import_violations(database, path)).count(duplicate) == 1
     checked = check_bundles([path], Violations(), lambda svg: ParsedSource(b"{}"))
     assert [*map(str, checked.violations.list_first())].count(duplicate) == 1
-
-
-async def test_unreadable_files_are_reported(database: Any, tmp_path: Path) -> None:
-    missing = tmp_path / "missing.json"
-    assert await import_violations(database, missing) == [f"{missing}: No such file or directory"]
-    assert await import_violations(database, tmp_path) == [f"{tmp_path}: Is a directory"]
 
 
 async def test_all_errors_of_a_bundle_are_found_in_one_run(database: Any, path: Path) -> None:
@@ -218,21 +192,11 @@ async def test_all_errors_of_a_bundle_are_found_in_one_run(database: Any, path: 
     ]
 
 
-async def test_an_id_of_the_catalog_may_have_been_meant(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    unit = SMALL["units"][0] | {"map_ids": ["amm"]}
-    (message,) = await import_violations(database, write_arrays(path, {"units": [unit]}))
-    assert message.endswith('neither in the bundle nor in the catalog; did you mean "am"?')
-
-
 @pytest.mark.parametrize(
     "floors",
     [
         '{"type": "floor", "id": "f", "asset_id": "a"}',  # the rejected one
         '{"type": "floor", "asset_id": "a", "name": "F"}',  # it may be this one
-        '{"type": "floor", "id": "f", "asset_id": "a", "name": "F"',
         '{"type": "flor", "id": "f", "asset_id": "a", "name": "F"}',
         r'{"type": "floor", "id": "\ud800", "asset_id": "a", "name": "F"}',  # no text of MongoDB
     ],
@@ -247,20 +211,13 @@ async def test_an_owner_with_an_error_is_not_missing(
     assert message.startswith(f"{path}: line 1")
 
 
-@pytest.mark.parametrize(
-    ("asset", "message"),
-    [
-        ("b", 'floor "a1" belongs to "a" and cannot move to "b"'),
-        ("aa", 'floor "a1" belongs to "a" and cannot move to "aa"'),
-    ],
-)
 async def test_what_does_not_match_a_wrong_owner_is_no_error_of_its_own(
-    database: Any, bundle: Path, path: Path, asset: str, message: str
+    database: Any, bundle: Path, path: Path
 ) -> None:
     await import_bundles(database, [bundle])
-    moved = {"floors": [SMALL["floors"][0] | {"asset_id": asset}], "units": SMALL["units"]}
+    moved = {"floors": [SMALL["floors"][0] | {"asset_id": "b"}], "units": SMALL["units"]}
     found = await import_violations(database, write_arrays(path, moved))
-    assert message in "\n".join(found)
+    assert 'floor "a1" belongs to "a" and cannot move to "b"' in "\n".join(found)
     assert [each for each in found if "$.units" in each] == []
 
 
@@ -290,11 +247,3 @@ async def test_errors_of_several_files_are_found_in_one_run(database: Any, tmp_p
         f"{missing}: No such file or directory",
         f"{wrong}: $.assets[0]: required but missing: name",
     ]
-
-
-async def test_an_import_without_members_is_noted(database: Any, path: Path) -> None:
-    summary = await import_bundles(database, [write_arrays(path, {"units": []})])
-    assert (summary.notes, summary.total.written) == (
-        ["there is nothing to import: the files have no records"],
-        0,
-    )

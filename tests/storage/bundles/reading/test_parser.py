@@ -36,7 +36,10 @@ def units(*changes: dict[str, Any]) -> bytes:
 
 def test_arrays_may_come_in_any_order_and_give_each_member_its_path() -> None:
     asset = {"id": "a", "name": "Alder"}
-    found = read(json.dumps({"units": [UNIT, UNIT | {"id": "u2"}], "assets": [asset]}).encode())
+    schema = {"$schema": "https://maps.example.com/v1/bundle.schema.json"}  # for editors
+    found = read(
+        json.dumps(schema | {"units": [UNIT, UNIT | {"id": "u2"}], "assets": [asset]}).encode()
+    )
     assert [(member.origin, member.kind.name, member.document["_id"]) for member in found] == [
         ("b.json: $.units[0]", "units", "u1"),
         ("b.json: $.units[1]", "units", "u2"),
@@ -58,33 +61,15 @@ def test_the_kind_of_a_line_may_stand_behind_its_other_fields() -> None:
     ]
 
 
-def test_a_line_that_begins_with_an_array_is_no_bundle_of_arrays() -> None:
-    location = {"floors": [{"id": "f"}], "type": "location", "id": "l", "asset_id": "a"}
-    (member,) = read(
-        json.dumps({**location, "unit_map_id": "m", "name": "", "x": 1, "y": 2}).encode()
-    )
-    assert member.kind.name == "locations"
-
-
 @pytest.mark.parametrize("form", ["arrays", "lines"])
 def test_either_form_may_be_gzipped(form: str) -> None:
     content = units({}) if form == "arrays" else json.dumps({"type": "unit", **UNIT}).encode()
     assert read(gzip.compress(content)) == read(content)
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
-    assert len(read(b"\xef\xbb\xbf" + units({}))) == 1
-
-
 @pytest.mark.parametrize("content", [b' { "units" : [ ] } \n', b'{"units":[],"floors":[]}'])
 def test_a_bundle_may_hold_nothing(content: bytes) -> None:
     assert read(content) == []
-
-
-def test_timestamps_become_utc() -> None:
-    (member,) = read(units({"created_at": "2026-01-31T12:00:00.5+02:00"}))
-    assert member.document["created_at"] == "2026-01-31T10:00:00.500000+00:00"
-    assert member.document["updated_at"] == ""
 
 
 @given(chunk=st.integers(1, 40), pad=st.text(" \n\t", max_size=5), name=st.text(max_size=20))
@@ -100,40 +85,11 @@ def test_where_the_stream_is_cut_does_not_matter(chunk: int, pad: str, name: str
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"floor_id": 3}, "$.units[0].floor_id: Expected `str`, got `int`"),
-        (
-            {"flor": "x"},
-            '$.units[0]: there is no field "flor"; known fields: created_at,'
-            " updated_at, id, asset_id, floor_id, name, map_ids",
-        ),
-        ({"id": ""}, "$.units[0].id: Expected `str` of length >= 1"),
-        ({"id": "x" * 256}, "$.units[0].id: Expected `str` of length <= 255"),
-        ({"id": "a\0b"}, "$.units[0].id: Expected text without NUL and lone surrogates"),
-        ({"name": "\ud800"}, "$.units[0].name: Expected text without NUL and lone surrogates"),
+        ({"map_ids": ["m", 4]}, "$.units[0].map_ids[1]: Expected `str`, got `int`"),
         (
             {"\ud800": 1},
             '$.units[0]: there is no field "\\ud800"; known fields: created_at, updated_at, id,'
             " asset_id, floor_id, name, map_ids",
-        ),
-        ({"name": None}, "$.units[0].name: Expected `str`, got `null`"),
-        ({"map_ids": ["m", 4]}, "$.units[0].map_ids[1]: Expected `str`, got `int`"),
-        (
-            {"created_at": "yesterday"},
-            "$.units[0].created_at: Expected an ISO 8601 time with offset such as"
-            " 2026-01-31T12:00:00+00:00",
-        ),
-        (
-            {"created_at": "2026-01-31T12:00:00"},  # no offset: which hour was meant?
-            "$.units[0].created_at: Expected an ISO 8601 time with offset such as"
-            " 2026-01-31T12:00:00+00:00",
-        ),
-        (
-            {"updated_at": "2026-02-30T12:00:00Z"},
-            "$.units[0].updated_at: is not a valid time: day is out of range for month",
-        ),
-        (
-            {"updated_at": "0001-01-01T00:00:00+02:00"},
-            "$.units[0].updated_at: is not a valid time: it lies outside the years 1 to 9999",
         ),
     ],
 )
@@ -141,38 +97,11 @@ def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], message: st
     assert import_violations(units(change)) == [f"b.json: {message}"]
 
 
-def test_a_missing_field_is_named() -> None:
-    assert import_violations(b'{"assets": [{"id": "a"}]}') == [
-        "b.json: $.assets[0]: required but missing: name"
-    ]
-
-
-@pytest.mark.parametrize("key", ["X", "9a", "a", "a_b", "a" * 256])
-def test_a_bad_reference_key_is_rejected_with_the_pattern(key: str) -> None:
-    reference = {"id": "r", "asset_id": "a", "key": key, "value": "v"}
-    (message,) = import_violations(json.dumps({"asset_references": [reference]}).encode())
-    assert message.startswith("b.json: $.asset_references[0].key: Expected ")
-
-
-def test_an_unknown_field_of_a_nested_object_is_reported_with_the_known_ones() -> None:
-    tag = {"map_id": "m", "key": "k", "name": "n", "values": [{"name": "x", "value": "y", "id": 1}]}
-    assert import_violations(json.dumps({"level_tags": [tag]}).encode()) == [
-        'b.json: $.level_tags[0].values[0]: there is no field "id";'
-        " known fields: name, value, created_at, updated_at"
-    ]
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000])
+@pytest.mark.parametrize("number", ["NaN", "1e999", "9" * 5000])
 def test_numbers_are_finite(number: str) -> None:
     location = b'{"id":"l","asset_id":"a","unit_map_id":"m","name":"","x":0,"y":%s}'
     (message,) = import_violations(b'{"locations":[%s]}' % (location % number.encode()))
     assert message.startswith("b.json: $.locations[0]")
-
-
-def test_a_name_given_twice_in_one_object_is_a_fault() -> None:
-    assert import_violations(b'{"assets":[{"id":"a","name":"A","name":"B"}]}') == [
-        'b.json: $.assets[0]: "name" is given more than once'
-    ]
 
 
 def test_an_unknown_array_is_reported_with_the_known_ones() -> None:
@@ -203,11 +132,6 @@ def test_the_number_of_unknown_arrays_is_bounded() -> None:
     assert violations.list_first()[-1].message.startswith("over 100 arrays; a bundle has assets")
 
 
-def test_the_address_of_a_schema_for_editors_is_passed_over() -> None:
-    content = {"$schema": "https://maps.example.com/v1/bundle.schema.json", "units": [UNIT]}
-    assert len(read(json.dumps(content).encode())) == 1
-
-
 def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
     (message,) = import_violations(b'{"type": "flat", "id": "u"}')
     assert message == (
@@ -223,8 +147,7 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         (b"", "line 1, column 1: the file is empty"),
         (b" \n\n ", "line 3, column 2: the file is empty"),
         (b"[]", "line 1, column 1: a bundle is one JSON object of arrays, or one member a line"),
-        (b"{}", "there are no arrays; a bundle has assets, floors"),
-        (b'{"$schema": "x"}', "there are no arrays"),
+        (b'{"$schema": "x"}', "there are no arrays; a bundle has assets, floors"),
         (
             b'{"$schema": 5, "units": []}',
             "$.$schema: must be the address of a JSON Schema, not 5",
@@ -240,25 +163,18 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
             b'{"units": [%s,\n]}' % json.dumps(UNIT).encode(),
             "line 2, column 1: remove the comma before ']'",
         ),
-        (b'{"units": [{"id": 1,}]}', "line 1, column 21: remove the comma before '}'"),
         (b'{"type": "unit", "map_ids": ["m", ]}', "line 1, column 35: remove the comma"),
         (b"{'units': []}", "line 1, column 2: expected the name of an array in double quotes, not"),
-        (
-            b"{",
-            "line 1, column 2: expected the name of an array in double quotes, but the text ends",
-        ),
         (
             b'{"units": [{"id": \'u\'}]}',
             "line 1, column 19: Expecting value: texts and names stand",
         ),
         (b'{"units": [ // all\n]}', "line 1, column 13: Expecting value: JSON has no comments"),
         (b'{"units": [], "units": []}', 'line 1, column 15: the array "units" is given twice'),
-        (b'{\n"units": [\n  {"id" 1}]}', "line 3, column 9: Expecting ':' delimiter"),
         (b'{"units": []} {}', "line 1, column 15: text after the bundle"),
         (b'{"assets": [{"id": "\xff"}]}', "line 1, column 21: byte 0xff is not UTF-8"),
         (b"\xff\xfe{\x00", "the text is UTF-16; save the file as UTF-8"),
         ("{}".encode("utf-16-be"), "the text is UTF-16; save the file as UTF-8"),
-        (b'{"assets": [' + b"[" * 100_000, "line 1, column 13: values are nested too deeply"),
         (b'{"type": "unit"\n', "line 1, column 16: Expecting ',' delimiter"),
         (b'{"type": "asset", "id": "\xff"}', "line 1, column 26: byte 0xff is not UTF-8"),
         (b'{"type": "unit"} {}', "line 1, column 17: more text after the member"),
@@ -293,10 +209,6 @@ def test_a_damaged_gzip_is_reported() -> None:
     assert message.startswith("b.json: the gzip data is damaged: CRC check failed")
 
 
-def test_each_faulty_line_is_reported() -> None:
-    assert len(import_violations(b'{"type": "unit"}\nnonsense\n3\n{"type": "asset"}\n')) == 4
-
-
 def test_errors_are_reported_up_to_a_maximum() -> None:
     found = import_violations(units(*({"id": f"{number}", "name": 1} for number in range(1000))))
     assert found == [
@@ -321,12 +233,3 @@ def test_a_member_without_end_is_rejected_in_bounded_memory() -> None:
     assert message == (
         "b.json: line 1, column 12: a value longer than 1,000 characters begins here"
     )
-
-
-def test_an_array_that_is_given_twice_is_the_only_error() -> None:
-    array = json.dumps([UNIT])
-    content = f'{{"units": {array}, "units": {array}}}'.encode()
-    violations = Violations()
-    assert len([*read_members(io.BytesIO(content), "b", violations)]) == 1
-    [error] = violations.list_first()
-    assert error.message == 'the array "units" is given twice; join the two'

@@ -1,9 +1,11 @@
-"""Violations are reported together, in their order, up to a maximum."""
+"""Violations are reported together, up to a maximum, with the names that may be meant."""
 
 from typing import Any
 
 import pytest
 
+from storage.bundles.reading import suggestions
+from storage.bundles.reading.suggestions import Suggestions, suggest
 from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations, quote_json
 from storage.errors import BundleError
 
@@ -83,3 +85,32 @@ def test_control_characters_and_line_breaks_are_escaped() -> None:
     assert [*map(str, violations.list_first())] == [
         'a\\x1b[31m.csv: row 2: no id can be made of "-\\n\\x07\\u2028"'
     ]
+
+
+# What was meant
+
+
+FIELDS = ["id", "asset_id", "floor_id", "name", "map_ids"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nmae", "name"),
+        ("Name", "name"),
+        ("floorId", "floor_id"),
+        ("flor", "floor_id"),
+        ("bedrooms", None),
+        ("", None),
+        ("name" * 100, None),  # comparing long names takes long
+    ],
+)
+def test_what_resembles_it_most_was_meant(name: str, meant: str | None) -> None:
+    assert suggest(name, FIELDS) == meant
+
+
+def test_a_run_compares_a_bounded_number_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggestions, "MAX_SUGGESTIONS", 2)
+    found = Suggestions()
+    names = ["nmae", "flor", "assetid", "nmae"]
+    assert [found.find(name, FIELDS) for name in names] == ["name", "floor_id", None, "name"]

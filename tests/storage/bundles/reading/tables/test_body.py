@@ -1,4 +1,4 @@
-"""Cells below headers: none is lost without a word, and words of the mapping are empty."""
+"""Headers and the cells below: none is lost without a word, and what is absent is one error."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +28,6 @@ def test_a_row_with_more_cells_than_headers_is_an_error(path: Path) -> None:
     assert len(errors) == 2
 
 
-def test_empty_cells_beyond_the_headers_are_no_error(path: Path) -> None:
-    path.write_text("Property,Floor,Unit\nO,1,101,,\n")
-    assert read(path).errors == []
-
-
 def test_cells_below_an_empty_header_are_noted(path: Path, tmp_path: Path) -> None:
     rows: Rows = [[*HEADERS[:3], "", "Status"], *(["O", 1, n, "x", "Vacant"] for n in (1, 2))]
     note = (
@@ -43,16 +38,6 @@ def test_cells_below_an_empty_header_are_noted(path: Path, tmp_path: Path) -> No
     assert f"rents.csv{note}" in found.notes
     book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows})
     assert f'b.xlsx: sheet "Rents"{note}' in read(book).notes
-
-
-def test_cells_beside_the_headers_of_a_workbook_are_noted(tmp_path: Path) -> None:
-    rows: Rows = [["id", "name"], ["a", "A", "my remark"]]
-    found = read(write_xlsx(tmp_path / "b.xlsx", {"Assets": rows}))
-    assert found.ids("assets") == ["a"]
-    assert found.notes == [
-        'b.xlsx: sheet "Assets": a cell was not read, because there is no header above: the first'
-        " is in row 2, column C"
-    ]
 
 
 def test_words_of_the_mapping_are_empty_cells(path: Path) -> None:
@@ -100,18 +85,6 @@ def test_rows_of_totals_are_ignored_if_the_mapping_says_so(path: Path) -> None:
     assert "rents.csv: 2 rows are ignored, as the mapping says: the first is row 3" in found.notes
 
 
-def test_a_symbol_is_an_attribute_with_the_name_that_unicode_gives_it(path: Path) -> None:
-    rows = [["Property", "Unit", "attribute:Pets"], ["O", "101", "\N{CHECK MARK}"]]
-    [group] = read(write_csv(path, rows)).members["attribute_groups"]
-    assert group["attributes"] == [
-        {
-            "attribute_id": "pets-check-mark",
-            "attribute_name": "\N{CHECK MARK}",
-            "attribute_key": "check-mark",
-        }
-    ]
-
-
 def test_headers_that_are_repeated_on_each_page_are_skipped_with_a_note(path: Path) -> None:
     rows = [HEADERS, ["O", "1", "101", "Vacant"], [*HEADERS, ""], ["O", "1", "102", "Vacant"]]
     found = read(write_csv(path, rows))
@@ -156,3 +129,61 @@ def test_a_row_with_nothing_but_a_merged_cell_from_above_is_blank(tmp_path: Path
     book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}, merge("A2:A5=O"))
     found = read(book, mapping={"ignore_rows": ["Total"]})
     assert (found.errors, found.ids("units")) == ([], ["o-101", "o-102"])
+
+
+# Columns that are absent or misspelt
+
+
+@pytest.mark.parametrize(
+    ("header", "misspelt", "message"),
+    [
+        ("Property", "Propertty", "; add one, or name it in the mapping: asset: ID"),
+        ("Floor", "Flor", ", which is required"),
+    ],
+)
+def test_a_misspelt_column_is_one_error(
+    path: Path, header: str, misspelt: str, message: str
+) -> None:
+    """Not one of each row, and its units are not said to be absent."""
+    headers = [misspelt if each == header else each for each in ("Property", "Floor", "Unit")]
+    rows = [["Oak", "1", f"{number}", f"u{number}", "Vacant"] for number in range(300)]
+    found = read(write_csv(path, [[*headers, "Unit ID", "Status"], *rows]))
+    assert len(found.errors) == 1
+    assert found.errors[0].startswith(
+        f'rents.csv: row 1: there is no column "{header}"{message};'
+        f' "{misspelt}" was not read: did you mean that?'
+    )
+    assert "attribute_assignments" not in found.members
+
+
+def test_a_table_without_units_names_the_header_that_may_be_meant(path: Path) -> None:
+    [error] = read(write_csv(path, [["Property", "Floor", "Unitt #"], ["O", "1", "1"]])).errors
+    assert error.startswith("rents.csv: there is nothing to import")
+    assert error.endswith('; "Unitt #" was not read: did you mean "unit"?')
+
+
+def test_a_column_that_resembles_floors_is_no_column_of_them(path: Path) -> None:
+    rows = [["Asset ID", "Unit ID", "Status", "Flooring"], ["o", "u", "Vacant", "Oak"]]
+    assert read(write_csv(path, rows)).errors == []
+
+
+def test_misspelt_columns_are_noted_with_what_may_be_meant(path: Path) -> None:
+    headers = ["Bedroms", "Statuss", "Unitt ID", "SqFt"]
+    rows = [["Property", "Floor", "Unit", *headers], ["Oak", "1", "101", "1", "Vacant", "u", "9"]]
+    notes = [note for note in read(write_csv(path, rows)).notes if "was not read" in note]
+    assert [note.partition("; ")[2].split(";")[0] for note in notes] == [
+        'did you mean "bedrooms"?',
+        'did you mean "status"?',
+        'did you mean "unit id"?',
+        "map it to attribute:GROUP, reference:KEY or ignore",
+    ]
+
+
+def test_a_wrong_key_of_references_is_one_error(path: Path) -> None:
+    rows = [["o", f"{number}", "K1"] for number in range(300)]
+    path = write_csv(path, [["Asset ID", "Unit", "reference:Key ring"], *rows])
+    assert read(path).errors == [
+        'rents.csv: row 1, column "reference:Key ring": "Key ring" is no key of references:'
+        " expected a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens;"
+        " reference:key-ring is one"
+    ]

@@ -1,7 +1,7 @@
 """Sheets named after resources: a row for each record, a column for each field."""
 
 import zipfile
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "building.xlsx"
 
 
-@pytest.mark.parametrize("title", ["Units", "unit", "UNITS", " units "])
-@pytest.mark.parametrize("header", ["Floor ID", "floor_id", "FLOOR-ID", "FloorId"])
+@pytest.mark.parametrize(
+    ("title", "header"),
+    [("Units", "Floor ID"), ("unit", "floor_id"), ("UNITS", "FLOOR-ID"), (" units ", "FloorId")],
+)
 def test_sheets_and_columns_are_named_freely(path: Path, title: str, header: str) -> None:
     rows = [["id", "Asset ID", header, "Name"], ["u", "a", "f", "101"]]
     found = read(write_xlsx(path, {title: rows}))
     assert found.errors == []
     [unit] = found.members["units"]
     assert (unit["_id"], unit["floor_id"], unit["name"]) == ("u", "f", "101")
-
-
-def test_a_csv_file_is_named_after_its_resource(tmp_path: Path) -> None:
-    rows = [["id", "name"], ["oak", "Oak Street"]]
-    assert read(write_csv(tmp_path / "assets.csv", rows)).ids("assets") == ["oak"]
 
 
 def test_cells_of_all_kinds(path: Path) -> None:
@@ -74,13 +71,12 @@ def test_cells_of_all_kinds(path: Path) -> None:
     ("column", "cell", "message"),
     [
         ("X", "far", 'expected a number, not "far"'),
-        ("X", "nan", 'expected a number, not "nan"'),
+        ("X", -2e9, "expected a number of at least -1,000,000,000"),
         ("X", "1,240", "write it without separators of thousands and with a point"),
         ("Name", "#REF!", "the cell shows the error #REF!; correct its formula"),
         ("Created at", "3/1/2026", '"3/1/2026" is 2026-01-03 or 2026-03-01: write one of these'),
         ("Created at", "30 Feb 2026", 'there is no date "30 Feb 2026"'),
         ("Tags", "leisure", 'expected key=value, not "leisure"'),
-        ("Name", "", "a value is required: name"),
         ("ID", "i" * 256, "at most 255 characters"),
     ],
 )
@@ -93,26 +89,6 @@ def test_an_error_names_sheet_row_and_column(
     [error] = read(write_xlsx(path, {"Locations": [headers, values]})).errors
     assert error.startswith(f'building.xlsx: sheet "Locations", row 2, column "{column}": ')
     assert message in error
-
-
-def test_all_errors_are_reported_at_once(path: Path) -> None:
-    sheets: dict[str, Rows] = {
-        "Assets": [["id", "name"], ["a", ""], ["", ""], ["b", "#N/A"]],
-        "Floors": [["id", "asset_id", "name", "sort"], ["f", "a", "First", "low"]],
-    }
-    errors = read(write_xlsx(path, sheets)).errors
-    assert [error.split(": ")[1] for error in errors] == [
-        'sheet "Assets", row 2, column "name"',
-        'sheet "Assets", row 4, column "name"',
-        'sheet "Floors", row 2, column "sort"',
-    ]
-
-
-def test_errors_on_bounds_speak_of_numbers(tmp_path: Path) -> None:
-    rows: Rows = [["Asset ID", "Name", "Feet per unit"], ["oak", "Plates", -1]]
-    assert read(write_xlsx(tmp_path / "b.xlsx", {"Maps": rows})).errors == [
-        'b.xlsx: sheet "Maps", row 2, column "Feet per unit": expected a number of more than 0'
-    ]
 
 
 def test_all_errors_of_a_row_are_reported_at_once(path: Path) -> None:
@@ -134,12 +110,6 @@ def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_rows(path: Path)
     errors = read(write_xlsx(path, {"Assets": rows})).errors
     place = 'building.xlsx: sheet "Assets", row'
     assert f'{place} 3: asset "a" is already at {place} 2' in errors
-
-
-def test_the_order_of_day_and_month_can_be_said(path: Path) -> None:
-    sheets = {"Assets": [["id", "name", "created_at"], ["a", "A", "3/1/2026"]]}
-    found = read(write_xlsx(path, sheets), mapping={"dates": "day-first"})
-    assert found.members["assets"][0]["created_at"] == "2026-01-03T00:00:00+00:00"
 
 
 def test_defaults_are_values_of_cells(path: Path) -> None:
@@ -248,14 +218,6 @@ def test_an_id_is_required_only_if_none_can_be_made(tmp_path: Path) -> None:
     ]
 
 
-def test_headers_in_another_language_are_an_error_that_names_the_fields(tmp_path: Path) -> None:
-    rows = [["Kennung", "Objekt", "Bezeichnung"], ["f1", "oak", "EG"]]
-    [error] = read(write_csv(tmp_path / "floors.csv", rows)).errors
-    assert error.startswith(
-        "floors.csv: no header is known; a sheet of floors has id, asset_id, name, label"
-    )
-
-
 def test_unknown_columns_and_sheets_are_noted(path: Path) -> None:
     sheets: dict[str, Rows] = {
         "Assets": [["id", "name", "markt"], ["a", "A", "x"]],
@@ -317,7 +279,7 @@ def test_formulas_give_their_values_and_errors_are_found(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["<v></v>", "<v/>", ""])
+@pytest.mark.parametrize("value", ["<v/>", ""])
 def test_a_formula_without_a_saved_value_is_an_error(path: Path, value: str) -> None:
     """As programs write it that do not calculate; a formula may also have given an empty text."""
 
@@ -353,13 +315,3 @@ def replace_in_sheet(path: Path, old: str, new: str) -> None:
 def test_nothing_to_import_is_an_error(path: Path) -> None:
     [error] = read(write_xlsx(path, {"Sheet1": [["Hello"]]})).errors
     assert error.startswith("building.xlsx: there is nothing to import: no sheet is named assets,")
-
-
-def test_dates_in_other_columns_are_text(path: Path) -> None:
-    rows: Rows = [
-        ["Property", "Unit", "attribute:Available"],
-        ["Oak", "1", datetime(2026, 1, 31)],
-        ["Oak", "2", date(2026, 1, 31)],
-    ]
-    [group] = read(write_xlsx(path, {"Rents": rows})).members["attribute_groups"]
-    assert [item["attribute_name"] for item in group["attributes"]] == ["2026-01-31"]

@@ -5,15 +5,19 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from storage.bundles.reading.tables.reader import is_spreadsheet
-from tests.storage.bundles.reading.tables.spreadsheets import read, write_csv
+from tests.storage.bundles.reading.tables.spreadsheets import RENT_ROLL_HEADERS, read, write_csv
 
 ROWS = [["id", "name"], ["a", "Café"]]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize(
+    ("encoding", "delimiter"),
+    [("utf-8", "|"), ("utf-8-sig", ","), ("utf-16", "\t"), ("utf-16-le", ","), ("cp1252", ";")],
+)
 def test_encodings_and_separators(tmp_path: Path, encoding: str, delimiter: str) -> None:
     found = read(write_csv(tmp_path / "assets.csv", ROWS, encoding, delimiter))
     assert found.errors == []
@@ -118,3 +122,31 @@ def test_a_spreadsheet_is_known_by_its_name_and_content(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert is_spreadsheet(tmp_path / name) == expected
+
+
+HEADERS = [*RENT_ROLL_HEADERS, "id", "name", "asset_id", "floor_id", "x", "tags", "created_at"]
+HEADERS += ["attribute:A", "attributes:B", "reference:key", "unit_id", "floor_sort", "sort"]
+VALUES = ["", "1", "-1", "1e400", "nan", "1/2/3000", "#REF!", '"', '"a;b', "a=b", ";=;", "?", "[]"]
+CELLS = st.one_of(st.sampled_from(VALUES), st.text(max_size=6))
+TEXTS = st.builds(
+    lambda header, rows, separator: "\n".join(separator.join(row) for row in [header, *rows]),
+    st.lists(st.sampled_from(HEADERS), min_size=1, max_size=8, unique=True),
+    st.lists(st.lists(CELLS, max_size=8), max_size=6),
+    st.sampled_from(",;\t|"),
+)
+
+
+@given(
+    name=st.sampled_from(["units", "rents", "floors", "locations", "maps"]),
+    content=st.binary(max_size=60) | TEXTS.map(lambda text: text.encode("utf-8", "ignore")),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_reading_ends_with_members_or_errors(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.tsv"
+    path.write_bytes(content)
+    if content.lstrip()[:1] == b"{" or content.startswith((b"PK\x03\x04", b"\x1f\x8b")):
+        return
+    found = read(path)
+    assert isinstance(found.errors, list)
+    for error in found.errors:
+        assert f"{name}.tsv" in error

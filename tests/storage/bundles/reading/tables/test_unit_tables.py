@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.doc_pages import page, section
 from tests.storage.bundles.reading.tables.spreadsheets import (
     Rows,
     read,
@@ -68,7 +67,7 @@ def test_what_became_of_each_column_is_said(path: Path) -> None:
 
 
 def test_a_mapping_says_what_other_columns_hold(path: Path) -> None:
-    rows = [["Apt.", "Lvl", "Rent", "Key", "Extras"], ["101", "1", "1500", "K1", "Balcony; Bay"]]
+    rows = [["Apt.", "Lvl", "Rent", "Key", "Extras"], ["101", "1", "1500", "K1", "Balcony;  Bay"]]
     mapping = {
         "asset": {"id": "oak", "name": "Oak Street", "market": "student"},
         "columns": {
@@ -95,14 +94,6 @@ def test_a_mapping_says_what_other_columns_hold(path: Path) -> None:
     assert not [note for note in found.notes if "was not read" in note]
 
 
-def test_case_does_not_matter_where_a_header_says_what_it_holds(path: Path) -> None:
-    """Excel writes the first letter of a cell in capitals."""
-    headers = ["Property", "Unit", "Attribute:Finish", "ATTRIBUTES:Extras", "Reference:keyring"]
-    found = read(write_csv(path, [headers, ["Oak", "101", "Classic", "Bay; Balcony", "K1"]]))
-    assert found.ids("attribute_groups") == ["finish", "extras"]
-    assert found.members["unit_references"][0]["key"] == "keyring"
-
-
 def test_dates_of_units_are_attributes_of_one_form(tmp_path: Path) -> None:
     dates = [date(2026, 3, 1), "3/1/2026", "01.03.2026", "1 March 2026", "2026-03-01 09:30"]
     rows: Rows = [
@@ -122,9 +113,7 @@ def test_dates_of_units_are_attributes_of_one_form(tmp_path: Path) -> None:
     [
         ("3/1/2026", '"3/1/2026" is 2026-01-03 or 2026-03-01: write one of these, or say'),
         ("13/25/2026", 'there is no date "13/25/2026": month must be in 1..12'),
-        ("2026-02-30", 'there is no date "2026-02-30": day'),
         ("3/1/26", 'not "3/1/26"; write all four digits of the year'),
-        ("1 Mar 26", 'not "1 Mar 26"; write all four digits of the year'),
         ("now", 'not "now"; if it means that there is none, say so in the mapping: empty: ["now"]'),
         ("46082", 'expected a date such as 2026-01-31 or 31 January 2026, not "46082"'),
     ],
@@ -137,39 +126,16 @@ def test_what_is_no_date_is_an_error(path: Path, cell: str, message: str) -> Non
     assert error.endswith(" (and in 1 more rows)")
 
 
-def test_the_error_of_a_date_is_the_one_of_the_docs(tmp_path: Path) -> None:
-    rows = [["Property", "Unit", "Available"], *([["Oak", "", ""]] * 6), ["Oak", "1", "3/1/2026"]]
-    mapping = {"columns": {"Available": "date:Available"}}
-    errors = read(write_csv(tmp_path / "rents.csv", rows), mapping=mapping).errors
-    assert errors[-1] in section(page("spreadsheets.md"), "## Errors")
-
-
-def test_the_number_of_a_unit_can_be_its_id(path: Path) -> None:
+def test_the_number_of_a_unit_can_be_its_id_if_it_is_unique(path: Path) -> None:
     """So that a drawing names units by their numbers."""
-    found = read(write_csv(path, rent_roll(1, 2)), mapping={"unit_ids": "number"})
-    assert found.ids("units") == ["101", "102"]
-
-
-def test_numbers_that_are_ids_are_unique(path: Path) -> None:
+    mapping = {"unit_ids": "number"}
+    assert read(write_csv(path, rent_roll(1, 2)), mapping=mapping).ids("units") == ["101", "102"]
     rows = [["Property", "Floor", "Unit"], ["Oak", "1", "101"], ["Elm", "1", "101"]]
-    assert read(write_csv(path, rows), mapping={"unit_ids": "number"}).errors == [
+    assert read(write_csv(path, rows), mapping=mapping).errors == [
         'rent roll.csv: row 3, column "Unit": the unit "101" is already at rent roll.csv: row 2;'
         ' "unit_ids: number" in the mapping needs numbers that no two units have, also of'
         " different properties and buildings"
     ]
-
-
-def test_blanks_within_names_do_not_matter(path: Path) -> None:
-    rows = [
-        ["Property", "Building", "Floor", "Unit", "Status"],
-        ["Oak Street", "Tower A", "First floor", "A 1", "On notice"],
-        ["Oak  Street", "Tower\N{NO-BREAK SPACE}A", "First  floor", "A  2", "On\nnotice"],
-    ]
-    found = read(write_csv(path, rows))
-    assert found.errors == []
-    assert [unit["name"] for unit in found.members["units"]] == ["A 1", "A 2"]
-    [group] = found.members["attribute_groups"]
-    assert [item["attribute_name"] for item in group["attributes"]] == ["On notice"]
 
 
 def test_units_of_several_buildings_have_ids_of_their_own(path: Path) -> None:
@@ -258,14 +224,6 @@ def test_attributes_of_the_catalog_are_found_by_name_and_stay_in_their_group(pat
     assert [item["attribute_id"] for item in changed["attributes"]] == ["s", "t", "plan-loft"]
 
 
-def test_without_floors_only_attributes_and_references_of_units_are_read(path: Path) -> None:
-    rows = [["Asset ID", "Unit ID", "attribute:Finish", "reference:keyring"], ["a", "u", "Oak", ""]]
-    found = read(write_csv(path, rows))
-    assert found.errors == []
-    assert found.members.keys() == {"attribute_assignments", "attribute_groups"}
-    assert "only attributes and references of units are read" in " ".join(found.notes)
-
-
 def test_the_catalog_keeps_what_the_table_does_not_say(path: Path) -> None:
     kept = read(write_csv(path, rent_roll(1, 1))).kept
     assert kept["assets"] == {("market",)}
@@ -278,14 +236,11 @@ def test_the_catalog_keeps_what_the_table_does_not_say(path: Path) -> None:
     [
         ("1", "Floor 1", 1),
         (1.0, "Floor 1", 1),
-        ("1.0", "Floor 1", 1),
         ("2nd floor", "2nd floor", 2),
         ("Level 03", "Level 03", 3),
-        ("Ground", "Ground", 0),
         ("Lobby", "Lobby", 0),
         ("B2", "B2", -2),
         (-1, "Basement 1", -1),
-        ("Basement", "Basement", -1),
         ("Penthouse", "Penthouse", 900),
         ("Roof", "Roof", 1000),
     ],
@@ -322,41 +277,14 @@ def test_a_mapping_gives_a_property_another_id(path: Path) -> None:
     assert (found.ids("assets"), found.ids("units")) == (["oak"], ["oak-101", "oak-102"])
 
 
-@pytest.mark.parametrize("asset", [{"id": "elm"}, {"name": "Elm"}, {"id": "elm", "name": "Elm"}])
-def test_a_row_of_another_property_than_the_mapping_is_an_error(
-    path: Path, asset: dict[str, str]
-) -> None:
+def test_a_row_of_another_property_than_the_mapping_is_an_error(path: Path) -> None:
     """Either is misspelt, and the units of a known property would be those of a new one."""
     rows = [["Property", "Floor", "Unit"], ["Oak Street", "1", "101"], ["Oak Street", "1", "102"]]
-    assert read(write_csv(path, rows), mapping={"asset": asset}).errors == [
+    assert read(write_csv(path, rows), mapping={"asset": {"name": "Elm"}}).errors == [
         'rent roll.csv: row 2, column "Property": the mapping says that the property is "elm", and'
         ' this row that it is "Oak Street": remove asset from the mapping, or, if both are one'
         " property, say there asset: {id: elm, name: Oak Street}"
     ]
-
-
-def test_rows_with_the_id_of_a_property_need_no_mapping(path: Path) -> None:
-    rows = [
-        ["Property", "Property ID", "Floor", "Unit"],
-        ["Oak", "o", "1", "101"],
-        ["", "", "1", "2"],
-    ]
-    found = read(write_csv(path, rows), mapping={"asset": "elm"})
-    assert found.errors == []
-    assert found.ids("units") == ["o-101", "elm-2"]
-
-
-def test_properties_and_floors_with_sheets_of_their_own_keep_their_ids(tmp_path: Path) -> None:
-    sheets: dict[str, Rows] = {
-        "Rents": [["Property", "Floor", "Unit"], ["Oak Street", "First", "101"]],
-        "Assets": [["ID", "Name"], ["o", "Oak Street"]],
-        "Floors": [["ID", "Asset ID", "Name", "Sort"], ["o1", "o", "First", 1]],
-    }
-    found = read(write_xlsx(tmp_path / "b.xlsx", sheets))
-    assert found.errors == []
-    assert (found.ids("assets"), found.ids("floors")) == (["o"], ["o1"])
-    [unit] = found.members["units"]
-    assert (unit["asset_id"], unit["floor_id"]) == ("o", "o1")
 
 
 def test_two_tables_may_name_one_property(tmp_path: Path) -> None:
@@ -394,3 +322,45 @@ def test_a_floor_with_a_sheet_is_found_under_all_its_names(tmp_path: Path) -> No
     by_unit = [unit["floor_id"] for unit in found.members["units"]]
     assert by_unit[:4] == ["ff", "ff", "tower", "new"]
     assert by_unit[4] not in ("old", "new")  # either may be meant
+
+
+def test_case_does_not_matter_where_a_header_says_what_it_holds(path: Path) -> None:
+    """Excel writes the first letter of a cell in capitals."""
+    headers = ["Property", "Unit", "Attribute:Finish", "ATTRIBUTES:Extras", "Reference:keyring"]
+    found = read(write_csv(path, [headers, ["Oak", "101", "Classic", "Bay; Balcony", "K1"]]))
+    assert found.ids("attribute_groups") == ["finish", "extras"]
+    assert found.members["unit_references"][0]["key"] == "keyring"
+
+
+def test_blanks_within_names_do_not_matter(path: Path) -> None:
+    rows = [
+        ["Property", "Building", "Floor", "Unit", "Status"],
+        ["Oak Street", "Tower A", "First floor", "A 1", "On notice"],
+        ["Oak  Street", "Tower\N{NO-BREAK SPACE}A", "First  floor", "A  2", "On\nnotice"],
+    ]
+    found = read(write_csv(path, rows))
+    assert found.errors == []
+    assert [unit["name"] for unit in found.members["units"]] == ["A 1", "A 2"]
+    [group] = found.members["attribute_groups"]
+    assert [item["attribute_name"] for item in group["attributes"]] == ["On notice"]
+
+
+def test_without_floors_only_attributes_and_references_of_units_are_read(path: Path) -> None:
+    rows = [["Asset ID", "Unit ID", "attribute:Finish", "reference:keyring"], ["a", "u", "Oak", ""]]
+    found = read(write_csv(path, rows))
+    assert found.errors == []
+    assert found.members.keys() == {"attribute_assignments", "attribute_groups"}
+    assert "only attributes and references of units are read" in " ".join(found.notes)
+
+
+def test_properties_and_floors_with_sheets_of_their_own_keep_their_ids(tmp_path: Path) -> None:
+    sheets: dict[str, Rows] = {
+        "Rents": [["Property", "Floor", "Unit"], ["Oak Street", "First", "101"]],
+        "Assets": [["ID", "Name"], ["o", "Oak Street"]],
+        "Floors": [["ID", "Asset ID", "Name", "Sort"], ["o1", "o", "First", 1]],
+    }
+    found = read(write_xlsx(tmp_path / "b.xlsx", sheets))
+    assert found.errors == []
+    assert (found.ids("assets"), found.ids("floors")) == (["o"], ["o1"])
+    [unit] = found.members["units"]
+    assert (unit["asset_id"], unit["floor_id"]) == ("o", "o1")

@@ -1,6 +1,7 @@
-"""The mapping file says what sheets and columns hold; a misspelt key in it is an error."""
+"""The mapping file says what sheets and columns hold; what is misspelt in it is an error."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,13 @@ from storage.bundles.reading.tables.mapping.files import read_mapping
 from storage.bundles.reading.tables.values.dates import DateOrder
 from storage.errors import BundleError
 from tests.doc_pages import page, section
+from tests.storage.bundles.reading.tables.spreadsheets import (
+    Read,
+    Rows,
+    read,
+    write_csv,
+    write_xlsx,
+)
 
 
 @pytest.fixture
@@ -27,19 +35,12 @@ def test_the_example_of_the_docs(path: Path) -> None:
     assert mapping.columns["No"] == "unit"  # not the boolean of YAML
 
 
-def test_an_empty_file_says_nothing(path: Path) -> None:
-    path.write_text("")
-    assert read_mapping(path).columns == {}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("colums: {}", 'there is no key "colums"; did you mean "columns"?'),
         ("sheets: {A: {colums: {}}}", 'sheets: A: there is no key "colums"; did you mean'),
-        ("asset: {nmae: x}", 'asset: there is no key "nmae"; did you mean "name"?'),
         ("sheets: {A: untis}", 'sheets: A: read_as: there is nothing called "untis"; there are'),
-        ("columns: {A: untt}", 'columns: A: there is nothing called "untt"; did you mean "unit"?'),
         (
             "columns: {A: 'attribute:'}",
             'columns: A: there is nothing called "attribute:"; there are asset, asset_id, building,'
@@ -52,22 +53,14 @@ def test_an_empty_file_says_nothing(path: Path) -> None:
             'defaults: markt: there is no field "markt"; did you mean "market"?',
         ),
         ("defaults: foo", 'defaults: expected fields and their values, such as "style: b", not "f'),
-        ("dates: us", 'dates: expected day-first or month-first, not "us"'),
-        ("unit_ids: numbers", 'unit_ids: expected derived or number, not "numbers"'),
         ("floors: {7: 7, 6: x}", 'floors: 6: sort: expected a whole number, not "x"'),
-        ("floors: [a]", "floors: expected names of floors and the sort of each, such as"),
-        ("asset: [a]", "asset: expected an id, or id, name and market, not a list"),
         (
             "sheets: {A: {header_row: 0}}",
             'sheets: A: header_row: expected the number of a row, from 1 to 1,048,576, not "0"',
         ),
-        ("sheets: {A: {columns: {B: untt}}}", 'sheets: A: columns: B: there is nothing called "u'),
         ("empty: n/a", 'empty: expected a list of words, such as ["-", "n/a"], not "n/a"'),
-        ("ignore_rows: ['']", 'ignore_rows: expected a list of words, such as [Total], not ""'),
-        ("columns: [a]", "columns: expected headers and what each column holds, such as"),
         ("columns: {A: {B: unit}}", "columns: A: expected headers and what each column holds"),
         ("columns: &a {A: unit}\nfloors: *a", "aliases such as *name are not read"),
-        ("!!int 1: a", 'there is no key "1"; there are asset'),
         ("- a", "a mapping file has keys such as asset:"),
         ("columns: {A: unit, A: floor}", '"A" is given more than once'),
         ("columns: {", "expected the node content"),
@@ -99,12 +92,87 @@ def test_the_first_of_many_errors_are_listed(path: Path) -> None:
     assert caught.value.violations[-1] == f"{path}: there are more errors than these"
 
 
-def test_an_absent_file_is_an_error(path: Path) -> None:
-    with pytest.raises(BundleError, match="No such file"):
-        read_mapping(path)
-
-
 def test_a_file_is_limited(path: Path) -> None:
     path.write_text("#" * 1_048_577)
     with pytest.raises(BundleError, match="larger than 1,048,576 bytes"):
         read_mapping(path)
+
+
+# Names that no spreadsheet has
+
+
+ROWS: Rows = [["Property", "Floor", "Unit", "Rent"], ["Oak", "1", "101", "1500"]]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Any:
+    book = write_xlsx(tmp_path / "building.xlsx", {"Rent roll": ROWS, "Notes": [["..."]]})
+
+    def read_with(mapping: dict[str, Any]) -> Read:
+        return read(book, mapping=mapping)
+
+    return read_with
+
+
+@pytest.mark.parametrize(
+    ("mapping", "error"),
+    [
+        (
+            {"sheets": {"Rent rol": "apartments"}},
+            'the mapping: sheets: there is no sheet "Rent rol"; did you mean "Rent roll"?',
+        ),
+        (
+            {"sheets": {"Rent roll": {"columns": {"Rnt": "attribute:Rent"}}}},
+            'the mapping: columns: there is no column "Rnt"; did you mean "Rent"?',
+        ),
+    ],
+)
+def test_a_sheet_or_column_that_is_in_no_file_is_an_error(
+    found: Any, mapping: dict[str, Any], error: str
+) -> None:
+    assert found(mapping).errors == [error]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "note"),
+    [
+        ({"sheets": {"Note": "ignore"}}, 'there is no sheet "Note" to ignore; did you mean "Notes'),
+        ({"columns": {"Rnt": "ignore"}}, 'there is no column "Rnt" to ignore; did you mean "Rent"'),
+        ({"floors": {"PH": "30"}}, 'floors: no row has the floor "PH"'),
+        ({"defaults": {"style": "b"}}, 'defaults: no sheet has records with the field "style"'),
+    ],
+)
+def test_what_comes_and_goes_is_a_note(found: Any, mapping: dict[str, Any], note: str) -> None:
+    result = found(mapping)
+    assert result.errors == []
+    assert any(note in each for each in result.notes), result.notes
+
+
+def test_one_of_several_files_may_have_it(tmp_path: Path) -> None:
+    rents, keys = tmp_path / "rents.csv", tmp_path / "keys.csv"
+    write_csv(rents, ROWS)
+    write_csv(keys, [["Property", "Unit", "Key no"], ["Oak", "101", "K1"]])
+    mapping = {"columns": {"Key no": "reference:keyring", "Rent": "ignore"}}
+    assert read(rents, keys, mapping=mapping).errors == []
+
+
+def test_a_file_that_cannot_be_read_may_have_it(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"PK\x03\x04")
+    [error] = read(broken, mapping={"sheets": {"Rent roll": "apartments"}}).errors
+    assert error.startswith("broken.xlsx: ")
+
+
+def test_the_first_of_many_names_are_listed(tmp_path: Path) -> None:
+    """A mapping may have more names than it takes time to look for what each was meant to be."""
+    headers = [f"column {number} of the table of apartments" for number in range(400)]
+    path = write_csv(tmp_path / "wide.csv", [["Property", "Floor", "Unit", *headers]])
+    columns = {f"colum {number} in a table of an apartment": "ignore" for number in range(20_000)}
+    notes = [
+        note for note in read(path, mapping={"columns": columns}).notes if "the mapping" in note
+    ]
+    assert "; did you mean" in notes[0]
+    assert notes[100:] == ["the mapping: ... and 19,900 more names that are in none of the files"]
+    columns = dict.fromkeys(columns, "reference:key")
+    errors = read(path, mapping={"columns": columns}).errors
+    assert len([error for error in errors if "did you mean" in error]) == 100
