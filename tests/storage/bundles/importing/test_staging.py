@@ -113,11 +113,11 @@ async def test_imports_do_not_see_what_others_staged(database: Any) -> None:
 
 
 async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(database: Any) -> None:
-    await database["assets"].insert_one({"_id": "live"})
+    await database["api_key_uses"].insert_one({"_id": "live"})
     await stage(database, assets("a"), import_id="killed")
     staging = await stage(database, SMALL)
     await staging.drop(await staging.list_names())
     names = await database.list_collection_names()
     assert [name for name in names if name.startswith(STAGING_PREFIX)] == []
-    assert await database["assets"].count_documents({}) == 1
+    assert await database["api_key_uses"].count_documents({}) == 1
     assert await staged(staging, RECORD_TYPES[0]) == []

@@ -51,8 +51,8 @@ def test_timestamps_are_converted_to_utc_at_any_depth() -> None:
         ("maps", {"id": "parse"}, ".id", "must not be 'parse': REST has an endpoint of this name"),
         ("units", {"id": "attribute-groups"}, ".id", "choose another id"),
         ("asset_references", {"key": "9a"}, ".key", "Expected a lowercase letter, then"),
-        ("asset_references", {"key": "a"}, ".key", "then 1 to 254 lowercase letters"),
-        ("asset_references", {"key": "a" * 256}, ".key", "then 1 to 254 lowercase letters"),
+        ("asset_references", {"key": "a"}, ".key", "Expected `str` of length >= 2"),
+        ("asset_references", {"key": "a" * 256}, ".key", "of length <= 255"),
         ("locations", {"tags": [{"key": "k", "val": ""}]}, ".tags[0]", "did you mean value?"),
     ],
 )
