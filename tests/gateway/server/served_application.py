@@ -1,11 +1,12 @@
 """An application served on a real socket of this process, spoken to byte by byte."""
 
 import asyncio
+import functools
 import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -25,6 +26,7 @@ GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 TIMEOUT_SECONDS = 120
 
+P = ParamSpec("P")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -107,6 +109,16 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
     with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(bounded())
+
+
+def on_server_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test on an event loop of its own, of the kind that workers use."""
+
+    @functools.wraps(test)
+    def run_test(*arguments: P.args, **fixtures: P.kwargs) -> None:
+        run(test(*arguments, **fixtures))
+
+    return run_test
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:

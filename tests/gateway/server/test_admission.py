@@ -19,7 +19,7 @@ from gateway.server.admission import (
     Rejection,
 )
 from gateway.server.connections.input_turns import Standing
-from tests.gateway.server.served_application import wait_until
+from tests.gateway.server.served_application import on_server_loop, wait_until
 
 
 def scope(key: str = "", path: str = "/v1/units", query: bytes = b"") -> Scope:
@@ -121,19 +121,17 @@ def test_nothing_is_kept_of_a_key_without_requests() -> None:
     assert (len(admission.keyed.taken_by), len(rejected.keyed.taken_by)) == (0, 0)
 
 
-def test_rejections_without_a_line_of_their_own_are_counted_in_one(
+@on_server_loop
+async def test_rejections_without_a_line_of_their_own_are_counted_in_one(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("gateway.server.limit_log.QUIET_SECONDS", 0.0)
     caplog.set_level(logging.WARNING, "floorgate.admission")
 
-    async def scenario() -> None:
-        admission = Admission(1, 1)
-        for rejection in [OVERLOADED] * 1000 + [admission.key_is_busy]:
-            admission.count_rejection(rejection, "192.0.2.1")
-        await wait_until(lambda: not admission._log._unlogged)
-
-    asyncio.run(scenario())
+    admission = Admission(1, 1)
+    for rejection in [OVERLOADED] * 1000 + [admission.key_is_busy]:
+        admission.count_rejection(rejection, "192.0.2.1")
+    await wait_until(lambda: not admission._log._unlogged)
     logged: list[Any] = [getattr(record, "fields", None) for record in caplog.records]
     busy, key_is_busy = {"limit": "requests_in_flight", "cause": "queue"}, "requests_per_key"
     counts = [(busy, 1), ({"limit": key_is_busy}, 1), (busy, 999)]
@@ -157,27 +155,23 @@ def test_a_rejection_may_count_like_several() -> None:
     assert delays == pytest.approx([cheap.delay_after(100.0) for _ in range(200)][3::4])
 
 
-def test_requests_without_a_key_delay_no_others() -> None:
-    async def scenario() -> None:
-        admission, started = Admission(), list[str]()
-        for name in "xyz":
-            admission.start(functools.partial(started.append, name), Standing.NEW)
-        admission.start(functools.partial(started.append, "good"))
+@on_server_loop
+async def test_requests_without_a_key_delay_no_others() -> None:
+    admission, started = Admission(), list[str]()
+    for name in "xyz":
+        admission.start(functools.partial(started.append, name), Standing.NEW)
+    admission.start(functools.partial(started.append, "good"))
+    await asyncio.sleep(0)
+    assert started == ["x", "good", "y"]
+
+
+@on_server_loop
+async def test_one_request_starts_in_each_turn_of_the_event_loop() -> None:
+    admission, started = Admission(), list[str]()
+    for name in "abc":
+        admission.start(functools.partial(started.append, name))
+    for expected in ("a", "ab", "abc", "abc"):
+        assert "".join(started) == expected
         await asyncio.sleep(0)
-        assert started == ["x", "good", "y"]
-
-    asyncio.run(scenario())
-
-
-def test_one_request_starts_in_each_turn_of_the_event_loop() -> None:
-    async def scenario() -> None:
-        admission, started = Admission(), list[str]()
-        for name in "abc":
-            admission.start(functools.partial(started.append, name))
-        for expected in ("a", "ab", "abc", "abc"):
-            assert "".join(started) == expected
-            await asyncio.sleep(0)
-        admission.start(functools.partial(started.append, "d"))  # nothing waits: it starts at once
-        assert started[-1] == "d"
-
-    asyncio.run(scenario())
+    admission.start(functools.partial(started.append, "d"))  # nothing waits: it starts at once
+    assert started[-1] == "d"

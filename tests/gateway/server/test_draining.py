@@ -16,7 +16,7 @@ from tests.gateway.server.served_application import (
     HOST,
     Listener,
     listen,
-    run,
+    on_server_loop,
     statuses,
     wait_until,
 )
@@ -59,118 +59,104 @@ def close_if_idle(connect: Listener) -> None:
         protocol.close_if_idle()
 
 
-def test_a_response_says_that_the_connection_closes_once_the_worker_drains() -> None:
-    async def scenario() -> None:
-        async with listen(echo, LIMITS) as connect:
-            reader, writer = await connect()
-            writer.write(GET)
-            assert CLOSE not in await read_response(reader)
-            connect.table.is_draining = True
-            writer.write(GET)
-            assert CLOSE in await read_response(reader)
-            assert await reader.read() == b""
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_a_response_says_that_the_connection_closes_once_the_worker_drains() -> None:
+    async with listen(echo, LIMITS) as connect:
+        reader, writer = await connect()
+        writer.write(GET)
+        assert CLOSE not in await read_response(reader)
+        connect.table.is_draining = True
+        writer.write(GET)
+        assert CLOSE in await read_response(reader)
+        assert await reader.read() == b""
+        writer.close()
 
 
-def test_of_pipelined_requests_all_are_answered_and_the_last_response_says_close() -> None:
-    async def scenario() -> None:
-        async with drained() as connect:
-            reader, writer = await connect()
-            writer.write(GET * 200)  # more than are parsed at once
-            received = await reader.read()
-            assert statuses(received) == [200] * 200
-            assert received.count(CLOSE) == 1
-            assert CLOSE in received.rpartition(b"HTTP/1.1 ")[2]
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_of_pipelined_requests_all_are_answered_and_the_last_response_says_close() -> None:
+    async with drained() as connect:
+        reader, writer = await connect()
+        writer.write(GET * 200)  # more than are parsed at once
+        received = await reader.read()
+        assert statuses(received) == [200] * 200
+        assert received.count(CLOSE) == 1
+        assert CLOSE in received.rpartition(b"HTTP/1.1 ")[2]
+        writer.close()
 
 
-def test_requests_in_progress_and_queued_when_draining_begins_are_answered() -> None:
-    async def scenario() -> None:
-        gate = Gate()
-        async with listen(gate, LIMITS) as connect:
-            reader, writer = await connect()
-            writer.write(GET * 3)
-            await wait_until(lambda: gate.waiting == 1)
-            connect.table.is_draining = True
-            close_if_idle(connect)
-            gate.opened.set()
-            received = await reader.read()
-            assert statuses(received) == [200] * 3
-            assert received.count(CLOSE) == 1
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_requests_in_progress_and_queued_when_draining_begins_are_answered() -> None:
+    gate = Gate()
+    async with listen(gate, LIMITS) as connect:
+        reader, writer = await connect()
+        writer.write(GET * 3)
+        await wait_until(lambda: gate.waiting == 1)
+        connect.table.is_draining = True
+        close_if_idle(connect)
+        gate.opened.set()
+        received = await reader.read()
+        assert statuses(received) == [200] * 3
+        assert received.count(CLOSE) == 1
+        writer.close()
 
 
 @pytest.mark.parametrize("begun", [b"G", GET[:-2], b"POST / HTTP/1.1\r\n" + HOST])
-def test_a_request_that_has_begun_to_arrive_is_answered(begun: bytes) -> None:
-    async def scenario() -> None:
-        async with drained() as connect:
-            reader, writer = await connect()
-            writer.write(begun)
-            await wait_until(lambda: any(each.has_more_requests() for each in connect.protocols))
-            close_if_idle(connect)
-            rest = b"Content-Length: 0\r\n\r\n" if begun.startswith(b"POST") else GET[len(begun) :]
-            writer.write(rest)
-            assert CLOSE in await read_response(reader)
-            assert await reader.read() == b""
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_a_request_that_has_begun_to_arrive_is_answered(begun: bytes) -> None:
+    async with drained() as connect:
+        reader, writer = await connect()
+        writer.write(begun)
+        await wait_until(lambda: any(each.has_more_requests() for each in connect.protocols))
+        close_if_idle(connect)
+        rest = b"Content-Length: 0\r\n\r\n" if begun.startswith(b"POST") else GET[len(begun) :]
+        writer.write(rest)
+        assert CLOSE in await read_response(reader)
+        assert await reader.read() == b""
+        writer.close()
 
 
-def test_a_request_that_the_kernel_holds_is_answered() -> None:
-    async def scenario() -> None:
-        async with drained() as connect:
-            reader, writer = await connect()
-            await wait_until(lambda: len(connect.protocols) == 1)
-            [protocol] = connect.protocols
-            protocol.flow.pause_reading()
-            writer.write(GET)
-            await wait_until(protocol.connection.has_input)
-            protocol.close_if_idle()
-            protocol.flow.resume_reading()
-            assert CLOSE in await read_response(reader)
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_a_request_that_the_kernel_holds_is_answered() -> None:
+    async with drained() as connect:
+        reader, writer = await connect()
+        await wait_until(lambda: len(connect.protocols) == 1)
+        [protocol] = connect.protocols
+        protocol.flow.pause_reading()
+        writer.write(GET)
+        await wait_until(protocol.connection.has_input)
+        protocol.close_if_idle()
+        protocol.flow.resume_reading()
+        assert CLOSE in await read_response(reader)
+        writer.close()
 
 
-def test_an_idle_connection_is_closed_when_its_time_is_over() -> None:
-    async def scenario() -> None:
-        async with drained() as connect:
-            reader, writer = await connect()
-            await wait_until(lambda: len(connect.protocols) == 1)
-            close_if_idle(connect)
-            assert await reader.read() == b""
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_an_idle_connection_is_closed_when_its_time_is_over() -> None:
+    async with drained() as connect:
+        reader, writer = await connect()
+        await wait_until(lambda: len(connect.protocols) == 1)
+        close_if_idle(connect)
+        assert await reader.read() == b""
+        writer.close()
 
 
-def test_what_arrives_behind_the_last_response_does_not_destroy_it() -> None:
+@on_server_loop
+async def test_what_arrives_behind_the_last_response_does_not_destroy_it() -> None:
     """An early close would make the kernel reset the connection, and the client lose bytes."""
 
-    async def scenario() -> None:
-        gate = Gate()
-        async with drained(gate) as connect:
-            reader, writer = await connect()
-            writer.write(GET)
-            await wait_until(lambda: gate.waiting == 1)
-            gate.opened.set()
-            head = await read_response(reader)
-            writer.write(GET * 1000)
-            await writer.drain()
-            assert CLOSE in head
-            assert await reader.read() == b""
-            assert gate.waiting == 1
-            writer.close()
-
-    run(scenario())
+    gate = Gate()
+    async with drained(gate) as connect:
+        reader, writer = await connect()
+        writer.write(GET)
+        await wait_until(lambda: gate.waiting == 1)
+        gate.opened.set()
+        head = await read_response(reader)
+        writer.write(GET * 1000)
+        await writer.drain()
+        assert CLOSE in head
+        assert await reader.read() == b""
+        assert gate.waiting == 1
+        writer.close()
 
 
 def answer_fast(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastResponse | None:
@@ -188,18 +174,16 @@ def answer_fast(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastRespon
     ],
     ids=["cached", "rejected"],
 )
-def test_responses_that_the_protocol_makes_itself_say_close_too(
+@on_server_loop
+async def test_responses_that_the_protocol_makes_itself_say_close_too(
     fast_path: FastPathLookup | None, admission: Callable[[], Admission | None]
 ) -> None:
-    async def scenario() -> None:
-        async with listen(echo, LIMITS, None, fast_path, admission()) as connect:
-            reader, writer = await connect()
-            writer.write(GET)
-            assert CLOSE not in await read_response(reader)
-            connect.table.is_draining = True
-            writer.write(GET)
-            assert CLOSE in await read_response(reader)
-            assert await reader.read() == b""
-            writer.close()
-
-    run(scenario())
+    async with listen(echo, LIMITS, None, fast_path, admission()) as connect:
+        reader, writer = await connect()
+        writer.write(GET)
+        assert CLOSE not in await read_response(reader)
+        connect.table.is_draining = True
+        writer.write(GET)
+        assert CLOSE in await read_response(reader)
+        assert await reader.read() == b""
+        writer.close()

@@ -24,7 +24,7 @@ from tests.gateway.server.served_application import (
     Listener,
     Streams,
     listen,
-    run,
+    on_server_loop,
     statuses,
     wait_until,
 )
@@ -78,97 +78,87 @@ async def free_slot(app: App) -> None:
     await wait_until(lambda: app.admission.in_flight == 0)
 
 
-def test_a_request_without_a_slot_never_reaches_the_application(
+@on_server_loop
+async def test_a_request_without_a_slot_never_reaches_the_application(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "floorgate.access")
     app = App()
 
-    async def scenario() -> None:
-        async with busy_worker(app) as (reader, writer):
-            writer.write(GET)
-            received = await reader.readuntil(REJECTED)
-            await free_slot(app)
-            writer.write(LAST)
-            received += await reader.read(-1)
-        assert statuses(received) == [503, 200]
-        assert b"retry-after: 1\r\n" in received
-        assert b"x-request-id: " in received.partition(b"\r\n\r\n")[0]
-
-    run(scenario())
+    async with busy_worker(app) as (reader, writer):
+        writer.write(GET)
+        received = await reader.readuntil(REJECTED)
+        await free_slot(app)
+        writer.write(LAST)
+        received += await reader.read(-1)
+    assert statuses(received) == [503, 200]
+    assert b"retry-after: 1\r\n" in received
+    assert b"x-request-id: " in received.partition(b"\r\n\r\n")[0]
     assert app.started == ["/", "/free"]
     assert len([each for each in caplog.records if each.name == "floorgate.access"]) == 2
 
 
-def test_over_tls_the_first_request_of_a_connection_is_rejected_by_the_protocol_too(
+@on_server_loop
+async def test_over_tls_the_first_request_of_a_connection_is_rejected_by_the_protocol_too(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     caplog.set_level(logging.INFO, "floorgate.access")
     context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
 
-    async def scenario() -> None:
-        app = App()
-        app.admission.keyed.limit = 0
-        limits = ConnectionLimits()
-        async with listen(app.wrapped(), limits, context, admission=app.admission) as connect:
-            reader, writer = await connect()
-            with closing(writer):
-                writer.write(GET)
-                assert statuses(await reader.readuntil(REJECTED)) == [503]
-
-    run(scenario())
+    app = App()
+    app.admission.keyed.limit = 0
+    limits = ConnectionLimits()
+    async with listen(app.wrapped(), limits, context, admission=app.admission) as connect:
+        reader, writer = await connect()
+        with closing(writer):
+            writer.write(GET)
+            assert statuses(await reader.readuntil(REJECTED)) == [503]
     assert [each for each in caplog.records if each.name == "floorgate.access"] == []
 
 
 @pytest.mark.parametrize("arrives", ["with", "after"])
-def test_a_small_body_of_a_rejected_request_is_discarded(arrives: str) -> None:
-    async def scenario() -> None:
-        app = App()
-        head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n"
-        body = b"GET / HTT"
-        async with busy_worker(app) as (reader, writer):
-            writer.write(head + body if arrives == "with" else head)
-            received = await reader.readuntil(REJECTED)
-            await free_slot(app)
-            writer.write(LAST if arrives == "with" else body + LAST)
-            received += await reader.read(-1)
-        assert statuses(received) == [503, 200]
-        assert app.started == ["/", "/free"]
-
-    run(scenario())
+@on_server_loop
+async def test_a_small_body_of_a_rejected_request_is_discarded(arrives: str) -> None:
+    app = App()
+    head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n"
+    body = b"GET / HTT"
+    async with busy_worker(app) as (reader, writer):
+        writer.write(head + body if arrives == "with" else head)
+        received = await reader.readuntil(REJECTED)
+        await free_slot(app)
+        writer.write(LAST if arrives == "with" else body + LAST)
+        received += await reader.read(-1)
+    assert statuses(received) == [503, 200]
+    assert app.started == ["/", "/free"]
 
 
-def test_a_head_request_is_rejected_without_a_body() -> None:
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n" + LAST_GET)
-            received = await reader.read(-1)
-        first, second = received.split(b"HTTP/1.1 ")[1:]
-        assert first.endswith(b"\r\n\r\n")
-        assert statuses(received) == [503, 503]
-        assert b"Service unavailable" in second
-
-    run(scenario())
+@on_server_loop
+async def test_a_head_request_is_rejected_without_a_body() -> None:
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n" + LAST_GET)
+        received = await reader.read(-1)
+    first, second = received.split(b"HTTP/1.1 ")[1:]
+    assert first.endswith(b"\r\n\r\n")
+    assert statuses(received) == [503, 503]
+    assert b"Service unavailable" in second
 
 
 @pytest.mark.parametrize("more", [b"", GET, b"garbage"])
 @pytest.mark.parametrize("head", [LAST_GET, b"GET / HTTP/1.0\r\n\r\n"])
-def test_a_request_that_ends_its_connection_is_rejected_by_the_protocol_too(
+@on_server_loop
+async def test_a_request_that_ends_its_connection_is_rejected_by_the_protocol_too(
     head: bytes, more: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "floorgate.access")
 
-    async def scenario() -> None:
-        async with busy_worker(App()) as (reader, writer):
-            writer.write(head + more)
-            received = await reader.read(-1)
-            assert [each for each in caplog.records if each.name == "floorgate.access"] == []
-        assert statuses(received) == [503]
-        assert b"\r\nconnection: close\r\n" in received
-        assert received.endswith(REJECTED)
-
-    run(scenario())
+    async with busy_worker(App()) as (reader, writer):
+        writer.write(head + more)
+        received = await reader.read(-1)
+        assert [each for each in caplog.records if each.name == "floorgate.access"] == []
+    assert statuses(received) == [503]
+    assert b"\r\nconnection: close\r\n" in received
+    assert received.endswith(REJECTED)
 
 
 @pytest.mark.parametrize(
@@ -176,141 +166,127 @@ def test_a_request_that_ends_its_connection_is_rejected_by_the_protocol_too(
     [b"Origin: https://a.example", b"Content-Length: 100000",
      b"Transfer-Encoding: chunked", b"Content-Length: 5\r\nExpect: 100-continue"],
 )  # fmt: skip
-def test_what_the_protocol_cannot_reject_alone_is_rejected_by_the_middleware(
+@on_server_loop
+async def test_what_the_protocol_cannot_reject_alone_is_rejected_by_the_middleware(
     header: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "floorgate.access")
 
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(b"POST / HTTP/1.1\r\n" + HOST + header + b"\r\n\r\n")
-            assert statuses(await reader.readuntil(REJECTED)) == [503]
-            assert app.started == ["/"]
-            # Counted, without a line of its own.
-            assert [each.name for each in caplog.records] == ["floorgate.admission"]
-
-    run(scenario())
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\n" + HOST + header + b"\r\n\r\n")
+        assert statuses(await reader.readuntil(REJECTED)) == [503]
+        assert app.started == ["/"]
+        # Counted, without a line of its own.
+        assert [each.name for each in caplog.records] == ["floorgate.admission"]
 
 
-def test_a_client_that_the_middleware_rejects_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
-    monkeypatch.setattr(admission_module, "MAX_DELAY_SECONDS", 3600.0)
-
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(GET[:-2] + b"Origin: https://a.example\r\n\r\n" + LAST)
-            received = await reader.readuntil(REJECTED)
-            (hasty,) = [each for each in app.protocols if each._is_delayed]
-            assert hasty.flow.read_paused
-            due_seconds = (
-                app.admission._rejections_due.get("127.0.0.1") or 0.0
-            ) - hasty.loop.time()
-            assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST
-            await free_slot(app)
-            hasty._end_delay()
-            received += await reader.read(-1)
-        assert statuses(received) == [503, 200]
-
-    run(scenario())
-
-
-def test_pipelined_requests_are_answered_in_order() -> None:
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(GET * 50)
-            received = b"".join([await reader.readuntil(REJECTED) for _ in range(50)])
-            await free_slot(app)
-            writer.write(LAST)
-            received += await reader.read(-1)
-        assert statuses(received) == [503] * 50 + [200]
-        assert app.started == ["/", "/free"]
-
-    run(scenario())
-
-
-def test_a_request_behind_one_that_is_worked_on_waits_for_its_turn() -> None:
-    async def scenario() -> None:
-        app = App()
-        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
-            reader, writer = await connect()
-            with closing(writer):
-                writer.write(GET + GET + LAST)
-                await wait_until(lambda: app.started == ["/"])
-                app.release.set()
-                assert statuses(await reader.read(-1)) == [200, 200, 200]
-        assert app.admission.in_flight == 0
-
-    run(scenario())
-
-
-def test_a_client_that_leaves_gives_its_slot_back() -> None:
-    async def scenario() -> None:
-        app = App()
-        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
-            _, writer = await connect()
-            writer.write(GET)
-            await wait_until(lambda: app.started == ["/"])
-            writer.close()
-            app.release.set()
-            await wait_until(lambda: app.admission.in_flight == 0)
-
-    run(scenario())
-
-
-def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
+@on_server_loop
+async def test_a_client_that_the_middleware_rejects_waits_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
     monkeypatch.setattr(admission_module, "MAX_DELAY_SECONDS", 3600.0)
 
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(GET)
-            await reader.readuntil(REJECTED)
-            (hasty,) = [each for each in app.protocols if each._is_delayed]
-            writer.write(GET + LAST)
-            await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
-            await free_slot(app)
-            other_reader, other_writer = await app.listener()
-            with closing(other_writer):
-                other_writer.write(LAST)
-                assert statuses(await other_reader.read(-1)) == [200]
-            assert app.started == ["/", "/free"]
-            hasty._end_delay()
-            assert statuses(await reader.read(-1)) == [200, 200]
-
-    run(scenario())
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(GET[:-2] + b"Origin: https://a.example\r\n\r\n" + LAST)
+        received = await reader.readuntil(REJECTED)
+        (hasty,) = [each for each in app.protocols if each._is_delayed]
+        assert hasty.flow.read_paused
+        due_seconds = (app.admission._rejections_due.get("127.0.0.1") or 0.0) - hasty.loop.time()
+        assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST
+        await free_slot(app)
+        hasty._end_delay()
+        received += await reader.read(-1)
+    assert statuses(received) == [503, 200]
 
 
-def test_a_client_that_leaves_while_it_waits_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_server_loop
+async def test_pipelined_requests_are_answered_in_order() -> None:
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(GET * 50)
+        received = b"".join([await reader.readuntil(REJECTED) for _ in range(50)])
+        await free_slot(app)
+        writer.write(LAST)
+        received += await reader.read(-1)
+    assert statuses(received) == [503] * 50 + [200]
+    assert app.started == ["/", "/free"]
+
+
+@on_server_loop
+async def test_a_request_behind_one_that_is_worked_on_waits_for_its_turn() -> None:
+    app = App()
+    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+        reader, writer = await connect()
+        with closing(writer):
+            writer.write(GET + GET + LAST)
+            await wait_until(lambda: app.started == ["/"])
+            app.release.set()
+            assert statuses(await reader.read(-1)) == [200, 200, 200]
+    assert app.admission.in_flight == 0
+
+
+@on_server_loop
+async def test_a_client_that_leaves_gives_its_slot_back() -> None:
+    app = App()
+    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+        _, writer = await connect()
+        writer.write(GET)
+        await wait_until(lambda: app.started == ["/"])
+        writer.close()
+        app.release.set()
+        await wait_until(lambda: app.admission.in_flight == 0)
+
+
+@on_server_loop
+async def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.001)
+    monkeypatch.setattr(admission_module, "MAX_DELAY_SECONDS", 3600.0)
+
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(GET)
+        await reader.readuntil(REJECTED)
+        (hasty,) = [each for each in app.protocols if each._is_delayed]
+        writer.write(GET + LAST)
+        await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
+        await free_slot(app)
+        other_reader, other_writer = await app.listener()
+        with closing(other_writer):
+            other_writer.write(LAST)
+            assert statuses(await other_reader.read(-1)) == [200]
+        assert app.started == ["/", "/free"]
+        hasty._end_delay()
+        assert statuses(await reader.read(-1)) == [200, 200]
+
+
+@on_server_loop
+async def test_a_client_that_leaves_while_it_waits_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 0.5)
 
-    async def scenario() -> None:
-        app = App()
-        async with busy_worker(app) as (reader, writer):
-            writer.write(GET)
-            await reader.readuntil(REJECTED)
-            (delayed,) = [each for each in app.protocols if each._is_delayed]
-            writer.transport.abort()
-            await wait_until(lambda: not delayed._is_delayed)
-
-    run(scenario())
+    app = App()
+    async with busy_worker(app) as (reader, writer):
+        writer.write(GET)
+        await reader.readuntil(REJECTED)
+        (delayed,) = [each for each in app.protocols if each._is_delayed]
+        writer.transport.abort()
+        await wait_until(lambda: not delayed._is_delayed)
 
 
-def test_requests_that_waited_behind_another_are_rejected_when_it_is_their_turn() -> None:
-    async def scenario() -> None:
-        app = App()
-        async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
-            reader, writer = await connect()
-            with closing(writer):
-                writer.write(GET + GET + LAST)
-                await wait_until(lambda: app.started == ["/"])
-                app.admission.keyed.limit = 0
-                app.release.set()
-                assert statuses(await reader.read(-1)) == [200, 503, 503]
-
-    run(scenario())
+@on_server_loop
+async def test_requests_that_waited_behind_another_are_rejected_when_it_is_their_turn() -> None:
+    app = App()
+    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+        reader, writer = await connect()
+        with closing(writer):
+            writer.write(GET + GET + LAST)
+            await wait_until(lambda: app.started == ["/"])
+            app.admission.keyed.limit = 0
+            app.release.set()
+            assert statuses(await reader.read(-1)) == [200, 503, 503]

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
 from tests.gateway.server.exchanges import SHORT, echo, exchange, message
-from tests.gateway.server.served_application import GET, LAST_GET, listen, run, statuses
+from tests.gateway.server.served_application import GET, LAST_GET, listen, on_server_loop, statuses
 
 
 @pytest.mark.parametrize(
@@ -38,19 +38,19 @@ def test_a_request_that_does_not_arrive_is_given_up(raw: bytes, names: str) -> N
         (replace(SHORT, body_seconds=60), "240 bytes per second"),
     ],
 )
-def test_a_body_that_arrives_too_slowly_is_given_up(limits: ConnectionLimits, names: str) -> None:
-    async def scenario() -> None:
-        async with listen(echo, replace(limits, linger_seconds=10)) as connect:
-            reader, writer = await connect()
-            writer.write(GET[:-2] + b"Content-Length: 999\r\n\r\n")
-            answering = asyncio.create_task(reader.readuntil(b"}"))
-            while not answering.done():
-                writer.write(b"x")
-                await asyncio.wait([answering], timeout=0.05)
-            assert names in message(await answering)
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_a_body_that_arrives_too_slowly_is_given_up(
+    limits: ConnectionLimits, names: str
+) -> None:
+    async with listen(echo, replace(limits, linger_seconds=10)) as connect:
+        reader, writer = await connect()
+        writer.write(GET[:-2] + b"Content-Length: 999\r\n\r\n")
+        answering = asyncio.create_task(reader.readuntil(b"}"))
+        while not answering.done():
+            writer.write(b"x")
+            await asyncio.wait([answering], timeout=0.05)
+        assert names in message(await answering)
+        writer.close()
 
 
 def test_a_silent_connection_is_closed_without_a_response() -> None:
@@ -96,60 +96,54 @@ def _context(directory: Path) -> ssl.SSLContext:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("secure", [False, True])
-def test_a_client_that_leaves_its_answer_unread_is_dropped(secure: bool, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with listen(endless, SHORT, _context(tmp_path) if secure else None) as connect:
-            reader, writer = await connect()
-            writer.transport.pause_reading()  # type: ignore[attr-defined]
-            writer.write(GET)
-            await asyncio.sleep(2)
-            writer.transport.resume_reading()  # type: ignore[attr-defined]
-            received = b""
-            try:
-                while piece := await reader.read(1_000_000):
-                    received += piece
-            except ConnectionError:
-                pass
-            assert len(received) < 24_000_000
-            writer.close()
-
-    run(scenario())
-
-
-def test_a_slow_client_that_does_read_gets_everything() -> None:
-    async def scenario() -> None:
-        async with listen(endless, replace(SHORT, body_idle_seconds=30)) as connect:
-            reader, writer = await connect()
-            writer.write(LAST_GET)
-            size = 0
-            while piece := await reader.read(4_000_000):
-                size += len(piece)
-                await asyncio.sleep(0.005)
-            assert size > 24_000_000
-            writer.close()
-
-    run(scenario())
+@on_server_loop
+async def test_a_client_that_leaves_its_answer_unread_is_dropped(
+    secure: bool, tmp_path: Path
+) -> None:
+    async with listen(endless, SHORT, _context(tmp_path) if secure else None) as connect:
+        reader, writer = await connect()
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(GET)
+        await asyncio.sleep(2)
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        received = b""
+        try:
+            while piece := await reader.read(1_000_000):
+                received += piece
+        except ConnectionError:
+            pass
+        assert len(received) < 24_000_000
+        writer.close()
 
 
-def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with listen(echo, SHORT, _context(tmp_path)) as connect:
-            reader, writer = await connect()
-            writer.write(GET + GET[:-2])
-            received = await reader.read()
-            assert statuses(received) == [200, 408]
-            writer.close()
+@on_server_loop
+async def test_a_slow_client_that_does_read_gets_everything() -> None:
+    async with listen(endless, replace(SHORT, body_idle_seconds=30)) as connect:
+        reader, writer = await connect()
+        writer.write(LAST_GET)
+        size = 0
+        while piece := await reader.read(4_000_000):
+            size += len(piece)
+            await asyncio.sleep(0.005)
+        assert size > 24_000_000
+        writer.close()
 
-    run(scenario())
+
+@on_server_loop
+async def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
+    async with listen(echo, SHORT, _context(tmp_path)) as connect:
+        reader, writer = await connect()
+        writer.write(GET + GET[:-2])
+        received = await reader.read()
+        assert statuses(received) == [200, 408]
+        writer.close()
 
 
-def test_a_handshake_has_a_deadline(tmp_path: Path) -> None:
+@on_server_loop
+async def test_a_handshake_has_a_deadline(tmp_path: Path) -> None:
     limits = replace(SHORT, handshake_seconds=0.2)
 
-    async def scenario() -> None:
-        async with listen(echo, limits, _context(tmp_path)) as connect:
-            reader, writer = await asyncio.open_connection("127.0.0.1", connect.port)
-            assert await reader.read() == b""
-            writer.close()
-
-    run(scenario())
+    async with listen(echo, limits, _context(tmp_path)) as connect:
+        reader, writer = await asyncio.open_connection("127.0.0.1", connect.port)
+        assert await reader.read() == b""
+        writer.close()

@@ -17,7 +17,7 @@ from storage.cache.record_cache import RecordCacheKey
 from storage.changes.positions import Cursor
 from storage.records.visibility import AssetScope
 from tests.fixtures import UNIT, World, make_key, open_database
-from tests.gateway.server.served_application import run, wait_until
+from tests.gateway.server.served_application import on_server_loop, wait_until
 from tests.gateway.subscriptions.service import Service, read_events, serve
 
 pytestmark = pytest.mark.slow
@@ -73,140 +73,128 @@ def state_of(service: Service) -> GatewayState:
 
 
 @TRANSPORTS
-def test_a_client_that_leaves_leaves_nothing(own_world: World, follow: Any) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, cursor):
-            async with aclosing(follow(service, after=cursor)) as results:
-                await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
-                change = (await anext(results))["data"]["changes"]
-                assert (change["operation"], change["recordId"]) == ("updated", UNIT)
-                assert state_of(service).change_hub.follower_count == 1
-            await wait_until(lambda: state_of(service).change_hub.follower_count == 0)
-            await wait_until(lambda: not len(service.gateway.streams.subscriptions))
-            await wait_until(lambda: not len(service.gateway.streams.sockets))
-
-    run(scenario())
+@on_server_loop
+async def test_a_client_that_leaves_leaves_nothing(own_world: World, follow: Any) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        async with aclosing(follow(service, after=cursor)) as results:
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+            change = (await anext(results))["data"]["changes"]
+            assert (change["operation"], change["recordId"]) == ("updated", UNIT)
+            assert state_of(service).change_hub.follower_count == 1
+        await wait_until(lambda: state_of(service).change_hub.follower_count == 0)
+        await wait_until(lambda: not len(service.gateway.streams.subscriptions))
+        await wait_until(lambda: not len(service.gateway.streams.sockets))
 
 
 @TRANSPORTS
-def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, follow: Any) -> None:
-    async def scenario() -> None:
-        async with opened(world) as (service, _, cursor):
-            old = str(Cursor.parse(cursor)._replace(epoch=b"else"))
-            results = [result async for result in follow(service, after=old)]
-        failed, complete = results
-        [error] = failed["errors"]
-        assert error["extensions"]["code"] == "CHANGES_EXPIRED"
-        assert "copy the directory again" in error["message"]
-        assert (error["path"], error["locations"]) == (["changes"], [{"line": 2, "column": 3}])
-        assert failed["data"] is None
-        assert complete == {}
-
-    run(scenario())
+@on_server_loop
+async def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, follow: Any) -> None:
+    async with opened(world) as (service, _, cursor):
+        old = str(Cursor.parse(cursor)._replace(epoch=b"else"))
+        results = [result async for result in follow(service, after=old)]
+    failed, complete = results
+    [error] = failed["errors"]
+    assert error["extensions"]["code"] == "CHANGES_EXPIRED"
+    assert "copy the directory again" in error["message"]
+    assert (error["path"], error["locations"]) == (["changes"], [{"line": 2, "column": 3}])
+    assert failed["data"] is None
+    assert complete == {}
 
 
 @TRANSPORTS
 @pytest.mark.parametrize("wrong", [{"after": "x"}, {"kinds": []}])
-def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
+@on_server_loop
+async def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
     world: World, follow: Any, wrong: dict[str, Any]
 ) -> None:
     query = """query($after: String, $kinds: [RecordKind!]) {
   changes(after: $after, kinds: $kinds) { cursor }
 }"""
 
-    async def scenario() -> None:
-        async with opened(world) as (service, _, _):
-            failed, complete = [result async for result in follow(service, **wrong)]
-            async with service.client() as client:
-                headers = {"Experimental-Flags": ", ".join(FLAGS)}
-                body = {"query": query, "variables": wrong}
-                asked = (await client.post("/graphql", json=body, headers=headers)).json()
-        for result in (failed, asked):
-            del result["errors"][0]["extensions"]["requestId"]
-        assert failed["errors"] == asked["errors"]
-        assert failed["data"] is None
-        assert complete == {}
-
-    run(scenario())
+    async with opened(world) as (service, _, _):
+        failed, complete = [result async for result in follow(service, **wrong)]
+        async with service.client() as client:
+            headers = {"Experimental-Flags": ", ".join(FLAGS)}
+            body = {"query": query, "variables": wrong}
+            asked = (await client.post("/graphql", json=body, headers=headers)).json()
+    for result in (failed, asked):
+        del result["errors"][0]["extensions"]["requestId"]
+    assert failed["errors"] == asked["errors"]
+    assert failed["data"] is None
+    assert complete == {}
 
 
-def test_streams_end_when_their_key_expires(own_world: World) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, _):
-            until = datetime.now(UTC) + LIFETIME
-            _, key = await make_key(database, "passing", expires_at=until)
-            async with AsyncExitStack() as stack:
-                events = await stack.enter_async_context(aclosing(follow_events(service, key)))
-                socket = await stack.enter_async_context(
-                    service.socket(key, experimentalFlags=["changes"])
+@on_server_loop
+async def test_streams_end_when_their_key_expires(own_world: World) -> None:
+    async with opened(own_world) as (service, database, _):
+        until = datetime.now(UTC) + LIFETIME
+        _, key = await make_key(database, "passing", expires_at=until)
+        async with AsyncExitStack() as stack:
+            events = await stack.enter_async_context(aclosing(follow_events(service, key)))
+            socket = await stack.enter_async_context(
+                service.socket(key, experimentalFlags=["changes"])
+            )
+            await socket.subscribe("subscription { changes { cursor } }")
+            results = asyncio.create_task(_list(events))
+            assert await socket.wait_for_close() == (4403, "The API key has ended")
+            assert await results == []
+        assert datetime.now(UTC) >= until
+
+
+@on_server_loop
+async def test_a_revoked_key_ends_its_followers_and_no_others(own_world: World) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        key_id, key = await make_key(database, "passing")
+        async with AsyncExitStack() as stack:
+            streams = [
+                await stack.enter_async_context(
+                    aclosing(follow_events(service, each, after=cursor, kinds=["units"]))
                 )
-                await socket.subscribe("subscription { changes { cursor } }")
-                results = asyncio.create_task(_list(events))
-                assert await socket.wait_for_close() == (4403, "The API key has ended")
-                assert await results == []
-            assert datetime.now(UTC) >= until
-
-    run(scenario())
-
-
-def test_a_revoked_key_ends_its_followers_and_no_others(own_world: World) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, cursor):
-            key_id, key = await make_key(database, "passing")
-            async with AsyncExitStack() as stack:
-                streams = [
-                    await stack.enter_async_context(
-                        aclosing(follow_events(service, each, after=cursor, kinds=["units"]))
-                    )
-                    for each in (key, None)
-                ]
-                socket = await stack.enter_async_context(
-                    service.socket(key, experimentalFlags=["changes"])
-                )
-                await socket.subscribe(QUERY, variables={"after": cursor, "kinds": ["units"]})
-                await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
-                for stream in streams:
-                    assert _named(await anext(stream)) == "one"
-                assert _named((await socket.receive())["payload"]) == "one"
-                await api_keys.revoke_api_key(database, key_id)
-                cached = state_of(service).key_cache.find_authenticated_key
-                await wait_until(lambda: cached(key) is None)
-                await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "two"}})
-                assert await socket.wait_for_close() == (4403, "The API key has ended")
-                ended, others = streams
-                assert await _list(ended) == []  # no `complete`: this client may connect again
-                assert _named(await anext(others)) == "two"
-
-    run(scenario())
+                for each in (key, None)
+            ]
+            socket = await stack.enter_async_context(
+                service.socket(key, experimentalFlags=["changes"])
+            )
+            await socket.subscribe(QUERY, variables={"after": cursor, "kinds": ["units"]})
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
+            for stream in streams:
+                assert _named(await anext(stream)) == "one"
+            assert _named((await socket.receive())["payload"]) == "one"
+            await api_keys.revoke_api_key(database, key_id)
+            cached = state_of(service).key_cache.find_authenticated_key
+            await wait_until(lambda: cached(key) is None)
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "two"}})
+            assert await socket.wait_for_close() == (4403, "The API key has ended")
+            ended, others = streams
+            assert await _list(ended) == []  # no `complete`: this client may connect again
+            assert _named(await anext(others)) == "two"
 
 
 @TRANSPORTS
-def test_a_collection_that_is_dropped_is_a_reset_and_followed_on(
+@on_server_loop
+async def test_a_collection_that_is_dropped_is_a_reset_and_followed_on(
     own_world: World, follow: Any
 ) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, cursor):
-            unit = await database["units"].find_one({"_id": UNIT})
-            variables = {"after": cursor, "kinds": ["units"]}
-            async with (
-                aclosing(follow(service, **variables)) as results,
-                aclosing(follow(service, after=cursor, kinds=["floors"])) as others,
-            ):
-                await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
-                assert _named(await anext(results)) == "one"
-                await database["units"].drop()
-                reset = (await anext(results))["data"]["changes"]
-                assert (reset["operation"], reset["recordId"]) == ("reset", None)
-                await database["units"].insert_one({**unit, "name": "two"})
-                assert _named(await anext(results)) == "two"
-                await database["floors"].update_one(
-                    {"_id": unit["floor_id"]}, {"$set": {"name": "new"}}
-                )
-                assert (await anext(others))["data"]["changes"]["recordId"] == unit["floor_id"]
-            async with aclosing(follow(service, after=reset["cursor"], kinds=["units"])) as results:
-                assert _named(await anext(results)) == "two"
-
-    run(scenario())
+    async with opened(own_world) as (service, database, cursor):
+        unit = await database["units"].find_one({"_id": UNIT})
+        variables = {"after": cursor, "kinds": ["units"]}
+        async with (
+            aclosing(follow(service, **variables)) as results,
+            aclosing(follow(service, after=cursor, kinds=["floors"])) as others,
+        ):
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
+            assert _named(await anext(results)) == "one"
+            await database["units"].drop()
+            reset = (await anext(results))["data"]["changes"]
+            assert (reset["operation"], reset["recordId"]) == ("reset", None)
+            await database["units"].insert_one({**unit, "name": "two"})
+            assert _named(await anext(results)) == "two"
+            await database["floors"].update_one(
+                {"_id": unit["floor_id"]}, {"$set": {"name": "new"}}
+            )
+            assert (await anext(others))["data"]["changes"]["recordId"] == unit["floor_id"]
+        async with aclosing(follow(service, after=reset["cursor"], kinds=["units"])) as results:
+            assert _named(await anext(results)) == "two"
 
 
 def _named(result: dict[str, Any]) -> str:
@@ -218,65 +206,57 @@ async def _list(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
     return [result async for result in results]
 
 
-def test_records_of_a_change_do_not_come_from_the_record_cache(own_world: World) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, cursor):
-            cache = state_of(service).record_cache
-            assert cache is not None
-            unit = await database["units"].find_one({"_id": UNIT})
+@on_server_loop
+async def test_records_of_a_change_do_not_come_from_the_record_cache(own_world: World) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        cache = state_of(service).record_cache
+        assert cache is not None
+        unit = await database["units"].find_one({"_id": UNIT})
 
-            async def load_old() -> Any:
-                return {"name": "old"}
+        async def load_old() -> Any:
+            return {"name": "old"}
 
-            for kind, key in (("units", UNIT), ("floors", unit["floor_id"])):
-                old = RecordCacheKey(kind, "", AssetScope(None), key)
-                await cache.get_or_load(old, load_old)
-            await database["floors"].update_one(
-                {"_id": unit["floor_id"]}, {"$set": {"name": "new"}}
-            )
-            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
-            async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
-                change = (await anext(results))["data"]["changes"]
-        assert change["unit"] == {"name": "new", "floor": {"name": "new"}}
-
-    run(scenario())
+        for kind, key in (("units", UNIT), ("floors", unit["floor_id"])):
+            old = RecordCacheKey(kind, "", AssetScope(None), key)
+            await cache.get_or_load(old, load_old)
+        await database["floors"].update_one({"_id": unit["floor_id"]}, {"$set": {"name": "new"}})
+        await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+        async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
+            change = (await anext(results))["data"]["changes"]
+    assert change["unit"] == {"name": "new", "floor": {"name": "new"}}
 
 
-def test_a_record_that_is_gone_by_now_is_null(own_world: World) -> None:
-    async def scenario() -> None:
-        async with opened(own_world) as (service, database, cursor):
-            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
-            await database["units"].delete_one({"_id": UNIT})
-            await database["units"].update_one({"_id": "unit-2"}, {"$set": {"name": "new"}})
-            async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
-                async for result in results:
-                    change = result["data"]["changes"]
-                    if change["recordId"] == "unit-2":
-                        break
-                    assert (change["recordId"], change["unit"]) == (UNIT, None)
-
-    run(scenario())
+@on_server_loop
+async def test_a_record_that_is_gone_by_now_is_null(own_world: World) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+        await database["units"].delete_one({"_id": UNIT})
+        await database["units"].update_one({"_id": "unit-2"}, {"$set": {"name": "new"}})
+        async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
+            async for result in results:
+                change = result["data"]["changes"]
+                if change["recordId"] == "unit-2":
+                    break
+                assert (change["recordId"], change["unit"]) == (UNIT, None)
 
 
 @TRANSPORTS
-def test_a_follower_of_what_rarely_changes_gets_new_cursors(
+@on_server_loop
+async def test_a_follower_of_what_rarely_changes_gets_new_cursors(
     world: World, follow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolvers.changes, "PROGRESS_SECONDS", 0.1)
 
-    async def scenario() -> None:
-        async with opened(world) as (service, _, cursor):
-            async with aclosing(follow(service, after=cursor, progress=True)) as results:
-                change = (await anext(results))["data"]["changes"]
-                later = (await anext(results))["data"]["changes"]
-            assert (change["operation"], change["recordId"]) == ("progress", None)
-            positions = [Cursor.parse(each["cursor"]) for each in (change, later)]
-            assert Cursor.parse(cursor) <= positions[0] <= positions[1]
-            async with service.client() as client:
-                headers = {"Experimental-Flags": "changes"}
-                page = await client.get(
-                    "/v1/changes", params={"after": later["cursor"]}, headers=headers
-                )
-            assert page.json()["data"] == []
-
-    run(scenario())
+    async with opened(world) as (service, _, cursor):
+        async with aclosing(follow(service, after=cursor, progress=True)) as results:
+            change = (await anext(results))["data"]["changes"]
+            later = (await anext(results))["data"]["changes"]
+        assert (change["operation"], change["recordId"]) == ("progress", None)
+        positions = [Cursor.parse(each["cursor"]) for each in (change, later)]
+        assert Cursor.parse(cursor) <= positions[0] <= positions[1]
+        async with service.client() as client:
+            headers = {"Experimental-Flags": "changes"}
+            page = await client.get(
+                "/v1/changes", params={"after": later["cursor"]}, headers=headers
+            )
+        assert page.json()["data"] == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures import World
-from tests.gateway.server.served_application import run
+from tests.gateway.server.served_application import on_server_loop
 from tests.gateway.subscriptions.service import (
     TICKS,
     Service,
@@ -66,40 +66,38 @@ async def read(output: asyncio.StreamReader) -> Any:
 
 
 @pytest.mark.parametrize("transport", ["ws", "sse"])
-def test_a_client_follows_over_a_restart(world: World, packages: Packages, transport: str) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, follow(packages, transport, service) as output:
-            await wait_for_subscriptions()
-            publish(1)
-            assert await read(output) == {"data": {"ticks": {"number": 1}}}
+@on_server_loop
+async def test_a_client_follows_over_a_restart(
+    world: World, packages: Packages, transport: str
+) -> None:
+    async with serve(world) as service, follow(packages, transport, service) as output:
+        await wait_for_subscriptions()
+        publish(1)
+        assert await read(output) == {"data": {"ticks": {"number": 1}}}
 
-            earlier = open_sources()
-            service.gateway.streams.end_all()
-            service.gateway.streams.subscriptions.is_closed = False
-            service.gateway.streams.sockets.is_closed = False
+        earlier = open_sources()
+        service.gateway.streams.end_all()
+        service.gateway.streams.subscriptions.is_closed = False
+        service.gateway.streams.sockets.is_closed = False
 
-            await wait_for_other_subscription(earlier)
-            publish(2)
-            assert await read(output) == {"data": {"ticks": {"number": 2}}}
-            publish(0)
-            assert await read(output) == "complete"
-
-    run(scenario())
+        await wait_for_other_subscription(earlier)
+        publish(2)
+        assert await read(output) == {"data": {"ticks": {"number": 2}}}
+        publish(0)
+        assert await read(output) == "complete"
 
 
 @pytest.mark.parametrize("transport", ["ws", "sse"])
-def test_a_client_reports_what_is_wrong_with_an_operation(
+@on_server_loop
+async def test_a_client_reports_what_is_wrong_with_an_operation(
     world: World, packages: Packages, transport: str
 ) -> None:
-    async def scenario() -> None:
-        query = "subscription { nothing { number } }"
-        async with serve(world) as service, follow(packages, transport, service, query) as output:
-            answer = await read(output)
-            [error] = answer["errors"]
-            assert error["message"] == "Cannot query field 'nothing' on type 'Subscription'."
-            assert error["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
-
-    run(scenario())
+    query = "subscription { nothing { number } }"
+    async with serve(world) as service, follow(packages, transport, service, query) as output:
+        answer = await read(output)
+        [error] = answer["errors"]
+        assert error["message"] == "Cannot query field 'nothing' on type 'Subscription'."
+        assert error["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
 
 
 @pytest.mark.parametrize(
@@ -109,15 +107,13 @@ def test_a_client_reports_what_is_wrong_with_an_operation(
         ("sse", {"message": "Server responded with 403: Forbidden"}),
     ],
 )
-def test_a_client_gives_up_with_a_key_that_is_not_valid(
+@on_server_loop
+async def test_a_client_gives_up_with_a_key_that_is_not_valid(
     world: World, packages: Packages, transport: str, expected: dict[str, Any]
 ) -> None:
-    async def scenario() -> None:
-        async with (
-            serve(world) as service,
-            follow(packages, transport, service, key="fgk_wrong") as output,
-        ):
-            answer = await read(output)
-            assert expected.items() <= answer.items()
-
-    run(scenario())
+    async with (
+        serve(world) as service,
+        follow(packages, transport, service, key="fgk_wrong") as output,
+    ):
+        answer = await read(output)
+        assert expected.items() <= answer.items()

@@ -12,7 +12,7 @@ from gateway.subscriptions import event_stream
 from resolvers.request.errors import Cause, UnavailableError
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, make_key, open_database
-from tests.gateway.server.served_application import run, wait_until
+from tests.gateway.server.served_application import on_server_loop, wait_until
 from tests.gateway.subscriptions.service import (
     TICKS,
     count_subscriptions,
@@ -36,44 +36,38 @@ async def subscribe(
         yield response
 
 
-def test_each_tick_is_an_event_until_the_source_ends(world: World) -> None:
-    async def scenario() -> None:
-        async with (
-            serve(world) as service,
-            service.client() as client,
-            subscribe(client) as response,
-        ):
-            assert response.status_code == 200
-            assert response.headers["content-type"].startswith("text/event-stream")
-            assert response.headers["cache-control"] == "no-store"
-            assert "content-encoding" not in response.headers
+@on_server_loop
+async def test_each_tick_is_an_event_until_the_source_ends(world: World) -> None:
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-store"
+        assert "content-encoding" not in response.headers
+        await wait_for_subscriptions()
+        for number in (1, 2, 0):
+            publish(number)
+        events = [event async for event in read_events(response)]
+    assert events == [
+        ("next", {"data": {"ticks": {"number": 1}}}),
+        ("next", {"data": {"ticks": {"number": 2}}}),
+        ("complete", None),
+    ]
+
+
+@on_server_loop
+async def test_a_get_carries_the_operation_in_the_query(world: World) -> None:
+    async with serve(world) as service, service.client() as client:
+        parameters = {"query": TICKS, "api-key": world.keys.full}
+        del client.headers["API-Key"]
+        async with client.stream("GET", "/graphql", params=parameters, headers=ACCEPT) as response:
             await wait_for_subscriptions()
-            for number in (1, 2, 0):
-                publish(number)
-            events = [event async for event in read_events(response)]
-        assert events == [
-            ("next", {"data": {"ticks": {"number": 1}}}),
-            ("next", {"data": {"ticks": {"number": 2}}}),
-            ("complete", None),
-        ]
-
-    run(scenario())
-
-
-def test_a_get_carries_the_operation_in_the_query(world: World) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.client() as client:
-            parameters = {"query": TICKS, "api-key": world.keys.full}
-            del client.headers["API-Key"]
-            async with client.stream(
-                "GET", "/graphql", params=parameters, headers=ACCEPT
-            ) as response:
-                await wait_for_subscriptions()
-                publish(7)
-                event = await anext(read_events(response))
-        assert event == ("next", {"data": {"ticks": {"number": 7}}})
-
-    run(scenario())
+            publish(7)
+            event = await anext(read_events(response))
+    assert event == ("next", {"data": {"ticks": {"number": 7}}})
 
 
 @pytest.mark.parametrize(
@@ -84,19 +78,17 @@ def test_a_get_carries_the_operation_in_the_query(world: World) -> None:
         ("{", "Syntax Error: Expected Name, found <EOF>."),
     ],
 )
-def test_other_operations_are_complete_after_one_event(
+@on_server_loop
+async def test_other_operations_are_complete_after_one_event(
     world: World, query: str, expected: Any
 ) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.client() as client:
-            response = await client.post("/graphql", json={"query": query}, headers=ACCEPT)
-            events = [event async for event in read_events(response)]
-        assert response.status_code == 200
-        (name, body), end = events
-        assert (name, end) == ("next", ("complete", None))
-        assert expected in (body, body.get("errors", [{}])[0].get("message"))
-
-    run(scenario())
+    async with serve(world) as service, service.client() as client:
+        response = await client.post("/graphql", json={"query": query}, headers=ACCEPT)
+        events = [event async for event in read_events(response)]
+    assert response.status_code == 200
+    (name, body), end = events
+    assert (name, end) == ("next", ("complete", None))
+    assert expected in (body, body.get("errors", [{}])[0].get("message"))
 
 
 @pytest.mark.parametrize(
@@ -108,146 +100,128 @@ def test_other_operations_are_complete_after_one_event(
         ("application/json, text/event-stream", "{ __typename }", 200),
     ],
 )
-def test_clients_that_prefer_json_get_json(
+@on_server_loop
+async def test_clients_that_prefer_json_get_json(
     world: World, accept: str, query: str, status: int
 ) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.client() as client:
-            response = await client.post(
-                "/graphql", json={"query": query}, headers={"Accept": accept}
-            )
-        assert response.status_code == status
-        assert response.headers["content-type"].startswith("application/json")
-
-    run(scenario())
+    async with serve(world) as service, service.client() as client:
+        response = await client.post("/graphql", json={"query": query}, headers={"Accept": accept})
+    assert response.status_code == status
+    assert response.headers["content-type"].startswith("application/json")
 
 
-def test_an_error_of_one_field_leaves_the_rest_of_its_event(world: World) -> None:
-    async def scenario() -> None:
-        query = "subscription { ticks { number southernUnit { id } secret } }"
-        async with (
-            serve(world) as service,
-            service.client(world.keys.restricted) as client,
-            subscribe(client, query) as response,
-        ):
+@on_server_loop
+async def test_an_error_of_one_field_leaves_the_rest_of_its_event(world: World) -> None:
+    query = "subscription { ticks { number southernUnit { id } secret } }"
+    async with (
+        serve(world) as service,
+        service.client(world.keys.restricted) as client,
+        subscribe(client, query) as response,
+    ):
+        await wait_for_subscriptions()
+        publish(1)
+        _, body = await anext(read_events(response))
+    assert body["data"] == {"ticks": {"number": 1, "southernUnit": None, "secret": None}}
+    [error] = body["errors"]
+    assert error["path"] == ["ticks", "secret"]
+    assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
+
+
+@on_server_loop
+async def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) -> None:
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        await wait_for_subscriptions()
+        publish(UnavailableError("the database is away", Cause.UNREACHABLE))
+        events = [event async for event in read_events(response)]
+    [(_, body), end] = events
+    assert body["errors"][0]["extensions"] == {
+        "code": "SERVICE_UNAVAILABLE",
+        "requestId": response.headers["x-request-id"],
+    }
+    assert end == ("complete", None)
+
+
+@on_server_loop
+async def test_a_client_that_leaves_ends_the_source(world: World) -> None:
+    async with serve(world) as service:
+        async with service.client() as client, subscribe(client):
             await wait_for_subscriptions()
-            publish(1)
-            _, body = await anext(read_events(response))
-        assert body["data"] == {"ticks": {"number": 1, "southernUnit": None, "secret": None}}
-        [error] = body["errors"]
-        assert error["path"] == ["ticks", "secret"]
-        assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
-
-    run(scenario())
+            assert len(service.gateway.streams.subscriptions) == 1
+            assert service.gateway.admission.in_flight == 0
+        await wait_until(lambda: count_subscriptions() == 0)
+        await wait_until(lambda: len(service.gateway.streams.subscriptions) == 0)
 
 
-def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) -> None:
-    async def scenario() -> None:
-        async with (
-            serve(world) as service,
-            service.client() as client,
-            subscribe(client) as response,
-        ):
-            await wait_for_subscriptions()
-            publish(UnavailableError("the database is away", Cause.UNREACHABLE))
-            events = [event async for event in read_events(response)]
-        [(_, body), end] = events
-        assert body["errors"][0]["extensions"] == {
-            "code": "SERVICE_UNAVAILABLE",
-            "requestId": response.headers["x-request-id"],
-        }
-        assert end == ("complete", None)
-
-    run(scenario())
-
-
-def test_a_client_that_leaves_ends_the_source(world: World) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service:
-            async with service.client() as client, subscribe(client):
-                await wait_for_subscriptions()
-                assert len(service.gateway.streams.subscriptions) == 1
-                assert service.gateway.admission.in_flight == 0
-            await wait_until(lambda: count_subscriptions() == 0)
-            await wait_until(lambda: len(service.gateway.streams.subscriptions) == 0)
-
-    run(scenario())
-
-
-def test_comments_keep_a_silent_stream_alive(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_server_loop
+async def test_comments_keep_a_silent_stream_alive(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        async with (
-            serve(world) as service,
-            service.client() as client,
-            subscribe(client) as response,
-        ):
-            lines = response.aiter_lines()
-            assert [await anext(lines) for _ in range(6)] == [":", "", ":", "", ":", ""]
-
-    run(scenario())
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        lines = response.aiter_lines()
+        assert [await anext(lines) for _ in range(6)] == [":", "", ":", "", ":", ""]
 
 
-def test_a_revoked_key_ends_its_streams_without_complete(own_world: World) -> None:
-    async def scenario() -> None:
-        async with serve(own_world) as service, open_database(own_world) as database:
-            key_id, key = await make_key(database, "passing")
-            async with service.client(key) as client, subscribe(client) as response:
-                await wait_for_subscriptions()
-                await api_keys.revoke_api_key(database, key_id)
-                names = [name async for name, _ in read_events(response)]
-                assert names == []
-            async with service.client(key) as client, subscribe(client) as response:
-                assert response.status_code == 403
-
-    run(scenario())
+@on_server_loop
+async def test_a_revoked_key_ends_its_streams_without_complete(own_world: World) -> None:
+    async with serve(own_world) as service, open_database(own_world) as database:
+        key_id, key = await make_key(database, "passing")
+        async with service.client(key) as client, subscribe(client) as response:
+            await wait_for_subscriptions()
+            await api_keys.revoke_api_key(database, key_id)
+            names = [name async for name, _ in read_events(response)]
+            assert names == []
+        async with service.client(key) as client, subscribe(client) as response:
+            assert response.status_code == 403
 
 
-def test_a_key_that_changes_ends_even_a_silent_stream(own_world: World) -> None:
-    async def scenario() -> None:
-        async with serve(own_world) as service, open_database(own_world) as database:
-            key_id, key = await make_key(database, "changing")
-            async with service.client(key) as client, subscribe(client) as response:
-                await wait_for_subscriptions()
-                await api_keys.update_api_key(
-                    database, key_id, lambda key: replace(key, asset_ids=[SEEN])
-                )
-                assert [event async for event in read_events(response)] == []
-
-    run(scenario())
+@on_server_loop
+async def test_a_key_that_changes_ends_even_a_silent_stream(own_world: World) -> None:
+    async with serve(own_world) as service, open_database(own_world) as database:
+        key_id, key = await make_key(database, "changing")
+        async with service.client(key) as client, subscribe(client) as response:
+            await wait_for_subscriptions()
+            await api_keys.update_api_key(
+                database, key_id, lambda key: replace(key, asset_ids=[SEEN])
+            )
+            assert [event async for event in read_events(response)] == []
 
 
-def test_streams_end_without_complete_when_the_service_stops(world: World) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.client() as client:
-            async with subscribe(client) as response:
-                await wait_for_subscriptions()
-                service.gateway.streams.end_all()
-                assert [event async for event in read_events(response)] == []
-            async with subscribe(client) as response:
-                assert response.status_code == 503
-
-    run(scenario())
+@on_server_loop
+async def test_streams_end_without_complete_when_the_service_stops(world: World) -> None:
+    async with serve(world) as service, service.client() as client:
+        async with subscribe(client) as response:
+            await wait_for_subscriptions()
+            service.gateway.streams.end_all()
+            assert [event async for event in read_events(response)] == []
+        async with subscribe(client) as response:
+            assert response.status_code == 503
 
 
 @pytest.mark.parametrize(
     ("limits", "status"),
     [({"streams": 2}, 503), ({"streams_per_key": 2}, 429)],
 )
-def test_more_streams_than_allowed_are_refused(
+@on_server_loop
+async def test_more_streams_than_allowed_are_refused(
     world: World, limits: dict[str, Any], status: int
 ) -> None:
-    async def scenario() -> None:
-        async with serve(world, **limits) as service, service.client() as client:
-            async with subscribe(client), subscribe(client):
-                await wait_for_subscriptions(2)
-                async with subscribe(client) as third:
-                    body = (await third.aread()).decode()
-                assert (third.status_code, third.headers["retry-after"]) == (status, "1")
-                assert "code" in body
-            await wait_for_subscriptions(0)
-            async with subscribe(client) as fourth:
-                assert fourth.status_code == 200
-
-    run(scenario())
+    async with serve(world, **limits) as service, service.client() as client:
+        async with subscribe(client), subscribe(client):
+            await wait_for_subscriptions(2)
+            async with subscribe(client) as third:
+                body = (await third.aread()).decode()
+            assert (third.status_code, third.headers["retry-after"]) == (status, "1")
+            assert "code" in body
+        await wait_for_subscriptions(0)
+        async with subscribe(client) as fourth:
+            assert fourth.status_code == 200

@@ -10,7 +10,7 @@ import pytest
 from gateway.subscriptions import shared_results
 from gateway.subscriptions.operations import MAX_EVENTS_AT_A_TIME
 from tests.fixtures import UNIT, World, open_database
-from tests.gateway.server.served_application import run
+from tests.gateway.server.served_application import on_server_loop
 from tests.gateway.subscriptions.service import (
     Socket,
     publish,
@@ -53,96 +53,86 @@ async def count_reads(database: Any) -> AsyncIterator[dict[str, int]]:
 
 
 @pytest.mark.usefixtures("never_expire")
-def test_one_event_is_read_a_few_times_for_any_number_of_followers(
+@on_server_loop
+async def test_one_event_is_read_a_few_times_for_any_number_of_followers(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_results, "SHARING_SECONDS", 3600.0)
 
-    async def scenario() -> None:
-        async with (
-            serve(own_world) as service,
-            service.socket() as socket,
-            open_database(own_world) as database,
-        ):
-            await follow(socket, "subscription { ticks { number unit { id } } }")
-            assert service.gateway.state is not None
-            feed = service.gateway.state.change_feed
-            async with asyncio.timeout(30):
-                while feed.take_snapshot() is None:  # until then, nothing is cached
-                    await asyncio.sleep(0.01)
-            async with count_reads(database) as reads:
-                feed.count_write()  # the key may be another now
-                publish(1)
-                ticks = await receive(socket)
-        assert [*ticks.values()] == FOLLOWERS * [{"number": 1, "unit": {"id": UNIT}}]
-        assert 1 <= reads["units"] <= MAX_EVENTS_AT_A_TIME
-        assert 1 <= reads["api_keys"] <= 2 * MAX_EVENTS_AT_A_TIME
-
-    run(scenario())
-
-
-def test_followers_with_other_rights_share_nothing(world: World) -> None:
-    async def scenario() -> None:
-        query = "subscription { ticks { southernUnit { id } } }"
-        async with (
-            serve(world) as service,
-            service.socket(world.keys.full) as full,
-            service.socket(world.keys.restricted) as restricted,
-        ):
-            await follow(full, query)
-            await restricted.subscribe(query)
-            await wait_for_subscriptions(FOLLOWERS + 1)
-            publish(1)
-            seen, hidden = await receive(full), await receive(restricted, 1)
-        assert [*seen.values()] == FOLLOWERS * [{"southernUnit": {"id": "unit-s"}}]
-        assert [*hidden.values()] == [{"southernUnit": None}]
-
-    run(scenario())
-
-
-def test_followers_with_other_variables_share_nothing(world: World) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.socket() as socket:
-            for number in range(FOLLOWERS):
-                variables = {"no": number % 2 == 1}
-                await socket.subscribe(CONDITIONAL, id=str(number), variables=variables)
-            await wait_for_subscriptions(FOLLOWERS)
+    async with (
+        serve(own_world) as service,
+        service.socket() as socket,
+        open_database(own_world) as database,
+    ):
+        await follow(socket, "subscription { ticks { number unit { id } } }")
+        assert service.gateway.state is not None
+        feed = service.gateway.state.change_feed
+        async with asyncio.timeout(30):
+            while feed.take_snapshot() is None:  # until then, nothing is cached
+                await asyncio.sleep(0.01)
+        async with count_reads(database) as reads:
+            feed.count_write()  # the key may be another now
             publish(1)
             ticks = await receive(socket)
-        assert all(("number" in tick) == (int(id) % 2 == 0) for id, tick in ticks.items())
-
-    run(scenario())
-
-
-def test_errors_are_not_shared_because_they_name_the_request(world: World) -> None:
-    async def scenario() -> None:
-        async with serve(world) as service, service.socket(world.keys.restricted) as socket:
-            await follow(socket, "subscription { ticks { number secret } }")
-            publish(1)
-            async with asyncio.timeout(30):
-                results = [(await socket.receive())["payload"] for _ in range(FOLLOWERS)]
-        assert {result["data"]["ticks"]["number"] for result in results} == {1}
-        named = {result["errors"][0]["extensions"]["requestId"] for result in results}
-        assert len(named) == FOLLOWERS
-
-    run(scenario())
+    assert [*ticks.values()] == FOLLOWERS * [{"number": 1, "unit": {"id": UNIT}}]
+    assert 1 <= reads["units"] <= MAX_EVENTS_AT_A_TIME
+    assert 1 <= reads["api_keys"] <= 2 * MAX_EVENTS_AT_A_TIME
 
 
-def test_what_is_shared_is_soon_read_again(
+@on_server_loop
+async def test_followers_with_other_rights_share_nothing(world: World) -> None:
+    query = "subscription { ticks { southernUnit { id } } }"
+    async with (
+        serve(world) as service,
+        service.socket(world.keys.full) as full,
+        service.socket(world.keys.restricted) as restricted,
+    ):
+        await follow(full, query)
+        await restricted.subscribe(query)
+        await wait_for_subscriptions(FOLLOWERS + 1)
+        publish(1)
+        seen, hidden = await receive(full), await receive(restricted, 1)
+    assert [*seen.values()] == FOLLOWERS * [{"southernUnit": {"id": "unit-s"}}]
+    assert [*hidden.values()] == [{"southernUnit": None}]
+
+
+@on_server_loop
+async def test_followers_with_other_variables_share_nothing(world: World) -> None:
+    async with serve(world) as service, service.socket() as socket:
+        for number in range(FOLLOWERS):
+            variables = {"no": number % 2 == 1}
+            await socket.subscribe(CONDITIONAL, id=str(number), variables=variables)
+        await wait_for_subscriptions(FOLLOWERS)
+        publish(1)
+        ticks = await receive(socket)
+    assert all(("number" in tick) == (int(id) % 2 == 0) for id, tick in ticks.items())
+
+
+@on_server_loop
+async def test_errors_are_not_shared_because_they_name_the_request(world: World) -> None:
+    async with serve(world) as service, service.socket(world.keys.restricted) as socket:
+        await follow(socket, "subscription { ticks { number secret } }")
+        publish(1)
+        async with asyncio.timeout(30):
+            results = [(await socket.receive())["payload"] for _ in range(FOLLOWERS)]
+    assert {result["data"]["ticks"]["number"] for result in results} == {1}
+    named = {result["errors"][0]["extensions"]["requestId"] for result in results}
+    assert len(named) == FOLLOWERS
+
+
+@on_server_loop
+async def test_what_is_shared_is_soon_read_again(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_results, "SHARING_SECONDS", -1.0)
 
-    async def scenario() -> None:
-        async with (
-            serve(own_world) as service,
-            service.socket() as socket,
-            open_database(own_world) as database,
-        ):
-            await follow(socket, "subscription { ticks { unit { name } } }", 1)
-            for name in ("one", "two"):
-                await database["units"].update_one({"_id": UNIT}, {"$set": {"name": name}})
-                publish(1)
-                assert await receive(socket, 1) == {"0": {"unit": {"name": name}}}
-
-    run(scenario())
+    async with (
+        serve(own_world) as service,
+        service.socket() as socket,
+        open_database(own_world) as database,
+    ):
+        await follow(socket, "subscription { ticks { unit { name } } }", 1)
+        for name in ("one", "two"):
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": name}})
+            publish(1)
+            assert await receive(socket, 1) == {"0": {"unit": {"name": name}}}

@@ -18,7 +18,7 @@ from tests.gateway.server.served_application import (
     Listener,
     Streams,
     listen,
-    run,
+    on_server_loop,
     wait_until,
 )
 
@@ -83,117 +83,108 @@ LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
 # Slots
 
 
-def test_slow_readers_of_a_route_without_a_key_hold_no_slot(world: World, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
-        async with AsyncExitStack() as stack:
-            gateway = await stack.enter_async_context(
-                run_gateway(world.settings(requests_in_flight=SLOTS))
-            )
-            connect = await stack.enter_async_context(listen(gateway.build_app(), LIMITS, context))
-            readers = [
-                await send_without_reading(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)
-            ]
-            await wait_until(lambda: all_writes_paused(connect, len(readers)))
-            for _ in range(3):
-                assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
-            for _, writer in readers:
-                writer.transport.abort()
-
-    run(scenario())
+@on_server_loop
+async def test_slow_readers_of_a_route_without_a_key_hold_no_slot(
+    world: World, tmp_path: Path
+) -> None:
+    context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(
+            run_gateway(world.settings(requests_in_flight=SLOTS))
+        )
+        connect = await stack.enter_async_context(listen(gateway.build_app(), LIMITS, context))
+        readers = [await send_without_reading(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)]
+        await wait_until(lambda: all_writes_paused(connect, len(readers)))
+        for _ in range(3):
+            assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
+        for _, writer in readers:
+            writer.transport.abort()
 
 
 @pytest.mark.slow
-def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
+@on_server_loop
+async def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
     body = b'{"query": "{ units { data { id } } }"}'
     head = (
         b"POST /graphql HTTP/1.1\r\n" + HOST + b"API-Key: %b\r\nExpect: 100-continue\r\n"
         b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
     ) % (world.keys.restricted.encode(), len(body))
 
-    async def scenario() -> None:
-        async with (
-            run_gateway(world.settings(requests_in_flight=SLOTS)) as gateway,
-            listen(gateway.build_app(), LIMITS) as connect,
-        ):
-            dripping = [await connect() for _ in range(3 * SLOTS)]
-            for reader, writer in dripping:
-                writer.write(head)
-                assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # has begun to read
-                writer.write(body[:1])
-                assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
-            for reader, writer in dripping:
-                writer.write(body[1:])
-                assert count_ok_responses(await reader.read()) == 1
-                writer.close()
-
-    run(scenario())
+    async with (
+        run_gateway(world.settings(requests_in_flight=SLOTS)) as gateway,
+        listen(gateway.build_app(), LIMITS) as connect,
+    ):
+        dripping = [await connect() for _ in range(3 * SLOTS)]
+        for reader, writer in dripping:
+            writer.write(head)
+            assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # has begun to read
+            writer.write(body[:1])
+            assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
+        for reader, writer in dripping:
+            writer.write(body[1:])
+            assert count_ok_responses(await reader.read()) == 1
+            writer.close()
 
 
 # Memory
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_no_request_starts_before_the_response_to_the_last_is_read(
+@on_server_loop
+async def test_no_request_starts_before_the_response_to_the_last_is_read(
     secure: bool, tmp_path: Path
 ) -> None:
-    async def scenario() -> None:
-        app = CountingApp(BIG)
-        context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)) if secure else None
-        async with listen(app, LIMITS, context) as connect:
-            reader, writer = await send_without_reading(connect, GET * 4 + LAST_GET)
-            await wait_until(lambda: all_writes_paused(connect, 1))
-            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
-            assert app.started <= 1 + secure  # TLS takes one more than the connection below it
-            writer.transport.resume_reading()  # type: ignore[attr-defined]
-            size = 0
-            while piece := await reader.read(4_000_000):
-                size += len(piece)
-            assert size > 5 * len(BIG)
-            assert app.started == 5
-            writer.close()
-
-    run(scenario())
+    app = CountingApp(BIG)
+    context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)) if secure else None
+    async with listen(app, LIMITS, context) as connect:
+        reader, writer = await send_without_reading(connect, GET * 4 + LAST_GET)
+        await wait_until(lambda: all_writes_paused(connect, 1))
+        assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
+        assert app.started <= 1 + secure  # TLS takes one more than the connection below it
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        size = 0
+        while piece := await reader.read(4_000_000):
+            size += len(piece)
+        assert size > 5 * len(BIG)
+        assert app.started == 5
+        writer.close()
 
 
-def test_a_request_that_waits_for_its_client_is_dropped_with_it() -> None:
-    async def scenario() -> None:
-        app = CountingApp(BIG)
-        async with listen(app, LIMITS) as connect:
-            _, writer = await send_without_reading(connect, GET * 2)
-            await wait_until(lambda: all_writes_paused(connect, 1))
-            writer.transport.abort()
-            await wait_until(lambda: not connect.protocols)
-            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
-            assert app.started == 1
-
-    run(scenario())
+@on_server_loop
+async def test_a_request_that_waits_for_its_client_is_dropped_with_it() -> None:
+    app = CountingApp(BIG)
+    async with listen(app, LIMITS) as connect:
+        _, writer = await send_without_reading(connect, GET * 2)
+        await wait_until(lambda: all_writes_paused(connect, 1))
+        writer.transport.abort()
+        await wait_until(lambda: not connect.protocols)
+        assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
+        assert app.started == 1
 
 
-def test_pipelined_requests_wait_unparsed_and_are_all_answered() -> None:
+@on_server_loop
+async def test_pipelined_requests_wait_unparsed_and_are_all_answered() -> None:
     count, queued = 3000, list[int]()
 
-    async def scenario() -> None:
-        blocking = CountingApp(b"")
-        blocking.open.clear()
+    blocking = CountingApp(b"")
+    blocking.open.clear()
 
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await blocking(scope, receive, send)
-            queued.extend(len(each.pipeline) for each in connect.protocols)
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await blocking(scope, receive, send)
+        queued.extend(len(each.pipeline) for each in connect.protocols)
 
-        async with listen(app, LIMITS) as connect:
-            reader, writer = await connect()
-            writer.write(GET * (count - 1) + LAST_GET)
-            await wait_until(lambda: any(each.flow.read_paused for each in connect.protocols))
-            blocking.open.set()
-            assert count_ok_responses(await reader.read()) == count
-            writer.close()
-
-    run(scenario())
+    async with listen(app, LIMITS) as connect:
+        reader, writer = await connect()
+        writer.write(GET * (count - 1) + LAST_GET)
+        await wait_until(lambda: any(each.flow.read_paused for each in connect.protocols))
+        blocking.open.set()
+        assert count_ok_responses(await reader.read()) == count
+        writer.close()
     assert set(queued) == {0}
 
 
-def test_a_body_after_a_pipelined_request_arrives_complete() -> None:
+@on_server_loop
+async def test_a_body_after_a_pipelined_request_arrives_complete() -> None:
     body = b"x" * 300_000
     post = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % len(body) + body
     sizes = list[int]()
@@ -207,15 +198,13 @@ def test_a_body_after_a_pipelined_request_arrives_complete() -> None:
         sizes.append(size)
         await CountingApp(b"")(scope, receive, send)
 
-    async def scenario() -> None:
-        async with listen(app, LIMITS) as connect:
-            assert count_ok_responses(await fetch(connect, GET + post + GET + post + LAST_GET)) == 5
-
-    run(scenario())
+    async with listen(app, LIMITS) as connect:
+        assert count_ok_responses(await fetch(connect, GET + post + GET + post + LAST_GET)) == 5
     assert sizes == [0, len(body), 0, len(body), 0]
 
 
-def test_fast_path_responses_wait_for_a_slow_reader() -> None:
+@on_server_loop
+async def test_fast_path_responses_wait_for_a_slow_reader() -> None:
     found = FastResponse(200, b"content-length: 1000000\r\n", bytes(1_000_000), "/", "key")
     count, looked_up = 60, list[bytes]()
 
@@ -223,15 +212,12 @@ def test_fast_path_responses_wait_for_a_slow_reader() -> None:
         looked_up.append(target)
         return found if target == b"/" else None
 
-    async def scenario() -> None:
-        app = CountingApp(found.body)
-        async with listen(app, LIMITS, fast_path=fast_path) as connect:
-            reader, writer = await send_without_reading(connect, GET * (count - 1) + LAST_GET)
-            await wait_until(lambda: all_writes_paused(connect, 1))
-            assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
-            assert len(looked_up) + app.started < count / 2
-            writer.transport.resume_reading()  # type: ignore[attr-defined]
-            assert count_ok_responses(await reader.read()) == count
-            writer.close()
-
-    run(scenario())
+    app = CountingApp(found.body)
+    async with listen(app, LIMITS, fast_path=fast_path) as connect:
+        reader, writer = await send_without_reading(connect, GET * (count - 1) + LAST_GET)
+        await wait_until(lambda: all_writes_paused(connect, 1))
+        assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
+        assert len(looked_up) + app.started < count / 2
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert count_ok_responses(await reader.read()) == count
+        writer.close()

@@ -13,7 +13,7 @@ from gateway.server.config import ConnectionLimits
 from gateway.server.connections.connection_table import Connection, ConnectionTable
 from gateway.server.connections.unread import ReadingPace, UnreadResponses
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.served_application import wait_until
+from tests.gateway.server.served_application import on_server_loop, wait_until
 
 LIMITS = ConnectionLimits(max_connections=4, max_connections_per_address=3)
 ATTACKER, GOOD = "192.0.2.1", "198.51.100.7"
@@ -122,19 +122,17 @@ def test_a_connection_is_refused_if_none_is_idle(lines: LogLines) -> None:
     assert lines.last()["client"] == GOOD
 
 
-def test_lines_about_a_limit_are_few_and_have_counts(
+@on_server_loop
+async def test_lines_about_a_limit_are_few_and_have_counts(
     lines: LogLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.server.limit_log.QUIET_SECONDS", 0.0)
 
-    async def scenario() -> None:
-        log = Sockets().table.log
-        for _ in range(1000):
-            log.note("a", "Too many", ATTACKER)
-        log.note("b", "Too large", GOOD)
-        await wait_until(lambda: not log._unlogged)  # the time of quiet has ended, for both
-
-    asyncio.run(scenario())
+    log = Sockets().table.log
+    for _ in range(1000):
+        log.note("a", "Too many", ATTACKER)
+    log.note("b", "Too large", GOOD)
+    await wait_until(lambda: not log._unlogged)  # the time of quiet has ended, for both
     found = [(line["limit"], line["count"]) for line in map(orjson.loads, lines.texts)]
     assert found == [("a", 1), ("b", 1), ("a", 999)]
 
