@@ -10,11 +10,12 @@ from tests.gateway.server.processes import ServerProcess, Start
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     with contextlib.ExitStack() as stack:
 
         def run(application: str = "create", **given: Any) -> ServerProcess:
-            running = ServerProcess(application, **given)
+            log = tmp_path_factory.mktemp("server") / "log"
+            running = ServerProcess(log, application, **given)
             stack.callback(running.kill)
             return running
 

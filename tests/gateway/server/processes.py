@@ -1,4 +1,4 @@
-"""A server in separate processes, and helpers that observe it from outside."""
+"""A server in processes of its own, and helpers that observe it from outside."""
 
 import contextlib
 import os
@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,13 +16,16 @@ import httpx
 import orjson
 
 CHECKOUT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 600
+"""Ends a test that waits in vain; processes may take a minute to start on a busy machine."""
 PROGRAM = """
 import orjson, pathlib, sys
 from gateway.server.server import serve
 from gateway.server.config import ConnectionLimits, ServerConfig
+from gateway.server.supervision import handover, orders
 from tests.gateway import small_app
 
+handover._CHECK_SECONDS = orders.GRACE_SECONDS = 600  # however busy the machine is
 create_application = getattr(small_app, sys.argv[1])
 options = orjson.loads(sys.argv[2])
 service = options.pop("service")
@@ -33,19 +37,19 @@ sys.exit(serve(ServerConfig(create_application, **service), **options))
 
 
 class ServerProcess:
-    """A server process, and the one line that it printed."""
+    """A server process, of which the log can be read while it runs."""
 
     def __init__(
         self,
+        log: Path,
         application: str = "create",
         service: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
-        log: Path | None = None,
         **options: Any,
     ) -> None:
+        self.log = log
         options = {"service": service or {}, "port": 0, **options}
-        with contextlib.ExitStack() as stack:  # a log in a file can be read while the server runs
-            errors = subprocess.PIPE if log is None else stack.enter_context(log.open("wb"))
+        with log.open("wb") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, application, orjson.dumps(options).decode()],
                 stdout=subprocess.PIPE,
@@ -54,18 +58,39 @@ class ServerProcess:
                 env={**os.environ, **(environment or {})},
             )
 
+    @cached_property
     def address(self) -> str:
-        """Waits for the `ready` line."""
+        """The address on the `ready` line, which this waits for."""
         assert self.process.stdout is not None
         assert select.select([self.process.stdout], [], [], TIMEOUT_SECONDS)[0]
         line = self.process.stdout.readline().decode()
-        assert line.startswith("ready ")
+        assert line.startswith("ready "), self.log.read_text()
         return line.removeprefix("ready ").strip()
+
+    @property
+    def port(self) -> int:
+        return httpx.URL(self.address).port or 0
+
+    def lines(self, message: str) -> list[dict[str, Any]]:
+        """What the log says so far of events with this message."""
+        complete, _, _ = self.log.read_text().rpartition("\n")  # a line may be half written
+        logged = [orjson.loads(line) for line in complete.splitlines() if line[0] == "{"]
+        return [line for line in logged if line["message"].startswith(message)]
+
+    def wait_for(self, message: str, count: int = 1) -> list[dict[str, Any]]:
+        wait_until(lambda: len(self.lines(message)) >= count)
+        return self.lines(message)
+
+    def reload(self) -> None:
+        """Reload, and wait until new workers serve."""
+        count = len(self.lines("Reloaded"))
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for("Reloaded", count + 1)
 
     def wait_for_exit(self) -> tuple[int, str, str]:
         """Exit status, and the rest of standard output and error."""
-        output, errors = self.process.communicate(timeout=TIMEOUT_SECONDS)
-        return self.process.returncode, output.decode(), (errors or b"").decode()
+        output, _ = self.process.communicate(timeout=TIMEOUT_SECONDS)
+        return self.process.returncode, output.decode(), self.log.read_text()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         self.process.send_signal(number)
@@ -96,10 +121,6 @@ def pid(address: str) -> int:
     return answer
 
 
-def pids(address: str) -> set[int]:
-    return {pid(address) for _ in range(20)}
-
-
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until the condition holds, and fail after the timeout."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -108,8 +129,20 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def find_workers(address: str, count: int = 2, excluding: Collection[int] = ()) -> set[int]:
+    """Wait until so many live processes have answered that are not among `excluding`."""
+    seen: set[int] = set()
+
+    def is_complete() -> bool:
+        seen.add(pid(address))
+        return len({each for each in seen.difference(excluding) if is_alive(each)}) == count
+
+    wait_until(is_complete)
+    return {each for each in seen.difference(excluding) if is_alive(each)}
+
+
 def is_in_flight(address: str) -> bool:
-    """Whether the process that answers has got a request for `/sleep`."""
+    """Whether the process that answers has got a request that takes long."""
     return bool(get(f"{address}/pid").json()["sleeping"])
 
 

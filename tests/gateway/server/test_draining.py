@@ -1,6 +1,7 @@
 """A worker that is about to stop: each connection ends with a response that says so."""
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -11,6 +12,13 @@ from gateway.cache.fast_path import FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from tests.gateway.server.exchanges import echo
+from tests.gateway.server.processes import (
+    TIMEOUT_SECONDS,
+    Start,
+    get,
+    keeping_client,
+)
+from tests.gateway.server.processes import wait_until as wait_for_process
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -187,3 +195,24 @@ async def test_responses_that_the_protocol_makes_itself_say_close_too(
         assert CLOSE in await read_response(reader)
         assert await reader.read() == b""
         writer.close()
+
+
+def test_during_the_notice_everything_is_served_and_says_close(start: Start) -> None:
+    """Load balancers learn meanwhile from the readiness probe to go elsewhere."""
+    running = start(service={"drain_notice_seconds": 3600})
+    address = running.address
+    with keeping_client() as client:
+        assert client.get(f"{address}/health/ready").status_code == 200
+        running.process.send_signal(signal.SIGTERM)
+        wait_for_process(lambda: get(f"{address}/health/ready").status_code == 503)
+        for response in (client.get(f"{address}/pid"), get(f"{address}/pid")):
+            assert (response.status_code, response.headers["connection"]) == (200, "close")
+    for _ in range(2):
+        running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(TIMEOUT_SECONDS) == 130  # also during the notice
+
+
+def test_what_a_terminal_stops_gives_no_notice(start: Start) -> None:
+    running = start(service={"drain_notice_seconds": 3600})
+    assert get(f"{running.address}/health/ready").status_code == 200
+    assert running.stop(signal.SIGINT)[0] == 0

@@ -1,6 +1,7 @@
 """The protocol rejects requests itself when a worker has no room for them."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -12,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.middleware.access_log import AccessLogMiddleware
 from gateway.middleware.load_shedding import LoadSheddingMiddleware
 from gateway.server import admission as admission_module
-from gateway.server import tls
+from gateway.server import early_rejection, tls
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits
 from gateway.server.early_rejection import APPLICATION_REJECTION_COST
@@ -262,6 +263,28 @@ async def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
         assert app.started == ["/", "/free"]
         hasty._end_delay()
         assert statuses(await reader.read(-1)) == [200, 200]
+
+
+@pytest.mark.parametrize(("header", "closes"), [(b"", True), (b"API-Key: valid\r\n", False)])
+@on_server_loop
+async def test_a_client_without_a_key_that_has_waited_for_long_is_closed(
+    monkeypatch: pytest.MonkeyPatch, header: bytes, closes: bool
+) -> None:
+    """It has been rejected again and again, and asked again at once."""
+    monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 1.0)
+    monkeypatch.setattr(early_rejection, "MAX_DELAYED_SECONDS", 5.0)
+    app = App()
+    app.admission._is_known_key = lambda key: key == "valid"
+    async with busy_worker(app) as (reader, writer):
+        for count in itertools.count(1):
+            writer.write(GET[:-2] + header + b"\r\n")
+            received = await reader.readuntil(REJECTED)
+            if b"\r\nconnection: close\r\n" in received or count == 20:
+                break
+            for protocol in app.protocols:
+                if protocol._is_delayed:
+                    protocol._end_delay()
+        assert (b"\r\nconnection: close\r\n" in received) == closes
 
 
 @on_server_loop

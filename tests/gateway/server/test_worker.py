@@ -26,8 +26,6 @@ from gateway.server.worker import bound_by_open_files, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:

@@ -24,13 +24,13 @@ from gateway.server.supervision.supervisor import Supervisor
 from gateway.server.supervision.worker_process import AdoptedProcess, WorkerProcess
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
+    CHECKOUT,
+    PROGRAM,
     TIMEOUT_SECONDS,
     Start,
     pid,
     wait_until,
 )
-
-pytestmark = pytest.mark.slow
 
 
 def handover(**given: Any) -> Handover:
@@ -73,8 +73,6 @@ def test_a_program_without_a_valid_handover_is_one_sentence(start: Start) -> Non
 
 def test_a_socket_of_systemd_is_served_and_systemd_is_told(start: Start, tmp_path: Path) -> None:
     """The shell stands for systemd: it knows the process id before the program starts."""
-    from tests.gateway.server.processes import CHECKOUT, PROGRAM
-
     address = str(tmp_path / "notify")
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
