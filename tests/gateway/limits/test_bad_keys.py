@@ -18,7 +18,7 @@ from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.server.config import SharedMemory
 from gateway.settings import Settings
 from storage.administration import api_keys, key_format
-from storage.cache import change_feed, key_digests
+from storage.cache import key_digests
 from storage.cache.write_counter import WriteCounter
 from storage.errors import Cause, UnavailableError
 from tests.fixtures import BASE_URL, World, make_key, open_database
@@ -105,25 +105,17 @@ async def test_invalid_keys_beyond_the_burst_are_throttled(
     assert reads.count("list_digests") <= 1
 
 
-async def test_a_throttled_client_is_told_when_to_try_again(gateway: Gateway) -> None:
-    await exhaust(gateway)
-    response = await request(gateway, key_format.generate_key())
-    assert read_message(response) == "Too many invalid API keys"
-    assert 0 < int(response.headers["retry-after"]) <= 900
-    assert "ratelimit" not in response.headers  # of which key?
-
-
-async def test_the_response_does_not_tell_why_a_key_is_invalid(
+async def test_a_throttled_client_is_told_when_to_try_again_and_not_what_is_wrong(
     gateway: Gateway, world: World
 ) -> None:
     await exhaust(gateway)
-    malformed, unknown = "fgk_x", key_format.generate_key()
-    responses = [
-        await request(gateway, key)
-        for key in (malformed, unknown, world.keys.revoked, world.keys.expired)
-    ]
+    keys = ("fgk_x", key_format.generate_key(), world.keys.revoked, world.keys.expired)
+    responses = [await request(gateway, key) for key in keys]
     assert {each.status_code for each in responses} == {429}
+    assert {read_message(each) for each in responses} == {"Too many invalid API keys"}
     assert len({str(read_error(each)) for each in responses}) == 1
+    assert all(0 < int(each.headers["retry-after"]) <= 900 for each in responses)
+    assert "ratelimit" not in responses[0].headers  # of which key?
 
 
 async def test_valid_keys_from_the_same_address_still_work(gateway: Gateway, world: World) -> None:
@@ -133,14 +125,6 @@ async def test_valid_keys_from_the_same_address_still_work(gateway: Gateway, wor
         assert await ask(gateway, world.keys.full) == 200
         assert await ask(gateway, world.keys.restricted) == 200  # was never cached before
         assert await ask(gateway, key_format.generate_key()) == 429
-
-
-async def test_valid_keys_work_though_their_cache_is_off(
-    gateway: Gateway, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 0.0)  # nothing is cached
-    await exhaust(gateway)
-    assert [await ask(gateway, world.keys.full) for _ in range(BURST)] == [200] * BURST
 
 
 async def test_valid_keys_are_not_counted(gateway: Gateway, world: World) -> None:
@@ -163,13 +147,6 @@ async def test_other_addresses_are_not_throttled(gateway: Gateway) -> None:
     await exhaust(gateway)
     assert await ask(gateway, "not a key") == 429
     await exhaust(gateway, OTHER)
-
-
-async def test_addresses_of_one_ipv6_network_are_one_client(gateway: Gateway) -> None:
-    for number in range(BURST):
-        assert await ask(gateway, "not a key", f"2001:db8::{number}") == 403
-    assert await ask(gateway, "not a key", "2001:db8::ffff:1") == 429
-    assert await ask(gateway, "not a key", "2001:db8:0:1::1") == 403
 
 
 async def test_all_addresses_together_have_a_limit(gateway: Gateway, lines: LogLines) -> None:
@@ -199,9 +176,8 @@ async def test_a_key_created_meanwhile_works_at_a_throttled_address(
         assert await ask(gateway, key_format.generate_key()) == 429
         _, key = await make_key(database, "new")
         monkeypatch.setattr(key_digests, "REREAD_SECONDS", 0.0)
-        async with asyncio.timeout(30):
-            while await ask(gateway, key) != 200:
-                await asyncio.sleep(0.05)
+        while await ask(gateway, key) != 200:
+            await asyncio.sleep(0.05)
 
 
 async def test_an_outage_of_the_database_is_not_held_against_clients(
@@ -220,15 +196,6 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
 async def test_throttling_can_be_turned_off(world: World) -> None:
     async with run(world.settings(bad_key_limit=0)) as gateway:
         assert {await ask(gateway, "not a key") for _ in range(50)} == {403}
-
-
-async def test_the_default_admits_twenty_invalid_keys(world: World) -> None:
-    default = Settings().bad_key_limit
-    async with run(world.settings(bad_key_limit=default)) as gateway:
-        gateway.bad_keys._each._interval_seconds = 1e6
-        gateway.bad_keys._each._tolerance_seconds = 19e6
-        statuses = [await ask(gateway, "not a key") for _ in range(21)]
-    assert statuses == [403] * 20 + [429]
 
 
 async def test_one_line_is_logged_when_a_client_is_throttled(
@@ -266,18 +233,3 @@ def test_workers_of_one_gateway_throttle_together() -> None:
     ]
     charges = [worker.bad_keys.charge(ATTACKER) for worker in workers * 3]
     assert [charge is None for charge in charges] == [True] * 3 + [False] * 3
-
-
-@pytest.mark.parametrize(
-    ("address", "client"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-        ("a socket", "a socket"),
-    ],
-)
-def test_a_client_is_an_ipv4_address_or_an_ipv6_network(address: str, client: str) -> None:
-    assert group_address(address) == client

@@ -60,10 +60,9 @@ async def test_the_first_request_of_a_new_key_is_served_during_a_flood(
         _, key = await make_key(database, "new")
         created.append(key_format.hash_key(key))
         read.clear()
-        async with asyncio.timeout(30):
-            while not read.is_set():  # the flood goes on
-                assert isinstance(gateway.admission.admit(scope(invented)), Rejection)
-                await asyncio.sleep(0.01)
+        while not read.is_set():  # the flood goes on
+            assert isinstance(gateway.admission.admit(scope(invented)), Rejection)
+            await asyncio.sleep(0.01)
         async with open_client(gateway, key) as client:
             assert (await client.get("/v1/units")).status_code == 200
 

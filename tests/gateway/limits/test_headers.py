@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -15,14 +16,15 @@ from tests.gateway.cache.fast_path_server import serve_with_fast_path
 pytestmark = pytest.mark.anyio
 
 LIMITS = {"rate_limit": 1, "rate_burst": 1000}
-"""So slow that nothing becomes available again while a test runs, or close to nothing."""
 POLICY = '"default";q=1000;w=1000'
 
 
 @pytest.fixture(scope="module")
 async def limited(world: World, anyio_backend: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
-        yield client
+    async with run_gateway(world.settings(**LIMITS)) as gateway:
+        freeze_limiter(gateway)
+        async with open_client(gateway, world.keys.full) as client:
+            yield client
 
 
 def remaining(response: httpx.Response) -> int:
@@ -35,40 +37,25 @@ def remaining(response: httpx.Response) -> int:
 
 
 @pytest.mark.parametrize(
-    ("status", "request_options"),
+    ("status", "options"),
     [
-        (200, {"method": "GET", "url": "/v1/units"}),
         (200, {"method": "HEAD", "url": "/v1/units"}),
         (200, {"method": "GET", "url": "/v1/units", "headers": {"Accept-Encoding": "gzip"}}),
         (304, {"method": "GET", "url": "/v1/units", "headers": {"If-None-Match": "*"}}),
-        (400, {"method": "GET", "url": "/v1/units/references"}),
         (404, {"method": "GET", "url": "/v1/units/none"}),
         (422, {"method": "GET", "url": "/v1/units?page=0"}),
-        (200, {"method": "GET", "url": "/graphql?query={__typename}"}),
-        (
-            200,
-            {"method": "POST", "url": "/graphql", "json": {"query": "{ units { data { id } } }"}},
-        ),
         (200, {"method": "POST", "url": "/graphql", "json": {"query": "{ nothing }"}}),
-        (400, {"method": "POST", "url": "/graphql", "json": []}),
         (415, {"method": "POST", "url": "/graphql", "content": "x"}),
-        (
-            405,
-            {
-                "method": "GET",
-                "url": "/graphql?query=mutation{revokeApiKey(input:{id:%22x%22}){__typename}}",
-            },
-        ),
+        (405, {"method": "GET", "url": "/graphql?query=mutation{__typename}"}),
     ],
 )
 async def test_a_response_says_what_is_left(
-    limited: httpx.AsyncClient, status: int, request_options: dict[str, object]
+    limited: httpx.AsyncClient, status: int, options: dict[str, Any]
 ) -> None:
     before = remaining(await limited.get("/v1/units/unit-1"))
-    response = await limited.request(**request_options)  # type: ignore[arg-type]
+    response = await limited.request(**options)
     assert response.status_code == status
-    after = remaining(response)
-    assert after < before or after >= 990  # time has passed, and some are available again
+    assert remaining(response) == before - 1
 
 
 async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,16 +117,6 @@ async def test_pages_of_other_origins_may_read_the_headers(world: World) -> None
     assert "ratelimit" in response.headers
 
 
-async def test_a_cached_response_tells_each_key_its_own_limit(world: World) -> None:
-    async with run_gateway(world.settings(**LIMITS)) as gateway:
-        async with open_client(gateway, world.keys.full) as one:
-            first = [remaining(await one.get("/v1/units/unit-1")) for _ in range(20)]
-        async with open_client(gateway, world.keys.restricted) as other:
-            second = remaining(await other.get("/v1/units/unit-1"))
-    assert min(first) < 999
-    assert second == 999
-
-
 async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,4 +148,6 @@ async def test_requests_at_once_take_one_each(world: World) -> None:
         freeze_limiter(gateway)
         async with open_client(gateway, world.keys.full) as client:
             responses = await asyncio.gather(*(client.get("/v1/units/unit-1") for _ in range(20)))
+        async with open_client(gateway, world.keys.restricted) as other:
+            assert remaining(await other.get("/v1/units/unit-1")) == 999  # each key has its own
     assert sorted(remaining(response) for response in responses) == list(range(980, 1000))
