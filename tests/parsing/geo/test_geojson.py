@@ -6,7 +6,6 @@ import pytest
 from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError
 from parsing.geo import geojson
-from tests.cpu_cost import measure_cost
 
 RING = [[10, 56], [11, 56], [11, 57], [10, 56]]
 OPEN_RING = ((10.0, 56.0), (11.0, 56.0), (11.0, 57.0))
@@ -76,11 +75,8 @@ def test_a_document_with_other_errors_is_not_repaired(text: bytes) -> None:
 
 @pytest.mark.parametrize("piece", [b'"\\"', b", ", b",     ", b'",', b"\\"])
 def test_trailing_commas_are_found_in_linear_time(piece: bytes) -> None:
-    def cost(count: int) -> float:
-        text = piece * count
-        return measure_cost(lambda: geojson.find_trailing_commas(text))
-
-    assert cost(400_000) < 60 * max(cost(20_000), 1)
+    """In quadratic time, this would take minutes."""
+    assert geojson.find_trailing_commas(piece * 400_000) == []
 
 
 def test_a_document_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,11 +141,6 @@ def test_features_have_lines_unless_these_say_nothing(
 
 
 def test_lines_are_found_in_linear_time() -> None:
-    piece = b'"type": "Feature",\n'
-
-    def cost(count: int) -> float:
-        text = piece * count
-        assert len(geojson.find_feature_lines(text, count)) == count
-        return measure_cost(lambda: geojson.find_feature_lines(text, count))
-
-    assert cost(200_000) < 40 * max(cost(20_000), 1)
+    """In quadratic time, this would take minutes."""
+    lines = geojson.find_feature_lines(b'"type": "Feature",\n' * 200_000, 200_000)
+    assert lines == [*range(1, 200_001)]

@@ -1,3 +1,5 @@
+"""A venue of IMDF becomes levels, rooms, doors and connectors in the terms of OpenStreetMap."""
+
 import json
 from typing import Any
 
@@ -5,6 +7,7 @@ import pytest
 
 from parsing.archives import unzip
 from parsing.drawing import AreaGeometry, LinesGeometry, PointGeometry
+from parsing.imdf.terms import OPENING_TAGS, UNIT_TAGS, find_tags
 from parsing.plans import read_plan
 from samples.venue import make_archive, make_venue
 from tests.parsing.imdf.venues import Change, changed, feature_of, read_imdf, set_property
@@ -192,3 +195,28 @@ def test_a_level_without_ordinal_takes_that_in_its_name() -> None:
     assert drawing.levels[0].ordinal == -2
     (fault,) = drawing.faults
     assert fault.message.endswith("expected a number; read as -2 because of its name")
+
+
+@pytest.mark.parametrize(
+    ("category", "amenity"),
+    [("restroom", "toilets"), ("restroom.female.wheelchair", "toilets"), ("office", None)],
+)
+def test_a_suffix_means_the_same_as_its_parent_category(category: str, amenity: str | None) -> None:
+    tags = find_tags(UNIT_TAGS, category)
+    assert tags is not None
+    assert tags.get("amenity") == amenity
+
+
+def test_a_row_of_its_own_wins_over_the_parent_category() -> None:
+    assert find_tags(OPENING_TAGS, "pedestrian.principal") == {"entrance": "main"}
+    assert find_tags(OPENING_TAGS, "pedestrian.transit") == {}
+
+
+@pytest.mark.parametrize("category", ["", "ballroom", "ballroom.large"])
+def test_an_unknown_category_has_no_tags(category: str) -> None:
+    assert find_tags(UNIT_TAGS, category) is None
+
+
+@pytest.mark.parametrize("category", ["bedroom", "residence", "livingroom", "residential.studio"])
+def test_homes_are_private(category: str) -> None:
+    assert find_tags(UNIT_TAGS, category) == {"indoor": "room", "access": "private"}

@@ -15,15 +15,18 @@ from parsing.imdf.records import (
 
 
 @pytest.mark.parametrize(
-    ("language", "label"), [("da", "Bageri"), ("de", "Bakery"), ("", "Bakery")]
+    ("labels", "language", "label"),
+    [
+        ({"da": "Bageri", "en": "Bakery"}, "da", "Bageri"),
+        ({"da": "Bageri", "en": "Bakery"}, "de", "Bakery"),
+        ({"da": "Bageri"}, "de", "Bageri"),
+        (None, "de", ""),
+    ],
 )
-def test_a_label_falls_back_to_english(language: str, label: str) -> None:
-    assert pick_label({"da": "Bageri", "en": "Bakery"}, language) == label
-
-
-def test_a_label_without_english_is_the_first_one() -> None:
-    assert pick_label({"da": "Bageri"}, "de") == "Bageri"
-    assert pick_label(None, "de") == ""
+def test_a_label_falls_back_to_english_then_to_the_first(
+    labels: dict[str, str] | None, language: str, label: str
+) -> None:
+    assert pick_label(labels, language) == label
 
 
 def test_folders_and_files_of_operating_systems_are_stripped() -> None:
@@ -61,15 +64,7 @@ def test_records_are_returned_by_id() -> None:
             {"id": None, "properties": {"name": {"en": "Bar"}}},
             "unit.geojson: 'Bar' (features[0]) has no id",
         ),
-        (
-            {"feature_type": "level", "properties": {"name": {"en": "Bar"}}},
-            "unit.geojson: 'Bar' (u1) has feature_type 'level'; expected 'unit'",
-        ),
         ({"properties": None}, "unit.geojson: u1 has no properties"),
-        (
-            {"geometry": {"type": "Polygon", "coordinates": []}},
-            "unit.geojson: u1: Polygon without coordinates",
-        ),
     ],
 )
 def test_a_faulty_feature_is_left_out_and_named(changes: dict[str, Any], message: str) -> None:

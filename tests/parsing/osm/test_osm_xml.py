@@ -65,19 +65,6 @@ def test_a_range_skips_the_levels_that_a_building_does_not_have() -> None:
     assert features_of(read_osm(builder.to_osm()))[shaft].levels == ("12", "14")
 
 
-def test_a_level_is_named_by_its_outline() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way(box(0, 0, 5, 5), indoor="level", level="1", name="Gallery")
-    assert [level.name for level in read_osm(builder.to_osm()).levels] == ["Gallery"]
-
-
-def test_a_door_without_level_is_on_the_levels_of_the_room_whose_outline_it_is_on() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way([(0, 0), (5, 0), (5, 2), (5, 5), (0, 5), (0, 0)], indoor="room", level="3")
-    door = builder.add_node((5, 2), door="yes")
-    assert features_of(read_osm(builder.to_osm()))[door].levels == ("3",)
-
-
 def test_a_room_without_level_is_taken_to_be_on_level_0_and_noted() -> None:
     builder = OsmPlanBuilder()
     room = builder.add_way(box(0, 0, 5, 5), indoor="room")
@@ -143,15 +130,6 @@ def test_a_site_is_not_read_where_no_room_is_on_the_ground() -> None:
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="1")
     builder.add_way(box(-9, -9, 50, 50), shop="mall")
     assert [level.id for level in read_osm(builder.to_osm()).levels] == ["1"]
-
-
-def test_a_level_in_words_is_read_and_noted() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way(box(0, 0, 5, 5), indoor="room", level="EG")
-    builder.add_way(box(5, 0, 9, 5), indoor="room", level="1")
-    drawing = read_plan({"plan.osm": builder.to_osm()}, strict=True)
-    assert [level.id for level in drawing.levels] == ["0", "1"]
-    assert [str(note) for note in drawing.notes] == ["level=EG read as 0: 1 (way/1)"]
 
 
 def test_a_wall_is_a_line_even_when_closed_and_an_open_room_is_closed() -> None:

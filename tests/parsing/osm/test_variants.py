@@ -1,11 +1,18 @@
+"""Other tags and units of length mean what Simple Indoor Tagging says in its own."""
+
 import pytest
 
 from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
+from parsing.osm.quantities import parse_feet
 from parsing.osm.surroundings import GeoFeature
 from parsing.osm.variants import find_category, translate_tags
 
 AREA = AreaGeometry((((0, 0), (1, 0), (1, 1)),))
+
+
 LINE = LinesGeometry((((0, 0), (1, 0)),))
+
+
 POINT = PointGeometry((0, 0))
 
 
@@ -117,3 +124,26 @@ def test_a_category_may_be_a_plural(
     category: str, is_area: bool, tags: dict[str, str] | None
 ) -> None:
     assert find_category(category, is_area) == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "feet"),
+    [
+        ("0.9144", 3.0),
+        ("0.9144 m", 3.0),
+        ("91.44cm", 3.0),
+        ("914.4 mm", 3.0),
+        ("3 ft", 3.0),
+        ("3'", 3.0),
+        ("2'6\"", 2.5),
+        ("2 ft 6 in", 2.5),
+        ('36"', 3.0),
+    ],
+)
+def test_a_width_is_in_metres_or_in_its_unit(text: str, feet: float) -> None:
+    assert parse_feet(text) == pytest.approx(feet)
+
+
+@pytest.mark.parametrize("text", ["", "wide", "-1", "1,5", "1e3", "0.9 miles"])
+def test_invalid_lengths_are_none(text: str) -> None:
+    assert parse_feet(text) is None

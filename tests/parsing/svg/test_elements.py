@@ -1,4 +1,4 @@
-"""The parts of a drawing: what its readers are called back with, in document order."""
+"""The parts of a drawing, as its readers are called back with them, and their attributes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from parsing.drawing import NoteCollector
 from parsing.errors import InvalidMarkupError, ParsingError
+from parsing.svg.data_tags import format_tags, parse_tags
 from parsing.svg.elements import (
     DrawingHandler,
     Georeference,
@@ -19,10 +21,12 @@ from parsing.svg.elements import (
     ShapeContainer,
 )
 from parsing.svg.floor_plan import read_svg_plan
+from parsing.svg.georeferences import parse_georeference
 from parsing.svg.identities import Identity
 from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.walk_drawing import walk_drawing
 from tests.parsing.strategies import broken_drawings, drawings
+from tests.parsing.tree import parse_drawing
 
 END = "end"
 
@@ -52,14 +56,14 @@ class Parts:
         raise error
 
 
-def to_svg(body: str) -> bytes:
+def to_bytes(body: str) -> bytes:
     return f'<svg viewBox="0 0 40 20">{body}</svg>'.encode()
 
 
 def parts_of(body: str) -> list[Any]:
     parts = Parts()
     handler: DrawingHandler = parts
-    walk_drawing(to_svg(body), handler)
+    walk_drawing(to_bytes(body), handler)
     return parts.all
 
 
@@ -95,10 +99,8 @@ def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
     [
         ("", Group("Layer")),
         ('id="a" data-tags="a=1"', Group("Layer")),  # only a Level has a name and tags
-        ('data-type="Other"', Group("Layer")),
         ('data-type="UnitLayer" id="a"', Group("UnitLayer")),
         ('data-type="HitAreaLayer" data-tags="a=1"', Group("HitAreaLayer")),
-        ('data-type="Level"', Group("Level")),
         ('data-type="Level" id="a"', Group("Level", "a")),
         ('data-type="Level" id="a" data-name="b"', Group("Level", "a")),
         ('data-type="Level" id="a" data-tags="a=1;b=2"', Group("Level", "a", {"a": "1", "b": "2"})),
@@ -113,11 +115,8 @@ def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(attributes: str, gro
     ("body", "level", "layer"),
     [
         ("<path/>", None, ""),
-        ('<g data-type="UnitLayer"><path/></g>', None, "UnitLayer"),
-        ('<g data-type="Level" id="a"><path/></g>', "a", ""),
         ('<g data-type="Level" id="a"><g><path/></g></g>', "a", ""),
         ('<g data-type="Level" id="a"><g data-type="UnitLayer"/><path/></g>', "a", ""),
-        ('<g data-type="Level" id="a"><g data-type="UnitLayer"><path/></g></g>', "a", "UnitLayer"),
         (
             '<g data-type="Level" id="a"><g data-type="HitAreaLayer"><g><path/></g></g></g>',
             "a",
@@ -200,14 +199,8 @@ def test_a_hidden_shape_is_a_part_for_the_reader_to_judge(hiding: str) -> None:
     for body in (shape.replace("/>", f" {hiding}/>"), f"<g {hiding}>{shape}</g>"):
         assert [shape.is_visible for shape in shapes_of(body + shape)] == [False, True]
         level = f'<g data-type="Level">{body}</g>'
-        assert len(read_svg_plan(to_svg(level), 1.0, NoteCollector()).features) == 1
-        assert b"Rect" not in parse_unit_map(to_svg(level)).json
-
-
-def test_a_shape_cannot_be_changed() -> None:
-    (shape,) = shapes_of("<path/>")
-    with pytest.raises(AttributeError):
-        shape.kind = "Rect"  # type: ignore[misc]
+        assert len(read_svg_plan(to_bytes(level), 1.0, NoteCollector()).features) == 1
+        assert b"Rect" not in parse_unit_map(to_bytes(level)).json
 
 
 @pytest.mark.slow
@@ -229,3 +222,69 @@ def test_any_drawing_has_one_canvas_first_and_an_end_for_each_group(svg: bytes) 
         depth += isinstance(part, Group) - (part == END)
         assert depth >= 0
     assert depth == 0 or not is_complete
+
+
+def test_zoom_bearing_and_pitch_are_zero_by_default() -> None:
+    attributes = {"data-latitude": " 56.5 ", "data-longitude": "1e1"}
+    assert parse_georeference(attributes, 1_000) == Georeference(56.5, 10, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("longitude", "reason"),
+    [
+        (None, "a Georeference needs data-longitude, a number"),
+        ("10px", "data-longitude is '10px'; expected a number"),
+        ("1001", "data-longitude is too large a number; at most 1,000 is read"),
+    ],
+)
+def test_an_invalid_number_is_an_error_with_its_attribute(
+    longitude: str | None, reason: str
+) -> None:
+    attributes = {"data-latitude": "1"} | ({"data-longitude": longitude} if longitude else {})
+    with pytest.raises(InvalidMarkupError, match=reason):
+        parse_georeference(attributes, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("building=1;floor=2", {"building": "1", "floor": "2"}),
+        (" building = 1 ;\n floor = 2 ; ", {"building": "1", "floor": "2"}),
+        ("name=A=B", {"name": "A=B"}),
+        ("name=a\\;b;c=d", {"name": "a;b", "c": "d"}),
+        ("name=", {"name": ""}),
+        ("svg:id=\\n", {"svg:id": "\\n"}),
+        ("", {}),
+        (" ;; ", {}),
+    ],
+)
+def test_tags_are_pairs(text: str, tags: dict[str, str]) -> None:
+    assert parse_tags(text) == tags
+
+
+@given(st.text(st.sampled_from("ab=; \\"), max_size=12))
+def test_tags_survive_being_written(text: str) -> None:
+    try:
+        tags = parse_tags(text)
+    except InvalidMarkupError:
+        return
+    assert parse_tags(format_tags(tags)) == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("building", "data-tags has 'building'; expected key=value pairs joined by ;"),
+        ("a=1;=2", "data-tags has '=2'"),
+        ("a=1;a=2", "data-tags gives 'a' twice"),
+    ],
+)
+def test_an_invalid_pair_is_an_error_with_its_position(text: str, reason: str) -> None:
+    with pytest.raises(InvalidMarkupError) as caught:
+        parse_drawing(f'\n<g data-type="Level" data-tags="{text}"/>')
+    assert reason in caught.value.message
+    assert (caught.value.line, caught.value.column) == (2, 1)
+
+
+def test_tags_of_shapes_are_not_shown_and_not_checked() -> None:
+    assert parse_drawing('<path data-tags="what ever"/>')["elements"] == [{"type": "Path"}]

@@ -91,16 +91,6 @@ def test_many_circles_are_rejected_without_following_all_of_them() -> None:
         count(groups, "a0", limits)
 
 
-def test_the_sum_of_all_uses_is_limited() -> None:
-    counter = ExpansionCounter(
-        read('<g id="a"><path/></g><use href="#a"/>'), DocumentLimits(elements=4)
-    )
-    counter.add_use("a")
-    counter.add_use("a")
-    with pytest.raises(DocumentRejectedError, match=r'"a" expands to 2 elements; .* 4 together'):
-        counter.add_use("a")
-
-
 def test_only_drawn_uses_are_found() -> None:
     definitions = read(
         '<use href="#a"/><symbol id="a">'

@@ -13,18 +13,63 @@ from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.style import matching
 from parsing.svg.style.matching import OUTSIDE, MatchState, RuleMatcher
-from parsing.svg.style.selectors import parse_selector
+from parsing.svg.style.selectors import (
+    MAX_COMPOUNDS,
+    CompoundSelector,
+    parse_selector,
+    specificity,
+    split_selectors,
+)
 from parsing.svg.style.styles import Declarations
 from parsing.svg.unit_map import parse_unit_map
+
+ANY = CompoundSelector(None, None, frozenset(), is_child=False)
+
+
+def test_compounds_stand_from_left_to_right() -> None:
+    assert parse_selector(" g.a > *  #b ") == (
+        ANY._replace(tag="g", classes=frozenset("a")),
+        ANY._replace(is_child=True),
+        ANY._replace(id="b"),
+    )
+
+
+@pytest.mark.parametrize("selector", ["", ">a", "a>", "a b:c", "a~b", ".", "#", "a..b", "1a"])
+def test_selectors_that_are_not_read_are_none(selector: str) -> None:
+    assert parse_selector(selector) is None
+
+
+def test_a_selector_has_at_most_32_parts() -> None:
+    longest = parse_selector("g " * MAX_COMPOUNDS)
+    assert longest is not None
+    assert len(longest) == MAX_COMPOUNDS == 32
+    with pytest.raises(DocumentRejectedError, match=r'"g g .*…" has more than 32 parts'):
+        parse_selector("g " * 33)
+
+
+def test_specificity_counts_ids_classes_and_types() -> None:
+    assert specificity(parse_selector("g.a.b#i > * rect") or ()) == (1, 2, 2)
+
+
+def test_a_list_of_selectors_is_split_at_its_own_commas_only() -> None:
+    """A class in `:is(...)` is none of a selector beside it."""
+    assert split_selectors("a,b") == ["a", "b"]
+    assert split_selectors("a:is(.b, .c:not(.d, e)), f") == ["a:is(.b, .c:not(.d, e))", " f"]
+    assert split_selectors("a), b") == ["a)", " b"]
+
 
 COMPOUNDS = st.sampled_from(
     ["*", "g", "a", "rect", ".x", ".y", "g.x", ".x.y", "#i", "g#i.x", "rect.y", "*.x"]
 )
+
+
 SELECTORS = st.builds(
     lambda first, others: first + "".join(map("".join, others)),
     COMPOUNDS,
     st.lists(st.tuples(st.sampled_from([" ", ">", " > "]), COMPOUNDS), max_size=5),
 )
+
+
 ATTRIBUTES = st.fixed_dictionaries(
     {},
     optional={
@@ -32,6 +77,8 @@ ATTRIBUTES = st.fixed_dictionaries(
         "id": st.sampled_from(["i", "j"]),
     },
 )
+
+
 TREES: st.SearchStrategy[Any] = st.recursive(
     st.tuples(st.sampled_from(["g", "a", "rect"]), ATTRIBUTES, st.just([])),
     lambda trees: st.tuples(
@@ -115,15 +162,6 @@ def test_elements_that_are_alike_to_the_rules_are_matched_once() -> None:
     for number in range(1_000):
         assert matcher.match("rect", f"id{number}", f"x c{number}", outer).declarations.normal
         assert matcher.match("g", None, f"c{number}", outer).inside is outer
-
-
-def test_a_state_holds_no_more_than_the_rules_ask_for() -> None:
-    matcher = build_matcher("rect", "g > rect", "a rect")
-    in_group = matcher.match("g", None, "", OUTSIDE).inside
-    assert (len(in_group.parent), len(in_group.ancestors)) == (1, 0)
-    in_link = matcher.match("a", None, "", in_group).inside
-    assert (len(in_link.parent), len(in_link.ancestors)) == (0, 1)
-    assert matcher.match("a", None, "", in_link).inside == in_link
 
 
 def bomb(selector: str, depth: int) -> bytes:

@@ -1,12 +1,22 @@
-import pytest
+"""Transforms of CSS and of SVG: lists, origins, boxes, matrices."""
 
-from parsing.errors import DocumentRejectedError
-from parsing.svg.style import transforms
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parsing.drawing import Coordinate
+from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.svg.geometry.matrices import AffineTransform, parse_transform
+from parsing.svg.style import boxes, transforms
+from parsing.svg.style.boxes import ShapeBoxes
 from parsing.svg.style.transforms import (
     concatenate_transforms,
     css_transform_to_attribute,
     is_css_transform,
 )
+from tests.parsing.tree import parse_shapes
 
 
 @pytest.mark.parametrize(
@@ -74,3 +84,157 @@ def test_overlong_lists_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transforms, "MAX_TRANSFORM_CHARS", 10)
     with pytest.raises(DocumentRejectedError, match="nested transforms are longer than 10"):
         concatenate_transforms("scale(2)", "rotate(1)")
+
+
+@pytest.mark.parametrize(
+    ("origin", "x", "y"),
+    [
+        ("center", 100, 50),
+        ("left top", 0, 0),
+        ("bottom", 100, 100),
+        ("top right", 200, 0),
+        ("25% 10px", 50, 10),
+        ("1in", 96, 50),
+    ],
+)
+def test_a_transform_turns_around_its_origin(origin: str, x: int, y: int) -> None:
+    (shape,) = parse_shapes(f'<path transform="rotate(9)" transform-origin="{origin}"/>')
+    around = f"translate({x} {y}) rotate(9) translate({-x} {-y})" if x or y else "rotate(9)"
+    assert shape["transform"] == around
+
+
+def test_the_origin_may_lie_in_the_shapes_own_box() -> None:
+    (shape,) = parse_shapes(
+        '<rect x="10" y="20" width="40" height="60" transform="scale(2)"'
+        ' style="transform-box:fill-box;transform-origin:center"/>'
+    )
+    assert shape["transform"] == "translate(30 50) scale(2) translate(-30 -50)"
+
+
+def test_an_origin_of_a_group_moves_its_shapes() -> None:
+    (shape,) = parse_shapes('<g transform="rotate(9)" transform-origin="1 2"><path/></g>')
+    assert shape["transform"] == "translate(1 2) rotate(9) translate(-1 -2)"
+
+
+def test_single_transforms_come_before_the_list() -> None:
+    style = "scale:50%;rotate:.25turn;translate:3px 4px;transform:skewX(1deg)"
+    (shape,) = parse_shapes(f'<path style="{style}"/>')
+    assert shape["transform"] == "translate(3,4) rotate(90) scale(0.5) skewX(1)"
+
+
+@pytest.mark.parametrize(
+    ("declared", "transform"),
+    [
+        ("rotate:z 30deg", "rotate(30)"),
+        ("rotate:30deg z", "rotate(30)"),
+        ("rotate:0 0 1 30deg", "rotate(30)"),
+        ("scale:2", "scale(2)"),
+        ("scale:2 3 4", "scale(2,3)"),
+        ("translate:3px 4px 5px", "translate(3,4)"),
+        ("translate:1em", "translate(16,0)"),
+    ],
+)
+def test_single_transforms_may_name_the_third_axis(declared: str, transform: str) -> None:
+    (shape,) = parse_shapes(f'<path style="{declared}"/>')
+    assert shape["transform"] == transform
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "rotate:50%",
+        "rotate:var(--no,)",
+        "rotate:x 30deg",
+        "translate:5",
+        "scale:2,3",
+        "scale:1 2 3 4",
+        "rotate:none",
+    ],
+)
+def test_single_transforms_in_error_or_space_do_nothing(declared: str) -> None:
+    assert parse_shapes(f'<path style="{declared}"/>') == [{"type": "Path"}]
+
+
+def test_the_box_of_a_shape_leaves_its_transform_out() -> None:
+    shape = {"d": "M1 2h4v6z", "transform": "scale(2)", "fill": "red"}
+    assert ShapeBoxes().find("Path", shape, 1.0) == (1, 2, 4, 6)
+
+
+@pytest.mark.parametrize("d", ["", "M1 2", "bogus"])
+def test_what_draws_nothing_has_no_box(d: str) -> None:
+    assert ShapeBoxes().find("Path", {"d": d}, 1.0) is None
+
+
+def test_copies_are_traced_once_and_a_document_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[object] = []
+
+    def trace(*shape: object) -> list[object]:
+        traced.append(shape)
+        return []
+
+    monkeypatch.setattr(boxes, "trace_shape", trace)
+    style = "transform-box:fill-box;transform-origin:center;rotate:5deg"
+    path = f'<path id="a" d="M0 0{"a1 1 0 0 0 1 1" * 9}" style="{style}"/>'
+    parse_shapes(path + '<use href="#a"/>' * 20)
+    assert len(traced) == 1
+    monkeypatch.setattr(boxes, "MAX_TRACED", 200)
+    parse_shapes("".join(path.replace("M0", f"M{number}") for number in range(20)))
+    assert len(traced) == 2
+
+
+NUMBERS = st.floats(-100, 100)
+
+
+MATRICES = st.builds(AffineTransform, *[NUMBERS] * 6)
+
+
+@pytest.mark.parametrize(
+    ("transform", "at"),
+    [
+        ("", (3, 4)),
+        ("translate(10)", (13, 4)),
+        ("translate(10,20)", (13, 24)),
+        ("scale(2)", (6, 8)),
+        ("scale(2 -1)", (6, -4)),
+        ("rotate(90)", (-4, 3)),
+        ("rotate(180, 3, 5)", (3, 6)),
+        ("skewX(45)", (7, 4)),
+        ("skewY(45)", (3, 7)),
+        ("matrix(1 2 3 4 5 6)", (20, 28)),
+        ("translate(10,20) scale(2)", (16, 28)),  # what stands last is done first
+        ("scale(2), translate(10,20)", (26, 48)),
+        ("rotate(1e1)rotate(-10)", (3, 4)),
+        ("translate(.5-1)", (3.5, 3)),
+    ],
+)
+def test_a_transform_takes_a_point_where_svg_says(transform: str, at: Coordinate) -> None:
+    assert parse_transform(transform).apply((3, 4)) == pytest.approx(at)
+
+
+@pytest.mark.parametrize(
+    "transform", ["translate", "translate()", "rotate(1 2)", "spin(3)", "scale(1) junk", "scale(a)"]
+)
+def test_an_invalid_transform_is_an_error_that_lists_the_functions(transform: str) -> None:
+    with pytest.raises(InvalidMarkupError, match=r"expected a list of matrix, translate"):
+        parse_transform(transform)
+
+
+@pytest.mark.parametrize("transform", ["scale(1e8) scale(1e8)", "rotate(1e999)", "scale(-1e12)"])
+def test_a_gigantic_transform_is_an_error(transform: str) -> None:
+    with pytest.raises(InvalidMarkupError, match="too large a number"):
+        parse_transform(transform)
+
+
+@given(MATRICES, MATRICES, st.tuples(NUMBERS, NUMBERS))
+def test_a_product_does_the_inner_one_first(
+    outer: AffineTransform, inner: AffineTransform, point: Coordinate
+) -> None:
+    both = outer.multiply(inner).apply(point)
+    assert both == pytest.approx(outer.apply(inner.apply(point)), rel=1e-6, abs=1e-3)
+
+
+@given(MATRICES, st.floats(0, 2 * math.pi))
+def test_no_length_grows_by_more_than_the_stretch(matrix: AffineTransform, angle: float) -> None:
+    origin = matrix.apply((0, 0))
+    moved = matrix.apply((math.cos(angle), math.sin(angle)))
+    assert math.dist(origin, moved) <= matrix.max_scale * (1 + 1e-6) + 1e-9

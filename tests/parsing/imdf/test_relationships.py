@@ -1,21 +1,101 @@
-"""A directed traversal makes its opening a one-way door."""
+"""Relationships of IMDF join lifts, stairs and escalators, and make doors one-way."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
+from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import ImdfRecord
 from parsing.imdf.traversals import derive_door_tags
 from parsing.plans import read_plan
 from samples.venue import feature_id, make_venue
 from tests.parsing.geography import box, lon_lat
 
+ORDINALS = {"ground": 0.0, "first": 1.0}
+
+
+def unit(unit_id: str, category: str, level_id: str) -> ImdfRecord:
+    return ImdfRecord(
+        "unit.geojson", "unit", unit_id, {"category": category, "level_id": level_id}, None
+    )
+
+
+def relationship(category: str, direction: str, *unit_ids: str) -> ImdfRecord:
+    ends = [{"id": unit_id, "feature_type": "unit"} for unit_id in unit_ids]
+    properties = {
+        "category": category,
+        "direction": direction,
+        "origin": ends[0],
+        "intermediary": ends[1:-1],
+        "destination": ends[-1],
+    }
+    return ImdfRecord("relationship.geojson", "relationship", "-".join(unit_ids), properties, None)
+
+
+UNITS = {
+    record.id: record
+    for record in (
+        unit("a", "elevator", "ground"),
+        unit("b", "elevator", "first"),
+        unit("c", "elevator", "first"),
+        unit("up", "escalator", "ground"),
+        unit("top", "escalator", "first"),
+        unit("shop", "room", "ground"),
+    )
+}
+
+
+def derive_connectors(
+    *relationships: ImdfRecord,
+) -> tuple[Mapping[str, Mapping[str, str]], list[str]]:
+    collector = NoteCollector()
+    records = {"unit": UNITS, "relationship": {record.id: record for record in relationships}}
+    tags = derive_connector_tags(records, ORDINALS, collector)
+    return tags, [note.message for note in collector.notes()]
+
+
+def test_relationships_with_a_common_unit_make_one_connector() -> None:
+    tags, _ = derive_connectors(
+        relationship("elevator", "undirected", "b", "c"),
+        relationship("elevator", "undirected", "a", "b"),
+    )
+    assert tags == {name: {"ref": "a"} for name in "abc"}
+
+
+def test_a_directed_escalator_has_the_incline_of_its_levels() -> None:
+    up, _ = derive_connectors(relationship("escalator", "directed", "up", "top"))
+    down, _ = derive_connectors(relationship("escalator", "directed", "top", "up"))
+    assert up["up"] == {"ref": "top", "incline": "up", "conveying": "forward"}
+    assert down["up"]["incline"] == "down"
+
+
+def test_a_relationship_that_joins_no_two_connectors_is_noted() -> None:
+    assert derive_connectors(relationship("elevator", "undirected", "a", "shop")) == (
+        {},
+        ["elevator that joins no two units"],
+    )
+
+
+def test_a_relationship_with_an_unknown_unit_is_left_out() -> None:
+    assert derive_connectors(relationship("elevator", "undirected", "a", "x")) == (
+        {},
+        ["left out, reference to nothing"],
+    )
+
+
 HALL = AreaGeometry((tuple(lon_lat(at) for at in box(0, 0, 10, 10)[:-1]),))
+
+
 SHOP = AreaGeometry((tuple(lon_lat(at) for at in box(10.5, 0, 20, 10)[:-1]),))
 """East of the hall, behind a wall."""
+
+
 DOOR = LinesGeometry(((lon_lat((10.2, 4)), lon_lat((10.2, 6))),))
+
+
 SLANTED = LinesGeometry(((lon_lat((10, 4)), lon_lat((10.5, 6))),))
 
 
@@ -40,7 +120,7 @@ def traverse(*ends: tuple[str, str], direction: str = "directed", through: str =
     ]
 
 
-def derive(
+def derive_doors(
     relationships: list[ImdfRecord], door: Geometry = DOOR
 ) -> tuple[dict[str, dict[str, str]], list[str]]:
     collector = NoteCollector()
@@ -63,17 +143,17 @@ def derive(
 def test_the_direction_leads_away_from_the_origin(
     ends: tuple[str, str], door: Geometry, bearing: str
 ) -> None:
-    tags, notes = derive(traverse(ends), door)
+    tags, notes = derive_doors(traverse(ends), door)
     assert tags == {"door": {"oneway": "yes", "direction": bearing}}
     assert notes == []
 
 
 def test_a_door_that_is_traversed_both_ways_is_no_one_way_door() -> None:
     both = [("hall", "shop"), ("shop", "hall")]
-    assert derive(traverse(*both)) == ({}, [])
-    assert derive(traverse(both[0], direction="undirected")) == ({}, [])
+    assert derive_doors(traverse(*both)) == ({}, [])
+    assert derive_doors(traverse(both[0], direction="undirected")) == ({}, [])
     undirected = traverse(both[1], direction="undirected")
-    assert derive([*traverse(both[0]), *undirected]) == ({}, [])
+    assert derive_doors([*traverse(both[0]), *undirected]) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +171,7 @@ def test_a_door_that_is_traversed_both_ways_is_no_one_way_door() -> None:
 def test_a_traversal_of_unknown_direction_is_noted(
     relationships: list[ImdfRecord], door: Geometry, note: str
 ) -> None:
-    assert derive(relationships, door) == ({}, [note])
+    assert derive_doors(relationships, door) == ({}, [note])
 
 
 def test_the_door_of_an_archive_has_the_direction() -> None:

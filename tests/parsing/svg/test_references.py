@@ -1,11 +1,16 @@
-"""`use` and `symbol`, `switch`, and `svg` inside `svg`."""
+"""`use`, `symbol` and `switch`, and the definitions that they refer to."""
 
 from typing import Any
 
 import pytest
 
 from parsing.errors import DocumentRejectedError
+from parsing.limits import DEFAULT_LIMITS, DocumentLimits
+from parsing.svg.conditions import conditions_hold
+from parsing.svg.definitions import Definitions, read_definitions
+from parsing.svg.names import CONTAINER_TAGS, SHAPE_TAGS, SVG_NAMESPACE, referenced_id
 from parsing.svg.walk import DrawingWalker
+from parsing.xml.decoding import XmlDocument
 from tests.parsing.tree import parse_content, parse_drawing, parse_shapes
 
 CHAIR = '<defs><rect id="chair" width="4" fill="red"/></defs>'
@@ -51,17 +56,6 @@ def test_a_symbol_fits_its_view_box_into_the_size_of_the_use() -> None:
         '<use href="#a" x="5" width="40" height="20"/>'
     )
     assert shape["transform"] == "translate(5 0) translate(10 0) scale(2 2)"
-
-
-def test_a_use_in_a_unit_layer_names_the_unit() -> None:
-    (unit,) = [
-        element
-        for element in parse_shapes(
-            f'{CHAIR}<g data-type="UnitLayer"><use id="101" href="#chair"/></g>'
-        )
-        if element["type"] == "Unit"
-    ]
-    assert unit["id"] == "101"
 
 
 @pytest.mark.parametrize(
@@ -121,42 +115,91 @@ def test_a_switch_draws_the_first_child_that_applies() -> None:
     assert [shape["d"] for shape in parse_shapes(markup)] == ["chosen", "too"]
 
 
-def test_conditions_hold_outside_of_a_switch() -> None:
-    assert parse_shapes('<path systemLanguage="tlh"/><g requiredExtensions="x"><path/></g>') == []
-    assert len(parse_shapes('<path systemLanguage="de, en-GB"/><path requiredExtensions=""/>')) == 2
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({}, True),
+        ({"systemLanguage": "de, en-GB"}, True),
+        ({"systemLanguage": "de"}, False),
+        ({"systemLanguage": ""}, False),
+        ({"requiredExtensions": ""}, True),
+        ({"requiredExtensions": "http://example.org/"}, False),
+    ],
+)
+def test_conditions_are_those_of_an_english_viewer(
+    attributes: dict[str, str], expected: bool
+) -> None:
+    assert conditions_hold(attributes) is expected
+
+
+XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+
+
+def test_tags_are_known_with_and_without_the_namespace() -> None:
+    assert SHAPE_TAGS["rect"] == SHAPE_TAGS[f"{SVG_NAMESPACE}rect"] == "Rect"
+    assert CONTAINER_TAGS["g"] == CONTAINER_TAGS[f"{SVG_NAMESPACE}g"] == "g"
+    assert "{http://www.w3.org/1999/xhtml}rect" not in SHAPE_TAGS
 
 
 @pytest.mark.parametrize(
-    ("attributes", "transform"),
+    ("attributes", "id"),
     [
-        ('x="5" y="6"', "translate(5 6)"),
-        ('x="10%" y="10%"', "translate(20 10)"),
-        ('width="20" height="10" viewBox="0 0 2 1"', "scale(10 10)"),
-        ('width="40" height="10" viewBox="0 0 1 1"', "translate(15 0) scale(10 10)"),
-        (
-            'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="xMaxYMin"',
-            "translate(30 0) scale(10 10)",
-        ),
-        (
-            'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="xMinYMax slice"',
-            "translate(0 -30) scale(40 40)",
-        ),
-        (
-            'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="none"',
-            "scale(40 10)",
-        ),
-        ('viewBox="5 6 200 100"', "translate(-5 -6)"),
+        ({}, ""),
+        ({"href": " #a "}, "a"),
+        ({XLINK_HREF: "#b"}, "b"),
+        ({XLINK_HREF: "#b", "href": "#a"}, "a"),
+        ({XLINK_HREF: "#b", "href": "other.svg#a"}, ""),
+        ({"href": "#"}, ""),
     ],
 )
-def test_an_inner_svg_places_its_content(attributes: str, transform: str) -> None:
-    (shape,) = parse_shapes(f"<svg {attributes}><path/></svg>")
-    assert shape["transform"] == transform
+def test_a_reference_is_an_id_of_the_same_document(attributes: dict[str, str], id: str) -> None:
+    assert referenced_id(attributes) == id
 
 
-def test_percentages_in_an_inner_svg_become_user_units() -> None:
-    circle, rect = parse_shapes(
-        '<svg viewBox="0 0 30 40" overflow="visible">'
-        '<circle cx="50%" cy="25%" r="100%"/><rect width="10%"/></svg>'
+def definitions_of(markup: str, limits: DocumentLimits = DEFAULT_LIMITS) -> Definitions:
+    return read_definitions(XmlDocument(f"<svg>{markup}</svg>".encode(), False), limits)
+
+
+def test_a_document_without_style_and_use_has_no_definitions() -> None:
+    assert definitions_of('<g id="a"/>') == Definitions()
+
+
+def test_the_text_of_all_style_sheets_is_joined() -> None:
+    sheets = "<style>a{}</style><style type='text/css'>b{}</style><style type='x'>c{}</style>"
+    assert definitions_of(sheets).style_sheet == "a{}\nb{}"
+
+
+def test_only_targets_of_use_are_recorded_with_their_children() -> None:
+    definitions = definitions_of('<use href="#a"/><g id="a"><path id="b"/></g><g id="c"/>')
+    assert definitions.instance_tokens("a") == [
+        ("g", {"id": "a"}),
+        ("path", {"id": "b"}),
+        None,
+        None,
+    ]
+    assert list(definitions.instance_tokens("c")) == []
+
+
+def test_of_equal_ids_the_first_counts() -> None:
+    definitions = definitions_of('<use href="#a"/><path id="a" d="M0 0"/><path id="a"/>')
+    assert definitions.instance_tokens("a")[0] == ("path", {"id": "a", "d": "M0 0"})
+
+
+def test_definitions_are_read_wherever_they_stand_in_a_long_document() -> None:
+    shapes = "<path/>" * 20_000
+    sheet = f"a{{}}{'/* long */' * 10_000}b{{}}"
+    # Text comes in parts, the borders of which are nowhere in the sheet.
+    late = definitions_of(
+        f"<style>{sheet}</style>{shapes}<linearGradient id='g'>{shapes}<stop/></linearGradient>"
     )
-    assert (circle["cx"], circle["cy"], circle["r"]) == ("15", "10", "35.3553390593")
-    assert rect["width"] == 3
+    assert late.style_sheet == sheet
+    assert len(late.paint_servers["g"].stops) == 1
+
+
+def test_what_stands_behind_the_last_definition_is_not_read_in_this_pass() -> None:
+    shapes = "<path/>" * 20_000
+    limits = DocumentLimits(elements=15_000)
+    assert definitions_of(f"<style>a{{}}</style>{shapes}", limits).style_sheet == "a{}"
+    # A comment looks like one more, so that all is definitions_of.
+    with pytest.raises(DocumentRejectedError, match="more than 15,000 elements"):
+        definitions_of(f"<style>a{{}}</style><!-- <style> -->{shapes}", limits)
