@@ -17,7 +17,7 @@ from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.viewports import root_frame
-from tests.parsing.browser import Sheet, differing_share, draw
+from tests.parsing.browser import Sheet, differing_share, draw, is_blank
 
 MAX_DIFFERING_SHARE: Final = 0.001
 """A picture is the same if fewer of its pixels differ."""
@@ -57,6 +57,7 @@ class Comparison(NamedTuple):
     error: str = ""
     keeps_round_trip: bool = True
     is_same_on_average: bool = False
+    is_blank: bool = False
 
     @property
     def is_same(self) -> bool:
@@ -75,10 +76,13 @@ class _Sample(NamedTuple):
     keeps_round_trip: bool
 
 
-def compare_drawings(paths: Sequence[Path], strictly: bool = False) -> Iterator[Comparison]:
+def compare_drawings(
+    paths: Sequence[Path], strictly: bool = False, tolerance: int = MAX_CHANNEL_DIFFERENCE
+) -> Iterator[Comparison]:
     """Compare the pictures of drawings with those of their parsed maps, without labels.
 
-    `strictly` leaves images, clip paths and animation in, which maps do not have.
+    `strictly` leaves images, clip paths and animation in, which maps do not have. Pixels differ if
+    one of their channels does by more than `tolerance` of 255.
     """
     for start in range(0, len(paths), SHEETS_A_PAGE):
         samples: list[_Sample] = []
@@ -88,17 +92,17 @@ def compare_drawings(paths: Sequence[Path], strictly: bool = False) -> Iterator[
             except (ParsingError, etree.XMLSyntaxError) as error:
                 yield Comparison(path, 1, str(error))
         if samples:
-            yield from _compare_page(samples)
+            yield from _compare_page(samples, tolerance)
 
 
-def _compare_page(samples: Sequence[_Sample]) -> Iterator[Comparison]:
+def _compare_page(samples: Sequence[_Sample], tolerance: int) -> Iterator[Comparison]:
     with tempfile.TemporaryDirectory() as name:
         sources = draw([sample.source for sample in samples], Path(name))
         parsed = draw([sample.parsed for sample in samples], Path(name))
     for sample, one, other in zip(samples, sources, parsed, strict=True):
-        share = differing_share(one, other, MAX_CHANNEL_DIFFERENCE)
+        share = differing_share(one, other, tolerance)
         on_average = is_same_on_average(one, other)
-        yield Comparison(sample.path, share, "", sample.keeps_round_trip, on_average)
+        yield Comparison(sample.path, share, "", sample.keeps_round_trip, on_average, is_blank(one))
 
 
 def is_same_on_average(one: Image.Image, other: Image.Image) -> bool:

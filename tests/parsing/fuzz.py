@@ -1,18 +1,14 @@
 """Fuzz the parser: `.venv/bin/python -m tests.parsing.fuzz --minutes 10`.
 
-With atheris installed the run is guided by coverage, else it is hypothesis at random. Inputs
-that break a property are written to `tests/parsing/found/`, where the suite keeps trying them.
+Inputs that break a property are written to `tests/parsing/found/`, where the suite keeps trying
+them.
 """
 
 import argparse
 import hashlib
-import importlib
 import random
-import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -57,39 +53,7 @@ def main() -> None:
     """Fuzz for the minutes asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    seconds = parser.parse_args().minutes * 60
-    try:
-        atheris: Any = importlib.import_module("atheris")
-    except ImportError:
-        _at_random(seconds)
-    else:
-        _guided(atheris, seconds)
-
-
-def _guided(atheris: Any, seconds: float) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "parsing"]:
-        module = sys.modules[name]
-        for function in vars(module).values():
-            if callable(function) and getattr(function, "__module__", "") == name:
-                _instrument(atheris, function)
-    flags = [f"-max_total_time={int(seconds)}", "-max_len=4096", "-len_control=0", "-timeout=30"]
-    flags.append(f"-artifact_prefix={tempfile.gettempdir()}/")  # what matters is in FOLDER
-    atheris.Setup(
-        [sys.argv[0], *flags],
-        try_one.hypothesis.fuzz_one_input,  # type: ignore[attr-defined]
-    )
-    atheris.Fuzz()
-
-
-def _instrument(atheris: Any, function: Any) -> None:
-    members = vars(function).values() if isinstance(function, type) else [function]
-    for member in members:
-        if hasattr(member, "__code__"):
-            atheris.instrument_func(member)
-
-
-def _at_random(seconds: float) -> None:
-    end = time.monotonic() + seconds
+    end = time.monotonic() + parser.parse_args().minutes * 60
     while time.monotonic() < end:
         random.seed()
         try_one()

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from tests.parsing.properties import check_properties
 from tests.parsing.strategies import broken_drawings, drawings
 
-pytestmark = pytest.mark.slow
-
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 
 

@@ -63,43 +63,10 @@ MISTAKES: list[tuple[str, Change, str]] = [
         "a unit has no hit area, so it cannot be clicked",
     ),
     ("inkscape", insert('<image width="9" height="9" href="a.png"/>'), "an image is left out"),
-    ("inkscape", insert("<text>Gym</text>"), "text is left out"),
-    (
-        "inkscape",
-        lambda drawing: insert('<linearGradient id="gradient"><stop/></linearGradient>')(
-            replace("fill:#a9c7b0", "fill:url(#gradient)")(drawing)
-        ),
-        "a gradient or pattern is drawn as its average colour",
-    ),
-    (
-        "inkscape",
-        replace('x="28"\n         y="27"', 'x="-28"\n         y="27"'),
-        "a unit or hit area",
-    ),
-    (
-        "inkscape",
-        replace('label="Rooms"', 'label="Rooms" data-type="UnitLayer"'),
-        "the name of a group is not read, because the drawing uses data-type",
-    ),
     (
         "illustrator",
         replace('id="hitelm-place-101"', 'id="elm-place-1011"'),
         "a hit area points to a unit that is not drawn: 'elm-place-1011'",
-    ),
-    (
-        "illustrator",
-        replace('id="elm-place-101" ', ""),
-        "a shape of a UnitLayer or HitAreaLayer has no unit's id, so it is an ordinary shape",
-    ),
-    (
-        "illustrator",
-        replace('id="Gym"', 'id="Gym" filter="url(#glow)"'),
-        "a filter is not applied",
-    ),
-    (
-        "figma",
-        lambda svg: re.sub(' id="[^"]*"', "", svg),
-        "the drawing has no Level",
     ),
     (
         "figma",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,15 +16,12 @@ from parsing import plans
 from parsing.drawing import AreaGeometry, NoteCollector
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
-from resolvers.administration.catalog import import_catalog
 from resolvers.plans.translation import translate_plan
 from routing.processing import process_plan
 from samples.output.files import CHECKOUT
 from samples.templates.bundle import SCALES
 from samples.templates.elm_place import Box, build_levels
 from samples.templates.inkscape import draw_inkscape
-from storage.mongo import driver
-from storage.setup.preparation import prepare_database
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"
 BUNDLE = json.loads((DRAWINGS / "elm-place.json").read_bytes())
@@ -126,24 +122,3 @@ def test_the_dxf_has_layers_for_each_level_and_the_number_of_each_unit() -> None
         f"{name} {level}" for name in ("Labels", "Rooms", "UnitLayer") for level in (1, 2)
     }
     assert [line for line in entities if line in UNITS] == UNITS
-
-
-def test_the_table_has_the_apartments_of_the_bundle() -> None:
-    with (DRAWINGS / "elm-place.csv").open(newline="") as file:
-        rows = [*csv.DictReader(file)]
-    assert [f"elm-place-{row['Unit #']}" for row in rows] == UNITS
-    floors = [unit["floor_id"] for unit in BUNDLE["units"]]
-    assert [f"elm-place-floor-{row['Floor']}" for row in rows] == floors
-
-
-@pytest.mark.anyio
-async def test_the_bundle_imports_all_drawings(mongo_url: str, database_name: str) -> None:
-    client = driver.connect(mongo_url, timeout_seconds=30)
-    try:
-        database = client[database_name]
-        await prepare_database(database)
-        summary = await import_catalog(database, [DRAWINGS / "elm-place.json"])
-    finally:
-        await driver.close(client)
-    assert summary.total.inserted == sum(map(len, BUNDLE.values()))
-    assert summary.notes == []

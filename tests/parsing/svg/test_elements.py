@@ -203,7 +203,6 @@ def test_a_hidden_shape_is_a_part_for_the_reader_to_judge(hiding: str) -> None:
         assert b"Rect" not in parse_unit_map(to_bytes(level)).json
 
 
-@pytest.mark.slow
 @given(drawings() | broken_drawings())
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_drawing_has_one_canvas_first_and_an_end_for_each_group(svg: bytes) -> None:

@@ -73,7 +73,6 @@ def test_round_shapes_have_the_area_that_they_should(
     assert outline.area == pytest.approx(area, abs=outline.length * TOLERANCE)
 
 
-@pytest.mark.slow
 @given(st.floats(0.1, 500), st.floats(0.001, 1))
 def test_chords_stay_within_the_tolerance_of_a_circle(radius: float, tolerance: float) -> None:
     (found,) = trace_shape("Circle", {"r": radius}, tolerance)
@@ -85,7 +84,6 @@ def test_chords_stay_within_the_tolerance_of_a_circle(radius: float, tolerance: 
 COORDINATES = st.tuples(st.integers(-100, 100), st.integers(-100, 100))
 
 
-@pytest.mark.slow
 @given(st.lists(COORDINATES, min_size=4, max_size=4))
 def test_chords_stay_within_the_tolerance_of_a_curve(points: list[Coordinate]) -> None:
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = points

@@ -1,0 +1,63 @@
+"""Drawings look the same in a real browser after parsing as before.
+
+The files of others are not in this repository; `python -m tests.fidelity --fetch` downloads them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fidelity.corpora import CORPORA, Corpus
+from tests.fidelity.measuring import (
+    MAX_DIFFERING_SHARE,
+    Comparison,
+    compare_drawings,
+    summarize,
+)
+from tests.parsing.browser import CHROMIUM, Sheet, differing_share, draw
+from tests.parsing.sources import DEMO, MADE, REAL, cad_export
+
+MIN_SAME_SHARE = 0.95
+"""Of drawings without gradients and patterns, which a parsed map draws as one colour."""
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("chromium"),
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
+
+
+def same_share(comparisons: list[Comparison]) -> float:
+    return sum(comparison.is_same for comparison in comparisons) / len(comparisons)
+
+
+def test_our_drawings_look_the_same(tmp_path: Path) -> None:
+    cad = tmp_path / "cad.svg"
+    cad.write_bytes(cad_export())
+    compared = list(compare_drawings([*MADE, *DEMO, *REAL, cad], strictly=True, tolerance=1))
+    assert [str(one.path) for one in compared if one.is_blank or not one.is_same] == []
+    assert all(one.keeps_round_trip for one in compared)
+
+
+def test_a_picture_that_differs_is_noticed(tmp_path: Path) -> None:
+    sheets = [Sheet(path.read_bytes(), 300, 300) for path in MADE[:2]]
+    one, other = draw(sheets, tmp_path)
+    assert differing_share(one, other) > MAX_DIFFERING_SHARE
+
+
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("corpus", CORPORA, ids=lambda corpus: corpus.name)
+def test_a_corpus_looks_the_same(corpus: Corpus) -> None:
+    paths = corpus.find()
+    if not paths:
+        pytest.skip(f"no drawings of the {corpus.name}; python -m tests.fidelity --fetch")
+    compared = list(compare_drawings(paths))
+    plain = [one for one in compared if not one.has_paint_servers]
+    assert same_share(plain) >= MIN_SAME_SHARE, summarize(plain)
+    assert same_share(compared) >= corpus.min_same_share, summarize(compared)
+    on_average = [one.is_same or one.is_same_on_average for one in compared]
+    assert sum(on_average) / len(compared) >= corpus.min_average_share, summarize(compared)
+    assert all(comparison.keeps_round_trip for comparison in compared)
