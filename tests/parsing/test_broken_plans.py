@@ -13,21 +13,7 @@ from parsing.plans import read_plan
 from samples.venue import make_venue
 from tests.parsing.geography import OsmPlanBuilder, box
 
-JUNK: tuple[Any, ...] = (
-    None,
-    True,
-    3,
-    -1.5,
-    1e308,
-    "x",
-    "",
-    (),
-    {},
-    ((),),
-    "0,5",
-    "1;;2",
-    {"type": "level"},
-)
+JUNK: tuple[Any, ...] = (None, True, 3, -1.5, 1e308, "x", "", {}, ((),), "0,5", {"type": "level"})
 PLANS_PER_SEED = 60
 
 
@@ -55,7 +41,7 @@ def read_all(files: dict[str, bytes]) -> Drawing | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_venue_with_any_value_changed(seed: int) -> None:
     random, read = Random(seed), 0
     venue = {name: json.loads(content) for name, content in make_venue().items()}
@@ -67,7 +53,7 @@ def test_a_venue_with_any_value_changed(seed: int) -> None:
     assert read > PLANS_PER_SEED / 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_extract_without_any_of_its_lines(seed: int) -> None:
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", name="Hall")

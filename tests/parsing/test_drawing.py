@@ -11,7 +11,6 @@ from parsing.drawing import (
     ReadingNote,
     SourcePlace,
     compute_bounds,
-    iter_coordinates,
 )
 
 GEOMETRIES: list[Geometry] = [
@@ -19,11 +18,6 @@ GEOMETRIES: list[Geometry] = [
     LinesGeometry((((0, 0), (5, 0)), ((2, 2), (3, 3)))),
     AreaGeometry((((0, 0), (4, 0), (4, 7)),)),
 ]
-
-
-def test_coordinates_of_every_kind_of_geometry_are_iterated() -> None:
-    counts = [len(list(iter_coordinates(geometry))) for geometry in GEOMETRIES]
-    assert counts == [1, 4, 3]
 
 
 def test_bounds_cover_all_geometries() -> None:

@@ -125,11 +125,6 @@ def test_a_closed_line_is_canonical_too_and_an_open_one_keeps_its_direction() ->
     assert project(line) != project(back)
 
 
-def test_a_point_is_projected_like_the_shapes() -> None:
-    ground = find_ground([AreaGeometry((SQUARE,))])
-    assert ground.to_feet(SQUARE[3]) == pytest.approx((0, 0), abs=0.01)
-
-
 def test_a_position_in_feet_has_the_degrees_of_the_file() -> None:
     ground = find_ground([AreaGeometry((SQUARE,))])
     for corner in SQUARE:

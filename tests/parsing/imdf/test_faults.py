@@ -51,7 +51,6 @@ def test_files_that_are_not_read_are_named() -> None:
     ("kind", "change", "message"),
     [
         ("unit", set_property(0, "level_id", "attic"), "level_id is 'attic', which no level has"),
-        ("unit", set_property(0, "level_id", None), "level_id is '', which no level has"),
         ("unit", set_member(0, "geometry", None), "geometry is missing; a unit has one"),
         ("unit", lambda units: units.clear(), "refers to unit '.*', which is not there"),
         ("level", set_property(0, "ordinal", "first"), "ordinal is 'first'; expected a number"),

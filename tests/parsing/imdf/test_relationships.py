@@ -17,22 +17,25 @@ from tests.parsing.geography import box, lon_lat
 ORDINALS = {"ground": 0.0, "first": 1.0}
 
 
-def unit(unit_id: str, category: str, level_id: str) -> ImdfRecord:
-    return ImdfRecord(
-        "unit.geojson", "unit", unit_id, {"category": category, "level_id": level_id}, None
+def record(kind: str, name: str, geometry: Geometry | None = None, **properties: Any) -> ImdfRecord:
+    return ImdfRecord(f"{kind}.geojson", kind, name, properties, geometry)
+
+
+def unit(name: str, category: str, level: str) -> ImdfRecord:
+    return record("unit", name, category=category, level_id=level)
+
+
+def relate(category: str, direction: str, *units: str, through: str = "") -> ImdfRecord:
+    ends = [{"id": unit, "feature_type": "unit"} for unit in units]
+    return record(
+        "relationship",
+        " to ".join(units),
+        category=category,
+        direction=direction,
+        origin=ends[0],
+        intermediary=[{"id": through, "feature_type": "opening"}] if through else [],
+        destination=ends[-1],
     )
-
-
-def relationship(category: str, direction: str, *unit_ids: str) -> ImdfRecord:
-    ends = [{"id": unit_id, "feature_type": "unit"} for unit_id in unit_ids]
-    properties = {
-        "category": category,
-        "direction": direction,
-        "origin": ends[0],
-        "intermediary": ends[1:-1],
-        "destination": ends[-1],
-    }
-    return ImdfRecord("relationship.geojson", "relationship", "-".join(unit_ids), properties, None)
 
 
 UNITS = {
@@ -59,28 +62,28 @@ def derive_connectors(
 
 def test_relationships_with_a_common_unit_make_one_connector() -> None:
     tags, _ = derive_connectors(
-        relationship("elevator", "undirected", "b", "c"),
-        relationship("elevator", "undirected", "a", "b"),
+        relate("elevator", "undirected", "b", "c"),
+        relate("elevator", "undirected", "a", "b"),
     )
     assert tags == {name: {"ref": "a"} for name in "abc"}
 
 
 def test_a_directed_escalator_has_the_incline_of_its_levels() -> None:
-    up, _ = derive_connectors(relationship("escalator", "directed", "up", "top"))
-    down, _ = derive_connectors(relationship("escalator", "directed", "top", "up"))
+    up, _ = derive_connectors(relate("escalator", "directed", "up", "top"))
+    down, _ = derive_connectors(relate("escalator", "directed", "top", "up"))
     assert up["up"] == {"ref": "top", "incline": "up", "conveying": "forward"}
     assert down["up"]["incline"] == "down"
 
 
 def test_a_relationship_that_joins_no_two_connectors_is_noted() -> None:
-    assert derive_connectors(relationship("elevator", "undirected", "a", "shop")) == (
+    assert derive_connectors(relate("elevator", "undirected", "a", "shop")) == (
         {},
         ["elevator that joins no two units"],
     )
 
 
 def test_a_relationship_with_an_unknown_unit_is_left_out() -> None:
-    assert derive_connectors(relationship("elevator", "undirected", "a", "x")) == (
+    assert derive_connectors(relate("elevator", "undirected", "a", "x")) == (
         {},
         ["left out, reference to nothing"],
     )
@@ -99,25 +102,9 @@ DOOR = LinesGeometry(((lon_lat((10.2, 4)), lon_lat((10.2, 6))),))
 SLANTED = LinesGeometry(((lon_lat((10, 4)), lon_lat((10.5, 6))),))
 
 
-def record(kind: str, name: str, geometry: Geometry | None, **properties: Any) -> ImdfRecord:
-    return ImdfRecord(f"{kind}.geojson", kind, name, properties, geometry)
-
-
 def traverse(*ends: tuple[str, str], direction: str = "directed", through: str = "door") -> Any:
     """Return a traversal for each pair of units."""
-    return [
-        record(
-            "relationship",
-            f"{origin} to {destination}",
-            None,
-            category="traversal",
-            direction=direction,
-            origin={"id": origin, "feature_type": "unit"},
-            intermediary=[{"id": through, "feature_type": "opening"}],
-            destination={"id": destination, "feature_type": "unit"},
-        )
-        for origin, destination in ends
-    ]
+    return [relate("traversal", direction, *pair, through=through) for pair in ends]
 
 
 def derive_doors(

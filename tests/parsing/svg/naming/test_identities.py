@@ -25,15 +25,12 @@ def only_shape(layer: str, attributes: str, comment: str = "") -> Members:
         ('id="101"', "101"),
         ('id="a b/%é"', "a b/%é"),
         ('id="x" data-id="101"', "101"),
-        ('data-id="101"', "101"),
         ('id="101" data-id=""', "101"),
         # Ids are opaque: only Illustrator's are read as made from others.
         ('id="12_1_"', "12_1_"),
-        ('id="_x31_2"', "_x31_2"),
         ('id="101" data-name="Studio with balcony"', "101"),
         # Illustrator's "Export As" keeps the layer's name beside the id it made of it.
         ('id="_101" data-name="101"', "101"),
-        ('id="_101-2" data-name="101"', "101"),
         ('id="A_1" data-name="A 1"', "A 1"),
     ],
 )
@@ -157,18 +154,6 @@ def test_a_drawing_of_illustrators_export_is_read_by_its_data_names() -> None:
     ) == ["UnitLayer", "Unit 101"]
 
 
-def test_tags_of_a_level_may_be_in_its_name() -> None:
-    [level] = parse('<g id="Level 2: floor=second; building=1"/>')["elements"]
-    assert (level["id"], level["tags"]) == ("Level 2", {"floor": "second", "building": "1"})
-
-
-def test_a_georeference_may_be_in_a_name() -> None:
-    [georeference] = parse(
-        '<g id="Georeference: latitude=41.88; longitude=-87.62; zoom=18"><rect width="1"/></g>'
-    )["elements"]
-    assert (georeference["latitude"], georeference["zoom"]) == (41.88, 18)
-
-
 @pytest.mark.parametrize(
     ("content", "elements"),
     [
@@ -189,7 +174,6 @@ def test_a_georeference_may_be_in_a_name() -> None:
         ),
         # Names that programs make up are none.
         ('<rect id="rect847"/><path id="path12-3"/>', ["Rect", "Path"]),
-        ('<path id="_Path_" data-name="&lt;Path&gt;"/>', ["Path"]),
         # A number at the end belongs to the name, if nothing has the name without it.
         ('<rect id="A_2"/>', ["Unit A_2"]),
         # Neither if what has the name comes later: Figma numbers the second.
@@ -207,7 +191,6 @@ def test_a_georeference_may_be_in_a_name() -> None:
         # A label that was made up is no name.
         ('<rect inkscape:label="Rectangle" id="106"/>', ["Unit 106"]),
         # The panel of Inkscape shows labels, whatever the id.
-        ('<path inkscape:label="102"/>', ["Unit 102"]),
         # An id may have entities.
         ('<g id="Mom &amp; Pop"><rect id="Mom &amp; Pop_2"/></g>', ["Layer", "Unit Mom & Pop"]),
         # data-id is always taken as it is.

