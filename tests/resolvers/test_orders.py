@@ -43,11 +43,15 @@ async def walk(directory: Directory, **arguments: Any) -> list[dict[str, str]]:
     return units
 
 
-@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
-    "filters",
-    [{}, {"asset": SEEN}, {"floor": FLOOR}, {"map": MAP}, {"ids": UNIT_IDS[3:9]}, {"search": "u"}],
-    ids=lambda filters: next(iter(filters), "all"),
+    ("order", "filters"),
+    [
+        *((order, {}) for order in ORDERS),
+        ("name_desc", {"floor": FLOOR}),
+        ("name", {"map": MAP, "asset": SEEN}),
+        ("updated_at_desc", {"ids": UNIT_IDS[3:9]}),
+        ("id_desc", {"search": "u"}),
+    ],
 )
 async def test_cursors_lead_through_every_order_with_every_filter(
     directory: Directory, order: str, filters: dict[str, Any]
@@ -58,9 +62,24 @@ async def test_cursors_lead_through_every_order_with_every_filter(
     assert await walk(directory, orderBy=order, perPage=4, **filters) == expected
 
 
-async def test_an_order_that_is_null_is_that_of_ids(directory: Directory) -> None:
-    units = (await directory.read(UNITS, [SEEN], orderBy=None))["units"]["data"]
-    assert [unit["id"] for unit in units] == UNIT_IDS
+@pytest.mark.parametrize(
+    ("order", "floors"),
+    [
+        (None, [FLOOR, "n-2"]),
+        ("sort_desc", ["n-2", FLOOR]),
+        ("id", ["n-2", FLOOR]),
+        ("id_desc", [FLOOR, "n-2"]),
+    ],
+)
+async def test_floors_come_from_the_lowest_up_or_in_another_order(
+    directory: Directory, order: str | None, floors: list[str]
+) -> None:
+    query = """query ($asset: ID!, $order: FloorOrder) {
+        asset(id: $asset) { floors(orderBy: $order) { data { id } } }
+    }"""
+    found = (await directory.read(query, asset=SEEN, order=order))["asset"]["floors"]["data"]
+    assert [floor["id"] for floor in found] == floors
+    assert directory.collections_read == ["assets"]  # the floors with the same command
 
 
 @pytest.mark.parametrize("other", [None, "name_desc", "updated_at", "id"])

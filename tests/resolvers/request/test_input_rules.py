@@ -1,18 +1,29 @@
 """Rules of inputs: what a rule checks is what its JSON schema says."""
 
+import json
+from functools import cache
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from resolvers.locations import LocationTags
+from resolvers.maps import MapTags
+from resolvers.request.input_checks import read_annotation
 from resolvers.request.input_rules import ID, Items, Length, OneOf, Pattern, Range, Rule, Syntax
+from storage.records.location_filter import MAX_TERMS
 
 
 def is_described(rule: Rule, value: Any) -> bool:
     """Whether a value is valid under the JSON schema of a rule."""
-    return jsonschema_rs.Draft202012Validator(rule.json_schema()).is_valid(value)
+    return _build_validator(json.dumps(rule.json_schema())).is_valid(value)
+
+
+@cache
+def _build_validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(json.loads(schema))
 
 
 TEXTS = st.text("ab1-\x00é", max_size=6)
@@ -36,6 +47,25 @@ def test_a_range_is_its_json_schema(number: float) -> None:
 @given(st.lists(st.integers(), max_size=5))
 def test_a_number_of_items_is_its_json_schema(items: list[int]) -> None:
     assert (Items(1, 3).check(items) is None) == is_described(Items(1, 3), items)
+
+
+@pytest.mark.parametrize("argument", [MapTags, LocationTags], ids=["maps", "locations"])
+@given(st.text(st.sampled_from("ab:=\\-, \t\n\x1c\x85\xa0\0é"), max_size=12) | st.text(max_size=8))
+@example("ils,mls")
+@example(" ils , mls ")
+@example("svc:amenity==yes,-amenity")
+@example("--a")
+@example(r"\--a,\=")
+@example("a==b==c")
+@example("")
+@example(",".join("a" * MAX_TERMS))
+@example(",".join("a" * (MAX_TERMS + 1)))
+def test_tags_are_their_json_schema(argument: Any, text: str) -> None:
+    """Lists of tags and filters by tags have patterns, which clients may check before they ask."""
+    rules = read_annotation(argument)[1].rules
+    assert all(is_described(rule, text) for rule in rules) == (
+        not any(rule.check(text) for rule in rules)
+    )
 
 
 @pytest.mark.parametrize(
