@@ -1,8 +1,8 @@
 """The operator closes doors, connectors and spaces of a map, and opens them again."""
 
 import threading
-import uuid
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,22 @@ import httpx
 import pytest
 
 import routing.network.restrictions as restrictions_module
+from gateway.app import Gateway
 from resolvers.closures import MAX_CLOSED
 from routing.network.restrictions import Restrictions
 from tests.fixtures import (
     SEEN,
     World,
-    create_world,
     data_of,
-    drop_world,
     gateway_client,
     make_key,
+    open_client,
     open_database,
 )
 from tests.resolvers.yard import FLAGS, PLACES, measure, yard_client
 from tests.rest.error_bodies import read_error
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
 SET = """mutation ($map: ID!, $connectors: [ID!], $doors: [ID!], $spaces: [ID!]) {
     setClosures(input: { map: $map, connectors: $connectors, doors: $doors, spaces: $spaces }) {
@@ -40,43 +40,36 @@ LIFT, STAIRS = "lift-lower", "stairs-lower"
 
 @pytest.fixture(scope="module")
 async def clients(
-    mongo_url: str, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+    routes_world: World, routes_gateway: Gateway
 ) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
     """Clients of two gateways on one database, with a key that does not see the map,
     and with one of an administrator who may do nothing else.
     """
-    directory = tmp_path_factory.mktemp("closures")
-    world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
-    async with open_database(world) as database:
-        _, limited = await make_key(
-            database,
-            "limited",
-            permissions=("service.distances.calculate", "service.admin"),
-            asset_ids=[SEEN],
-        )
-        _, admin = await make_key(database, "administrator", permissions=("service.admin",))
-    async with (
-        yard_client(world, directory) as full,
-        gateway_client(world.settings(), world.keys.full) as other,
-        gateway_client(world.settings(), limited) as restricted,
-        gateway_client(world.settings(), admin) as administrator,
-    ):
-        for client in (other, restricted, administrator):
-            client.headers.update(FLAGS)
-        yield {
-            "full": full,
-            "other": other,
-            "restricted": restricted,
-            "administrator": administrator,
+    walks, admin = "service.distances.calculate", "service.admin"
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(routes_world))
+        keys = {
+            "limited": await make_key(
+                database, "limited", permissions=(walks, admin), asset_ids=[SEEN]
+            ),
+            "administrator": await make_key(database, "administrator", permissions=(admin,)),
         }
-    drop_world(world)
+        opened = {
+            name: await stack.enter_async_context(open_client(routes_gateway, key))
+            for name, (_, key) in keys.items()
+        }
+        other = gateway_client(routes_world.settings(), routes_world.keys.full)
+        opened["other"] = await stack.enter_async_context(other)
+        for client in opened.values():
+            client.headers.update(FLAGS)
+        yield opened
 
 
 @pytest.fixture
-async def client(clients: dict[str, httpx.AsyncClient]) -> AsyncIterator[httpx.AsyncClient]:
+async def client(walker: httpx.AsyncClient) -> AsyncIterator[httpx.AsyncClient]:
     """A client of an operator; all is open before and after."""
-    yield clients["full"]
-    await close(clients["full"])
+    yield walker
+    await close(walker)
 
 
 async def close(client: httpx.AsyncClient, map: str = "yard", **closed: Any) -> Any:
@@ -112,17 +105,14 @@ async def test_a_closed_lift_ends_the_way_of_wheelchairs_until_it_opens(
     assert await measure(client, "AC") == foot
 
 
-async def test_a_closed_door_leads_nowhere(client: httpx.AsyncClient) -> None:
-    await close(client, doors=["west-door-lower"])
-    assert await measure(client, "AB") is None
-    assert await measure(client, "BC") > 0
-
-
 async def test_a_closed_space_is_walked_around_and_nothing_in_it_is_reached(
     client: httpx.AsyncClient,
 ) -> None:
     straight = await measure(client, "AB")
+    before = (await client.get("/v1/maps/yard")).json()
     await close(client, spaces=["yard"])
+    after = (await client.get("/v1/maps/yard")).json()
+    assert {**after, "updated_at": ""} == {**before, "updated_at": ""}  # still routable
     assert await measure(client, "AB") > straight  # upstairs
     assert await measure(client, "AB", "wheelchair") is None
     await close(client, spaces=["lower-west"])
@@ -159,15 +149,14 @@ async def test_another_gateway_learns_of_a_closure(
     other = clients["other"]
     before = await measure(other, "CD")
     await close(client, doors=["east-door-upper"])
-    for _ in range(1000):
-        if await measure(other, "CD") is None:
-            break
-    assert await measure(other, "CD") is None
+    with anyio.fail_after(60):
+        while await measure(other, "CD") is not None:
+            await anyio.sleep(0.01)
     assert (await get_closures(other))["doors"] == ["east-door-upper"]
     await close(other)
-    for _ in range(1000):
-        if await measure(client, "CD") is not None:
-            break
+    with anyio.fail_after(60):
+        while await measure(client, "CD") is None:
+            await anyio.sleep(0.01)
     assert await measure(client, "CD") == before
 
 
@@ -272,19 +261,11 @@ async def test_a_map_that_is_not_routable_has_nothing_to_close(client: httpx.Asy
     assert (await client.get("/v1/maps/plain/closable")).json()["data"] == []
 
 
-async def test_the_map_itself_looks_as_it_did(client: httpx.AsyncClient) -> None:
-    before = (await client.get("/v1/maps/yard")).json()
-    await close(client, connectors=[LIFT, STAIRS])
-    after = (await client.get("/v1/maps/yard")).json()
-    assert after["routing_tier"] == "wheelchair_routing"
-    assert {**after, "updated_at": ""} == {**before, "updated_at": ""}
-
-
 @pytest.mark.parametrize("path", ["closures", "closable", "route?from=10,10,lower&to=1,1,lower"])
 async def test_a_key_that_does_not_see_the_map_gets_the_same_answers_as_for_routes(
-    clients: dict[str, httpx.AsyncClient], path: str
+    client: httpx.AsyncClient, clients: dict[str, httpx.AsyncClient], path: str
 ) -> None:
-    restricted, full = clients["restricted"], clients["full"]
+    restricted, full = clients["limited"], client
     unseen = await restricted.get(f"/v1/maps/yard/{path}")
     missing = await full.get(f"/v1/maps/missing/{path}")
     assert unseen.status_code == missing.status_code
@@ -295,9 +276,9 @@ async def test_a_key_that_does_not_see_the_map_gets_the_same_answers_as_for_rout
 
 
 async def test_only_an_administrator_closes_anything(
-    clients: dict[str, httpx.AsyncClient],
+    client: httpx.AsyncClient, clients: dict[str, httpx.AsyncClient]
 ) -> None:
-    restricted, full = clients["restricted"], clients["full"]
+    restricted, full = clients["limited"], client
     refused = await restricted.put("/v1/maps/yard/closures", json={"data": NOTHING})
     assert refused.status_code == 403
     assert "service.admin" in refused.json()["message"]
@@ -360,7 +341,7 @@ async def test_closing_more_does_not_wait_for_the_floor_of_what_is_closed(
 
     def close_floor(networks: Any, restrictions: Restrictions) -> Any:
         builds.append(restrictions.space_ids)
-        may_end.wait(30)
+        may_end.wait(60)
         return build(networks, restrictions)
 
     monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
@@ -370,9 +351,8 @@ async def test_closing_more_does_not_wait_for_the_floor_of_what_is_closed(
             assert (await client.get("/v1/maps/yard/closable")).status_code == 200
         assert builds == [{"yard"}]  # has begun before any route
         may_end.set()
-        for _ in range(1000):
-            if len(builds) == 2:
-                break
-            await anyio.sleep(0.01)
+        with anyio.fail_after(60):
+            while len(builds) < 2:
+                await anyio.sleep(0.01)
         assert await measure(client, "CD") is None
         assert builds == [{"yard"}, {"yard", "gallery"}]  # and the route finds it
