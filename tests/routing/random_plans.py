@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from shapely import Point, box
 from shapely.affinity import rotate, scale
@@ -26,6 +27,16 @@ from routing.plan import (
 )
 
 SIDES_FEET = st.integers(12, 40)
+
+
+def draw_fewer(divisor: int) -> settings:
+    """Draw one of so many examples, as each takes that much longer than usual."""
+    default = settings.default
+    assert default is not None
+    return settings(
+        max_examples=max(1, default.max_examples // divisor),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
 
 @st.composite

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from shapely import LineString, Point
 
@@ -16,14 +16,11 @@ from routing.processing import process_plan
 from routing.search.matrix import TravelMatrix
 from tests.routing.fuzz.buildings import build
 from tests.routing.fuzz.checks import check_building
-from tests.routing.random_plans import plans, scaled, spots, turned
+from tests.routing.random_plans import draw_fewer, plans, scaled, spots, turned
 
 ROUNDING_FEET = 2e-3
 WALL_WIDTH_FEET = 0.5
-few = settings(
-    max_examples=max(1, settings.default.max_examples // 5),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+few = draw_fewer(5)
 FAST = (1004, 1034)
 """Seeds of buildings with private rooms, which `make test` checks."""
 SLOW = (0, 10, 2200, 9055, 1000, 1001, 1002, 1003)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from routing.costing import TravelMode
@@ -11,12 +11,9 @@ from routing.issues import PlanIssue
 from routing.plan import Plan
 from routing.processing import process_plan
 from routing.report import UNKNOWN, ProcessingReport
-from tests.routing.random_plans import plans
+from tests.routing.random_plans import draw_fewer, plans
 
-few = settings(
-    max_examples=max(1, settings.default.max_examples // 3),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+few = draw_fewer(3)
 
 
 @st.composite

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import shapely
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from shapely import LineString, Polygon, box
 from shapely.geometry.base import BaseGeometry
 
@@ -33,7 +33,7 @@ from routing.search.waypoints import Position, WaypointRef
 from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.buildings import process_caserne, process_demo
-from tests.routing.random_plans import plans, turned
+from tests.routing.random_plans import draw_fewer, plans, turned
 
 WARD = """
     #####################
@@ -330,10 +330,7 @@ def assert_steps_follow_the_route(
                     assert all(has_door for _, has_door in rooms_left_or_entered(processed, leg))
 
 
-@settings(
-    max_examples=max(1, settings.default.max_examples // 5),
-    suppress_health_check=list(HealthCheck),
-)
+@draw_fewer(5)
 @given(plans())
 def test_steps_add_up_to_the_route_and_no_room_is_entered_without_a_door(plan: Plan) -> None:
     processed = process_plan(plan)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -29,7 +29,7 @@ from routing.search.waypoints import WaypointRef
 from tests.routing.ascii_plans import process_drawing
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.hard_areas import WALLS, Walls, build_plan
-from tests.routing.random_plans import plans
+from tests.routing.random_plans import draw_fewer, plans
 
 LINE_TOLERANCE_FEET = 0.02
 """By which lines of an area may be moved."""
@@ -109,10 +109,7 @@ def test_an_area_has_the_points_that_are_near_enough(
     assert_area_is_exact(OFFICE, source, seconds, mode)
 
 
-@settings(
-    max_examples=max(1, settings.default.max_examples // 5),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@draw_fewer(5)
 @given(plans(max_levels=3), st.data(), st.floats(0.1, 120), st.sampled_from(MODES))
 def test_an_area_of_a_random_plan_has_the_points_that_are_near_enough(
     plan: Plan, data: st.DataObject, seconds: float, mode: TravelMode

@@ -12,9 +12,9 @@ from routing.search.route import ConnectorLeg
 from routing.search.router import Router
 
 TIES = [
-    # Stairs take as long as 60 ft on the level, an escalator as 20, a ramp as 120.
-    (100, 120, ConnectorKind.ESCALATOR),
-    (100.1, 120.1, ConnectorKind.ESCALATOR),
+    # Stairs take as long as 60 ft on the level, an escalator as 56 2/3, a ramp as 120.
+    (100, 100 + 5 / 3, ConnectorKind.ESCALATOR),
+    (100.1, 100.1 + 5 / 3, ConnectorKind.ESCALATOR),
     (100, 70, ConnectorKind.RAMP),
     (130.3, 100.3, ConnectorKind.RAMP),
 ]
@@ -64,15 +64,15 @@ def test_matrix_table_and_route_choose_the_shortest(
 @pytest.mark.parametrize(
     ("other_at", "kind"),
     [
-        (119.999, ConnectorKind.ESCALATOR),  # half a thousandth of a second faster, 40 ft longer
-        (120, ConnectorKind.STEPS),
-        (120.001, ConnectorKind.STEPS),
+        (99.999, ConnectorKind.RAMP),  # half a thousandth of a second faster, 40 ft longer
+        (100, ConnectorKind.STEPS),
+        (100.001, ConnectorKind.STEPS),
     ],
 )
 def test_a_faster_route_is_chosen_however_much_longer_it_is(
     other_at: float, kind: ConnectorKind
 ) -> None:
-    processed = process_tie(100, other_at, ConnectorKind.ESCALATOR)
+    processed = process_tie(130, other_at, ConnectorKind.RAMP)
     route = processed.router.route("0/5.0", "1/5.0")
     assert route is not None
     [ride] = [leg for leg in route.legs if isinstance(leg, ConnectorLeg)]

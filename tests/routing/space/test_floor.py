@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 import shapely
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 from shapely.geometry.base import BaseGeometry
@@ -15,7 +15,7 @@ from shapely.geometry.base import BaseGeometry
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Barrier, Level, Plan, Space, SpaceKind
 from routing.space.floor import SIMPLIFY_FEET, WALL_FEET, FloorSurface, build_floor
-from tests.routing.random_plans import plans
+from tests.routing.random_plans import draw_fewer, plans
 
 GROUND = Level("0", 0)
 HALL = Space("hall", "0", box(0, 0, 40, 10), SpaceKind.CORRIDOR)
@@ -190,7 +190,7 @@ def walled_plans(draw: st.DrawFn) -> Plan:
 
 
 @given(walled_plans())
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@draw_fewer(1)
 def test_pieces_are_a_wall_apart_and_clear_of_barriers(plan: Plan) -> None:
     floor, _ = build_floor(plan.levels[0], plan.spaces, plan.barriers)
     for one, other in combinations(floor.polygons, 2):
