@@ -2,14 +2,13 @@
 
 import math
 
-import igraph  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shapely import MultiPolygon, Polygon, box
 
-from bench.geodesic import geodesic_feet, search
+from bench.geodesic import geodesic_feet
 
 inside = st.floats(0.5, 9.5)
 points = st.tuples(inside, inside)
@@ -51,19 +50,3 @@ def test_lines_may_touch_corners_and_leave_the_area_by_a_tolerance() -> None:
     ends = [(1.0, -1e-8), (9.0, 0.0)]
     assert geodesic_feet(notched, ends)[0, 1] == pytest.approx(8.0)
     assert np.isinf(geodesic_feet(notched, ends, graze_feet=0)[0, 1])
-
-
-edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.floats(0, 100)), max_size=30)
-
-
-@given(edges)
-def test_the_search_agrees_with_another_implementation(
-    lines: list[tuple[int, int, float]],
-) -> None:
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(8)]
-    for one, other, feet in lines:
-        neighbours[one].append((other, feet))
-        neighbours[other].append((one, feet))
-    graph = igraph.Graph(8, [line[:2] for line in lines])
-    expected = graph.distances(0, weights=[line[2] for line in lines])[0]
-    assert search(neighbours, 0) == pytest.approx(expected)

@@ -1,11 +1,8 @@
 """Parsers are compared with usvg, on drawings that all of them can read."""
 
-import pytest
-
-from bench import parsing
 from bench.data.unit_map_svg import draw_unit_map
 from bench.parsing import build_table, measure
-from bench.peers.parsers import FLOORGATE, PEERS, USVG, ParserPeer
+from bench.peers.parsers import FLOORGATE, USVG
 from parsing.svg.unit_map import parse_unit_map
 
 
@@ -25,11 +22,3 @@ def test_the_time_of_usvg_is_the_measure() -> None:
     figures = {FLOORGATE: 30.0, USVG: 20.0, "other": 40.0}
     parsers = dict.fromkeys(figures, parse_unit_map)
     assert build_table({"a": figures}, parsers).rows == [["a", "30.0", "20.0", "1.5", "40.0"]]
-
-
-def test_absent_parsers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = ParserPeer("svgfast", "no_such_module", lambda module: module.parse)
-    monkeypatch.setattr(parsing, "PEERS", (PEERS[0], absent))
-    parsers, left_out = parsing.load_parsers()
-    assert [*parsers] == [FLOORGATE]
-    assert left_out == ["svgfast is left out: No module named 'no_such_module'"]

@@ -64,7 +64,7 @@ def test_arrays_are_read_only_views_of_the_buffer() -> None:
     ("kind", "archive", "message"),
     [
         ("test", b"", "not a routing archive"),
-        ("test", b"<svg/>" * 20, "not a routing archive: process the map again"),
+        ("test", b"<svg/>" * 20, "not a routing archive; process the map again"),
         ("router", ARCHIVE, f"is a test of version {FORMAT_VERSION}, not a router"),
         ("test", ARCHIVE[:-70], "damaged"),
         ("test", ARCHIVE[:30], "damaged"),

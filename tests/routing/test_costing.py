@@ -70,9 +70,3 @@ def test_a_longer_ride_takes_longer(kind: ConnectorKind, feet: float, seconds: f
     cost = COSTING.ride_cost(TravelMode.FOOT, kind, 1, feet)
     assert cost.feet == feet
     assert cost.seconds == pytest.approx(seconds)
-
-
-def test_every_figure_is_a_setting() -> None:
-    slow = Costing(foot_kmh=1.0, elevator_entry_seconds=60.0)
-    assert slow.feet_per_second(TravelMode.FOOT) == pytest.approx(WALK / 5.1)
-    assert slow.ride_cost(TravelMode.FOOT, ConnectorKind.ELEVATOR, 2).seconds == 70

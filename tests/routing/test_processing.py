@@ -21,15 +21,6 @@ TOWER = draw_plan("A.n,,e#C", "B.+,,e##")
 IDS = [*"ABC"]
 
 
-def test_each_mode_has_a_network_a_table_and_components() -> None:
-    processed = process_plan(TOWER)
-    assert [*processed.networks] == [*processed.tables] == [*processed.components] == [*TravelMode]
-    for mode in TravelMode:
-        assert processed.networks[mode].mode is processed.tables[mode].mode is mode
-    assert [processed.components[mode].count for mode in TravelMode] == [2, 3]  # C, and A is narrow
-    assert [level.level.id for level in processed.walkable_levels] == ["0", "1"]
-
-
 @pytest.mark.parametrize(("limit", "modes"), [(3, [*TravelMode]), (2, [])])
 def test_a_plan_with_too_many_locations_has_no_tables_and_the_same_distances(
     limit: int, modes: list[TravelMode]

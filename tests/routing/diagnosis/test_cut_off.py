@@ -6,7 +6,7 @@ import pytest
 from shapely import LineString, Point, box
 
 from routing.costing import TravelMode
-from routing.diagnosis.survey import NONE, Survey, survey_network
+from routing.diagnosis.survey import Survey, survey_network
 from routing.network.components import find_components, find_cut_off_areas
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
@@ -148,18 +148,6 @@ def test_the_home_of_a_level_is_the_main_component_or_the_one_with_the_most_loca
     assert homes[0] == homes[1] == found.main  # the shaft of the stairs, though D is elsewhere
     assert found.locations_of[homes[2]] == 2
     assert [found.locations_of[each] for each in found.apart] == [2, 1, 1]
-
-
-def test_components_that_no_connector_leads_out_of_are_stranded() -> None:
-    found = survey("A,B,C,", "D,,,,s", "E,,,,s")
-    [(component, levels)] = found.stranded.items()
-    assert (found.locations_of[component], levels) == (2, [1, 2])
-    assert found.levels_of[component] == [1, 2]
-    assert found.count_on(levels) == 2
-
-
-def test_a_level_without_floor_has_no_home() -> None:
-    assert [level.home for level in survey("A,,", "###").levels] == [0, NONE]
 
 
 def test_locations_without_a_path_are_in_different_components() -> None:

@@ -40,8 +40,8 @@ def test_labels_have_all_distances_of_a_graph(count: int, data: st.DataObject) -
 def test_labels_of_a_building_are_few(first_batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_BATCH", first_batch)
     levels = process_demo().networks[TravelMode.FOOT].levels
-    graph = levels.graph_of(np.arange(len(levels.xy)))
-    distances = graph.distances(np.arange(len(levels.xy)))
+    graph = levels.graph_of(np.asarray(levels.vertices(0)))
+    distances = graph.distances(np.arange(graph.vertex_count))
     labels = build_labels(graph)
     np.testing.assert_allclose(distances_by(labels), distances, rtol=1e-9)
     assert len(labels.hubs) < np.isfinite(distances).sum() / 4

@@ -56,15 +56,6 @@ def test_cells_are_convex_and_few(walls: Walls) -> None:
         assert own.convex_hull.area == pytest.approx(own.area, abs=1e-6)
 
 
-def test_positions_are_found_in_a_triangle_or_outside() -> None:
-    mesh = triangulate(RING)
-    places = np.array([(5.0, 5.0), (20.0, 20.0), (10.0, 20.0), (50.0, 5.0)])
-    triangles = mesh.locate(places)
-    assert (triangles == OUTSIDE).tolist() == [False, True, False, True]
-    for place, triangle in zip(places[[0, 2]], triangles[[0, 2]], strict=True):
-        assert shapes(mesh)[triangle].intersects(shapely.Point(place))
-
-
 def test_an_empty_area_has_no_triangles() -> None:
     mesh = triangulate(Polygon())
     assert len(mesh) == 0

@@ -9,9 +9,8 @@ import pytest
 from shapely import Point, box
 
 from routing.costing import Costing, TravelMode
-from routing.network.corners import find_corners
 from routing.network.levels import NO_PORTAL
-from routing.network.network import ConnectorInfo, Network, build_network
+from routing.network.network import Network, build_network
 from routing.plan import (
     Connector,
     ConnectorKind,
@@ -44,32 +43,6 @@ FOOT, WHEELCHAIR = (TOWER.networks[mode] for mode in TravelMode)
 
 def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None = None) -> Network:
     return build_network(plan, build_walkable_levels(plan)[0], mode, costing, foot)
-
-
-def test_vertices_are_corners_then_portals() -> None:
-    levels = FOOT.levels
-    for level, portal in enumerate(FOOT.portals):
-        corners, xy = find_corners(levels.walkable_area(level)), levels.xy[levels.vertices(level)]
-        assert len(corners) > 0
-        np.testing.assert_array_equal(xy, [*corners.xy, (portal.x, portal.y)])
-
-
-def test_walks_from_portals_are_those_of_the_graph() -> None:
-    levels = FOOT.levels
-    graph = levels.graph_of(np.arange(len(levels.xy)))
-    for level in range(len(levels)):
-        vertices, portals = levels.vertices(level), levels.portal_vertices(level)
-        feet = graph.distances(portals)[:, vertices]
-        np.testing.assert_array_equal(levels.portal_feet[: len(portals), vertices], feet)
-
-
-def test_levels_portals_and_locations_are_numbered_as_in_the_plan() -> None:
-    assert FOOT.level_index == {"0": 0, "1": 1}
-    assert FOOT.location_index == {"A": 0, "B": 1, "C": 2}
-    assert FOOT.locations.levels.tolist() == [0, 0, 1]
-    assert FOOT.levels.portals[FOOT.level_numbers].tolist() == [[0], [1]]
-    assert [(portal.level, portal.connector) for portal in FOOT.portals] == [(0, 0), (1, 0)]
-    assert FOOT.connectors == (ConnectorInfo("e4,2", ConnectorKind.ELEVATOR, ""),)
 
 
 def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:

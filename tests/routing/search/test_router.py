@@ -81,16 +81,6 @@ def test_the_walks_of_a_route_join_its_ends_and_connectors_and_add_up_to_the_mat
     assert sum(leg.feet for leg in route.legs) == route.feet
 
 
-def test_a_route_bends_at_the_door_posts() -> None:
-    route = FLAT.router.route("A", "C")
-    assert isinstance(route, ComputedRoute)
-    [walk] = route.legs
-    assert isinstance(walk, WalkLeg)
-    assert walk.points[0] == (6.0, 6.0)
-    assert walk.points[-1] == (50.0, 18.0)
-    assert [(round(x), round(y)) for x, y in walk.points[1:-1]] == [(12, 12), (16, 16)]
-
-
 def test_there_may_be_no_route() -> None:
     assert FLAT.router.route("A", "D") is None
     assert FLAT.router.route("A", Position("0", 2, 99)) is None

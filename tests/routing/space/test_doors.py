@@ -74,15 +74,6 @@ def test_a_door_of_any_geometry_joins_both_sides_of_its_wall(shape: BaseGeometry
     assert opening.origin is DoorOrigin.AS_DRAWN
 
 
-def test_a_door_beside_a_corner_does_not_join_the_third_space() -> None:
-    floor = thin_walls()
-    opening = fit(floor, Point(19, 20))
-    assert joined(floor, opening) == {"a", None}
-    third = next(piece.polygon for piece in floor.pieces if piece.room_id == "b")
-    assert isinstance(opening, Opening)
-    assert not opening.shape.intersects(third)
-
-
 def test_a_door_that_is_cut_off_at_a_third_space_leaves_no_slit_in_the_wall() -> None:
     """It would lead to the door of the next two rooms, which begins where this one was drawn to."""
     floor = lay(*(room(f"{x} {y}", box(x, y, x + 20, y + 20)) for x in (0, 20) for y in (0, 20)))
