@@ -88,14 +88,6 @@ class ExecutorComparison:
     invalid: int = 0
     """Operations that are not valid, and never run."""
 
-    @property
-    def summary(self) -> str:
-        """The counts in a line."""
-        return (
-            f"{self.answered} answered, {self.compiled} of them compiled; "
-            f"{self.failed} with errors, {self.invalid} invalid"
-        )
-
     def check(self, drawn: DrawnOperation, caller: str = "full", store: str = "sound") -> None:
         """Raises AssertionError where the two answers differ in anything."""
         try:

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from resolvers.request.context import Context
-from resolvers.request.errors import LimitExceededError
 from resolvers.request.limits import budget as budget_module
 from resolvers.request.limits.budget import Budget
 from schema.costs.query_size import OperationMeasure
@@ -42,10 +41,6 @@ TYPENAME_KEY = "typename__"
 EVERY_UNIT_WITH_ITS_SIBLINGS = (
     "{ units(perPage: 100) { data { asset { units(perPage: 100) { data { "
     "asset { units(perPage: 100) { data { id } } } } } } } } }"
-)
-DRAWINGS_OF_SIBLINGS = (
-    "{ units(perPage: 30) { data { asset { units(perPage: 30) { data { "
-    "maps(perPage: 2) { data { parsed } } } } } } } }"
 )
 
 
@@ -170,25 +165,6 @@ def test_records_that_siblings_share_count_each_time_they_are_written(
     assert compiled.budget._records_read == 2 * (north + south)  # the list, and that of each asset
 
 
-def test_a_list_counts_for_each_alias_that_writes_it(comparison: ExecutorComparison) -> None:
-    text = (
-        "{ units(perPage: 5) { a: data { id } b: data { id } c: data { name } paging { next } } }"
-    )
-    for each in run_both(comparison, DrawnOperation(text, {})):
-        assert (each.budget._cost, each.budget._records_read) == (15, 5)
-
-
-def test_an_operation_ends_before_it_loads_what_exceeds_the_limit(
-    comparison: ExecutorComparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The innermost units would be read; the records around them are too many already."""
-    monkeypatch.setattr(budget_module, "MAX_RECORDS_PER_REQUEST", 700)
-    drawn = DrawnOperation(EVERY_UNIT_WITH_ITS_SIBLINGS, {})
-    for each in run_both(comparison, drawn):
-        assert each.codes == ["LIMIT_EXCEEDED"]
-        assert each.result.data is None
-
-
 def test_a_drawing_counts_as_often_as_it_is_written(comparison: ExecutorComparison) -> None:
     once = DrawnOperation(f'{{ map(id: "{MAP}") {{ parsed }} }}', {})
     size = run_both(comparison, once)[0].budget.drawing_bytes
@@ -199,17 +175,6 @@ def test_a_drawing_counts_as_often_as_it_is_written(comparison: ExecutorComparis
     )
     for each in run_both(comparison, thrice):
         assert each.budget.drawing_bytes == 3 * size
-
-
-def test_drawings_are_refused_before_they_are_copied(comparison: ExecutorComparison) -> None:
-    compiled, interpreted = run_both(comparison, DrawnOperation(DRAWINGS_OF_SIBLINGS, {}))
-    size = compiled.budget.drawing_bytes
-    assert size == interpreted.budget.drawing_bytes
-    assert size > 100 * 436  # the drawings of the world, once each
-    for each in (compiled, interpreted):
-        each.budget.max_bytes = size - 1
-        with pytest.raises(LimitExceededError, match=f"at least {size} bytes.* perPage"):
-            each.budget.check_least(each.budget.drawing_bytes)
 
 
 def test_drawings_are_not_read_if_they_exceed_the_limit_together(

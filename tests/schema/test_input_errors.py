@@ -42,7 +42,6 @@ async def run(executor: Executor, text: str, variables: dict[str, Any]) -> Opera
     ("text", "variables", "name", "reason"),
     [
         (UNITS, {"n": "one"}, "n", "Int cannot represent non-integer value: 'one'"),
-        (UNITS, {"n": True}, "n", "Int cannot represent non-integer value: true"),
         (
             UNITS,
             {"updated": [None]},
@@ -51,19 +50,12 @@ async def run(executor: Executor, text: str, variables: dict[str, Any]) -> Opera
             "'must be the text of a time in ISO 8601'; found: [null].",
         ),
         (UNIT, {}, "id", "Expected a value of non-null type 'ID!' to be provided."),
-        (UNIT, {"id": None}, "id", "Expected value of non-null type 'ID!' not to be null."),
         (UNIT, {"id": {"x": None}}, "id", 'ID cannot represent value: {"x":null}'),
         (
             ROUTE,
             {"from": {"id": "a"}, "avoid": ["stairs", "bus"]},
             "avoid[1]",
             "A value of Avoidable must be stairs, escalators, lifts or outdoors, not 'bus'",
-        ),
-        (
-            ROUTE,
-            {"from": {"id": "a"}, "avoid": [True]},
-            "avoid[0]",
-            "A value of Avoidable must be stairs, escalators, lifts or outdoors, not true",
         ),
         (ROUTE, {"from": {"x": "1"}}, "from.x", "Float cannot represent non numeric value: '1'"),
         (
@@ -125,5 +117,6 @@ def test_a_long_or_deep_value_is_cut_short() -> None:
     for _ in range(300):
         nested = [nested]
     assert quote_json([1] * 1000) == "[" + "1," * 24 + "1…"
+    assert quote_json([True, None]) == "[true,null]"
     assert quote_json("x" * 1000) == repr("x" * 50)
     assert quote_json(nested) == "…"

@@ -74,11 +74,9 @@ def codes(body: dict[str, Any]) -> list[str]:
     ("document", "variables", "limit"),
     [
         (MATRIX, {"s": [{}] * 51}, "51 waypoints in one list, over the limit of 50"),
-        (MATRIX, {"s": [{}] * 30_000}, "30000 waypoints in one list"),
         (MATRIX, {"s": [[]] * 30_000}, "30000 waypoints in one list"),
         (MATRIX, {"s": [[{}] * 30_000]}, "more than 10000 list items"),
         (MATRIX, {"s": {"id": [[]] * 30_000}}, "more than 10000 list items"),
-        (aliased(30), {"s": [WAYPOINT] * 400}, "400 waypoints in one list"),
         # no variable at all: a default, a literal, and a literal that a hundred maps are asked with
         (MATRIX.replace("]!)", "]! = [" + "{}" * 51 + "])"), {}, "51 waypoints"),
         (MATRIX.replace("$s,", "[" + "{}" * 51 + "],"), {"s": []}, "51 waypoints"),
@@ -136,24 +134,6 @@ async def test_a_caller_without_permission_is_denied_before_long_lists_are_read(
     assert (conversions.coerced, conversions.converted) == (0, 0)
 
 
-def test_the_longest_list_of_assignments_is_allowed() -> None:
-    Executor(GRAPHQL_SCHEMA).get_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
-
-
-def test_fifty_pairs_on_each_of_nine_maps_are_allowed() -> None:
-    document = MATRIX.replace(f'map(id: "{MAP}")', "maps(perPage: 9) { data").replace(
-        "}\n}", "} }\n}"
-    )
-    Executor(GRAPHQL_SCHEMA).get_client_operation(document, None, {"s": [WAYPOINT] * 50})
-
-
-def test_the_limits_hold_for_an_operation_that_was_seen_before() -> None:
-    executor = Executor(GRAPHQL_SCHEMA)
-    executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT]})
-    with pytest.raises(InvalidOperationError, match="51 waypoints"):
-        executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 51})
-
-
 @pytest.mark.parametrize(
     ("document", "variables"),
     [
@@ -174,13 +154,10 @@ def test_page_sizes_count_as_they_are_coerced(document: str, variables: dict[str
     [
         (None, 0),
         (7, 0),
-        ("text", 0),
         ([], 0),
         (["a", 1, None], 3),
-        ({"x": 1, "y": 2}, 1),
         ([{"x": 1}, {}], 2),
         ({"pedestrian": {"mode": "foot"}}, 2),
-        ([[1, 2], []], 4),
         ([{"a": {}}, {"b": [{"c": 1}]}], 4),
         ([{"a": {}}, [{"b": {}}]], 5),
     ],
@@ -214,16 +191,19 @@ def test_counting_ends_early() -> None:
     assert measure_value([[{}] * 1_000, *[Unread()] * 50], 10).items > 10
 
 
-def test_counting_ends_within_the_members_of_objects() -> None:
-    source: dict[str, Any] = {f"m{number}": {} for number in range(60)}
-    assert measure_value([source] * 5, 100).items == 5 + 2 * 60
-
-
 def test_counting_is_not_limited_by_the_depth_of_a_value() -> None:
     value: list[Any] = []
     for _ in range(5_000):
         value = [value]
     assert measure_value(value, 10_000).items == 5_000
+
+
+def test_the_longest_lists_are_allowed() -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    executor.get_client_operation(ASSIGN, None, {"data": [ASSIGNMENT] * 10_000})
+    executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 50})
+    with pytest.raises(InvalidOperationError, match="51 waypoints"):  # of one that was seen before
+        executor.get_client_operation(MATRIX, None, {"s": [WAYPOINT] * 51})
 
 
 def test_every_requirement_is_checked_before_arguments_are_converted() -> None:

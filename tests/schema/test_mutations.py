@@ -2,7 +2,6 @@
 
 from typing import Annotated, NamedTuple
 
-import graphql
 import pytest
 import strawberry
 from graphql import GraphQLInputObjectType, GraphQLNonNull, GraphQLObjectType
@@ -131,11 +130,3 @@ def test_every_mutation_takes_its_own_input_and_returns_its_own_payload() -> Non
         assert all(member.description for member in given.of_type.fields.values()), name
         assert isinstance(field.type, GraphQLObjectType), f"{name} must be nullable"
         assert field.type.name == f"{type_name}Payload"
-
-
-def test_no_type_but_the_payloads_of_mutations_is_named_so() -> None:
-    assert GRAPHQL_SCHEMA.mutation_type is not None
-    used = {
-        graphql.get_named_type(f.type).name for f in GRAPHQL_SCHEMA.mutation_type.fields.values()
-    }
-    assert used == {name for name in GRAPHQL_SCHEMA.type_map if name.endswith("Payload")}

@@ -1,7 +1,5 @@
 """A field that fails is null, with one error, and all others keep their data."""
 
-import json
-
 import pytest
 from graphql import GraphQLField, GraphQLNonNull, GraphQLObjectType, is_introspection_type
 
@@ -12,7 +10,7 @@ from schema.execution import Executor, OperationResult
 from schema.permissions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import ALL_ASSETS
-from tests.fixtures import BASE_URL, HIDDEN, MAP, SEEN
+from tests.fixtures import BASE_URL, HIDDEN, SEEN
 from tests.resolvers.directory import Directory
 
 pytestmark = pytest.mark.anyio
@@ -28,13 +26,6 @@ EXECUTORS = {
     "compiled": Executor(GRAPHQL_SCHEMA),
     "interpreted": Executor(GRAPHQL_SCHEMA, compile_queries=False),
 }
-FAILING = f"""{{
-    a: asset(id: "{SEEN}") {{ name floors(perPage: 0) {{ data {{ id }} }} }}
-    b: node(id: "!") {{ nodeId }}
-    units(after: "!") {{ data {{ id }} }}
-    map(id: "{MAP}") {{ nearest(from: {{id: "none"}}) {{ distance }} name }}
-    maps {{ data {{ id backgrounds(page: 0) {{ data {{ id }} }} locations {{ data {{ id }} }} }} }}
-}}"""
 
 
 def can_fail(field: GraphQLField) -> bool:
@@ -74,38 +65,3 @@ async def test_a_field_without_its_flag_leaves_the_others_their_data(
         ["assets", "data", 1, "references"],
     ]
     assert {(error.extensions or {})["code"] for error in result.errors} == {"FLAG_REQUIRED"}
-
-
-@pytest.mark.parametrize("executor", EXECUTORS)
-async def test_one_wrong_argument_of_ten_leaves_the_other_nine(
-    directory: Directory, executor: str
-) -> None:
-    sizes = [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]
-    aliased = (f"m{n}: maps(perPage: {size}) {{ data {{ id }} }}" for n, size in enumerate(sizes))
-    result = await run(directory, executor, f"{{ {' '.join(aliased)} }}")
-    assert result.data is not None
-    assert [name for name, value in result.data.items() if value is None] == ["m4"]
-    assert [error.path for error in result.errors] == [["m4"]]
-
-
-async def test_the_same_operation_has_the_same_errors_every_time(directory: Directory) -> None:
-    seen = set()
-    for _ in range(25):
-        for executor in EXECUTORS:
-            result = await run(directory, executor, FAILING, "distances")
-            errors = [error.formatted for error in result.errors]
-            seen.add(json.dumps([result.data, errors]))
-    [only] = seen
-    data, errors = json.loads(only)
-    assert (data["a"]["name"], data["map"]["name"]) == ("North House", "All floors")
-    assert [error["path"] for error in errors] == [
-        ["a", "floors"],
-        ["b"],
-        ["units"],
-        ["map", "nearest"],
-        *(
-            ["maps", "data", index, name]
-            for index in range(3)
-            for name in ("backgrounds", "locations")
-        ),
-    ]

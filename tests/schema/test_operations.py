@@ -1,9 +1,6 @@
 """Parsing and validating operations."""
 
-import gc
-
 import pytest
-from graphql import Token
 
 from schema.costs.query_limits import QueryLimits
 from schema.operations import (
@@ -55,24 +52,6 @@ def test_limits_hold_for_clients_alone(text: str, limits: QueryLimits) -> None:
     assert code_of(caught.value) == "LIMIT_EXCEEDED"
     if "999" not in text:
         parse_operation(GRAPHQL_SCHEMA, text, None)
-
-
-def test_the_tokens_of_a_document_are_freed_with_it() -> None:
-    # An alias tells this document's tokens from those that other tests left.
-    operation = parse_operation(GRAPHQL_SCHEMA, "{ freed: units { data { id } } }", None)
-    gc.collect()  # what graphql-core leaves of the validation
-    gc.disable()
-    try:
-        del operation
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        # Not isinstance, which raises at a weak proxy of what has gone.
-        left = [found for found in gc.garbage if type(found) is Token and found.value == "freed"]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-    assert not left
 
 
 def test_requirements_are_found_in_fragments_and_arguments_in_document_order() -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from resolvers.request.caller import Caller
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError
-from schema.permissions import Requirement, requirement_of
-from schema.root import GRAPHQL_SCHEMA
+from schema.permissions import Requirement
 from storage.records.visibility import ALL_ASSETS
 
 BOTH = Requirement(flag="beta", permission="units.write")
@@ -29,11 +28,3 @@ def test_a_requirement_is_met_if_its_check_passes(
     flags: tuple[str, ...], permissions: tuple[str, ...]
 ) -> None:
     assert BOTH.is_met(caller(flags=flags, permissions=permissions)) == bool(flags and permissions)
-
-
-def test_a_field_has_its_requirement() -> None:
-    assert GRAPHQL_SCHEMA.query_type is not None
-    fields = GRAPHQL_SCHEMA.query_type.fields
-    assert requirement_of(fields["units"]) == Requirement()
-    assert requirement_of(fields["apiKeys"]) == Requirement(permission="service.admin")
-    assert requirement_of(None) == Requirement()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import graphql
 import pytest
-from graphql import GraphQLList, GraphQLObjectType, get_named_type, is_object_type
+from graphql import GraphQLList, GraphQLObjectType, get_named_type
 
 from schema import root
 from schema.root import GRAPHQL_SCHEMA
@@ -23,11 +23,6 @@ def test_the_committed_sdl_is_that_of_the_schema() -> None:
     assert SDL.read_text() == root.build_sdl()
 
 
-@pytest.mark.slow
-def test_the_sdl_is_a_schema() -> None:
-    graphql.build_schema(SDL.read_text())
-
-
 @pytest.mark.parametrize("type", TYPES, ids=lambda type: type.name)
 def test_names_are_in_camel_case(type: GraphQLObjectType) -> None:
     assert type.name[0].isupper()
@@ -37,26 +32,11 @@ def test_names_are_in_camel_case(type: GraphQLObjectType) -> None:
             assert "_" not in each
 
 
-PAGES = [
-    (type.name, name)
-    for type in TYPES
-    for name, field in type.fields.items()
-    if get_named_type(field.type).name.endswith("Page")
-]
-
-
-@pytest.mark.parametrize(("type_name", "name"), PAGES)
-def test_every_list_is_a_page_by_number_and_a_connection(type_name: str, name: str) -> None:
-    type = GRAPHQL_SCHEMA.type_map[type_name]
-    assert isinstance(type, GraphQLObjectType)
-    field = type.fields[name]
-    assert {"page", "perPage", "after", "first"} <= set(field.args)
-    page = get_named_type(field.type)
-    assert isinstance(page, GraphQLObjectType)
-    assert [*page.fields] == ["paging", "data", "edges", "pageInfo", "totalCount"]
-    paging = get_named_type(page.fields["paging"].type)
-    assert isinstance(paging, GraphQLObjectType)
-    assert {"perPage", "currentPage", "hasNext"} <= set(paging.fields)
+def test_every_page_is_asked_for_by_number_and_by_cursor() -> None:
+    for type in TYPES:
+        for field in type.fields.values():
+            if get_named_type(field.type).name.endswith("Page"):
+                assert {"page", "perPage", "after", "first"} <= set(field.args)
 
 
 def test_a_list_of_records_is_always_a_page() -> None:
@@ -82,33 +62,8 @@ def test_a_list_of_records_is_always_a_page() -> None:
     }
 
 
-WALKABLE = {
-    "Asset": {"floors", "units", "maps", "references"},
-    "Floor": {"asset", "units"},
-    "Unit": {"asset", "floor", "maps", "attributes", "references", "location"},
-    "Map": {"asset", "levelTags", "backgrounds", "units", "locations"},
-    "Background": {"map"},
-    "Location": {"asset", "map", "unit"},
-}
-
-
-@pytest.mark.parametrize("type_name", WALKABLE)
-def test_the_graph_is_walkable_in_every_direction(type_name: str) -> None:
-    type = GRAPHQL_SCHEMA.type_map[type_name]
-    assert isinstance(type, GraphQLObjectType)
-    for name in WALKABLE[type_name]:
-        assert is_object_type(get_named_type(type.fields[name].type))
-
-
 def test_experimental_fields_say_so_in_the_sdl() -> None:
     sdl = SDL.read_text()
     assert "directive @experimental(" in sdl
     for flag in ("references", "unit-attributes-resource", "locations-resource"):
         assert f'@experimental(flag: "{flag}")' in sdl
-
-
-def test_keys_are_managed_and_changes_are_followed() -> None:
-    assert GRAPHQL_SCHEMA.subscription_type is not None
-    assert {*GRAPHQL_SCHEMA.subscription_type.fields} == {"changes"}
-    assert GRAPHQL_SCHEMA.mutation_type is not None
-    assert {"createApiKey", "revokeApiKey"} <= set(GRAPHQL_SCHEMA.mutation_type.fields)

@@ -10,22 +10,14 @@ from graphql import (
     GraphQLNonNull,
     GraphQLObjectType,
     get_named_type,
-    is_introspection_type,
 )
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
-from resolvers.distances import DistanceMatrix, MatrixSource, MatrixTarget
-from resolvers.nearest import NearestFromSource
-from resolvers.networks.closable import Closable, Place
-from resolvers.reachable import NearUnit, Reachable, ReachableArea
-from resolvers.routes import NearLocation, Route, RouteLeg
-from resolvers.steps import RouteStep
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.api_keys import ApiKey
 from storage.assets import Asset
 from storage.attributes import Assignment, Attribute, AttributeGroup
 from storage.backgrounds import Background
-from storage.closures import Closures
 from storage.floors import Floor
 from storage.level_tags import LevelTag, LevelTagValue
 from storage.locations import Location, LocationFloor, LocationTag
@@ -61,12 +53,6 @@ SHOWN_OTHERWISE = {
 }
 """Fields of records that have no field of their own in GraphQL."""
 OTHER_NAMES = {"LocationFloor.id": "floorId"}
-
-OBJECTS = [
-    type
-    for type in GRAPHQL_SCHEMA.type_map.values()
-    if isinstance(type, GraphQLObjectType) and not is_introspection_type(type)
-]
 
 
 def fields_of(name: str) -> dict[str, GraphQLField]:
@@ -117,33 +103,3 @@ def test_what_a_record_does_not_have_a_resolver_finds(name: str) -> None:
     own = {graphql_name(name, field.name) for field in msgspec.structs.fields(RECORDS[name])}
     others = {shown for shown, field in fields_of(name).items() if not is_resolved(field)}
     assert others <= own
-
-
-def test_nothing_is_shown_otherwise_that_is_shown_as_it_is() -> None:
-    for path in SHOWN_OTHERWISE:
-        record, _, field = path.partition(".")
-        assert field in RECORDS[record].__struct_fields__
-        assert graphql_name(record, field) not in fields_of(record)
-
-
-def test_every_other_object_type_is_made_of_what_a_resolver_returns() -> None:
-    made = {type.__name__ for type in (DistanceMatrix, MatrixSource, MatrixTarget)}
-    made |= {type.__name__ for type in (Route, RouteLeg, RouteStep, NearLocation)}
-    made |= {type.__name__ for type in (Reachable, NearUnit, ReachableArea, NearestFromSource)}
-    made |= {"ImportedKind"}
-    made |= {"MapRouting", "Paging", "PageInfo"}
-    made |= {"UnitMapParse", "MapSummary", "ParseWarning", "WarningPlace"}
-    made |= {type.__name__ for type in (Closures, Closable, Place)}
-    made |= {"Drawing", "DrawingLevel", "DrawingTag", "Shape", "ShapeBox"}
-    made |= {"AuditRecord", "AuditActor", "AuditTarget", "AuditChange"}
-    made |= {"ChangePlan", "RecordChange", "FieldChange", "Removal"}
-    made |= {"Change", "ChangeBatch", "Picture"}
-    pages = {type.name for type in OBJECTS if type.name.endswith(("Page", "Edge", "Payload"))}
-    assert {type.name for type in OBJECTS} == {
-        "Query",
-        "Mutation",
-        "Subscription",
-        *RECORDS,
-        *made,
-        *pages,
-    }

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from resolvers.request.context import Context
 from schema.compiler.compiled_query import MAX_PLANS, Plan
 from schema.compiler.selection import MAX_FIELDS
-from schema.execution import Executor, OperationResult
+from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage.mongo import driver
-from storage.store import Store
 from tests.schema.executor_comparison import (
     CALLERS,
     RIGHTS,
@@ -38,6 +36,7 @@ COMPILED: list[tuple[str, dict[str, Any]]] = [
     ("query ($n: Int, $a: String) { units(perPage: $n, after: $a) { data { id } } }", {"n": None}),
     ("query ($n: Int = 2) { units(perPage: $n) { data { id } } }", {}),
     ("query ($id: ID!) { asset(id: $id) { id } }", {"id": 7}),
+    ("{ unit(id: \"'] + __import__('os').name + ['\") { id } }", {}),
     ('query ($s: [WaypointInput!]!) { map(id: "plan/one") { distanceMatrix(sources: $s, '
      'targets: [{id: "loc-1"}, {id: "loc-2"}], distanceMethod: euclidean) '
      "{ distanceMethod sources { index targets { distance time } } } } }",
@@ -111,26 +110,10 @@ def test_an_unmet_requirement_is_an_error_only_if_its_field_is_reached(
         comparison.check(DrawnOperation(text, {}), caller="plain")
 
 
-def test_an_unreachable_mongodb_is_waited_for_once(comparison: ExecutorComparison) -> None:
-    async def run() -> OperationResult:
-        client = driver.connect("mongodb://127.0.0.1:9", timeout_seconds=0.2)
-        executor = Executor(GRAPHQL_SCHEMA)
-        operation = executor.prepare("{ units { data { id } } }")
-        result = await executor.run(operation, {}, Context(RIGHTS["full"], Store(client, "none")))
-        await driver.close(client)
-        return result
-
-    result = comparison.runner.run(run())
-    [error] = result.errors
-    assert (result.data, error.message) == (None, "Service unavailable")
-    assert error.extensions == {"code": "SERVICE_UNAVAILABLE"}
-
-
-@pytest.mark.slow
 def test_random_operations_have_the_same_result_and_most_of_them_compile(
     comparison: ExecutorComparison,
 ) -> None:
-    """A sample; `make fuzz` compares thousands."""
+    """A sample; `make fuzz` compares thousands, and makes one that differs as small as it can."""
 
     @given(operations(), st.sampled_from(CALLERS), st.sampled_from(STORES))
     @settings(suppress_health_check=list(HealthCheck))
@@ -158,12 +141,6 @@ def test_no_code_is_generated_for_mutations() -> None:
     )
     assert compiled is not None
     assert not compiled.generates_code
-
-
-def test_compilation_can_be_switched_off() -> None:
-    assert (
-        Executor(GRAPHQL_SCHEMA, compile_queries=False).prepare("{ __typename }").compiled is None
-    )
 
 
 def test_an_operation_knows_its_requirements() -> None:
@@ -219,15 +196,3 @@ def test_code_is_generated_outside_of_the_event_loop(
         comparison.runner.run(executor.run(operation, {}, context))
     [thread] = threads
     assert thread is not threading.main_thread()
-
-
-def test_introspection_beside_many_records_is_refused(comparison: ExecutorComparison) -> None:
-    executor = Executor(GRAPHQL_SCHEMA)
-    text = '{ __type(name: "Unit") { name } units(perPage: %s) { data { id } } }'
-    codes = []
-    for size in (100, 10_000):
-        operation = executor.get_client_operation(text % size, None, {})
-        context = Context(RIGHTS["full"], comparison.stores["sound"])
-        result = comparison.runner.run(executor.run(operation, {}, context))
-        codes.append([(error.extensions or {})["code"] for error in result.errors])
-    assert codes == [[], ["LIMIT_EXCEEDED"]]

@@ -11,7 +11,6 @@ from schema.compiler.selection import (
     FieldCollector,
     SelectedField,
     Selection,
-    TypenameField,
     UnsupportedQueryError,
     fragments_by_name,
 )
@@ -68,11 +67,6 @@ def test_conditions_apply_to_fields_and_fragments(condition: str, is_included: b
     for conditional in (f"units {condition} {{ data {{ id }} }}", f"...A {condition}"):
         fields = collect(text % conditional, yes=True, no=False)
         assert ("units" in tree(fields)) is is_included
-
-
-def test_typename_is_the_name_of_the_parent() -> None:
-    (field,) = collect("{ t: __typename }")
-    assert field == TypenameField("t", "Query")
 
 
 def test_a_field_knows_whether_resolvers_are_called_inside() -> None:

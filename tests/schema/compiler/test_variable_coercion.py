@@ -6,7 +6,6 @@ import pytest
 from graphql import GraphQLError, OperationDefinitionNode, get_variable_values, parse
 
 from resolvers.networks.waypoints import WaypointInput
-from schema.compiler import variable_coercion
 from schema.compiler.selection import FieldCollector, SelectedField
 from schema.compiler.variable_coercion import (
     InvalidVariablesError,
@@ -59,21 +58,6 @@ def test_an_absent_variable_has_its_default_as_with_graphql_core(declared: str) 
     assert coerce(declared) == by_graphql_core.coerced
 
 
-def test_a_default_is_no_value_for_null() -> None:
-    with pytest.raises(InvalidVariablesError):
-        coerce("$n: Int! = 3", n=None)
-
-
-def test_a_default_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(InvalidVariablesError):
-        coerce("$n: Int = 3000000000")
-
-
-def test_values_are_coerced_to_their_types() -> None:
-    assert coerce("$id: ID!, $x: [Float!]", id=7, x=1) == {"id": "7", "x": [1.0]}
-    assert coerce("$n: Int", n=1, unknown="x") == {"n": 1}
-
-
 @pytest.mark.parametrize("inputs", [{}, {"n": None}, {"n": "one"}, {"n": 2**31}])
 def test_errors_of_variables_are_those_of_graphql_core(inputs: dict[str, Any]) -> None:
     with pytest.raises(InvalidVariablesError) as caught:
@@ -85,10 +69,6 @@ def test_errors_of_variables_are_those_of_graphql_core(inputs: dict[str, Any]) -
 FILTERS = {"ids": None, "search": None, "updated_since": None}
 DEFAULTS = {"page": None, "per_page": None, "after": None, "first": None} | FILTERS
 """Of a list without filters."""
-
-
-def test_constants_and_defaults_become_arguments_by_their_python_names() -> None:
-    assert arguments("assets(perPage: 5) { data { id } }") == DEFAULTS | {"per_page": 5}
 
 
 def test_an_absent_variable_leaves_the_default() -> None:
@@ -119,32 +99,3 @@ def test_input_objects_become_their_classes(
     built = arguments(field, declared, **inputs)
     assert built is not None
     assert WaypointInput(id="a") in built.values()  # type: ignore[arg-type]
-
-
-def test_a_field_without_arguments_has_no_builder() -> None:
-    assert arguments('map(id: "m") { name }') is None
-
-
-@pytest.mark.parametrize(
-    ("field", "declared", "inputs"),
-    [
-        (
-            'map(id: "m") { distanceMatrix(sources: $s, targets: $s) { distanceMethod } }',
-            "$s: [WaypointInput!]!",
-            {"s": [{"id": "a"}]},
-        ),
-        ("units(perPage: $n) { data { id } }", "$n: Int", {"n": 2}),
-        ("units { data { id } }", "", {}),
-    ],
-)
-def test_absent_lists_and_objects_leave_the_others_fast(
-    field: str, declared: str, inputs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(variable_coercion, "_is_simple_argument", lambda *_: False)
-        expected = arguments(field, declared, **inputs)
-    monkeypatch.delattr(variable_coercion, "convert_arguments")
-    built = arguments(field, declared, **inputs)
-    assert built == expected
-    assert built is not None
-    assert None in built.values()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import graphql
 import pytest
 from graphql import (
     GraphQLEnumType,
@@ -17,7 +16,6 @@ from graphql import (
 
 from resolvers.request.input_rules import (
     ID,
-    NO_NUL,
     POSITIVE,
     Each,
     Items,
@@ -27,11 +25,10 @@ from resolvers.request.input_rules import (
     Range,
     Rule,
 )
-from resolvers.request.requirements import BY_KIND
-from schema.definitions import cost_of, definition_of, meaning_of, strawberry_field_of
-from schema.introspection.descriptions import OWN, SHARED, complete_descriptions, describe_rule
+from schema.definitions import cost_of, meaning_of, strawberry_field_of
+from schema.introspection.descriptions import OWN, SHARED, describe_rule
 from schema.permissions import requirement_of
-from schema.root import GRAPHQL_SCHEMA, build_sdl
+from schema.root import GRAPHQL_SCHEMA
 
 TYPES = [
     type
@@ -74,14 +71,6 @@ def test_a_description_is_sentences() -> None:
     ] == []
 
 
-def test_directives_are_described_with_their_arguments() -> None:
-    schema = graphql.build_schema(build_sdl())
-    assert {"cost", "experimental", "requires"} <= {each.name for each in schema.directives}
-    for directive in schema.directives:
-        assert directive.description
-        assert all(argument.description for argument in directive.args.values()), directive
-
-
 def test_a_field_names_the_flag_and_the_permission_that_it_needs() -> None:
     named = 0
     for address, field in FIELDS:
@@ -92,28 +81,11 @@ def test_a_field_names_the_flag_and_the_permission_that_it_needs() -> None:
     assert named > 20
 
 
-def test_an_argument_names_the_flag_and_the_permission_that_it_needs() -> None:
-    query = GRAPHQL_SCHEMA.query_type
-    assert query is not None
-    for name in ("attribute", "reference"):
-        argument = query.fields["units"].args[name]
-        requirement = definition_of(argument).requirement
-        assert requirement is not None
-        assert requirement.describe() in str(argument.description)
-
-
 def test_a_field_says_what_it_costs() -> None:
     for address, field in FIELDS:
         cost = cost_of(strawberry_field_of(field))
         counted = field.description.partition("Counts as ")[2]
         assert counted == (f"{cost} records." if cost else ""), address
-
-
-def test_an_argument_says_its_limits() -> None:
-    maps = GRAPHQL_SCHEMA.type_map["Map"]
-    assert isinstance(maps, GraphQLObjectType)
-    nearest = maps.fields["nearest"].args["limit"]
-    assert nearest.description == f"{meaning_of(nearest)} From 1 to 100."
 
 
 @pytest.mark.parametrize(
@@ -135,26 +107,6 @@ def test_an_argument_says_its_limits() -> None:
 )
 def test_a_rule_is_a_sentence(rule: Rule, sentence: str) -> None:
     assert [*describe_rule(rule)] == [sentence]
-
-
-def test_a_rule_that_only_its_check_can_tell_is_none() -> None:
-    assert [*describe_rule(NO_NUL)] == []
-
-
-def test_changes_say_what_each_kind_needs() -> None:
-    query = GRAPHQL_SCHEMA.query_type
-    assert query is not None
-    kinds = str(query.fields["changes"].args["kinds"].description)
-    for kind, requirement in BY_KIND.items():
-        assert f"`{kind}` needs the flag `{requirement.flag}`" in kinds
-
-
-def test_the_meaning_is_the_description_without_what_the_definition_says() -> None:
-    schema = graphql.build_schema('type Query { "Of a unit." name: String }')
-    complete_descriptions(schema)
-    assert schema.query_type is not None
-    field = schema.query_type.fields["name"]
-    assert meaning_of(field) == field.description == "Of a unit."
 
 
 def test_no_text_is_left_over() -> None:
