@@ -2,14 +2,11 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
 from pymongo import MongoClient
 
-from resolvers.attributes import MAX_ASSIGNMENTS
-from storage.administration.audit import get_process_origin
 from storage.attribute_assignments import (
     AttributeGroupNotFoundError,
     InvalidAssignmentsError,
@@ -20,10 +17,8 @@ from storage.attributes import Assignment
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from storage.setup.preparation import prepare_database
-from tests.drivers import EACH_DRIVER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 UNITS = [f"u{number}" for number in range(4)]
 ATTRIBUTES = [
@@ -31,24 +26,20 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.fixture(params=EACH_DRIVER)
-async def database(
-    request: pytest.FixtureRequest, mongo_url: str, database_name: str
-) -> AsyncIterator[driver.Database]:
-    client = driver.connect(mongo_url, request.param, timeout_seconds=30)
-    await prepare_database(client[database_name])
+@pytest.fixture
+def database(client: Any, mongo_url: str, database_name: str) -> driver.Database:
     fill(mongo_url, database_name)
-    yield client[database_name]
-    await driver.close(client)
+    database: driver.Database = client[database_name]
+    return database
 
 
-def fill(mongo_url: str, database_name: str, units: Sequence[str] = UNITS) -> None:
+def fill(mongo_url: str, database_name: str) -> None:
     stamps = {"created_at": "", "updated_at": ""}
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[database_name]
         database.units.insert_many(
             {"_id": unit, "asset_id": asset, "floor_id": "f", "name": "", "map_ids": None} | stamps
-            for unit, asset in [*((unit, "a") for unit in units), ("elsewhere", "b")]
+            for unit, asset in [*((unit, "a") for unit in UNITS), ("elsewhere", "b")]
         )
         database.attribute_groups.insert_many(
             {
@@ -136,35 +127,6 @@ async def test_an_unknown_group_is_an_error_of_its_own(database: driver.Database
         await assign_attributes(database, ALL_ASSETS, "nope", [build_assignment("a", group="nope")])
 
 
-@pytest.fixture
-def unhurried_transactions(mongo_url: str) -> Iterator[None]:
-    """Transactions may take as long as a busy machine needs."""
-    name = "transactionLifetimeLimitSeconds"
-    with MongoClient[dict[str, Any]](mongo_url) as client:
-        usual = client.admin.command({"getParameter": 1, name: 1})[name]
-        client.admin.command({"setParameter": 1, name: 600})
-        yield
-        client.admin.command({"setParameter": 1, name: usual})
-
-
-@pytest.mark.usefixtures("unhurried_transactions")
-async def test_the_most_that_a_request_assigns_can_be_replaced_again_and_again(
-    mongo_url: str, database_name: str
-) -> None:
-    """MongoDB aborts, each time, a transaction that is too large for its cache."""
-    client = driver.connect(mongo_url, "pymongo", timeout_seconds=600)
-    database, origin = client[database_name], get_process_origin()
-    units = [f"{number:0255}" for number in range(MAX_ASSIGNMENTS)]
-    await prepare_database(database)
-    fill(mongo_url, database_name, units)
-    for attribute in "abca":
-        batch = [build_assignment(attribute, unit) for unit in units]
-        await assign_attributes(database, ALL_ASSETS, "one", batch, origin)
-    counted = {"group_id": "one", "attribute_id": "a"}
-    assert await database["attribute_assignments"].count_documents(counted) == len(units)
-    await driver.close(client)
-
-
 def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds: int) -> None:
     """One gateway's writer: gives all units one attribute after the other."""
 
@@ -179,17 +141,17 @@ def write_often(url: str, name: str, driver_name: DriverName, first: int, rounds
     asyncio.run(work())
 
 
+@pytest.mark.slow
 async def test_racing_gateways_never_give_a_unit_two_attributes(
     mongo_url: str, database_name: str
 ) -> None:
     """Four processes write at once; every state between them is that of one complete request."""
     client = driver.connect(mongo_url, "pymongo", timeout_seconds=30)
     database = client[database_name]
-    await prepare_database(database)
     fill(mongo_url, database_name)
     spawn = multiprocessing.get_context("spawn")
     writers = [
-        spawn.Process(target=write_often, args=(mongo_url, database_name, name, first, 20))
+        spawn.Process(target=write_often, args=(mongo_url, database_name, name, first, 8))
         for first, name in enumerate(("motor", "motor", "pymongo", "pymongo"))
     ]
     for writer in writers:

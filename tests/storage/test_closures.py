@@ -9,7 +9,6 @@ from storage.administration.audit import AUDIT_COLLECTION
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.closures import Closures, Part, set_closures
 from storage.errors import NetworkOutdatedError
-from storage.mongo import driver
 from storage.networks import (
     CurrentNetwork,
     find_network,
@@ -19,10 +18,9 @@ from storage.networks import (
 )
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
-from storage.setup.preparation import prepare_database
 from tests.storage.catalogs import ARCHIVE, small, write_arrays
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 MAP = "am"
 CLOSED = Closures(doors=["d1"], connectors=["lift"])
@@ -32,7 +30,6 @@ LONG_AGO = "2001-01-01T00:00:00+00:00"
 @pytest.fixture
 async def routable(database: Any, tmp_path: Path) -> Any:
     """A database with a map that has a network."""
-    await prepare_database(database)
     await import_bundles(database, [write_arrays(tmp_path / "small.json", small())])
     await publish_network(database, Publication(MAP, ARCHIVE, "foot_routing", {}, []))
     return database
@@ -59,14 +56,6 @@ async def test_nothing_is_closed_until_somebody_closes_it(routable: Any) -> None
     assert await close(routable, CLOSED) == CLOSED
     assert await current(routable) == CLOSED
     assert await close(routable, CLOSED, "missing") is None
-
-
-async def test_a_change_sees_what_was_closed_before(routable: Any) -> None:
-    await close(routable, CLOSED)
-    opened = await set_closures(
-        routable, MAP, lambda before: Closures.of(doors=[*before.doors, "d0"])
-    )
-    assert opened == await current(routable) == Closures(doors=["d0", "d1"])
 
 
 async def test_imports_and_another_network_leave_what_is_closed(
@@ -184,13 +173,3 @@ async def test_what_is_closed_is_of_the_network_that_the_map_has(routable: Any) 
             routable, MAP, lambda _: CLOSED, parts=[part("f#2", 50)], digest="another"
         )
     assert await current(routable) == Closures()
-
-
-async def test_a_precondition_that_does_not_hold_leaves_everything_open(routable: Any) -> None:
-    async def refuse(session: driver.Session) -> None:
-        raise PermissionError
-
-    with pytest.raises(PermissionError):
-        await set_closures(routable, MAP, lambda _: CLOSED, precondition=refuse)
-    assert await current(routable) == Closures()
-    assert await audited(routable) == []

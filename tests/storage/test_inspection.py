@@ -16,10 +16,9 @@ from storage.mongo.lease import Lease
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
 from storage.setup.preparation import prepare_database
-from tests.storage.catalogs import ONE_DRIVER
-from tests.storage.mongo.replica_set_of_three import run_replica_set
+from tests.storage.mongo.replica_set_of_three import ReplicaSet
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -38,14 +37,17 @@ async def test_nothing_is_wrong_with_a_database_that_is_prepared(
     database: Any, connection: ConnectionSettings
 ) -> None:
     assert await find(connection) == {}
-    assert await database.list_collection_names() == []  # it changes nothing
-    await prepare_database(database)
-    assert await find(connection) == {}
     assert "indexes" in {each.check for each in await inspect_database(connection)}
 
 
+async def test_a_database_that_does_not_exist_is_left_so(
+    client: Any, mongo_url: str, tmp_path: Path, fresh_database_name: str
+) -> None:
+    assert await find(ConnectionSettings(tmp_path, mongo_url, database=fresh_database_name)) == {}
+    assert await client[fresh_database_name].list_collection_names() == []
+
+
 async def test_what_is_missing_is_named(database: Any, connection: ConnectionSettings) -> None:
-    await prepare_database(database)
     await database["units"].drop_index("floor_id_1__id_1")
     await database["floors"].drop()
     await database.command("collMod", "assets", validator={})
@@ -60,7 +62,6 @@ async def test_what_is_missing_is_named(database: Any, connection: ConnectionSet
 async def test_validators_of_another_release_are_a_warning(
     database: Any, connection: ConnectionSettings
 ) -> None:
-    await prepare_database(database)
     await database.command("collMod", "assets", validator={})
     [found] = (await find(connection)).values()
     assert (found.status, found.message) == ("warning", "validators of another release: assets")
@@ -70,7 +71,6 @@ async def test_validators_of_another_release_are_a_warning(
 async def test_migrations_of_another_release_are_a_warning(
     database: Any, connection: ConnectionSettings, change: int, which: str
 ) -> None:
-    await prepare_database(database)
     await database[MIGRATIONS_COLLECTION].update_one(
         {"_id": STATE_ID}, {"$inc": {"number": change}}
     )
@@ -83,7 +83,6 @@ async def test_migrations_of_another_release_are_a_warning(
 async def test_an_import_is_interrupted_if_nobody_holds_its_lease(
     database: Any, connection: ConnectionSettings, is_running: bool
 ) -> None:
-    await prepare_database(database)
     expires = datetime.now(UTC) + timedelta(hours=1) if is_running else Lease.EXPIRED_AT
     lease = {"_id": LEASE_ID, "state": "applying", "expires": expires}
     await database[LEASE_COLLECTION].insert_one(lease)
@@ -93,7 +92,6 @@ async def test_an_import_is_interrupted_if_nobody_holds_its_lease(
 async def test_networks_and_keys_that_need_attention_are_named(
     database: Any, connection: ConnectionSettings
 ) -> None:
-    await prepare_database(database)
     state = {"is_stale": True, "withdrawn": "its drawing has changed"}
     withdrawn = {"_id": "m", "asset_id": "a", "network_state": state}
     await database[MAPS.name].insert_one(withdrawn, bypass_document_validation=True)
@@ -113,7 +111,6 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
     database: Any, connection: ConnectionSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "CHUNK_BYTES", 3)
-    await prepare_database(database)
     whole = await files.write_file(database, b"the whole")
     part = await files.write_file(database, b"only a part")
     await database[files.COLLECTION].delete_one({"_id": f"{part}/000001"})
@@ -132,25 +129,23 @@ async def test_maps_whose_files_are_missing_or_incomplete_are_named(
     assert found["files"].message == message
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("three")
 async def test_members_that_are_down_are_a_warning_until_there_is_no_majority(
-    client: Any, tmp_path: Path
+    three: ReplicaSet, tmp_path: Path
 ) -> None:
-    with run_replica_set(tmp_path, election_timeout_ms=5000) as three:
-        connection = ConnectionSettings(tmp_path, three.url)
-        primary = three.wait_until_whole()
-        one, other = [member for member in three.members if member is not primary]
-        assert await find(connection) == {}
-        primary.command("setParameter", transactionLifetimeLimitSeconds=600)
-        assert "is 600" in (await find(connection))["transactions"].message
-        primary.command("setParameter", transactionLifetimeLimitSeconds=60)
-        one.kill()
-        while not (found := await find(connection)):
-            pass
-        assert [*found] == ["members"]
-        assert one.address in found["members"].message
-        other.kill()
-        while primary.is_writable():
-            pass
-        [found_down] = (await find(connection)).values()
-        assert (found_down.check, found_down.status) == ("MongoDB", "error")
-        assert found_down.message.startswith("MongoDB has no primary")
+    connection = ConnectionSettings(tmp_path, three.url)
+    primary, one, _ = three.members
+    assert await find(connection) == {}
+    primary.command("setParameter", transactionLifetimeLimitSeconds=600)
+    assert "is 600" in (await find(connection))["transactions"].message
+    primary.command("setParameter", transactionLifetimeLimitSeconds=60)
+    one.kill()
+    while not (found := await find(connection)):
+        pass
+    assert [*found] == ["members"]
+    assert one.address in found["members"].message
+    three.lose_majority()
+    [found_down] = (await find(connection)).values()
+    assert (found_down.check, found_down.status) == ("MongoDB", "error")
+    assert found_down.message.startswith("MongoDB has no primary")

@@ -18,18 +18,16 @@ from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
 from storage.mongo import driver, files
 from storage.networks import (
     find_network_digest,
-    list_imported_locations,
     publish_network,
     withdraw_network,
 )
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.routing_inputs import list_stale_networks
-from storage.setup.preparation import prepare_database
 from storage.store import Store
-from tests.storage.catalogs import ARCHIVE, ONE_DRIVER, SMALL, contents, small, write_arrays
+from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 MAP = "am"
 LONG_AGO = "2001-01-01T00:00:00+00:00"
@@ -45,7 +43,6 @@ def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def imported(database: Any) -> Any:
     """A database with two maps, of which the first has a location that was imported."""
-    await prepare_database(database)
     for kind in (MAPS, LOCATIONS):
         members = [parse_member(kind, member) for member in small()[kind.name]]
         await database[kind.name].insert_many(members)
@@ -97,7 +94,6 @@ async def test_a_published_map_has_its_network_tier_tag_report_and_locations(imp
     assert stored["created_at"] == stored["updated_at"] == found["updated_at"]
 
 
-@ONE_DRIVER
 async def test_another_network_replaces_the_locations_of_the_first_and_no_others(
     imported: Any,
 ) -> None:
@@ -113,7 +109,6 @@ async def test_another_network_replaces_the_locations_of_the_first_and_no_others
     assert (await find_map(imported))["tags"] == ["ils", "pathfinding"]
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(
     ("network", "tier", "names", "is_updated"),
     [
@@ -134,7 +129,6 @@ async def test_a_map_is_updated_if_what_is_published_differs(
     assert (await imported["locations"].find_one({"_id": "Gym"}))["updated_at"] == LONG_AGO
 
 
-@ONE_DRIVER
 async def test_a_changed_location_keeps_when_it_was_created(imported: Any) -> None:
     await publish(imported, FIRST, names=("Gym",))
     await imported["locations"].update_one({"_id": "Gym"}, {"$set": {"created_at": LONG_AGO}})
@@ -192,7 +186,6 @@ async def test_a_publication_that_fails_changes_nothing(imported: Any) -> None:
     assert len(after["files"]) > len(before["files"])
 
 
-@ONE_DRIVER
 async def test_a_process_that_has_lost_its_lease_publishes_nothing(
     imported: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +205,6 @@ async def test_a_process_that_has_lost_its_lease_publishes_nothing(
     assert after["maps"] == before["maps"]
 
 
-@ONE_DRIVER
 async def test_imports_keep_the_network_of_a_map_and_delete_former_ones(
     imported: Any, path: Path
 ) -> None:
@@ -226,7 +218,6 @@ async def test_imports_keep_the_network_of_a_map_and_delete_former_ones(
     assert (await find_map(imported))["routing_tier"] == FOOT_ROUTING
 
 
-@ONE_DRIVER
 async def test_publishing_waits_for_an_import_that_would_delete_its_file(
     imported: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,22 +261,6 @@ async def test_a_withdrawn_network_leaves_its_locations(client: Any, imported: A
     assert (unit_map.tags, unit_map.routing_tier) == (["ils"], NO_ROUTING)
 
 
-@ONE_DRIVER
-async def test_a_map_without_a_network_has_none_to_withdraw(imported: Any) -> None:
-    before = await contents(imported)
-    assert not await withdraw_network(imported, MAP, {})
-    assert not await withdraw_network(imported, "missing", {})
-    assert await contents(imported) == before
-
-
-@ONE_DRIVER
-async def test_a_tag_without_a_network_is_removed(imported: Any) -> None:
-    await imported["maps"].update_one({"_id": MAP}, {"$set": {"tags": ["pathfinding", "ils"]}})
-    assert not await withdraw_network(imported, MAP, {})
-    assert (await find_map(imported))["tags"] == ["ils"]
-
-
-@ONE_DRIVER
 async def test_a_network_is_found_by_those_who_see_its_map(imported: Any) -> None:
     await publish(imported, FIRST)
     for asset_ids, is_found in ((["a"], True), (["b"], False), ([], False)):
@@ -295,7 +270,6 @@ async def test_a_network_is_found_by_those_who_see_its_map(imported: Any) -> Non
     assert await find_network_digest(imported, ALL_ASSETS, "missing") is None
 
 
-@ONE_DRIVER
 async def test_a_network_that_an_earlier_release_has_published_is_not_used(imported: Any) -> None:
     await publish(imported, FIRST)
     earlier = {"$set": {"network": await files.write_file(imported, SECOND)}}
@@ -305,10 +279,3 @@ async def test_a_network_that_an_earlier_release_has_published_is_not_used(impor
     assert stale.reason == "it is not known what its network was built from"
     await publish(imported, SECOND)
     assert await find_network_digest(imported, ALL_ASSETS, MAP) is not None
-
-
-@ONE_DRIVER
-async def test_imported_locations_are_those_that_processing_did_not_create(imported: Any) -> None:
-    await publish(imported, FIRST, names=("Gym",))
-    assert [found.name for found in await list_imported_locations(imported, MAP)] == ["Pool"]
-    assert await list_imported_locations(imported, "bm") == []

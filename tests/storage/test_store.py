@@ -4,26 +4,18 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from storage.assets import ASSETS, Asset
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, AttributeGroup
-from storage.errors import UnavailableError
 from storage.floors import FLOORS, Floor
-from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
-from storage.mongo import driver
-from storage.mongo.connection import DriverName
 from storage.mongo.recorded_database import CommandLog, RecordedDatabase
 from storage.pages import build_page
 from storage.records.kinds import RecordType
 from storage.records.paging import BY_KEY, Order, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from storage.setup.preparation import prepare_database
 from storage.store import MAX_UNION_BRANCHES, Store
 from storage.units import UNITS, Unit
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 NOW = "2026-01-31T12:00:00+00:00"
 ONLY_A = AssetScope(frozenset({"a"}))
@@ -48,7 +40,6 @@ def unit(id: str, asset_id: str, floor_id: str) -> Unit:
 @pytest.fixture
 async def store(client: Any, database_name: str) -> Store:
     store = Store(client, database_name)
-    await prepare_database(store.database)
     return store
 
 
@@ -65,12 +56,6 @@ async def profile(store: Store, work: Any) -> list[dict[str, Any]]:
     await store.database.command("profile", 0)
     notes = store.database["system.profile"].find({"ns": {"$regex": r"\.(?!system\.)"}})
     return [note for note in await notes.to_list(None) if note["op"] in ("query", "command")]
-
-
-async def test_a_record_is_read_by_its_key(store: Store) -> None:
-    await fill(store, ASSETS, [asset("a"), asset("b")])
-    assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "a"}) == asset("a")
-    assert await store.find_record(ASSETS, ALL_ASSETS, {"_id": "A"}) is None
 
 
 @pytest.mark.parametrize("scope", [ALL_ASSETS, ONLY_A, NOTHING])
@@ -103,16 +88,6 @@ async def test_a_record_and_a_page_of_its_list_are_read_with_one_command(
             assert repr(page) == repr(expected)
 
 
-async def test_nested_records_are_read_completely(store: Store) -> None:
-    value = LevelTagValue(name="First", value="f", created_at=NOW, updated_at=NOW)
-    tag = LevelTag(
-        map_id="m", key="floor", name="Floor", values=[value], created_at=NOW, updated_at=NOW
-    )
-    await fill(store, LEVEL_TAGS, [tag], asset_id="a")
-    assert await store.find_record(LEVEL_TAGS, ALL_ASSETS, {"_id": "m\0floor"}) == tag
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("id", ODD_IDS)
 async def test_an_id_that_looks_like_an_operator_is_an_id(store: Store, id: str) -> None:
     await fill(store, FLOORS, [floor(id, "a"), floor("other", "b")])
@@ -139,14 +114,6 @@ async def test_what_a_caller_cannot_see_is_not_there(store: Store) -> None:
     assert [page.data for page in both] == [[floor("a1", "a")], []]
 
 
-async def test_attribute_groups_are_visible_to_every_key(store: Store) -> None:
-    group = AttributeGroup(group_id="g", group_name="Group")
-    await fill(store, ATTRIBUTE_GROUPS, [group])
-    assert (await store.list_page(ATTRIBUTE_GROUPS, NOTHING, {}, PageRequest(1, 10))).data == [
-        group
-    ]
-
-
 async def test_many_records_are_read_in_one_command(store: Store) -> None:
     await fill(store, ASSETS, [asset(f"a{number:03}") for number in range(300)])
     wanted = [f"a{number:03}" for number in range(250)]
@@ -157,7 +124,6 @@ async def test_many_records_are_read_in_one_command(store: Store) -> None:
     assert await store.load_records(ASSETS, ALL_ASSETS, []) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by_cursor", [True, False])
 @pytest.mark.parametrize("per_page", [1, 3, 10, 11])
 async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(
@@ -179,32 +145,6 @@ async def test_walking_the_pages_meets_every_record_once_in_the_order_of_keys(
     assert found == sorted(ids)
 
 
-async def test_a_page_past_the_end_is_empty(store: Store) -> None:
-    await fill(store, ASSETS, [asset("a")])
-    page = await store.list_page(
-        ASSETS, ALL_ASSETS, {}, PageRequest.from_arguments(2**31 - 1, 10_000)
-    )
-    assert (page.data, page.paging.has_next) == ([], False)
-
-
-async def test_documents_are_freed_as_they_become_records(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await fill(store, UNITS, [unit(f"u{number:03}", "a", "f") for number in range(250)])
-    found: list[dict[str, Any]] = []
-    find = Store._find_documents
-
-    async def keep(self: Store, *arguments: Any, **options: Any) -> list[dict[str, Any]]:
-        documents = await find(self, *arguments, **options)
-        found.extend(documents)
-        return documents
-
-    monkeypatch.setattr(Store, "_find_documents", keep)
-    page = await store.list_page(UNITS, ALL_ASSETS, {}, PageRequest(1, 250))
-    assert [record.id for record in page.data] == [f"u{number:03}" for number in range(250)]
-    assert found == [{}] * 250
-
-
 async def test_a_cursor_goes_on_behind_a_record_that_has_gone(store: Store) -> None:
     await fill(store, ASSETS, [asset(id) for id in "abcd"])
     first = await store.list_page(ASSETS, ALL_ASSETS, {}, PageRequest(1, 2))
@@ -221,9 +161,6 @@ WHERES: list[tuple[RecordType[Any], dict[str, Any]]] = [
     (UNITS, {"floor_id": "a1"}),
     (UNITS, {"asset_id": "a", "map_ids": {"$in": [None, "m"]}}),
     (FLOORS, {"asset_id": "a"}),
-    (ASSIGNMENTS, {"group_id": "g"}),
-    (ASSIGNMENTS, {"group_id": "g", "asset_id": "a"}),
-    (ASSIGNMENTS, {"unit_id": "u0001"}),
 ]
 
 
@@ -235,19 +172,6 @@ async def fill_in_bulk(store: Store) -> None:
     ]
     await fill(store, UNITS, units)
     await fill(store, FLOORS, [floor(f"f{number:04}", "ab"[number % 2]) for number in range(1000)])
-    await store.database["attribute_assignments"].insert_many(
-        [
-            {
-                "_id": f"g\0{record.id}\0s",
-                "group_id": "g",
-                "unit_id": record.id,
-                "attribute_id": "s",
-                "asset_id": record.asset_id,
-                "one_attribute_per_unit": False,
-            }
-            for record in units
-        ]
-    )
 
 
 async def test_a_page_reads_no_more_than_it_holds(store: Store) -> None:
@@ -293,41 +217,12 @@ async def test_short_lists_of_many_owners_come_in_one_plain_query(store: Store) 
     assert note["docsExamined"] == 6
 
 
-async def test_long_lists_are_tried_in_one_read_only_once(store: Store) -> None:
-    await fill_in_bulk(store)
-    wheres = [{"asset_id": "a"}, {"asset_id": "b"}]
-    pages = await store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5))
-    assert pages == [
-        await store.list_page(UNITS, ALL_ASSETS, where, PageRequest(1, 5)) for where in wheres
-    ]
-    notes = await profile(store, store.load_pages(UNITS, ALL_ASSETS, wheres, PageRequest(1, 5)))
-    assert not any("find" in note["command"] for note in notes)
-
-
 async def test_owners_beyond_one_command_are_answered_too(store: Store) -> None:
     owners = [f"a{number:03}" for number in range(2 * MAX_UNION_BRANCHES + 1)]
     await fill(store, FLOORS, [floor(f"{owner}-1", owner) for owner in owners])
     wheres = [{"asset_id": owner} for owner in owners]
     pages = await store.load_pages(FLOORS, ALL_ASSETS, wheres, PageRequest(1, 2))
     assert [page.data[0].asset_id for page in pages] == owners
-
-
-@pytest.mark.slow
-async def test_an_unreachable_mongodb_is_a_storage_error(anyio_backend: str) -> None:
-    drivers: tuple[DriverName, ...] = ("motor", "pymongo")
-    for name in drivers:
-        client = driver.connect("mongodb://127.0.0.1:9", name, timeout_seconds=0.2)
-        try:
-            with pytest.raises(UnavailableError, match="MongoDB cannot be reached"):
-                await Store(client, "none").find_record(ASSETS, ALL_ASSETS, {"_id": "a"})
-        finally:
-            await driver.close(client)
-
-
-@given(st.sets(st.sampled_from("abcdef")), st.sampled_from("abcdef"))
-def test_a_scope_sees_exactly_its_assets(assets: set[str], asset_id: str) -> None:
-    assert AssetScope(frozenset(assets)).allows(asset_id) == (asset_id in assets)
-    assert ALL_ASSETS.allows(asset_id)
 
 
 def test_a_scope_never_takes_the_place_of_a_condition() -> None:
@@ -349,8 +244,3 @@ def test_a_condition_on_one_asset_is_compared_with_the_scope_in_memory(value: An
 def test_conditions_that_more_than_one_asset_meets_name_the_assets() -> None:
     for where in ({"asset_id": {"$in": ["a", "b"]}}, {"$or": [{"asset_id": "a"}, {"name": "1"}]}):
         assert ONLY_A.restrict(UNITS, where)["$and"][1] == {"asset_id": {"$in": ["a"]}}
-
-
-def test_keys_with_equal_assets_share_a_scope() -> None:
-    assert AssetScope.of(["b", "a"]) is AssetScope.of(["a", "b"])
-    assert AssetScope.of(None) is ALL_ASSETS

@@ -16,11 +16,10 @@ from storage.records import visibility
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Order, PageRequest, Position
 from storage.records.visibility import MAX_ASSETS_IN_COMMAND, AssetScope
-from storage.setup.preparation import prepare_database
 from storage.store import Store
 from storage.units import UNITS
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIME = "2026-01-31T12:00:00+00:00"
 ASSET_IDS = [f"a{number:04}" for number in range(MAX_ASSETS_IN_COMMAND * 6)]
@@ -59,7 +58,6 @@ async def filled(mongo_url: str, anyio_backend: str) -> AsyncIterator[Store]:
     """Many assets with a few units each, some of them damaged."""
     client = driver.connect(mongo_url, timeout_seconds=30)
     store = Store(client, uuid.uuid4().hex)
-    await prepare_database(store.database)
     await store.database[UNITS.name].insert_many([_unit(each) for each in range(UNIT_COUNT)])
     times = {"created_at": TIME, "updated_at": TIME}
     assets = [
@@ -197,21 +195,6 @@ async def test_no_command_for_a_page_names_the_assets_of_a_key(
         assert log.commands
         for item in log.commands:
             assert _count_names(item.command) <= MAX_ASSETS_IN_COMMAND, item.command
-
-
-async def test_the_keys_of_a_sparse_list_come_from_an_index_alone(filled: Store) -> None:
-    await filled.database.command("profile", 2)
-    await _record(filled)[0].list_page(UNITS, SPARSE, {}, PageRequest(1, 50))
-    await filled.database.command("profile", 0)
-    notes = await filled.database["system.profile"].find({"ns": {"$regex": "units$"}}).to_list(None)
-    keys = [
-        note
-        for note in notes
-        if note["command"].get("projection", {}).keys() == {"_id", "asset_id"}
-    ]
-    assert keys
-    assert {note["docsExamined"] for note in keys} == {0}
-    await filled.database.drop_collection("system.profile")
 
 
 def test_few_assets_are_named() -> None:

@@ -1,22 +1,31 @@
-"""The audit log: one record in the transaction of each change."""
+"""The audit log: one record in the transaction of each change, found by who, what and when."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pymongo import monitoring
 
 from storage import networks
 from storage.administration import api_keys, audit
 from storage.administration.audit import (
     AUDIT_COLLECTION,
+    LATEST_FIRST,
     MAX_LISTED_IDS,
+    MAX_SHOWN_CHANGES,
+    MAX_SHOWN_IDS,
+    Actor,
     AuditChange,
+    AuditEntry,
+    AuditFilter,
+    AuditRecord,
     AuditTarget,
+    Origin,
+    delete_audit_records,
     get_process_origin,
+    iter_audit_records,
+    list_audit_records,
 )
-from storage.administration.import_lease import LEASE_COLLECTION
 from storage.attribute_assignments import (
     InvalidAssignmentsError,
     assign_attributes,
@@ -28,13 +37,41 @@ from storage.bundles.importing.import_run import ImportRun
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
-from storage.mongo.lease import Lease
 from storage.publication import Publication
+from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from tests.storage.administration.audit_records import ORIGIN, records_of, write
-from tests.storage.catalogs import ONE_DRIVER, SMALL, small, write_arrays
+from tests.storage.catalogs import SMALL, small, write_arrays
 
 pytestmark = pytest.mark.anyio
+
+ORIGIN = Origin(Actor("key", "key_9", "till"), "rest", "192.0.2.7", "request-1")
+HOUR = timedelta(hours=1)
+
+
+async def records_of(database: Any, **given: Any) -> list[AuditRecord]:
+    """The whole records, the first first."""
+    found = [each async for each in iter_audit_records(database, AuditFilter(**given), 0)]
+    return found[::-1]
+
+
+async def write(
+    database: Any, ids: list[str], *, origin: Origin = ORIGIN, after: Any = None
+) -> None:
+    """Write a record of units that were changed."""
+    change = AuditChange.of_all("units", "updated", ids, after=after)
+    entry = AuditEntry("attributes.assigned", AuditTarget("attribute_groups", ["g"]), [change])
+
+    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+        return None, entry
+
+    await audit.run_in_transaction(database, origin, work)
+
+
+async def list_page(
+    database: Any, page: int = 1, per_page: int = 2, after: str | None = None, **given: Any
+) -> Any:
+    request = PageRequest.from_arguments(page, per_page, after, order=LATEST_FIRST)
+    return await list_audit_records(database, AuditFilter(**given), request)
 
 
 def build_assignment(attribute: str, unit: str, group: str = "plan") -> Assignment:
@@ -91,24 +128,6 @@ async def test_what_fails_leaves_no_record_and_what_cannot_be_recorded_changes_n
     assert await records_of(database) == []
 
 
-async def test_a_transaction_that_is_not_committed_leaves_no_record(
-    database: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = driver.run_in_transaction
-
-    async def fail_to_commit(client: Any, work: Any) -> Any:
-        async def write_and_fail(session: driver.Session) -> None:
-            await work(session)
-            raise LookupError
-
-        await run(client, write_and_fail)
-
-    with monkeypatch.context() as patch, pytest.raises(LookupError):
-        patch.setattr(driver, "run_in_transaction", fail_to_commit)
-        await write(database, ["u1"])
-    assert await records_of(database) == []
-
-
 async def test_revoking_a_key_is_recorded_once(database: Any) -> None:
     key, _ = await api_keys.create_api_key(
         database, name="till", permissions=[], asset_ids=["a"], expires_at=None
@@ -124,7 +143,6 @@ async def test_revoking_a_key_is_recorded_once(database: Any) -> None:
     ]
 
 
-@pytest.mark.slow
 async def test_assignments_are_recorded_where_they_change_something(imported: Any) -> None:
     both = [build_assignment("t", "u1"), build_assignment("t", "u2"), build_assignment("t", "v1")]
     await assign_attributes(imported, ALL_ASSETS, "plan", both, ORIGIN)
@@ -146,19 +164,6 @@ async def test_assignments_are_recorded_where_they_change_something(imported: An
     ]
 
 
-@pytest.mark.slow
-async def test_in_a_group_of_many_per_unit_each_assignment_is_new_or_not(imported: Any) -> None:
-    given = [build_assignment(name, "u1", "extras") for name in ("view", "quiet")]
-    await unassign_attributes(imported, ALL_ASSETS, "extras", given[:1], ORIGIN)
-    await assign_attributes(imported, ALL_ASSETS, "extras", given, ORIGIN)
-    removed, assigned = await records_of(imported)
-    assert [change.before for change in removed.changes] == ["view"]
-    assert [(each.ids, each.before, each.after) for each in assigned.changes] == [
-        (["u1"], None, "view")
-    ]
-
-
-@pytest.mark.slow
 async def test_an_invalid_assignment_leaves_no_record(imported: Any) -> None:
     scope = AssetScope(frozenset({"a"}))
     with pytest.raises(InvalidAssignmentsError):
@@ -172,48 +177,6 @@ async def test_an_invalid_assignment_leaves_no_record(imported: Any) -> None:
     assert await records_of(imported) == []
 
 
-class Commands(monitoring.CommandListener):
-    """The commands that were sent, by name and collection."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, Any]] = []
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        self.sent.append((event.command_name, event.command.get(event.command_name)))
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
-
-@pytest.mark.slow
-@ONE_DRIVER
-async def test_an_assignment_reads_whether_a_restore_is_under_way_and_inserts_its_record(
-    imported: Any, mongo_url: str
-) -> None:
-    commands = Commands()
-    monitoring.register(commands)
-    client = driver.connect(mongo_url, timeout_seconds=30)
-    await assign_attributes(
-        client[imported.name], ALL_ASSETS, "plan", [build_assignment("t", "u1")], ORIGIN
-    )
-    await driver.close(client)
-    connecting = ("hello", "saslStart", "saslContinue", "endSessions")
-    mine = [command for command in commands.sent if command[0] not in connecting]
-    assert mine == [
-        ("find", LEASE_COLLECTION),
-        ("find", "attribute_groups"),
-        ("find", "units"),
-        ("update", "conditional_writes"),
-        ("find", "attribute_assignments"),
-        ("delete", "tombstones"),
-        ("insert", "tombstones"),  # of the attribute that it replaces
-        ("update", "attribute_assignments"),
-        ("insert", AUDIT_COLLECTION),
-        ("commitTransaction", 1),
-    ]
-
-
 async def test_a_change_too_great_for_a_document_has_several_records(database: Any) -> None:
     ids = [f"{number:05}" + "\U0001f600" * 250 for number in range(15_000)]
     await write(database, ids)
@@ -224,17 +187,9 @@ async def test_a_change_too_great_for_a_document_has_several_records(database: A
     assert {each.request_id for each in records} == {"request-1"}
 
 
-async def test_a_usual_change_of_10000_units_has_one_record(database: Any) -> None:
-    ids = [f"{number:011}" for number in range(10_000)]
-    await write(database, ids, after="floor-plan-one-bedroom")
-    [record] = await records_of(database)
-    assert record.changes[0].ids == ids
-
-
 # Imports
 
 
-@pytest.mark.slow
 async def test_an_import_is_recorded_with_its_counts_and_its_first_ids(
     database: Any, tmp_path: Any
 ) -> None:
@@ -268,7 +223,6 @@ class Killed(BaseException):
     """The end of the process."""
 
 
-@pytest.mark.slow
 async def test_an_import_has_its_record_from_the_moment_when_it_is_committed(
     database: Any, bundle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,24 +248,6 @@ async def test_an_import_has_its_record_from_the_moment_when_it_is_committed(
     assert record.actor == ORIGIN.actor
 
 
-@pytest.mark.slow
-async def test_an_import_that_loses_its_lease_before_the_commit_leaves_no_record(
-    database: Any, bundle: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    update = Lease.update
-
-    async def lose(lease: Lease, fields: Any, session: Any = None) -> None:
-        if session is not None:  # the commit
-            lease.holder = "another"
-        await update(lease, fields, session)
-
-    monkeypatch.setattr(Lease, "update", lose)
-    with pytest.raises(Exception, match="lost its lease"):
-        await import_bundles(database, [bundle], origin=ORIGIN)
-    assert await records_of(database) == []
-
-
-@pytest.mark.slow
 async def test_a_publication_is_recorded_with_the_network_before_and_after(imported: Any) -> None:
     for content in (b"one", b"two"):
         publication = Publication("am", content, FOOT_ROUTING, {}, [], origin=ORIGIN)
@@ -330,3 +266,85 @@ async def test_a_publication_is_recorded_with_the_network_before_and_after(impor
     assert two.changes[0].before == one.changes[0].after
     assert withdrawn.changes[0].before == two.changes[0].after
     assert withdrawn.changes[0].after == one.changes[0].before
+
+
+# Reading and deleting
+
+
+async def test_pages_have_the_latest_records_first(database: Any) -> None:
+    for name in "abcde":
+        await write(database, [name])
+    first = await list_page(database)
+    second = await list_page(database, 2, after=first.paging.next)
+    third = await list_page(database, 3)
+    found = [page.data for page in (first, second, third)]
+    assert [[each.changes[0].ids for each in page] for page in found] == [
+        [["e"], ["d"]],
+        [["c"], ["b"]],
+        [["a"]],
+    ]
+    assert third.paging.next is None
+
+
+async def test_records_are_found_by_actor_action_target_and_time(database: Any) -> None:
+    await write(database, ["u1", "u2"])
+    other = Origin(Actor("key", "key_2", "other"), "graphql", "", "request-2")
+    key, _ = await api_keys.create_api_key(
+        database, name="k", permissions=[], asset_ids=None, expires_at=None, origin=other
+    )
+    now = datetime.now(UTC)
+    for given, actions in (
+        ({"actor": "key_9"}, ["attributes.assigned"]),
+        ({"actor": "key_2"}, ["key.created"]),
+        ({"action": "key.created"}, ["key.created"]),
+        ({"target": "u2"}, ["attributes.assigned"]),
+        ({"target": "g"}, ["attributes.assigned"]),
+        ({"target": key.id}, ["key.created"]),
+        ({"target": "u2", "actor": "key_2"}, []),
+        ({"since": now - HOUR, "until": now + HOUR}, ["attributes.assigned", "key.created"]),
+        ({"since": now + HOUR}, []),
+        ({"until": now - HOUR}, []),
+    ):
+        assert [each.action for each in await records_of(database, **given)] == actions, given
+        page = await list_page(database, **given)
+        assert [each.action for each in page.data] == actions[::-1], given
+
+
+@pytest.mark.parametrize("given", ["$gt", {"$gt": ""}])
+async def test_a_filter_is_never_an_operator(database: Any, given: Any) -> None:
+    await write(database, ["u1"])
+    for name in ("actor", "action", "target"):
+        assert await records_of(database, **{name: given}) == []
+        assert (await list_page(database, **{name: given})).data == []
+
+
+async def test_a_page_has_the_first_changes_and_ids_or_those_of_the_target(database: Any) -> None:
+    groups = [
+        AuditChange.of_all("units", "updated", [f"{group}-{n}" for n in range(50)], after=group)
+        for group in range(MAX_SHOWN_CHANGES + 1)
+    ]
+    entry = AuditEntry("attributes.assigned", AuditTarget("attribute_groups", ["g"]), groups)
+
+    async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+        return None, entry._replace(asset_ids=map(str, range(50)))
+
+    await audit.run_in_transaction(database, ORIGIN, work)
+    [shown] = (await list_page(database)).data
+    assert len(shown.changes) == MAX_SHOWN_CHANGES
+    assert {len(change.ids) for change in shown.changes} == {MAX_SHOWN_IDS}
+    assert {change.count for change in shown.changes} == {50}
+    assert len(shown.asset_ids) == MAX_SHOWN_IDS
+    [of_unit] = (await list_page(database, target=f"{MAX_SHOWN_CHANGES}-49")).data
+    assert [(change.ids, change.after) for change in of_unit.changes] == [
+        ([f"{MAX_SHOWN_CHANGES}-49"], MAX_SHOWN_CHANGES)
+    ]
+    [of_group] = (await list_page(database, target="g")).data
+    assert of_group.changes == shown.changes
+
+
+async def test_old_records_are_deleted_and_later_ones_kept(database: Any) -> None:
+    await write(database, ["u1"])
+    [record] = await records_of(database)
+    assert await delete_audit_records(database, record.at) == 0
+    assert await delete_audit_records(database, record.at + timedelta(milliseconds=1)) == 1
+    assert await records_of(database) == []

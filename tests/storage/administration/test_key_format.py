@@ -35,14 +35,6 @@ def test_a_mistyped_key_is_noticed_without_a_look_up(position: int, letter: str)
     assert key_format.is_well_formed(mistyped) == (mistyped == KEY)
 
 
-@given(st.integers(len(KEY_PREFIX), KEY_LENGTH - 2))
-def test_two_letters_swapped_are_noticed(position: int) -> None:
-    letters = [*KEY]
-    letters[position : position + 2] = reversed(letters[position : position + 2])
-    swapped = "".join(letters)
-    assert key_format.is_well_formed(swapped) == (swapped == KEY)
-
-
 @given(st.text(max_size=80))
 def test_any_other_text_is_no_key(text: str) -> None:
     assert not key_format.is_well_formed(text)

@@ -48,13 +48,6 @@ async def test_documents_are_registered_once_and_get_further_ids(database: Any) 
     ]
 
 
-async def test_nothing_is_recorded_if_nothing_changes(database: Any) -> None:
-    await register_documents(database, [document("1")])
-    await register_documents(database, [document("1")])
-    assert await remove_documents(database, ["2"]) == []
-    assert len(await records(database)) == 1
-
-
 @pytest.mark.parametrize(
     "clash",
     [[document("2", "page")], [document("2", "1")], [document("2", "x"), document("3", "x")]],

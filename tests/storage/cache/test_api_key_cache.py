@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -175,4 +176,4 @@ async def test_the_key_cache_is_bounded(
     for key in minted:
         await cache.get_authenticated_key(key)
     for key, count in ((minted[3], 0), (minted[0], 1)):
-        assert await reads.count(lambda key=key: cache.get_authenticated_key(key)) == count
+        assert await reads.count(partial(cache.get_authenticated_key, key)) == count

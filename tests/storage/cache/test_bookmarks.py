@@ -164,22 +164,6 @@ async def test_concurrent_jumps_share_the_reads_for_bookmarks(
     assert calls == [None, "k1", "k2"]
 
 
-async def test_a_jump_continues_where_one_before_was_ended(feed: ChangesInMemory) -> None:
-    bookmarks, calls = PageBookmarks(feed, STRIDE), list[str | None]()
-
-    async def advance(key: str | None) -> Stride:
-        calls.append(key)
-        if len(calls) == 3:
-            raise TimeoutError
-        return Stride(f"k{len(calls)}", STRIDE)
-
-    name = ListKey("units", ALL_ASSETS, "{}")
-    with pytest.raises(TimeoutError):
-        await bookmarks.find_start(name, UNITS_READ, 31, advance)
-    assert await bookmarks.find_start(name, UNITS_READ, 31, advance) == PageStart("k4", 1)
-    assert calls == [None, "k1", "k2", "k2"]
-
-
 async def test_a_call_reads_a_bounded_number_of_records_and_the_next_goes_on(
     feed: ChangesInMemory,
 ) -> None:

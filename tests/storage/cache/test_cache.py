@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -190,12 +191,13 @@ async def test_scopes_share_no_records(feed: ChangesInMemory) -> None:
 @pytest.mark.anyio
 async def test_a_record_is_read_again_after_a_change(feed: ChangesInMemory) -> None:
     names = Names(feed)
-    for is_reread, change in (
-        (True, lambda: feed.report(ASSETS.name)),
-        (False, lambda: feed.report("backgrounds")),
+    changes: list[tuple[bool, Callable[[], None]]] = [
+        (True, partial(feed.report, ASSETS.name)),
+        (False, partial(feed.report, "backgrounds")),
         (True, feed.count_write),  # by this gateway, at once
         (True, feed.lose),
-    ):
+    ]
+    for is_reread, change in changes:
         await names.get("oak")
         before = names.reads
         names.stored["oak"] = f"Oak {before}"

@@ -1,6 +1,7 @@
 """Followers get every change after their cursor, from memory or from the stream."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -12,12 +13,12 @@ from storage.changes import hub as hub_module
 from storage.changes import reading
 from storage.changes.events import ChangeEvent
 from storage.changes.hub import ChangeHub
-from storage.changes.positions import Cursor
+from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor, Position
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.setup import preparation
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIMEOUT_SECONDS = 30
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
@@ -25,7 +26,6 @@ STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T0
 
 @pytest.fixture
 async def hub(database: Any) -> AsyncIterator[ChangeHub]:
-    await preparation.prepare_database(database)
     async with ChangeHub(database).run() as hub:
         yield hub
 
@@ -64,15 +64,6 @@ async def test_a_read_has_what_was_written_before_it(database: Any, hub: ChangeH
         ("updated", "units", "u1", "a"),
     ]
     assert (await read_all(hub, cursor))[0] == []
-
-
-async def test_a_follower_continues_after_its_cursor(database: Any, hub: ChangeHub) -> None:
-    cursor = await hub.get_cursor()
-    for number in range(5):
-        await insert_unit(database, number)
-    events, _ = await read_all(hub, cursor)
-    after = Cursor(cursor.epoch, events[2].position)
-    assert [each.record_id for each in await take(hub, after, 2)] == ["u3", "u4"]
 
 
 async def test_a_follower_is_told_of_new_changes(database: Any, hub: ChangeHub) -> None:
@@ -175,3 +166,17 @@ async def test_a_dropped_database_is_a_reset_and_followed_on(
     assert (await read_all(hub, part.cursor))[0] == []
     with pytest.raises(ChangesExpiredError):
         await hub.read(start, 100, bool)
+
+
+@pytest.mark.parametrize("byte", range(256))
+def test_the_pattern_of_the_descriptions_admits_the_cursors_of_every_database(byte: int) -> None:
+    text = str(Cursor(bytes([byte]) * 4, Position(byte << 24, byte, byte)))
+    assert re.fullmatch(CURSOR_PATTERN, text)
+    assert len(text) == CURSOR_CHARACTERS
+
+
+@pytest.mark.parametrize("text", ["AgECAwRqsTuAAAAAAwAAAAE", "AQECAwRqsTuAAAAA"])
+def test_the_pattern_refuses_what_is_refused(text: str) -> None:
+    assert not re.fullmatch(CURSOR_PATTERN, text)
+    with pytest.raises(ValueError, match="not the cursor of a change"):
+        Cursor.parse(text)

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier, Timer
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -26,9 +26,8 @@ from tests.storage.embedded.servers import (
     write,
 )
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_it_is_the_primary_of_a_replica_set_on_loopback(data_dir: Path) -> None:
     with run_embedded_mongo(data_dir) as url, MongoClient[dict[str, Any]](url) as client:
         hello = client.admin.command("hello")
@@ -55,13 +54,7 @@ def test_the_last_user_who_leaves_stops_it_and_the_data_stays(data_dir: Path) ->
         assert read(again) == [1, 2]
 
 
-def test_who_starts_while_it_stops_gets_a_new_one(data_dir: Path) -> None:
-    for number in range(3):
-        with run_embedded_mongo(data_dir) as url:
-            write(url, number)
-            assert read(url) == list(range(number + 1))
-
-
+@pytest.mark.slow
 def test_starters_in_the_same_instant_end_with_one_server(data_dir: Path) -> None:
     everybody = Barrier(8, timeout=TIMEOUT_SECONDS)
 
@@ -80,6 +73,7 @@ def test_starters_in_the_same_instant_end_with_one_server(data_dir: Path) -> Non
     assert seen == [(url, servers)] * 8
 
 
+@pytest.mark.slow
 def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
     with user(data_dir) as (process, url):
         write(url, 1)
@@ -87,6 +81,7 @@ def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
     wait_until(lambda: nothing_left(data_dir))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [mongods, supervisors])
 def test_a_user_brings_it_back_when_it_is_killed(
     data_dir: Path, victim: Callable[[Path], list[int]]
@@ -102,6 +97,7 @@ def test_a_user_brings_it_back_when_it_is_killed(
         assert len(mongods(data_dir)) == 1
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) -> None:
     with user(data_dir) as (process, url):
         write(url, 1)
@@ -113,18 +109,7 @@ def test_what_was_acknowledged_survives_the_death_of_everything(data_dir: Path) 
         assert read(again) == [1]
 
 
-def test_it_keeps_its_address_if_its_port_is_released_in_a_moment(data_dir: Path) -> None:
-    """As after a server that was killed: its lock may be free before its port."""
-    with run_embedded_mongo(data_dir) as url:
-        write(url, 1)
-    wait_until(lambda: nothing_left(data_dir))
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", int((data_dir / "mongod" / "port").read_text())))
-        Timer(0.2, other.close).start()
-        with run_embedded_mongo(data_dir) as again:
-            assert again == url
-
-
+@pytest.mark.slow
 def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
     with run_embedded_mongo(data_dir) as first:
         write(first, 1)
@@ -137,6 +122,7 @@ def test_it_moves_to_another_port_when_its_own_is_taken(data_dir: Path) -> None:
             write(moved, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["not a port", "22"])
 def test_a_corrupt_port_file_loses_no_data(data_dir: Path, content: str) -> None:
     with run_embedded_mongo(data_dir) as url:
@@ -145,27 +131,6 @@ def test_a_corrupt_port_file_loses_no_data(data_dir: Path, content: str) -> None
     (data_dir / "mongod" / "port").write_text(content)
     with run_embedded_mongo(data_dir) as again:
         assert read(again) == [1]
-
-
-def test_two_data_directories_run_side_by_side(data_dir: Path) -> None:
-    with run_embedded_mongo(data_dir / "a") as one, run_embedded_mongo(data_dir / "b") as other:
-        write(one, 1)
-        write(other, 2)
-        assert (read(one), read(other)) == ([1], [2])
-
-
-def test_it_is_out_of_reach_of_the_terminal(data_dir: Path) -> None:
-    with run_embedded_mongo(data_dir):
-        sessions = {os.getsid(pid) for pid in [*supervisors(data_dir), *mongods(data_dir)]}
-    assert os.getsid(0) not in sessions
-
-
-def test_a_data_directory_that_is_a_file_is_rejected(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    message = r"file.*Not a directory.*may write to"
-    with pytest.raises(EmbeddedServerError, match=message), run_embedded_mongo(file):
-        pass
 
 
 def test_a_server_that_does_not_start_is_reported_in_its_own_words(

@@ -48,10 +48,6 @@ def leave(process: subprocess.Popen[str]) -> None:
     process.stdin.close()
 
 
-def deadline() -> float:
-    return time.monotonic() + TIMEOUT_SECONDS
-
-
 def wait_for_a_waiter(path: Path) -> None:
     """Wait until the kernel lists a process that waits for a lock on the file."""
     file = f":{path.stat().st_ino} "
@@ -79,14 +75,6 @@ def test_an_exclusive_lock_excludes_all_others(
         assert locks.try_lock(descriptor, wanted) == is_granted
 
 
-def test_descriptors_of_one_process_exclude_each_other_too(path: Path) -> None:
-    with locks.open_lock_file(path) as second:
-        with locks.open_lock_file(path) as first:
-            assert locks.try_lock(first, EXCLUSIVE)
-            assert not locks.try_lock(second, EXCLUSIVE)
-        assert locks.try_lock(second, EXCLUSIVE)
-
-
 @pytest.mark.parametrize("end", [leave, subprocess.Popen.kill], ids=["leave", "kill"])
 def test_a_lock_is_released_when_its_holder_ends_in_any_way(
     path: Path, end: Callable[[subprocess.Popen[str]], None]
@@ -99,12 +87,6 @@ def test_a_lock_is_released_when_its_holder_ends_in_any_way(
         end(process)
         process.wait()
         assert locks.try_lock(descriptor, EXCLUSIVE)
-
-
-def test_waiting_for_a_lock_ends_when_it_is_released(path: Path) -> None:
-    with lock_in_another_process(path, SHARED) as process, locks.open_lock_file(path) as descriptor:
-        leave(process)
-        assert locks.wait_for_lock(descriptor, EXCLUSIVE, deadline())
 
 
 def test_waiting_for_a_lock_ends_at_the_deadline(path: Path) -> None:

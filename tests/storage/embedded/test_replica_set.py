@@ -10,11 +10,11 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from storage.embedded.replica_set import HOST, build_url, make_primary
+from storage.embedded.replica_set import HOST, make_primary
 from storage.mongo import direct
+from storage.mongo.direct import PyMongoError, connect_directly
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -22,8 +22,6 @@ from tests.storage.mongo.replica_set_of_three import (
     find_free_ports,
     start_member,
 )
-
-pytestmark = pytest.mark.slow
 
 TIMEOUT_SECONDS = 60
 
@@ -83,32 +81,6 @@ def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path
 
 
 @pytest.mark.usefixtures("patient")
-def test_its_user_gets_the_password_of_its_keyfile(tmp_path: Path) -> None:
-    with run_member(tmp_path / "home") as member:
-        assert make_primary(NAME, member.port, PASSWORD, deadline())
-        forgotten = {"pwd": "another password", "customData": {}}
-        member.command("updateUser", "floorgate", **forgotten)
-        assert make_primary(NAME, member.port, PASSWORD, deadline())
-        with MongoClient[dict[str, Any]](build_url(NAME, member.port, PASSWORD)) as client:
-            [user] = client.admin.command("connectionStatus")["authInfo"]["authenticatedUsers"]
-    assert user == {"user": "floorgate", "db": "admin"}
-
-
-def test_before_there_is_a_user_none_is_created_without_the_password(
-    uninitiated: Member,
-) -> None:
-    """MongoDB's localhost exception would let the first program to connect do so."""
-    with MongoClient[dict[str, Any]](HOST, uninitiated.port, directConnection=True) as client:
-        for command, value in (
-            ("createUser", "intruder"),
-            ("replSetInitiate", {}),
-            ("getCmdLineOpts", 1),
-        ):
-            with pytest.raises(OperationFailure, match="requires authentication"):
-                client.admin.command(command, value)
-
-
-@pytest.mark.usefixtures("patient")
 def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
     with run_member(tmp_path / "home") as member:
         assert make_primary(NAME, member.port, PASSWORD, deadline())
@@ -140,3 +112,32 @@ def test_another_program_at_the_port_or_none_is_no_primary(is_listening: bool) -
         if not is_listening:
             listener.close()
         assert not make_primary(NAME, port, PASSWORD, deadline())
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A server that accepts connections and never answers."""
+    with socket.create_server((HOST, 0)) as listener:
+        yield listener
+
+
+def test_a_member_without_configuration_is_commanded(uninitiated: Member) -> None:
+    with connect_directly(HOST, uninitiated.port, PASSWORD) as client:
+        assert not client.admin.command("hello")["isWritablePrimary"]
+        with pytest.raises(OperationFailure, match="no replset config"):
+            client.admin.command("replSetGetConfig")
+
+
+def test_a_server_that_never_answers_is_given_up_within_a_second(listener: socket.socket) -> None:
+    with (
+        connect_directly(HOST, listener.getsockname()[1], PASSWORD) as client,
+        pytest.raises(PyMongoError, match=r"Timeout: 0\.5s"),
+    ):
+        client.admin.command("ping")
+
+
+def test_a_port_where_nothing_listens_is_an_error(listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    listener.close()
+    with connect_directly(HOST, port, PASSWORD) as client, pytest.raises(PyMongoError):
+        client.admin.command("ping")

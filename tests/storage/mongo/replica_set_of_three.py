@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pymongo
-from pymongo import MongoClient
+from pymongo import MongoClient, WriteConcern
 from pymongo.errors import PyMongoError
 
 from storage.embedded import mongod
@@ -140,16 +140,28 @@ class ReplicaSet:
         for member in self.members:
             until_done(partial(_check_committed, member, written))
 
+    def lose_majority(self) -> None:
+        """Kill all but the first, which is no primary from then on."""
+        for member in self.members[1:]:
+            member.kill()
+        with suppress(PyMongoError):  # it may close the connection
+            self.members[0].step_down(1, secondaryCatchUpPeriodSecs=0, force=True)
+        assert not self.members[0].is_writable()
+
     def restore(self) -> None:
-        """Start members that were killed, and make the first one the primary again."""
+        """Start members that were killed, make the first one the primary again, and empty all."""
         for member in self.members:
             if member.process.poll() is not None:
                 member.restart()
         for member in self.members:
             until_done(partial(member.command, "ping"))
-        if not self.members[0].is_writable():
-            self.members[0].elect()
-        until_done(partial(_check_states, self.members[0]))
+        first = self.members[0]
+        if not first.is_writable():
+            first.elect()
+        until_done(partial(_check_states, first))
+        everywhere = WriteConcern(len(self.members), wtimeout=5_000)
+        for name in ("floorgate", "lagging"):
+            until_done(partial(_drop_database, first, name, everywhere))
 
     @contextmanager
     def without_majority(self) -> Iterator[None]:
@@ -247,6 +259,11 @@ def _read_committed_time(member: Member) -> Any:
 def _check_committed(member: Member, written: Any) -> None:
     if _read_committed_time(member) < written:
         raise PyMongoError("The member does not know yet what is committed.")
+
+
+def _drop_database(member: Member, name: str, everywhere: WriteConcern) -> None:
+    with member.connect() as client:
+        client[name].command("dropDatabase", writeConcern=everywhere.document)
 
 
 def until_done(attempt: Callable[[], object]) -> None:

@@ -1,67 +1,19 @@
 """Reading lists through either driver, also when one reply does not do."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from pymongo import ReadPreference
-from pymongo.uri_parser import parse_uri
 
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.mongo.consistency import topology
-from storage.mongo.driver import _await_if_needed
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
-
-
-class CuttableProxy:
-    """A TCP proxy in front of MongoDB that can cut its connections."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._address = host, port
-        self._writers: list[asyncio.StreamWriter] = []
-        self.connections = 0
-
-    def cut_connections(self) -> None:
-        """Ends all connections; new ones can be made."""
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers.clear()
-
-    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        back, forth = await asyncio.open_connection(*self._address)
-        self._writers += [writer, forth]
-        await asyncio.gather(_pump(reader, forth), _pump(back, writer))
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-    except OSError:
-        pass
-    writer.close()
-
-
-@asynccontextmanager
-async def start_proxy(mongo_url: str) -> AsyncIterator[tuple[CuttableProxy, str]]:
-    """A proxy, and the MongoDB URL that leads through it."""
-    proxy = CuttableProxy(*parse_uri(mongo_url)["nodelist"][0])
-    server = await asyncio.start_server(proxy.forward, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    direct = urlsplit(mongo_url)
-    user = direct.netloc[: direct.netloc.rfind("@") + 1]
-    yield proxy, f"mongodb://{user}127.0.0.1:{port}/?{direct.query}&directConnection=true"
-    proxy.cut_connections()
-    server.close()
 
 
 async def test_the_first_documents_in_an_order_are_found(database: Any) -> None:
@@ -84,43 +36,6 @@ async def test_results_larger_than_one_reply_are_read_completely(database: Any) 
     assert [(each["_id"], len(each["text"])) for each in found] == [
         (number, len(text)) for number in range(20)
     ]
-
-
-@pytest.mark.parametrize("name", DRIVERS)
-async def test_a_read_whose_connection_is_lost_is_made_again(
-    mongo_url: str, database_name: str, anyio_backend: str, name: DriverName
-) -> None:
-    async with start_proxy(mongo_url) as (proxy, url):
-        client = driver.connect(url, name, timeout_seconds=30)
-        own = client[database_name]
-        await own["things"].insert_one({"_id": 1})
-        for _ in range(5):
-            proxy.cut_connections()
-            assert await driver.find_documents(own, "things", {}, {"_id": 1}, limit=1) == [
-                {"_id": 1}
-            ]
-        await driver.close(client)
-
-
-@pytest.mark.parametrize("name", DRIVERS)
-async def test_commands_that_wait_keep_no_other_waiting(
-    mongo_url: str, database_name: str, name: DriverName
-) -> None:
-    client = driver.connect(mongo_url, name, timeout_seconds=60)
-    database: Any = client[database_name]
-    async with AsyncExitStack() as held:
-        held.push_async_callback(driver.close, client)
-        streams = []
-        for _ in range(20):
-            stream = await held.enter_async_context(
-                await _await_if_needed(database.watch(max_await_time_ms=30_000))
-            )
-            streams.append(asyncio.create_task(stream.try_next()))
-        await asyncio.sleep(0)
-        assert await database.command("ping")
-        assert not any(task.done() for task in streams)
-        await database["things"].insert_one({})
-        assert all(await asyncio.gather(*streams))
 
 
 @pytest.mark.parametrize("name", DRIVERS)
@@ -151,7 +66,7 @@ async def test_a_collection_that_exists_is_no_error(database: Any) -> None:
     for _ in range(2):
         await driver.create_collection(database, "things", validator={"name": {"$type": "string"}})
     await asyncio.gather(*(driver.create_collection(database, "others") for _ in range(5)))
-    assert sorted(await database.list_collection_names()) == ["others", "things"]
+    assert {"others", "things"} <= {*await database.list_collection_names()}
 
 
 async def test_transactions_that_conflict_when_they_commit_are_run_again(database: Any) -> None:

@@ -6,7 +6,6 @@ import bson
 import pytest
 
 from storage.mongo import raw_documents
-from tests.storage.catalogs import ONE_DRIVER
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +28,10 @@ async def test_batches_hold_all_documents_in_order(
     assert all(len(batch.content) >= batch_bytes for batch in batches[:-1])
 
 
-@ONE_DRIVER
 async def test_an_empty_collection_has_no_batches(database: Any) -> None:
     assert [each async for each in raw_documents.iter_raw_batches(database["none"], 1)] == []
 
 
-@ONE_DRIVER
 async def test_a_collection_that_has_been_renamed_is_left_alone(database: Any) -> None:
     await database["new"].insert_one({"_id": 1})
     await database["old"].insert_one({"_id": 2})

@@ -20,7 +20,7 @@ from storage.setup.migrations import (
 )
 from storage.setup.preparation import prepare_database
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 
 class Recorder:
@@ -42,11 +42,6 @@ class Recorder:
 
 def migration_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.message for each in caplog.records if each.name == "floorgate.migrations"]
-
-
-def test_migrations_are_numbered_in_order() -> None:
-    numbers = [migration.number for migration in MIGRATIONS]
-    assert numbers == sorted({*numbers})
 
 
 async def test_each_runs_once_and_logs_a_line(

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from resolvers.administration.catalog import import_catalog
-from storage.attribute_assignments import assign_attributes
-from storage.attributes import Assignment
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.catalog import RECORD_TYPES
 from storage.maps import MAPS, WHEELCHAIR_ROUTING
@@ -22,9 +19,8 @@ from storage.store import Store
 from storage.units import UNITS
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
-DEMO = Path(__file__).parents[3] / "samples" / "demo" / "bundle.json"
 LATER_FIELDS = {
     "assets": ("name_words",),
     "units": ("map_ids", "name_words"),
@@ -83,17 +79,6 @@ async def test_the_catalog_can_be_updated_after_a_start(
     assert published["routing_tier"] == WHEELCHAIR_ROUTING
 
 
-async def test_the_georeferences_of_stored_drawings_are_recorded(database: Any) -> None:
-    await import_catalog(database, [DEMO])  # which parses drawings
-    maps = database["maps"]
-    imported = await maps.distinct("georeference")
-    await maps.update_many({}, {"$unset": {"georeference": ""}})
-    await database.drop_collection("migrations")
-    await prepare_database(database)
-    assert await maps.distinct("georeference") == imported
-    assert {"latitude": 45.5272, "longitude": -122.6859, "zoom": 19.0, "bearing": 0.0} in imported
-
-
 async def test_records_are_read_with_defaults(client: Any, earlier: Any) -> None:
     await prepare_database(earlier)
     store = Store(client, earlier.name)
@@ -101,18 +86,6 @@ async def test_records_are_read_with_defaults(client: Any, earlier: Any) -> None
     assert [unit.map_ids for unit in units.values()] == [None, None]
     maps = await store.load_records(MAPS, ALL_ASSETS, ["am", "bm"])
     assert [found.routing_tier for found in maps.values()] == ["no_routing", "no_routing"]
-
-
-async def test_attributes_are_assigned_in_a_group_without_the_flag(earlier: Any) -> None:
-    await prepare_database(earlier)
-    await assign_attributes(
-        earlier,
-        ALL_ASSETS,
-        "extras",
-        [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")],
-    )
-    keys = await earlier["attribute_assignments"].distinct("_id", {"unit_id": "u2"})
-    assert keys == ["extras\0u2\0view"]
 
 
 async def test_importing_the_same_bundle_adds_the_fields_that_it_gives(

@@ -1,9 +1,8 @@
 """Reads see one snapshot of the database, never less than before, and outlive the primary."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -14,9 +13,9 @@ from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.consistency import operations, reads, topology
 from tests.storage.mongo.consistency.test_read_connections import read_directly
-from tests.storage.mongo.replica_set_of_three import ReplicaSet, run_replica_set
+from tests.storage.mongo.replica_set_of_three import ReplicaSet
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 
 async def read(database: Any, collection: str = "things") -> list[Any]:
@@ -45,7 +44,10 @@ async def write(database: Any, value: int) -> None:
         await driver.run_in_transaction(database.client, update)
 
 
-@pytest.fixture(params=[False, True], ids=["by the driver", "on read connections"])
+@pytest.fixture(
+    params=[True, pytest.param(False, marks=pytest.mark.slow)],
+    ids=["on read connections", "by the driver"],
+)
 def has_connections(request: pytest.FixtureRequest) -> bool:
     """Whether reads have connections of their own: what they see is the same."""
     return bool(request.param)
@@ -98,6 +100,7 @@ async def test_an_operation_reads_anew_after_its_transaction_failed(things: Any)
         assert await read(things) == [1, 0]
 
 
+@pytest.mark.slow
 async def test_an_operation_whose_snapshot_is_no_longer_kept_reads_a_newer_one(
     things: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,18 +110,6 @@ async def test_an_operation_whose_snapshot_is_no_longer_kept_reads_a_newer_one(
         while await read(things) == [0, 0]:
             await things["things"].update_one({"_id": 1}, {"$inc": {"value": 1}})
             await asyncio.sleep(0.1)
-
-
-async def test_reads_that_begin_together_see_the_same_snapshot(things: Any) -> None:
-    async def change() -> None:
-        for value in range(1, 40):
-            await things["things"].update_one({"_id": 1}, {"$set": {"value": value}})
-
-    changing = asyncio.create_task(change())
-    while not changing.done():
-        with driver.limit_time(60):
-            lists = await asyncio.gather(*(read(things) for _ in range(4)), aggregate(things))
-        assert all(each == lists[0] for each in lists)
 
 
 async def test_an_operation_that_reads_a_collection_replaced_since_reads_the_new_one(
@@ -147,10 +138,7 @@ async def test_a_clock_of_another_database_is_started_anew(
     await driver.close(client)
 
 
-@pytest.fixture
-def three(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReplicaSet]:
-    with run_replica_set(tmp_path, chaining=getattr(request, "param", True)) as replica_set:
-        yield replica_set
+with_three = pytest.mark.xdist_group("three")
 
 
 @pytest.fixture
@@ -158,10 +146,11 @@ async def on_three(
     three: ReplicaSet, anyio_backend: str, has_connections: bool
 ) -> AsyncIterator[Any]:
     """The database with the two documents, on a replica set of three."""
-    client = driver.connect(three.url)
-    async with prepare(client["floorgate"], has_connections=has_connections) as prepared:
-        yield prepared
-    await driver.close(client)
+    async with AsyncExitStack() as held:
+        client = driver.connect(three.url)
+        held.push_async_callback(driver.close, client)
+        database = client["floorgate"]
+        yield await held.enter_async_context(prepare(database, has_connections=has_connections))
 
 
 async def wait_until_lost(database: Any) -> None:
@@ -181,18 +170,21 @@ async def read_eventually(database: Any) -> list[Any]:
                 await asyncio.sleep(0.05)
 
 
+@with_three
 async def test_secondaries_answer_while_there_is_no_primary(
     three: ReplicaSet, on_three: Any
 ) -> None:
-    for value in range(1, 20):
+    for value in range(1, 5):
         await write(on_three, value)
     three.wait_until_committed()
     three.members[0].kill()
-    assert await read_eventually(on_three) == [19, 19]
+    assert await read_eventually(on_three) == [4, 4]
     with pytest.raises(UnavailableError), driver.limit_time(0.5):
-        await write(on_three, 20)
+        await write(on_three, 5)
 
 
+@with_three
+@pytest.mark.slow
 async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_three: Any) -> None:
     await write(on_three, 1)
     three.wait_until_committed()
@@ -201,6 +193,8 @@ async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_
         assert await read_eventually(on_three) == [1, 1]
 
 
+@with_three
+@pytest.mark.slow
 async def test_nothing_answers_when_there_has_been_no_primary_for_long(
     three: ReplicaSet, on_three: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,7 +208,8 @@ async def test_nothing_answers_when_there_has_been_no_primary_for_long(
         await driver.ping(on_three.client, 1)
 
 
-@pytest.mark.parametrize("three", [False], indirect=True, ids=["without chaining"])
+@with_three
+@pytest.mark.slow
 async def test_a_member_that_lags_does_not_answer_with_what_it_has(
     three: ReplicaSet, on_three: Any
 ) -> None:
@@ -232,7 +227,7 @@ async def test_a_member_that_lags_does_not_answer_with_what_it_has(
         assert await read(on_three) == [1, 1]
 
 
-@pytest.mark.parametrize("three", [False], indirect=True, ids=["without chaining"])
+@with_three
 async def test_a_new_primary_answers_with_what_its_predecessor_acknowledged(
     three: ReplicaSet, on_three: Any
 ) -> None:
@@ -248,11 +243,13 @@ async def test_a_new_primary_answers_with_what_its_predecessor_acknowledged(
     await driver.close(other)
 
 
+@with_three
+@pytest.mark.slow
 async def test_what_one_worker_has_written_is_seen_by_all(on_three: Any, three: ReplicaSet) -> None:
     memory = memoryview(bytearray(16))
     clocks = [driver.ClusterClock(memory, number) for number in range(2)]
     writer, reader = (driver.connect(three.url, clock=clock) for clock in clocks)
-    for value in range(1, 30):
+    for value in range(1, 10):
         await write(writer["floorgate"], value)
         assert clocks[0].now() == clocks[1].now() is not None
         assert await read(reader["floorgate"]) == [value, value]
@@ -260,6 +257,7 @@ async def test_what_one_worker_has_written_is_seen_by_all(on_three: Any, three: 
         await driver.close(client)
 
 
+@with_three
 async def test_what_no_majority_has_is_not_shown(three: ReplicaSet, on_three: Any) -> None:
     with three.without_majority():
         hasty = on_three["things"].with_options(write_concern=WriteConcern(w=1))

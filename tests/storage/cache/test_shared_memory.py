@@ -1,9 +1,24 @@
-"""A worker knows when all workers of its gateway have counted a change."""
+"""What the workers of one gateway share: the count of their writes, and how far they have read."""
+
+import os
 
 import pytest
 
-from storage.cache import reported_times
+from storage.cache import reported_times, write_counter
 from storage.cache.reported_times import REPORTED_BYTES, ReportedTimes
+from storage.cache.write_counter import CounterSlot, WriteCounter
+
+
+def test_workers_of_one_gateway_see_each_others_writes() -> None:
+    descriptor = write_counter.create_shared_memory(2)
+    first, second = (WriteCounter.attach(CounterSlot(descriptor, number)) for number in (0, 1))
+    os.close(descriptor)
+    before = first.read()
+    assert second.read() == before
+    second.increment()
+    assert first.read() == second.read() != before
+    first.increment()
+    assert second.read() not in (before, b"")
 
 
 def attach(count: int) -> list[ReportedTimes]:
