@@ -1,15 +1,28 @@
 """Reading lists through either driver, also when one reply does not do."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo import ReadPreference
 
+from storage.attribute_assignments import assign_attributes
+from storage.attributes import Assignment
+from storage.bundles.importing.import_bundles import import_bundles
+from storage.changes.hub import ChangeHub
 from storage.errors import UnavailableError
+from storage.maps import WHEELCHAIR_ROUTING
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.mongo.consistency import topology
+from storage.networks import publish_network
+from storage.publication import Publication
+from storage.records.paging import PageRequest
+from storage.records.visibility import ALL_ASSETS
+from storage.store import Store
+from storage.units import UNITS
+from tests.storage.catalogs import ARCHIVE
 
 pytestmark = pytest.mark.anyio
 
@@ -169,3 +182,26 @@ async def _wait_until_idle(database: Any) -> None:
     namespace = f"{database.name}.things"
     while (await database.client.admin.command("currentOp", ns=namespace))["inprog"]:
         await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["pymongo"], indirect=True)
+async def test_a_catalog_is_imported_read_changed_and_followed_with_the_other_driver(
+    client: Any, database: Any, bundle: Path
+) -> None:
+    """Other tests of storage use the default driver."""
+    async with ChangeHub(database).run() as hub:
+        cursor = await hub.get_cursor()
+        for _ in range(2):
+            summary = await import_bundles(database, [bundle])
+        assert summary.total.written == 0
+        given = [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")]
+        await assign_attributes(database, ALL_ASSETS, "extras", given)
+        await publish_network(database, Publication("bm", ARCHIVE, WHEELCHAIR_ROUTING, {}, []))
+        store, page = Store(client, database.name), PageRequest(1, 2)
+        wheres: list[Any] = [{"asset_id": asset} for asset in ("a", "b")]
+        listed = await store.load_pages(UNITS, ALL_ASSETS, wheres, page)
+        assert [[unit.id for unit in each.data] for each in listed] == [["u1", "u2"], ["v1"]]
+        assert await store.count_many(UNITS, wheres, 100) == [2, 1]
+        stretch, _ = await hub.read(cursor, 1_000, bool)
+        assert {"units", "attribute_assignments", "maps"} <= {each.kind for each in stretch.events}
