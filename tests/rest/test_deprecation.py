@@ -22,7 +22,7 @@ from tests.fixtures import BASE_URL, World, open_client
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 LINK = "https://maps.example/new"
 DEPRECATION = Deprecation(date(2027, 1, 1), date(2027, 7, 1), LINK)
 HEADERS = {

@@ -37,10 +37,8 @@ def test_every_coding_has_its_own_tag() -> None:
         (b'W/"a"', True),  # weak comparison
         (b"*", True),
         (b'"b", "a"', True),
-        (b'"b","a","c"', True),
         (b'"x,y", W/"a"', True),
         (b'"b"', False),
-        (b"a", False),
         (b'"A"', False),
         (b'"x", *', False),
         (b'"b\xe9", "a"', True),
@@ -66,12 +64,10 @@ def test_a_tag_of_one_coding_does_not_match_another() -> None:
         ([("If-Match", '"b"')], False),
         ([("If-Match", 'W/"a"')], False),  # strong comparison
         ([("If-Match", "a")], False),
-        ([("If-Match", "")], False),
         ([("If-None-Match", "*")], False),
         ([("If-None-Match", '"a"')], False),
         ([("If-None-Match", 'W/"a-gzip"')], False),  # weak comparison
         ([("If-None-Match", '"b"')], True),
-        ([("If-Match", '"a"'), ("If-None-Match", '"b"')], True),
         ([("If-Match", '"a"'), ("If-None-Match", '"a"')], False),
     ],
 )

@@ -102,34 +102,6 @@ def test_waypoints_without_id_and_name_lack_these_members() -> None:
     assert wrapped.body == {"data": {"sources": [{"x": None, "targets": [named, {"x": None}]}]}}
 
 
-def test_schemas_describe_the_bodies() -> None:
-    number = {"type": "integer"}
-    paging = {"properties": {"per_page": number, "current_page": number, "next": {}}}
-    resource = {"properties": {"paging": paging, "data": {"type": "array", "items": UNIT}}}
-    paged = PagedList("units").json_schema(resource)
-    assert (paged["title"], paged["required"]) == ("UnitPage", ["paging", "data"])
-    assert [*paged["properties"]["paging"]["properties"]] == [
-        "per_page",
-        "current_page",
-        "prev_url",
-        "next_url",
-    ]
-    assert LinkPagedList("units").json_schema(resource)["title"] == "UnitList"
-    nullable = NullableData("unit").json_schema(UNIT)
-    assert nullable["properties"]["data"] == {"oneOf": [UNIT, {"type": "null"}]}
-
-
-def test_the_schema_of_a_matrix_does_not_require_names() -> None:
-    waypoint = {"type": "object", "required": ["id", "name", "x"], "properties": {"id": {}}}
-    sources = {"type": "array", "items": waypoint}
-    matrix = {"title": "Matrix", "required": ["sources"], "properties": {"sources": sources}}
-    schema = MatrixData("matrix").json_schema(matrix)
-    data = schema["properties"]["data"]
-    assert data["required"] == ["sources"]
-    assert data["properties"]["sources"]["items"]["required"] == ["x"]
-    assert waypoint["required"] == ["id", "name", "x"]
-
-
 def warning(code: str, *, is_note: bool = False, **place: Any) -> dict[str, Any]:
     places = [{"line": 0, "name": "", "x": None, "y": None, **place}]
     return {"code": code, "is_note": is_note, "count": 2, "places": places}

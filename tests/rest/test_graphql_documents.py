@@ -20,12 +20,6 @@ from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fra
             "tags routing_tier: routingTier geojson_url: geojsonUrl url created_at: createdAt "
             "updated_at: updatedAt",
         ),
-        # nested objects
-        (
-            "LevelTag",
-            "name key created_at: createdAt updated_at: updatedAt "
-            "values { name value created_at: createdAt updated_at: updatedAt }",
-        ),
         # other names than those of GraphQL
         (
             "DistanceMatrix",
@@ -42,8 +36,6 @@ from rest.graphql_documents import FRAGMENTS, GET_UNIT, LIST_LOCATIONS, with_fra
         ),
         # fragments in fragments
         ("NearLocation", "distance time location { ...Location }"),
-        ("NearUnit", "distance time unit { ...Unit }"),
-        ("ReachableArea", "floor_id: floorId square_feet: squareFeet polygons"),
     ],
 )
 def test_a_resource_has_the_fields_of_its_type(name: str, fields: str) -> None:

@@ -1,7 +1,7 @@
 """Lists of units in another order than that of ids: `order-by`."""
 
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from resolvers.request.record_limits import get_record_limits
 from rest.request_body import MAX_URL_BYTES
 from tests.fixtures import MAP, World, gateway_client, open_database
+from tests.rest.page_walks import query_of, walk
 
 pytestmark = pytest.mark.anyio
 
@@ -16,14 +17,10 @@ LISTS = ["/v1/units", f"/v1/maps/{quote(MAP, safe='')}/units"]
 BEFORE_ALL = "2000-01-01T00:00:00+00:00"
 
 
-async def walk(client: httpx.AsyncClient, path: str, **parameters: Any) -> list[dict[str, Any]]:
-    """The units of a list, read to its end by `next_url`."""
-    page = (await client.get(path, params=parameters)).json()
-    units: list[dict[str, Any]] = page["data"]
-    while address := page["paging"]["next_url"]:
-        page = (await client.get(address)).json()
-        units += page["data"]
-    return units
+async def units_of(client: httpx.AsyncClient, path: str, **parameters: Any) -> list[dict[str, Any]]:
+    """The records of a list, read to its end by `next_url`."""
+    address = f"{path}?{urlencode(parameters)}"
+    return [record for page in await walk(client, address) for record in page["data"]]
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -37,7 +34,7 @@ async def test_next_url_leads_through_a_list_in_its_order(
     assert len(every) > 3
     for word, is_descending in ((field, False), (f"{field}_desc", True)):
         expected = sorted(every, key=lambda unit: (unit[field], unit["id"]), reverse=is_descending)
-        found = await walk(client, path, **{"order-by": word, "per-page": 3, **filters})
+        found = await units_of(client, path, **{"order-by": word, "per-page": 3, **filters})
         assert found == expected
 
 
@@ -46,7 +43,7 @@ async def test_next_url_keeps_the_order_and_no_other_may_continue_it(
 ) -> None:
     first = await client.get("/v1/units", params={"order-by": "name_desc", "per-page": 2})
     address = first.json()["paging"]["next_url"]
-    assert dict(parse_qsl(urlsplit(address).query))["order-by"] == "name_desc"
+    assert query_of(address)["order-by"] == "name_desc"
     for order in ("name", "id"):
         refused = await client.get(address.replace("name_desc", order))
         assert refused.status_code == 422
@@ -60,7 +57,7 @@ async def test_floors_are_sorted_by_id_or_as_asked(client: httpx.AsyncClient) ->
     assert floors[0]["sort"] == 2
     for word, is_descending in (("sort", False), ("sort_desc", True)):
         expected = sorted(floors, key=lambda floor: int(floor["sort"]), reverse=is_descending)
-        assert await walk(client, path, **{"order-by": word, "per-page": 1}) == expected
+        assert await units_of(client, path, **{"order-by": word, "per-page": 1}) == expected
 
 
 @pytest.mark.parametrize("order", ["NAME", ""])
@@ -74,11 +71,11 @@ async def test_an_unknown_order_is_refused_with_the_orders_that_there_are(
 
 
 async def test_a_search_and_ids_are_sorted_too(client: httpx.AsyncClient) -> None:
-    every = await walk(client, "/v1/units", **{"order-by": "name_desc"})
+    every = await units_of(client, "/v1/units", **{"order-by": "name_desc"})
     some = ",".join(unit["id"] for unit in every[2:6])
-    found = await walk(client, "/v1/units", **{"ids": some, "order-by": "name_desc"})
+    found = await units_of(client, "/v1/units", **{"ids": some, "order-by": "name_desc"})
     assert found == every[2:6]
-    found = await walk(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
+    found = await units_of(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
     assert [unit["name"] for unit in found] == ["South 2", "South 1"]
 
 

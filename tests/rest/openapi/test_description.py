@@ -5,23 +5,19 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jsonschema_rs
-import strawberry
 import yaml
 
 import rest
 from resolvers.request.caller import FLAGS
-from resolvers.request.input_rules import Length, argument
-from rest.bodies import JsonBody
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import NoContent
 from rest.openapi import description
 from rest.openapi.overview import DESCRIPTION as INTRODUCTION
 from rest.openapi.overview import LICENSE, TAG_DESCRIPTIONS
 from schema.operation_inputs import MAX_ID_CHARACTERS
-from schema.permissions import Requirement, RequirementExtension
 from schema.root import GRAPHQL_SCHEMA
 
 ROOT = Path(rest.__file__).parents[1]
@@ -96,12 +92,6 @@ def test_every_parameter_and_header_is_described_and_its_example_fits() -> None:
                 assert schema_errors(header["schema"], header["example"]) == []
 
 
-def test_lists_in_pages_name_the_header_that_leads_on() -> None:
-    by_name = dict(zip(NAMES, OPERATIONS, strict=True))
-    assert "Link" in by_name["listUnits"]["responses"]["200"]["headers"]
-    assert "Link" not in by_name["getUnit"]["responses"]["200"]["headers"]
-
-
 def test_every_tag_of_the_table_is_described_and_no_other() -> None:
     assert {*TAG_DESCRIPTIONS} == {row.tag for row in ENDPOINTS}
 
@@ -124,71 +114,18 @@ def test_every_component_is_used() -> None:
             assert kind == "securitySchemes" or f'"#/components/{kind}/{name}"' in text
 
 
-@strawberry.type
-class Secrets:
-    @strawberry.field(  # type: ignore[untyped-decorator]
-        description="Opens a door.",
-        extensions=[RequirementExtension(Requirement("references", "service.doors.open"))],
-    )
-    def open(
-        self,
-        door: Annotated[strawberry.ID, argument("Where to knock.", Length(1, 20), example="front")],
-    ) -> strawberry.ID | None:
-        return door
+def test_a_permission_is_shown_and_what_the_specification_does_not_have_is_marked() -> None:
+    by_name = dict(zip(NAMES, zip(ENDPOINTS, OPERATIONS, strict=True), strict=True))
+    _, references = by_name["listAssetReferences"]
+    assert references["x-permission"] == "service.asset-references.read"
+    assert "`service.asset-references.read`" in references["description"]
+    for row, operation in by_name.values():
+        assert operation.get("x-extension", False) == row.spec_id.startswith("X"), row.path
 
 
-def open_door(number: str = "E0") -> dict[str, Any]:
-    """The description of an operation that demands all there is, and takes a body."""
-    body = JsonBody("application/json", 1000, "The door to open.", title="Door")
-    row = Endpoint(
-        number,
-        "POST",
-        "/v1/doors",
-        "Units",
-        "Open a door",
-        "query OpenDoor($door: ID!) { open(door: $door) }",
-        NoContent("open"),
-        body,
-    )
-    return description.describe_endpoints(strawberry.Schema(Secrets)._schema, [row])
-
-
-def test_a_permission_is_shown() -> None:
-    operation = open_door()["paths"]["/v1/doors"]["post"]
-    assert operation["x-permission"] == "service.doors.open"
-    assert "`service.doors.open`" in operation["description"]
-
-
-def test_what_the_specification_does_not_have_is_marked() -> None:
-    assert "x-extension" not in open_door()["paths"]["/v1/doors"]["post"]
-    assert open_door("X1")["paths"]["/v1/doors"]["post"]["x-extension"] is True
-
-
-def test_a_body_is_described_with_its_limit_and_its_errors() -> None:
-    description = open_door()
-    operation = description["paths"]["/v1/doors"]["post"]
-    assert operation["requestBody"] == {
-        "description": "The door to open. At most 1000 bytes.",
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"$ref": "#/components/schemas/Door"},
-                "example": {"data": {"door": "front"}},
-            }
-        },
-    }
-    assert description["components"]["schemas"]["DoorData"] == {
-        "type": "object",
-        "required": ["door"],
-        "additionalProperties": False,
-        "properties": {
-            "door": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 20,
-                "description": "Where to knock.",
-            }
-        },
-    }
-    assert {"204", "400", "413", "415"} <= {*operation["responses"]}
-    assert "content" not in operation["responses"]["204"]
+def test_errors_and_empty_responses_are_those_of_the_endpoint() -> None:
+    for row, operation in zip(ENDPOINTS, OPERATIONS, strict=True):
+        responses = operation["responses"]
+        assert ({"413", "415"} <= {*responses}) == (row.body is not None)
+        assert ("204" in responses) == isinstance(row.envelope, NoContent)
+        assert "content" not in responses.get("204", {})

@@ -10,13 +10,8 @@ import pytest
 import samples
 from parsing.svg.unit_map import parse_unit_map
 from rest.envelopes import (
-    DataList,
-    Envelope,
-    LinkPagedList,
-    NullableData,
     PagedList,
     SingleResource,
-    UnpagedList,
 )
 from rest.graphql_documents import FRAGMENTS
 from rest.openapi import description
@@ -91,25 +86,7 @@ PAGE: dict[str, Any] = {
         "data": {"type": "array", "items": UNIT},
     }
 }
-LIST: dict[str, Any] = {"properties": {"data": PAGE["properties"]["data"]}}
 EXAMPLE = {"id": "ugwo2tfiznm", "name": "101"}
-
-
-@pytest.mark.parametrize(
-    ("envelope", "schema", "body"),
-    [
-        (SingleResource("unit"), UNIT, EXAMPLE),
-        (SingleResource("map", "unit"), UNIT, EXAMPLE),
-        (NullableData("unit"), UNIT, {"data": EXAMPLE}),
-        (DataList("map", "units"), PAGE["properties"]["data"], {"data": [EXAMPLE]}),
-        (UnpagedList("units"), LIST, {"data": [EXAMPLE]}),
-        (LinkPagedList("units"), PAGE, {"data": [EXAMPLE]}),
-    ],
-)
-def test_an_example_comes_in_the_envelope_of_its_response(
-    envelope: Envelope, schema: dict[str, Any], body: Any
-) -> None:
-    assert build_example_response(envelope, schema, "/v1/units").body == body
 
 
 def test_the_example_of_a_page_has_a_next_one_at_the_path_of_the_endpoint() -> None:

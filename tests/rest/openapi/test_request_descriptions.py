@@ -261,24 +261,8 @@ def combinations_of(values: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
         yield {name: value for name, value in members if value is not ABSENT}
 
 
-def test_a_single_list_is_data_itself() -> None:
-    inputs = body_inputs(ASSIGNMENTS_BODY)
-    data = build_body_schema(ASSIGNMENTS_BODY, inputs)["properties"]["data"]
-    assert data["type"] == "array"
-    assert set(data["items"]["required"]) == {"asset_id", "attribute_id", "group_id", "unit_id"}
-    assert [*build_body_example(ASSIGNMENTS_BODY, inputs)] == ["data"]
-
-
 def test_a_drawing_is_text_with_an_example() -> None:
     schema = build_body_schema(UNIT_MAP_BODY, ())
     assert (schema["type"], schema["contentMediaType"]) == ("string", "image/svg+xml")
     assert schema["maxLength"] == UNIT_MAP_BODY.max_bytes
     assert build_body_example(UNIT_MAP_BODY, ()) == SVG_EXAMPLE
-
-
-@pytest.mark.parametrize("request_body", [DISTANCES_BODY, ASSIGNMENTS_BODY])
-def test_an_example_has_the_required_members(request_body: Any) -> None:
-    inputs = body_inputs(request_body)
-    data = build_body_schema(request_body, inputs)["properties"]["data"]
-    example = build_body_example(request_body, inputs)["data"]
-    assert {*data.get("required", ())} <= {*example} if isinstance(example, dict) else example

@@ -2,14 +2,18 @@
 
 import io
 import tarfile
+from pathlib import Path
 from typing import Any
 
 import bson
 
+from storage.administration.api_keys import create_api_key
 from storage.backup.backup_file import BackupReader, BackupWriter, Header, Manifest
 from storage.backup.restoring import RestoreSummary, restore_backup
 from storage.backup.saving import save_backup
-from tests.storage.catalogs import contents
+from storage.bundles.importing.import_bundles import import_bundles
+from storage.mongo import files
+from tests.storage.catalogs import contents, small, write_arrays
 
 HEADER = Header(release="1.2.3", migration=1, created="2026-01-31T12:00:00+00:00")
 
@@ -62,3 +66,24 @@ async def saved_contents(database: Any) -> dict[str, Any]:
     found = await contents(database)
     found.pop("audit_log", None)
     return found
+
+
+async def fill_and_save(database: Any, bundle: Path) -> bytes:
+    """Return an archive of a catalog with a key and a network."""
+    await import_bundles(database, [bundle])
+    await create_api_key(database, name="k", permissions=[], asset_ids=["a"], expires_at=None)
+    digest = await files.write_file(database, b"a network")
+    await database["maps"].update_one({"_id": "am"}, {"$set": {"network": digest}})
+    return await save(database)
+
+
+async def change_everything(database: Any, folder: Path) -> None:
+    """Rename, add and remove records, keys and files."""
+    bundle = small()
+    bundle["units"][0]["name"] = "changed"
+    bundle["assets"].append({"id": "new", "name": "New"})
+    await import_bundles(database, [write_arrays(folder / "changed.json", bundle)])
+    await database["locations"].delete_many({})
+    await database["maps"].update_many({}, {"$unset": {"network": ""}})
+    await database["files"].delete_many({})
+    await create_api_key(database, name="later", permissions=[], asset_ids=None, expires_at=None)

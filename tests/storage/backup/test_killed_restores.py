@@ -12,15 +12,13 @@ from typing import Any
 import pytest
 from pymongo import monitoring
 
-from storage.administration.api_keys import create_api_key
 from storage.administration.import_lease import STAGING_PREFIX
 from storage.backup import restoring
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.mongo import files
-from tests.storage.backup.archives import save, saved_contents
+from tests.storage.backup.archives import change_everything, fill_and_save, saved_contents
 from tests.storage.bundles.killing import Killed, open_with_listener
-from tests.storage.catalogs import ONE_DRIVER, contents, expire_lease, small, write_arrays
+from tests.storage.catalogs import ONE_DRIVER, contents, expire_lease
 
 pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 
@@ -28,19 +26,9 @@ pytestmark = [pytest.mark.anyio, ONE_DRIVER]
 @pytest.fixture
 async def archive(database: Any, bundle: Path, tmp_path: Path) -> Path:
     """An archive of another state than the database has."""
-    await import_bundles(database, [bundle])
-    await create_api_key(database, name="k", permissions=[], asset_ids=["a"], expires_at=None)
-    digest = await files.write_file(database, b"a network")
-    await database["maps"].update_one({"_id": "am"}, {"$set": {"network": digest}})
     path = tmp_path / "archive.tar"
-    path.write_bytes(await save(database))
-    changed = small()
-    for array in changed.values():
-        for member in array:
-            if "name" in member:
-                member["name"] += " (changed)"
-    await import_bundles(database, [write_arrays(tmp_path / "changed.json", changed)])
-    await database["locations"].delete_many({})
+    path.write_bytes(await fill_and_save(database, bundle))
+    await change_everything(database, tmp_path)
     await database["api_keys"].delete_many({})
     return path
 

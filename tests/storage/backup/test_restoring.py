@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from storage.administration import api_keys
 from storage.administration.api_keys import (
-    create_api_key,
     delete_api_key,
     revoke_api_key,
     rotate_api_key,
@@ -28,17 +27,19 @@ from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES
 from storage.errors import BackupError, ImportRunningError, UnavailableError
-from storage.mongo import files, raw_documents
+from storage.mongo import raw_documents
 from storage.setup import migrations
 from storage.setup.preparation import prepare_database
 from tests.storage.backup.archives import (
+    change_everything,
     documents_in,
+    fill_and_save,
     restore,
     save,
     saved_contents,
     write_archive,
 )
-from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, small, write_arrays
+from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, write_arrays
 
 pytestmark = pytest.mark.anyio
 
@@ -48,23 +49,7 @@ UNIT = {"_id": "u", "name": "101"}
 @pytest.fixture
 async def saved(database: Any, bundle: Path) -> bytes:
     """An archive of a catalog with a key, a drawing and a network."""
-    await import_bundles(database, [bundle])
-    await create_api_key(database, name="k", permissions=[], asset_ids=["a"], expires_at=None)
-    digest = await files.write_file(database, b"a network")
-    await database["maps"].update_one({"_id": "am"}, {"$set": {"network": digest}})
-    return await save(database)
-
-
-async def change_everything(database: Any, folder: Path) -> None:
-    """Rename, add and remove records, keys and files."""
-    bundle = small()
-    bundle["units"][0]["name"] = "changed"
-    bundle["assets"].append({"id": "new", "name": "New"})
-    await import_bundles(database, [write_arrays(folder / "changed.json", bundle)])
-    await database["locations"].delete_many({})
-    await database["maps"].update_many({}, {"$unset": {"network": ""}})
-    await database["files"].delete_many({})
-    await create_api_key(database, name="later", permissions=[], asset_ids=None, expires_at=None)
+    return await fill_and_save(database, bundle)
 
 
 async def structure(database: Any) -> dict[str, Any]:

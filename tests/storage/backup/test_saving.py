@@ -14,7 +14,6 @@ from storage.administration.import_lease import LEASE_COLLECTION, ImportLease
 from storage.administration.trusted_documents import TrustedDocument, register_documents
 from storage.attribute_assignments import assign_attributes
 from storage.attributes import Assignment
-from storage.backup.backup_file import Manifest
 from storage.backup.contents import OMITTED_COLLECTIONS, SAVED_COLLECTIONS
 from storage.backup.saving import save_backup
 from storage.bundles.changes.change_request import ChangeRequest
@@ -129,38 +128,22 @@ async def test_a_backup_finishes_an_import_that_was_killed(filled: Any) -> None:
     assert (await filled[LEASE_COLLECTION].find_one({}))["state"] == "idle"
 
 
-async def test_a_snapshot_that_is_lost_is_explained(filled: Any) -> None:
+async def test_a_snapshot_that_is_lost_is_explained(
+    filled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A collection that was replaced meanwhile, as by a restore, cannot be read any more."""
-    replaced = False
+    read = raw_documents.iter_raw_batches
 
-    async def replace() -> None:
+    async def replace_and_read(*arguments: Any) -> Any:
+        monkeypatch.undo()
         await filled["other"].insert_one({"_id": "x"})
-        await filled.client.admin.command(
-            {
-                "renameCollection": f"{filled.name}.other",
-                "to": f"{filled.name}.{AUDIT_COLLECTION}",
-                "dropTarget": True,
-            }
-        )
+        await raw_documents.rename_collection(filled, "other", AUDIT_COLLECTION)
+        async for batch in read(*arguments):
+            yield batch
 
-    async def save_slowly() -> Manifest:
-        nonlocal replaced
-        find = raw_documents.iter_raw_batches
-
-        async def iter_slowly(*arguments: Any) -> Any:
-            nonlocal replaced
-            if not replaced:
-                replaced = True
-                await replace()
-            async for batch in find(*arguments):
-                yield batch
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(raw_documents, "iter_raw_batches", iter_slowly)
-            return await save_backup(filled, io.BytesIO())
-
+    monkeypatch.setattr(raw_documents, "iter_raw_batches", replace_and_read)
     with pytest.raises(SnapshotLostError, match="replaced while the backup ran: try again"):
-        await save_slowly()
+        await save_backup(filled, io.BytesIO())
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from storage.bundles.changes.pending_file import open_pending_file
 from storage.bundles.importing.import_bundles import import_bundles
 from tests.storage.bundles.removing.mirroring import MIRROR, exported, ids_of, mirror
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, contents, small, write_arrays
+from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, write_arrays
 
 pytestmark = pytest.mark.anyio
 
@@ -34,51 +34,6 @@ async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
     with pytest.raises(Exception, match="exists already"):
         await mirror(database, path, wrong, request)
     assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
-
-
-@ONE_DRIVER
-async def test_undone_changes_keep_all_but_the_time_of_the_last_change(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    before = await contents(database)
-    source = small()
-    source["units"] = source["units"][1:]
-    source["units"][0]["name"] = "wrong"
-    undo = path.with_name("undo.ndjson")
-    await mirror(database, path, {"units": source["units"]}, MIRROR._replace(undo_path=undo))
-    await import_bundles(database, [undo])
-    after = await contents(database)
-    for documents in (before["units"], after["units"]):
-        for document in documents:
-            del document["updated_at"]
-    for name in SMALL:
-        assert after[name] == before[name]
-
-
-@ONE_DRIVER
-async def test_the_undo_file_takes_no_attribute_from_a_unit_that_stays(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    [group, *groups] = SMALL["attribute_groups"]
-    new = {"attribute_id": "new", "attribute_name": "New", "attribute_key": "new"}
-    added = {**SMALL["units"][0], "id": "added"}
-    assignment = {
-        "group_id": group["group_id"],
-        "attribute_id": "new",
-        "asset_id": added["asset_id"],
-        "unit_id": "added",
-    }
-    changed = {
-        "units": [*SMALL["units"][1:], added],
-        "attribute_groups": [{**group, "attributes": [*group["attributes"], new]}, *groups],
-        "attribute_assignments": [assignment],
-    }
-    undo = path.with_name("undo.ndjson")
-    await mirror(database, path, changed, MIRROR._replace(undo_path=undo))
-    await import_bundles(database, [undo])
-    assert {"added", SMALL["units"][0]["id"]} <= {*await ids_of(database, "units")}
 
 
 @ONE_DRIVER

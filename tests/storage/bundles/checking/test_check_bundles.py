@@ -50,20 +50,6 @@ def test_it_finds_what_an_import_into_an_empty_catalog_finds(
         assert any(line.startswith(start) for line in found), found
 
 
-@pytest.mark.parametrize(("kind", "index", "change", "message"), INVALID_MEMBERS)
-def test_it_finds_it_in_members_with_other_faults_too(
-    kind: str, index: int, change: dict[str, Any], message: str
-) -> None:
-    bundle = small()
-    bundle[kind][index] |= change | {"fault": True}
-    found = errors(check(bundle, complete=True))
-    expected = ["bundle: " + message.partition(", neither in")[0], 'there is no field "fault"']
-    if "already has an attribute" in message:  # of which faulty members are not counted
-        expected = expected[1:]
-    for text in expected:
-        assert any(text in line for line in found), found
-
-
 def test_owners_that_are_in_no_file_are_assumed_to_be_in_the_catalog() -> None:
     units = SMALL["units"][:2]
     result = check({"units": units, "floors": [SMALL["floors"][0] | {"id": "a11"}]})
@@ -141,15 +127,6 @@ def test_what_does_not_match_a_misspelt_owner_is_no_error_of_its_own(order: int)
     ]
 
 
-def test_the_errors_of_equal_references_are_all_counted() -> None:
-    units = [SMALL["units"][1] | {"id": f"u{number}"} for number in range(50)]
-    result = check({"units": units, "assets": SMALL["assets"]}, complete=True, kept=3)
-    assert result.violations.total == 50
-    assert [place for place, _ in result.violations.list_first()] == [
-        f"bundle: $.units[{number}].floor_id" for number in range(3)
-    ]
-
-
 def test_drawings_are_parsed_and_units_that_no_file_has_are_noted(tmp_path: Path) -> None:
     bundle = small()
     bundle["maps"][0]["source"] = "am.svg"
@@ -211,9 +188,3 @@ def test_a_merged_map_may_leave_out_its_asset(tmp_path: Path) -> None:
     assert result.notes == [
         f'{path}: $.maps[0].source: the drawing shows 1 unknown unit: "unknown"'
     ]
-
-
-def test_floors_that_no_file_has_are_not_missed() -> None:
-    bundle = {**small(), "floors": []}
-    for source in (to_data_url(b"<svg/>"), "am.svg"):
-        assert notes_of([ShownLevel("1"), ShownLevel("2")], bundle, source) == []

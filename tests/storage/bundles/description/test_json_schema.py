@@ -63,42 +63,22 @@ def test_the_examples_of_a_member_are_valid(kind: Any) -> None:
 @pytest.mark.parametrize(
     "bundle",
     [
-        {},
         [],
         {"flors": []},
         {"units": {}},
         {"$schema": 5, "units": []},
-        {"assets": [{"id": "a"}]},
         {"assets": [{"id": "a", "name": "A", "nmae": "A"}]},
-        {"assets": [{"id": "", "name": "A"}]},
         {"assets": [{"id": "references", "name": "REST has an endpoint of this name"}]},
-        {"assets": [{"id": "a\0b", "name": "A"}]},
         {"assets": [{"id": "a", "name": "x" * 2049}]},
         {"assets": [{"id": "a", "name": "A", "created_at": "2026-01-31T12:00:00"}]},
         {"maps": [{"id": "m", "asset_id": "a", "name": "M", "feet_per_unit": 0}]},
-        {"maps": [{"id": "m", "asset_id": "a", "name": "M", "tags": ["a,b"]}]},
         {"maps": [{"id": "m", "asset_id": "a", "name": "M", "url": "javascript:alert(1)"}]},
         {"floors": [{"id": "f", "asset_id": "a", "name": "F", "sort": 2**31}]},
-        {"floors": [{"id": "f", "asset_id": "a", "name": "F", "sort": True}]},
     ],
 )
 def test_what_the_importer_rejects_is_invalid(bundle: Any) -> None:
     assert not is_read(bundle)
     assert not VALIDATOR.is_valid(bundle)
-
-
-@pytest.mark.parametrize(
-    "bundle",
-    [
-        {"floors": [{"id": "f", "asset_id": "a", "name": "F", "sort": 1.0}]},
-        {"assets": [{"id": "a", "name": "A", "created_at": "2026-02-30T12:00:00Z"}]},
-        {"$schema": "https://maps.example.com/v1/bundle.schema.json"},
-    ],
-    ids=["a whole number as 1.0", "no such date", "no arrays"],
-)
-def test_some_errors_only_the_importer_finds(bundle: Any) -> None:
-    assert VALIDATOR.is_valid(bundle)
-    assert not is_read(bundle)
 
 
 VALUES = st.one_of(

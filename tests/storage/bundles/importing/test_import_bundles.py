@@ -70,6 +70,52 @@ async def test_changed_members_are_updated_and_keep_when_they_were_created(
     assert await database["units"].find_one({"_id": "u2"}) == other
 
 
+@pytest.mark.parametrize(
+    ("kind", "stored", "given", "is_changed"),
+    [
+        ("units", {}, {}, False),
+        ("units", {}, {"name": "101A"}, True),
+        ("units", {}, {"map_ids": None}, True),
+        ("units", {}, {"updated_at": "2001-01-01T00:00:00Z"}, False),
+        ("units", {"added_by_a_later_release": 1}, {}, False),
+        ("units", {"name": "101A"}, {}, True),
+        # a field that an older document lacks counts as its default
+        ("maps", {"style": None}, {"style": "a"}, False),
+        ("maps", {"style": None}, {"style": "b"}, True),
+        # what processing has set
+        ("maps", {"network": "n", "tags": ["ils", "pathfinding"]}, {"tags": ["ils"]}, False),
+    ],
+)
+async def test_a_member_is_changed_if_its_content_is(
+    database: Any,
+    bundle: Path,
+    path: Path,
+    kind: str,
+    stored: dict[str, Any],
+    given: dict[str, Any],
+    is_changed: bool,
+) -> None:
+    await import_bundles(database, [bundle])
+    absent = {name: "" for name, value in stored.items() if value is None}
+    new = {name: value for name, value in stored.items() if value is not None}
+    change = ({"$set": new} if new else {}) | ({"$unset": absent} if absent else {})
+    if change:
+        await database[kind].update_one({"_id": SMALL[kind][0]["id"]}, change)
+    member = SMALL[kind][0] | given
+    summary = await import_bundles(database, [write_arrays(path, {kind: [member]})])
+    assert summary.total.updated == is_changed
+
+
+async def test_fields_are_copied_from_owners_of_the_bundle_or_the_catalog(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    new = {"id": "new", "unit_map_id": "am", "name": "Night"}
+    await import_bundles(database, [write_arrays(path, {"backgrounds": [new]})])
+    owners = {each["_id"]: each["asset_id"] async for each in database["backgrounds"].find()}
+    assert owners == {"ab": "a", "bb": "b", "new": "a"}
+
+
 async def test_owners_may_be_in_the_catalog_already(
     database: Any, bundle: Path, path: Path
 ) -> None:

@@ -114,40 +114,16 @@ async def test_a_table_of_apartments_changes_what_its_cells_hold(
     }
 
 
-async def test_what_a_table_derives_is_for_new_floors(database: Any, tmp_path: Path) -> None:
-    """Their order and labels, which others may have changed since."""
-    path = tmp_path / "rents.csv"
-    path.write_text("Property,Floor,Unit\nOak,1,101\n")
-    await import_bundles(database, [path])
-    await database["floors"].update_one({"_id": "oak-floor-1"}, {"$set": {"sort": 7}})
-    await merge(database, path, "Property,Floor,Unit\nOak,1,101\nOak,2,201\n")
-    sorts = [(await find(database, "floors", f"oak-floor-{number}"))["sort"] for number in (1, 2)]
-    assert sorts == [7, 2]
-
-
-@pytest.mark.parametrize("merges", [True, False])
 async def test_a_table_beside_a_sheet_of_groups_finds_the_attributes_of_the_catalog(
-    catalog: Any, tmp_path: Path, merges: bool
+    catalog: Any, tmp_path: Path
 ) -> None:
     """The sheet has no column for them, so they stay as they are."""
     groups, table = tmp_path / "attribute-groups.csv", tmp_path / "layouts.csv"
     groups.write_text("group_id,group_name\nplan,Layout\n")
     table.write_text("Asset ID,Unit ID,attribute:Layout\na,u1,s\n")
-    changes = ChangeRequest(merges=merges)
+    changes = ChangeRequest(merges=True)
     summary = await import_bundles(catalog, [groups, table], changes=changes)
     assert (summary.total.updated, summary.total.unchanged) == (1, 1)
     table.write_text("Asset ID,Unit ID,attribute:Layout\na,u1,none such\n")
     with pytest.raises(BundleError, match='group "plan" has no attribute "none such"'):
         await import_bundles(catalog, [groups, table], changes=changes)
-
-
-async def test_several_tables_may_speak_of_one_unit(database: Any, tmp_path: Path) -> None:
-    """Only the one with floors changes units: what another calls a unit is no new name."""
-    rents, keys = tmp_path / "rents.csv", tmp_path / "keys.csv"
-    rents.write_text("Property,Floor,Unit,Status\nOak,1,101,Vacant\n")
-    keys.write_text("Property,Unit ID,Unit,reference:key\nOak,oak-101,101 (old),K-7\n")
-    await import_bundles(database, [rents])
-    changes = ChangeRequest(merges=True)
-    total = (await import_bundles(database, [rents, keys], changes=changes)).total
-    assert (total.inserted, total.updated) == (1, 0)
-    assert (await find(database, "units", "oak-101"))["name"] == "101"

@@ -38,8 +38,12 @@ async def test_writes_of_which_the_order_does_not_matter_run_side_by_side() -> N
     writer = PipelinedWriter(2)
     await writer.submit(write("a"))
     await writer.submit(write("b"))
-    asyncio.get_running_loop().call_later(0.01, may_end.set)
-    await writer.submit(write("c"))
+    third = asyncio.ensure_future(writer.submit(write("c")))
+    while len(events) < 2:
+        await asyncio.sleep(0)
+    assert not third.done()
+    may_end.set()
+    await third
     assert events[:4] == ["a begins", "b begins", "a ends", "b ends"]
     await writer.drain()
     assert events[4:] == ["c begins", "c ends"]

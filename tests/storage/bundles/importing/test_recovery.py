@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from storage.administration.import_lease import STAGING_PREFIX
-from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from tests.storage.catalogs import (
@@ -33,13 +32,11 @@ IMPORT = """
 import asyncio, os, signal, sys
 from storage.mongo import driver, lease
 from storage.errors import ImportInterruptedError
-from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import import_bundles
 
-url, name, path, phase, times, signal_name, *merge = sys.argv[1:]
+url, name, path, phase, times, signal_name = sys.argv[1:]
 lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 5.0, 0.2
 left = int(times)
-changes = ChangeRequest(merges=bool(merge))
 
 def stop_in_time(progress):
     global left
@@ -52,7 +49,7 @@ def stop_in_time(progress):
 async def main():
     client = driver.connect(url, timeout_seconds=30)
     try:
-        await import_bundles(client[name], [path], progress=stop_in_time, changes=changes)
+        await import_bundles(client[name], [path], progress=stop_in_time)
     except ImportInterruptedError:
         sys.exit("interrupted")
     finally:
@@ -74,11 +71,10 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def importing(
-    url: str, name: str, path: Path, phase: str, times: int, by: signal.Signals, *more: str
+    url: str, name: str, path: Path, phase: str, times: int, by: signal.Signals
 ) -> Iterator[subprocess.Popen[str]]:
     """A process that imports and is signalled when it has reported a phase so many times."""
     command = [sys.executable, "-c", IMPORT, url, name, str(path), phase, str(times), by.name]
-    command += more
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -94,8 +90,8 @@ async def finish(database: Any) -> None:
         await asyncio.sleep(0.1)
 
 
-async def kill(database: Any, url: str, path: Path, phase: str, times: int, *more: str) -> None:
-    with importing(url, database.name, path, phase, times, signal.SIGKILL, *more) as process:
+async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> None:
+    with importing(url, database.name, path, phase, times, signal.SIGKILL) as process:
         process.wait()
     await expire_lease_of_killed(database)
     await finish(database)
@@ -138,27 +134,6 @@ async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
     assert len(await database["units"].distinct("updated_at")) == 1
     assert (await database["assets"].find_one({"_id": "a"}))["name"] == "Alder Court"
     assert await audit_records(database) == [first, killed]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("phase", "times"), [("checking", 1), ("writing", 1)])
-async def test_a_killed_merge_leaves_the_fields_that_it_does_not_give(
-    database: Any, mongo_url: str, path: Path, phase: str, times: int
-) -> None:
-    await import_bundles(database, [path])
-    in_first_asset = {"asset_id": "a"}
-    names = {each["_id"]: each["name"] async for each in database["units"].find(in_first_asset)}
-    members = [{"id": id, "map_ids": ["am"]} for id in names]
-    merged = write_lines(path.parent / "merged.ndjson", {"units": members})
-    await kill(database, mongo_url, merged, phase, times, "merge")
-    found = await database["units"].find(in_first_asset).to_list(None)
-    assert {each["_id"]: each["name"] for each in found} == names
-    is_applied = phase == "writing"
-    assert [each["map_ids"] == ["am"] for each in found].count(True) == (
-        len(names) if is_applied else 1
-    )
-    again = (await import_bundles(database, [merged], changes=ChangeRequest(merges=True))).total
-    assert again.unchanged == (len(names) if is_applied else 1)
 
 
 @pytest.mark.slow

@@ -93,25 +93,6 @@ async def test_only_the_first_member_of_a_key_is_kept_so_that_others_can_be_chec
     assert "_key_1__id_1" in indexes
 
 
-async def test_members_are_found_by_key_with_the_fields_asked_for(database: Any) -> None:
-    staging = await stage(database, assets("a", "b", "c"))
-    found = await staging.find_members("assets", ["a", "c", "missing"], {"name"})
-    assert sorted((each["_id"], each["name"]) for each in found) == [
-        ("a", "Name of a"),
-        ("c", "Name of c"),
-    ]
-    assert all("market" not in each for each in found)
-    assert await staging.find_members("floors", ["a"], set()) == []
-
-
-async def test_imports_do_not_see_what_others_staged(database: Any) -> None:
-    first = await stage(database, assets("a", "b"), import_id="first")
-    second = await stage(database, assets("b"), import_id="second")
-    assert await staged(second, RECORD_TYPES[0]) == [[("b", "b0: $.assets[0]")]]
-    assert [each["_id"] for each in await first.find_members("assets", ["a"], set())] == ["a"]
-    assert await second.find_members("assets", ["a"], set()) == []
-
-
 async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(database: Any) -> None:
     await database["api_key_uses"].insert_one({"_id": "live"})
     await stage(database, assets("a"), import_id="killed")

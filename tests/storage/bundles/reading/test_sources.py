@@ -78,25 +78,6 @@ async def test_levels_of_a_drawing_that_match_no_floor_of_the_asset_are_noted(
     assert summary.notes == [f"{drawn}: {unknown}"]
 
 
-async def test_units_that_a_drawing_shows_on_another_floor_are_noted(
-    database: Any, drawn: Path
-) -> None:
-    shown = ShownParts(["b1u", "u1"], [ShownLevel("a1"), ShownLevel("a2")], [0, 1])
-
-    async def parse(content: bytes) -> ParsedSource:
-        return ParsedSource(content, shown)
-
-    floor = {"id": "a2", "asset_id": "a", "name": "Second"}
-    await import_bundles(database, [drawn], parse_source=parse)
-    added = write_arrays(drawn.parent / "floor.json", {"floors": [floor]})
-    await import_bundles(database, [added])
-    notes = (await import_bundles(database, [drawn], parse_source=parse)).notes
-    assert notes[-1] == (
-        f"{drawn}: $.maps[0].source: the drawing shows 1 unit on another floor than its own:"
-        ' "u1" on "a2", not "a1"'
-    )
-
-
 async def test_the_only_level_is_the_only_floor_that_the_asset_has_after_the_import(
     database: Any, drawn: Path
 ) -> None:
@@ -110,25 +91,6 @@ async def test_the_only_level_is_the_only_floor_that_the_asset_has_after_the_imp
     one = await import_bundles(database, [drawn], parse_source=shows("Lobby"), changes=mirror)
     assert one.kinds["floors"].removed == 1
     assert one.notes == []
-
-
-async def test_a_merged_drawing_is_compared_with_the_floors_in_the_catalog(
-    database: Any, drawn: Path
-) -> None:
-    await import_bundles(database, [drawn])
-    path = write_arrays(drawn.parent / "merge.json", {"maps": [{"id": "am", "source": "am.svg"}]})
-    merged = await import_bundles(
-        database, [path], parse_source=shows("1", "2"), changes=ChangeRequest(merges=True)
-    )
-    unknown = UNKNOWN_FLOORS.format('2 unknown floors: Level "1", "2"')
-    assert merged.notes == [f"{path}: {unknown}"]
-
-
-async def test_a_map_of_an_asset_without_floors_is_only_drawn(database: Any, drawn: Path) -> None:
-    maps = [{"id": "m", "asset_id": "a", "name": "Plates", "source": "am.svg"}]
-    bundle = {"assets": SMALL["assets"][:1], "maps": maps}
-    path = write_arrays(drawn.parent / "drawn-only.json", bundle)
-    assert (await import_bundles(database, [path], parse_source=shows("1", "2"))).notes == []
 
 
 async def test_a_map_changes_when_its_drawing_does(database: Any, drawn: Path) -> None:

@@ -126,14 +126,21 @@ async def test_a_removal_killed_before_any_write_is_complete_or_has_not_begun(
     assert await ids_of(database) == after
 
 
-async def test_readers_never_see_a_loose_end(database: Any, mongo_url: str) -> None:
+async def test_readers_never_see_a_loose_end_nor_what_has_a_tombstone(
+    database: Any, mongo_url: str
+) -> None:
     await fill(database)
-    found: list[str] = []
+    found: list[Any] = []
     with MongoClient[dict[str, Any]](mongo_url) as blocking:
+        here = blocking[database.name]
 
         def look(event: monitoring.CommandStartedEvent) -> None:
-            if event.command_name in ("update", "delete", "insert"):
-                found.extend(find_loose_ends(blocking[database.name]))
+            if event.command_name not in ("update", "delete", "insert"):
+                return
+            found.extend(find_loose_ends(here))
+            for each in here[TOMBSTONES.name].find():
+                names = map(stored_name, RECORD_TYPES_BY_NAME[each["kind"]].key_fields)
+                found.extend(here[each["kind"]].find(dict(zip(names, each["values"], strict=True))))
 
         async with open_with_listener(mongo_url, look) as watched:
             await mirror(watched[database.name])
@@ -153,26 +160,6 @@ async def test_tombstones_say_what_was_removed_until_it_is_inserted_again(databa
     ]
     await import_bundles(database, [json.dumps(SMALL).encode()])
     assert await database[TOMBSTONES.name].find().to_list(None) == []
-
-
-async def test_what_has_a_tombstone_is_gone(database: Any, mongo_url: str) -> None:
-    await fill(database)
-    wrong: list[Any] = []
-    with MongoClient[dict[str, Any]](mongo_url) as blocking:
-        here = blocking[database.name]
-
-        def look(event: monitoring.CommandStartedEvent) -> None:
-            for each in here[TOMBSTONES.name].find():
-                fields = (
-                    stored_name(name) for name in RECORD_TYPES_BY_NAME[each["kind"]].key_fields
-                )
-                wrong.extend(
-                    here[each["kind"]].find(dict(zip(fields, each["values"], strict=True)))
-                )
-
-        async with open_with_listener(mongo_url, look) as watched:
-            await import_bundles(watched[database.name], [], changes=remove("assets", "a"))
-    assert wrong == []
 
 
 async def test_an_import_finished_late_lists_its_removals_last(
@@ -248,32 +235,16 @@ async def tombstones_and_attribute(database: Any) -> tuple[list[list[str]], str]
     return [each["values"] for each in tombstones], assignment["attribute_id"]
 
 
-@pytest.mark.slow
-async def test_an_import_that_replaces_an_assignment_writes_both_or_nothing(
-    database: Any, mongo_url: str
-) -> None:
+async def test_an_assignment_that_another_replaces_has_a_tombstone(database: Any) -> None:
     await fill(database)
-    before: tuple[list[list[str]], str] = ([], "s")
-    after = [["plan", "u1", "s"]], "t"
-    assignment = {"group_id": "plan", "attribute_id": "t", "asset_id": "a", "unit_id": "u1"}
-    bundle = json.dumps({"attribute_assignments": [assignment]}).encode()
-    number, is_over = 0, False
-    while not is_over:
-        async with open_with_listener(mongo_url, kill_before_write(number)) as killed:
-            try:
-                await import_bundles(killed[database.name], [bundle])
-                is_over = True
-            except Killed:
-                assert await tombstones_and_attribute(database) in (before, after)
-        await expire_lease(database)
-        while not await finish_interrupted_import(database):
-            await asyncio.sleep(0.05)
-        if await tombstones_and_attribute(database) != before:
-            assert await tombstones_and_attribute(database) == after
-            await fill(database)
-            await database[TOMBSTONES.name].delete_many({})
-        number += 1
-    assert number > 5
+    given = {"group_id": "plan", "asset_id": "a", "unit_id": "u1"}
+    for attribute, replaced in (("t", "s"), ("t", "s"), ("s", "t")):
+        assigned = Assignment(attribute_id=attribute, **given)
+        await assign_attributes(database, ALL_ASSETS, "plan", [assigned])
+        assert await tombstones_and_attribute(database) == ([["plan", "u1", replaced]], attribute)
+    bundle = {"attribute_assignments": [{**given, "attribute_id": "t"}]}
+    await import_bundles(database, [json.dumps(bundle).encode()])
+    assert await tombstones_and_attribute(database) == ([["plan", "u1", "s"]], "t")
 
 
 VIEW = [Assignment(group_id="extras", attribute_id="view", asset_id="a", unit_id="u2")]

@@ -55,50 +55,18 @@ async def test_a_property_that_is_no_longer_in_the_table_is_noted(
     assert note not in (await import_table(database, table, OAK + ELM, changes=MIRROR)).notes
 
 
-async def test_what_has_no_column_stays(database: Any, tmp_path: Path) -> None:
-    """Groups, attributes and references that others have given to the units of the table."""
-    table = tmp_path / "units.csv"
-    await import_table(database, table, OAK)
-    others: Bundle = {
-        "attribute_groups": [
-            {
-                "group_id": "view",
-                "group_name": "View",
-                "attributes": [
-                    {"attribute_id": "park", "attribute_name": "Park", "attribute_key": "park"}
-                ],
-            }
-        ],
-        "attribute_assignments": [
-            {
-                "group_id": "view",
-                "attribute_id": "park",
-                "asset_id": "oak",
-                "unit_id": "oak-101",
-            }
-        ],
-        "unit_references": [
-            {
-                "group_id": "locks",
-                "asset_id": "oak",
-                "unit_id": "oak-101",
-                "key": "lock",
-                "value": "L1",
-            }
-        ],
-    }
-    await import_bundles(database, [write_arrays(tmp_path / "others.json", others)])
-    assert removed_by(await import_table(database, table, OAK, changes=MIRROR)) == {}
-
-
-async def test_an_emptied_cell_removes_its_attribute_and_reference(
+async def test_what_has_no_column_stays_and_an_emptied_cell_removes(
     database: Any, tmp_path: Path
 ) -> None:
+    """Others may have given references to the units of the table."""
     table = tmp_path / "units.csv"
     await import_table(database, table, OAK)
+    unit = {"asset_id": "oak", "unit_id": "oak-101"}
+    others: Bundle = {"unit_references": [{"group_id": "g", **unit, "key": "lock", "value": "L1"}]}
+    await import_bundles(database, [write_arrays(tmp_path / "others.json", others)])
+    assert removed_by(await import_table(database, table, OAK, changes=MIRROR)) == {}
     emptied = OAK.replace("101,Vacant,P1", "101,,")
-    summary = await import_table(database, table, emptied, changes=MIRROR)
-    assert removed_by(summary) == {
+    assert removed_by(await import_table(database, table, emptied, changes=MIRROR)) == {
         "unit_references": ["oak-101/pms-unit-id"],
         "attribute_assignments": ["status/oak-101/status-vacant"],
     }
@@ -118,17 +86,6 @@ async def test_a_floor_that_a_row_has_by_its_id_alone_stays_with_all_of_its_asse
     table.write_text(headers + rows + "Oak,1,oak-floor-1,103,Vacant,P3\n")  # now a row lists it
     summary = await import_bundles(database, [table], changes=MIRROR, dry_run=True)
     assert removed_by(summary)["floors"] == ["elm-floor-2", "oak-floor-2"]
-
-
-async def test_a_table_without_names_of_floors_mirrors_no_floor(
-    database: Any, tmp_path: Path
-) -> None:
-    table = tmp_path / "units.csv"
-    await import_table(database, table, OAK)
-    table.write_text("Property,Floor ID,Unit\nOak,oak-floor-1,101\nOak,oak-floor-1,102\n")
-    summary = await import_bundles(database, [table], changes=MIRROR, dry_run=True)
-    assert "floors" not in removed_by(summary)
-    assert removed_by(summary)["units"] == ["oak-201"]
 
 
 async def test_the_limit_is_a_fifth_of_what_the_table_mirrors(

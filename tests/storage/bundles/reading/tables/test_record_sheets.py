@@ -194,22 +194,6 @@ def test_a_header_that_is_not_in_the_given_row_is_an_error(
     assert error == f'building.xlsx: sheet "Assets": {message}'
 
 
-def test_a_column_that_is_absent_is_one_error(tmp_path: Path) -> None:
-    """And none of each row, nor of what refers to the rows."""
-    path = tmp_path / "units.csv"
-    rows = [["ID", "Asset ID", "Floor", "Nmae"], *([f"u{n}", "a", "f", "1"] for n in range(300))]
-    errors = read(write_csv(path, rows)).errors
-    assert errors == [
-        'units.csv: row 1: there is no column "Floor ID", which is required; "Floor" was not read:'
-        " did you mean that?",
-        'units.csv: row 1: there is no column "Name", which is required; "Nmae" was not read: did'
-        " you mean that?",
-    ]
-    write_csv(path, [["Asset ID", "Floor ID", "Key"], ["a", "f", "101"]])
-    [error] = read(path).errors  # ids are made of names
-    assert error == 'units.csv: row 1: there is no column "Name", which is required'
-
-
 def test_an_id_is_required_only_if_none_can_be_made(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "assets.csv", [["Name", "Market"], ["?", ""], ["", "office"]])
     assert read(path).errors == [
@@ -251,16 +235,6 @@ def test_a_hidden_sheet_is_not_read_unless_a_mapping_names_it(path: Path) -> Non
     assert "assets" not in found.members
     assert any("the sheet is hidden, and was not read" in note for note in found.notes)
     assert read(path, mapping={"sheets": {"Assets": "assets"}}).ids("assets") == ["a"]
-
-
-def test_merged_cells_count_for_each_of_their_rows(path: Path) -> None:
-    rows: Rows = [["id", "asset_id", "name"], ["f1", None, "1"], ["f2", None, "2"]]
-
-    def merge(book: Any) -> None:
-        book.get_worksheet_by_name("Floors").merge_range(1, 1, 2, 1, "a")
-
-    found = read(write_xlsx(path, {"Floors": rows}, merge))
-    assert [floor["asset_id"] for floor in found.members["floors"]] == ["a", "a"]
 
 
 def test_formulas_give_their_values_and_errors_are_found(path: Path) -> None:

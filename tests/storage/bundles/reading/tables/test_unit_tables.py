@@ -260,15 +260,6 @@ def test_a_floor_of_unknown_height_is_noted(path: Path) -> None:
     assert "is unknown" not in " ".join(found.notes)
 
 
-def test_a_property_is_required(path: Path) -> None:
-    rows = [["Floor", "Unit"], ["1", "101"]]
-    assert "name it in the mapping: asset: ID" in read(write_csv(path, rows)).errors[0]
-    found = read(write_csv(path, rows), mapping={"asset": "oak"})
-    assert found.errors == []
-    assert "assets" not in found.members  # it is in the catalog
-    assert found.members["units"][0]["asset_id"] == "oak"
-
-
 def test_a_mapping_gives_a_property_another_id(path: Path) -> None:
     mapping = {"asset": {"id": "oak", "name": "Oak Street"}}
     rows = [["Property", "Floor", "Unit"], ["Oak Street", "1", "101"], ["", "1", "102"]]
