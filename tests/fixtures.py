@@ -215,8 +215,8 @@ class World:
     keys: Keys
 
     def settings(self, **given: Any) -> Settings:
-        """A gateway's settings for this world. All tests have one client address."""
-        given = {"base_url": BASE_URL, "bad_key_limit": 0, **given}
+        """A gateway's settings for this world. All tests have one client address, and much time."""
+        given = {"base_url": BASE_URL, "bad_key_limit": 0, "request_seconds": 120, **given}
         return Settings(mongo_url=self.mongo_url, database=self.database, **given)
 
 

@@ -243,7 +243,13 @@ def test_no_member_of_a_body_has_a_default_or_an_enum_with_null() -> None:
 
 
 ABSENT = object()
-POINT = {"x": [1.5], "y": [2.5], "id": ["l"], "unit_id": ["u"], "floor_id": ["f"]}
+POINT: dict[str, list[Any]] = {
+    "x": [1.5],
+    "y": [2.5],
+    "id": ["l"],
+    "unit_id": ["u"],
+    "floor_id": ["f"],
+}
 
 
 def test_a_waypoint_is_described_as_it_is_checked() -> None:

@@ -10,7 +10,7 @@ from storage.catalog import RECORD_TYPES
 from tests.storage.catalogs import Bundle, contents, write_arrays
 
 DEAR = settings(
-    max_examples=settings.default.max_examples // 5,
+    max_examples=settings().max_examples // 5,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 """For properties of which each example imports several catalogs."""
@@ -79,7 +79,7 @@ def catalogs(draw: st.DrawFn, names: st.SearchStrategy[str] = NAMES) -> Bundle:
         }
         for unit_map in some(maps)
     ]
-    groups = [
+    groups: list[dict[str, Any]] = [
         {
             "group_id": group_id,
             "group_name": name(),
