@@ -111,7 +111,7 @@ def rejections(gateway: Gateway, count: int, **sent: str) -> int:
         {},
         {"key": "invented"},
         {"path": "/v1/nothing", "key": "invented"},
-        {"path": "/graphql"},
+        {"path": "/graphql"},  # also a handshake of a WebSocket
         {"path": "/v1/openapi.json", "key": "any"},
         {"path": "/pages/chunk.js"},
     ],
@@ -161,6 +161,7 @@ def flood(raw: bytes, proxy_hops: int = 0) -> bytes:
         async with listen(
             gateway.build_app(), ConnectionLimits(keep_alive_seconds=1),
             admission=gateway.admission, proxy_hops=proxy_hops,
+            websocket_paths=frozenset({b"/graphql"}),
         ) as connect:  # fmt: skip
             reader, writer = await connect()
             writer.write(raw)
@@ -188,6 +189,13 @@ def test_a_flood_gets_429_and_one_line_in_the_log(header: bytes) -> None:
     assert body.startswith(b'{"message":"Too many requests from this address","code":"RATE')
     for line in (b"retry-after: 900", b'ratelimit: "default";r=0;t=900', b"ratelimit-policy: "):
         assert b"\r\n" + line in head
+
+
+def test_a_websocket_over_the_limit_is_refused_and_its_connection_closed() -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+    handshake = b"GET /graphql HTTP/1.1\r\n" + HOST + upgrade + b"\r\n"
+    received = flood(GET * BURST + handshake + GET)
+    assert statuses(received) == [200] * BURST + [429]
 
 
 def test_behind_a_proxy_the_address_is_the_one_that_it_vouches_for() -> None:

@@ -24,7 +24,7 @@ from gateway.server.worker import EventLoop
 HOST = b"Host: localhost\r\n"
 GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 600
 
 P = ParamSpec("P")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

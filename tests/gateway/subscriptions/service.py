@@ -112,7 +112,7 @@ class Service:
     def client(self, key: str | None = None) -> httpx.AsyncClient:
         """A client with a key, the full one unless another is given."""
         headers = {"API-Key": key or self.world.keys.full}
-        return httpx.AsyncClient(base_url=self.address, headers=headers, timeout=30)
+        return httpx.AsyncClient(base_url=self.address, headers=headers, timeout=600)
 
     def open_socket(self, **options: Any) -> connect:
         """A WebSocket before `connection_init`; headers are in `additional_headers`."""

@@ -12,7 +12,6 @@ import resolvers.changes
 from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
 from schema.root import GRAPHQL_SCHEMA
-from storage.administration import api_keys
 from storage.cache.record_cache import RecordCacheKey
 from storage.changes.positions import Cursor
 from storage.records.visibility import AssetScope
@@ -20,14 +19,12 @@ from tests.fixtures import UNIT, World, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, wait_until
 from tests.gateway.subscriptions.service import Service, read_events, serve
 
-pytestmark = pytest.mark.slow
-
 QUERY = """subscription($after: String, $kinds: [RecordKind!], $progress: Boolean) {
   changes(after: $after, kinds: $kinds, progress: $progress) {
     cursor operation recordId unit { name floor { name } }
   }
 }"""
-LIFETIME = timedelta(seconds=12)
+LIFETIME = timedelta(seconds=30)
 
 
 async def follow_events(
@@ -102,20 +99,19 @@ async def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, fo
 
 
 @TRANSPORTS
-@pytest.mark.parametrize("wrong", [{"after": "x"}, {"kinds": []}])
 @on_server_loop
 async def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
-    world: World, follow: Any, wrong: dict[str, Any]
+    world: World, follow: Any
 ) -> None:
     query = """query($after: String, $kinds: [RecordKind!]) {
   changes(after: $after, kinds: $kinds) { cursor }
 }"""
 
     async with opened(world) as (service, _, _):
-        failed, complete = [result async for result in follow(service, **wrong)]
+        failed, complete = [result async for result in follow(service, after="x")]
         async with service.client() as client:
             headers = {"Experimental-Flags": ", ".join(FLAGS)}
-            body = {"query": query, "variables": wrong}
+            body = {"query": query, "variables": {"after": "x"}}
             asked = (await client.post("/graphql", json=body, headers=headers)).json()
     for result in (failed, asked):
         del result["errors"][0]["extensions"]["requestId"]
@@ -124,6 +120,7 @@ async def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
     assert complete == {}
 
 
+@pytest.mark.slow  # a key cannot be one that has expired when its stream begins
 @on_server_loop
 async def test_streams_end_when_their_key_expires(own_world: World) -> None:
     async with opened(own_world) as (service, database, _):
@@ -139,35 +136,6 @@ async def test_streams_end_when_their_key_expires(own_world: World) -> None:
             assert await socket.wait_for_close() == (4403, "The API key has ended")
             assert await results == []
         assert datetime.now(UTC) >= until
-
-
-@on_server_loop
-async def test_a_revoked_key_ends_its_followers_and_no_others(own_world: World) -> None:
-    async with opened(own_world) as (service, database, cursor):
-        key_id, key = await make_key(database, "passing")
-        async with AsyncExitStack() as stack:
-            streams = [
-                await stack.enter_async_context(
-                    aclosing(follow_events(service, each, after=cursor, kinds=["units"]))
-                )
-                for each in (key, None)
-            ]
-            socket = await stack.enter_async_context(
-                service.socket(key, experimentalFlags=["changes"])
-            )
-            await socket.subscribe(QUERY, variables={"after": cursor, "kinds": ["units"]})
-            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
-            for stream in streams:
-                assert _named(await anext(stream)) == "one"
-            assert _named((await socket.receive())["payload"]) == "one"
-            await api_keys.revoke_api_key(database, key_id)
-            cached = state_of(service).key_cache.find_authenticated_key
-            await wait_until(lambda: cached(key) is None)
-            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "two"}})
-            assert await socket.wait_for_close() == (4403, "The API key has ended")
-            ended, others = streams
-            assert await _list(ended) == []  # no `complete`: this client may connect again
-            assert _named(await anext(others)) == "two"
 
 
 @TRANSPORTS

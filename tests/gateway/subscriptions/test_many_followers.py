@@ -1,6 +1,5 @@
 """One change is an event of every follower: what they share is done once, or a few times."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from gateway.subscriptions import shared_results
 from gateway.subscriptions.operations import MAX_EVENTS_AT_A_TIME
 from tests.fixtures import UNIT, World, open_database
-from tests.gateway.server.served_application import on_server_loop
+from tests.gateway.server.served_application import on_server_loop, wait_until
 from tests.gateway.subscriptions.service import (
     Socket,
     publish,
@@ -33,8 +32,7 @@ async def follow(socket: Socket, query: str, count: int = FOLLOWERS) -> None:
 
 async def receive(socket: Socket, count: int = FOLLOWERS) -> dict[str, Any]:
     """The next tick of each subscription, by its id."""
-    async with asyncio.timeout(30):
-        messages = [await socket.receive() for _ in range(count)]
+    messages = [await socket.receive() for _ in range(count)]
     ticks = {message["id"]: message["payload"]["data"]["ticks"] for message in messages}
     assert len(ticks) == count
     return ticks
@@ -67,9 +65,8 @@ async def test_one_event_is_read_a_few_times_for_any_number_of_followers(
         await follow(socket, "subscription { ticks { number unit { id } } }")
         assert service.gateway.state is not None
         feed = service.gateway.state.change_feed
-        async with asyncio.timeout(30):
-            while feed.take_snapshot() is None:  # until then, nothing is cached
-                await asyncio.sleep(0.01)
+        # Until then, nothing is cached.
+        await wait_until(lambda: feed.take_snapshot() is not None)
         async with count_reads(database) as reads:
             feed.count_write()  # the key may be another now
             publish(1)
@@ -113,8 +110,7 @@ async def test_errors_are_not_shared_because_they_name_the_request(world: World)
     async with serve(world) as service, service.socket(world.keys.restricted) as socket:
         await follow(socket, "subscription { ticks { number secret } }")
         publish(1)
-        async with asyncio.timeout(30):
-            results = [(await socket.receive())["payload"] for _ in range(FOLLOWERS)]
+        results = [(await socket.receive())["payload"] for _ in range(FOLLOWERS)]
     assert {result["data"]["ticks"]["number"] for result in results} == {1}
     named = {result["errors"][0]["extensions"]["requestId"] for result in results}
     assert len(named) == FOLLOWERS

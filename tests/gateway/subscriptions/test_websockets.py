@@ -222,30 +222,24 @@ async def test_flags_in_the_payload_count_as_the_header_does(world: World) -> No
                 assert "errors" not in (await socket.receive())["payload"]
 
 
-@pytest.mark.parametrize(
-    ("origin", "is_allowed"),
-    [
-        ("https://shop.example", True),
-        ("https://evil.example", False),
-        ("null", False),
-        ("same", True),
-    ],
-)
+OTHER_ORIGINS = ("https://evil.example", "null", "", "http://[", "http://a:port", "same:99999")
+
+
 @on_server_loop
-async def test_only_pages_of_allowed_origins_connect(
-    world: World, origin: str, is_allowed: bool
-) -> None:
+async def test_only_pages_of_allowed_origins_connect(world: World) -> None:
     async with serve(world, cors_origins="https://shop.example") as service:
-        given = origin.replace("same", f"http://127.0.0.1:{service.port}")
-        if is_allowed:
-            async with service.open_socket(origin=given):
-                return
-        with pytest.raises(InvalidStatus) as refused:
-            await service.open_socket(origin=given)
-        assert refused.value.response.status_code == 400
-        body = orjson.loads(refused.value.response.body or b"")
-        assert body["code"] == "ORIGIN_NOT_ALLOWED"
-        assert body["message"] == "Web pages of this origin may not connect"
+        own = f"http://127.0.0.1:{service.port}"
+        for origin in ("https://shop.example", own):
+            async with service.open_socket(origin=origin):
+                pass
+        for origin in OTHER_ORIGINS:
+            with pytest.raises(InvalidStatus) as refused:
+                headers = {"Origin": origin.replace("same", "http://127.0.0.1")}
+                await service.open_socket(additional_headers=headers)
+            assert refused.value.response.status_code == 400
+            body = orjson.loads(refused.value.response.body or b"")
+            assert body["code"] == "ORIGIN_NOT_ALLOWED"
+            assert body["message"] == "Web pages of this origin may not connect"
 
 
 @on_server_loop
@@ -276,8 +270,8 @@ async def test_a_revoked_key_closes_its_sockets(own_world: World) -> None:
             await wait_for_subscriptions()
             await api_keys.revoke_api_key(database, key_id)
             publish(1)
-            assert await busy.wait_for_close() == (4403, "The API key has ended")
-            assert await silent.wait_for_close() == (4403, "The API key has ended")
+            for socket in (busy, silent):
+                assert await socket.wait_for_close() == (4403, "The API key has ended")
 
 
 @on_server_loop
@@ -288,8 +282,8 @@ async def test_a_key_with_other_rights_has_to_connect_again(own_world: World) ->
             await api_keys.update_api_key(
                 database, key_id, lambda record: replace(record, asset_ids=[SEEN])
             )
-            code, reason = await socket.wait_for_close()
-            assert (code, reason) == (4403, "The API key has other rights now: connect again")
+            reason = "The API key has other rights now: connect again"
+            assert await socket.wait_for_close() == (4403, reason)
 
 
 @on_server_loop
