@@ -17,7 +17,8 @@ from storage.cache.write_counter import WriteCounter
 from storage.errors import Cause, UnavailableError
 from tests.fixtures import World, make_key, open_client, open_database, run_gateway
 from tests.gateway.log_lines import capture_log_lines
-from tests.gateway.server.served_application import GET, HOST, listen, run, statuses
+from tests.gateway.server.exchanges import exchange
+from tests.gateway.server.served_application import GET, HOST, statuses
 
 BURST = 5
 
@@ -153,23 +154,12 @@ def test_the_limit_of_an_address_can_be_turned_off() -> None:
 
 def flood(raw: bytes, proxy_hops: int = 0) -> bytes:
     """What a gateway sends to a client that sends this on one connection."""
-    received = b""
-
-    async def scenario() -> None:
-        nonlocal received
-        gateway = small_gateway()
-        async with listen(
-            gateway.build_app(), ConnectionLimits(keep_alive_seconds=1),
-            admission=gateway.admission, proxy_hops=proxy_hops,
-            websocket_paths=frozenset({b"/graphql"}),
-        ) as connect:  # fmt: skip
-            reader, writer = await connect()
-            writer.write(raw)
-            received = await reader.read()
-            writer.close()
-
-    run(scenario())
-    return received
+    gateway = small_gateway()
+    return exchange(
+        raw, gateway.build_app(), ConnectionLimits(keep_alive_seconds=1),
+        admission=gateway.admission, proxy_hops=proxy_hops,
+        websocket_paths=frozenset({b"/graphql"}),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("header", [b"", b"Origin: https://a.example\r\n"])

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -46,15 +47,20 @@ async def reject(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def exchange(
-    raw: bytes, app: ASGIApp = echo, limits: ConnectionLimits = STEADY, *more: bytes
+    raw: bytes,
+    app: ASGIApp = echo,
+    limits: ConnectionLimits = STEADY,
+    *more: bytes,
+    source: str = "127.0.0.1",
+    **options: Any,
 ) -> bytes:
     """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
     received = b""
 
     async def scenario() -> None:
         nonlocal received
-        async with listen(app, limits) as connect:
-            reader, writer = await connect()
+        async with listen(app, limits, **options) as connect:
+            reader, writer = await connect(source)
             writer.write(raw)
             reading = asyncio.create_task(reader.read())
             for piece in more:

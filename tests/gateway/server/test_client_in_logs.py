@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -9,9 +10,9 @@ from starlette.types import Receive, Scope, Send
 from gateway.cache.fast_path import FastResponse
 from gateway.exchange import get_client_address
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits
 from tests.gateway.log_lines import LogLines, capture_log_lines
-from tests.gateway.server.served_application import GET, HOST, LAST_GET, listen, run, statuses
+from tests.gateway.server.exchanges import SHORT, exchange
+from tests.gateway.server.served_application import GET, HOST, LAST_GET, statuses
 
 FOUND = FastResponse(200, b"content-length: 0\r\n", b"", "/", "key")
 FORWARDED = b"X-Forwarded-For: 203.0.113.9, [2001:DB8::1]:5\r\n"
@@ -30,29 +31,9 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def exchange(
-    raw: bytes,
-    proxy_hops: int = 0,
-    *,
-    is_cached: bool = False,
-    admission: Admission | None = None,
-) -> bytes:
-    received = b""
-
-    async def scenario() -> None:
-        nonlocal received
-        limits = ConnectionLimits(linger_seconds=0.1, header_seconds=0.2)
-        fast_path = (lambda *_: FOUND) if is_cached else None
-        async with listen(
-            app, limits, fast_path=fast_path, admission=admission, proxy_hops=proxy_hops
-        ) as connect:
-            reader, writer = await connect("127.0.0.3")
-            writer.write(raw)
-            received = await reader.read()
-            writer.close()
-
-    run(scenario())
-    return received
+def send_to_server(raw: bytes, proxy_hops: int = 0, **options: Any) -> bytes:
+    """What a client at 127.0.0.3 is sent."""
+    return exchange(raw, app, SHORT, source="127.0.0.3", proxy_hops=proxy_hops, **options)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +43,16 @@ def exchange(
 def test_a_request_is_of_the_client_that_the_proxies_vouch_for(
     proxy_hops: int, client: str, is_cached: bool, lines: LogLines
 ) -> None:
-    exchange(
+    send_to_server(
         GET[:-2] + FORWARDED + b"\r\n" + LAST_GET[:-2] + FORWARDED + b"\r\n",
         proxy_hops,
-        is_cached=is_cached,
+        fast_path=(lambda *_: FOUND) if is_cached else None,
     )
     assert [f'"client":"{client}"' in line for line in lines.texts] == [True, True]
 
 
 def test_the_application_sees_the_same_address() -> None:
-    assert exchange(LAST_GET[:-2] + FORWARDED + b"\r\n", 1).endswith(b"2001:db8::1")
+    assert send_to_server(LAST_GET[:-2] + FORWARDED + b"\r\n", 1).endswith(b"2001:db8::1")
 
 
 @pytest.mark.parametrize(
@@ -87,18 +68,20 @@ def test_the_application_sees_the_same_address() -> None:
 def test_a_rejected_request_has_an_address_too(
     raw: bytes, status: int, client: str, lines: LogLines
 ) -> None:
-    assert statuses(exchange(raw, 1))[:1] in ([status], [200])
+    assert statuses(send_to_server(raw, 1))[:1] in ([status], [200])
     assert lines.last()["client"] == client
 
 
 def test_a_request_without_the_header_is_of_the_proxy(lines: LogLines) -> None:
-    exchange(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1)
+    send_to_server(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1)
     clients = [line.split('"client":"')[1].split('"')[0] for line in lines.texts]
     assert clients == ["2001:db8::1", "127.0.0.3"]
 
 
 def test_the_line_that_counts_rejections_names_a_client() -> None:
     with capture_log_lines(logging.getLogger("floorgate.admission"), logging.INFO) as lines:
-        received = exchange(GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1, admission=Admission(0, 0))
+        received = send_to_server(
+            GET[:-2] + FORWARDED + b"\r\n" + LAST_GET, 1, admission=Admission(0, 0)
+        )
     assert statuses(received) == [503, 503]
     assert lines.last()["client"] == "2001:db8::1"

@@ -145,8 +145,10 @@ async def test_a_head_request_is_rejected_without_a_body() -> None:
     assert b"Service unavailable" in second
 
 
-@pytest.mark.parametrize("more", [b"", GET, b"garbage"])
-@pytest.mark.parametrize("head", [LAST_GET, b"GET / HTTP/1.0\r\n\r\n"])
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [(LAST_GET, b""), (LAST_GET, GET), (b"GET / HTTP/1.0\r\n\r\n", b"garbage")],
+)
 @on_server_loop
 async def test_a_request_that_ends_its_connection_is_rejected_by_the_protocol_too(
     head: bytes, more: bytes, caplog: pytest.LogCaptureFixture
@@ -201,32 +203,6 @@ async def test_a_client_that_the_middleware_rejects_waits_too(
         hasty._end_delay()
         received += await reader.read(-1)
     assert statuses(received) == [503, 200]
-
-
-@on_server_loop
-async def test_pipelined_requests_are_answered_in_order() -> None:
-    app = App()
-    async with busy_worker(app) as (reader, writer):
-        writer.write(GET * 50)
-        received = b"".join([await reader.readuntil(REJECTED) for _ in range(50)])
-        await free_slot(app)
-        writer.write(LAST)
-        received += await reader.read(-1)
-    assert statuses(received) == [503] * 50 + [200]
-    assert app.started == ["/", "/free"]
-
-
-@on_server_loop
-async def test_a_request_behind_one_that_is_worked_on_waits_for_its_turn() -> None:
-    app = App()
-    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
-        reader, writer = await connect()
-        with closing(writer):
-            writer.write(GET + GET + LAST)
-            await wait_until(lambda: app.started == ["/"])
-            app.release.set()
-            assert statuses(await reader.read(-1)) == [200, 200, 200]
-    assert app.admission.in_flight == 0
 
 
 @on_server_loop

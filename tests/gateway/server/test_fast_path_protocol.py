@@ -91,16 +91,6 @@ async def test_all_else_is_for_the_application(target: bytes, body: bytes) -> No
 
 
 @on_server_loop
-async def test_requests_behind_one_another_are_answered_in_order() -> None:
-    async with listen(echo, PATIENT, fast_path_by_body=look_up) as connect:
-        streams = await connect()
-        streams[1].write((head() + BODY) * 3 + GET)
-        responses = [await read_response(streams) for _ in range(4)]
-        assert [b"x-fast" in each for each in responses] == [True, True, True, False]
-        streams[1].close()
-
-
-@on_server_loop
 async def test_a_body_that_does_not_arrive_is_given_up_by_the_application(lines: LogLines) -> None:
     async with listen(echo, SHORT, fast_path_by_body=look_up) as connect:
         reader, writer = await connect()

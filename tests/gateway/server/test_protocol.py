@@ -74,12 +74,10 @@ def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
     assert b"connection: close" in received
 
 
-@pytest.mark.slow
 def test_an_idle_connection_is_closed() -> None:
     assert statuses(exchange(GET, echo, SHORT)) == [200]
 
 
-@pytest.mark.slow
 def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
     assert statuses(exchange(GET, echo, SHORT, b"\r\n")) == [200]
 
@@ -87,7 +85,6 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
 # What is rejected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raw", "status", "names"),
     [
@@ -104,6 +101,7 @@ def test_empty_lines_do_not_keep_an_idle_connection_open() -> None:
         (b"\x16\x03\x01\x02\x00", 400, "Malformed"),  # TLS where plain HTTP is spoken
         (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
         (b"GET / HTTP/0.9\r\n" + HOST + b"\r\n", 505, "use HTTP/1.1"),
+        (b"\r\n" * 10_000, 400, "Empty lines precede the request"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "Malformed"),
         (b"GET /\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),
         (b"GET http://[ HTTP/1.1\r\n" + HOST + b"\r\n", 400, "Malformed"),

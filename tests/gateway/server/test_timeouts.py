@@ -61,7 +61,7 @@ def test_a_bad_request_does_not_cut_into_the_answer_before_it() -> None:
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"first", "more_body": True})
-        await asyncio.sleep(2)
+        await asyncio.sleep(0.3)
         await send({"type": "http.response.body", "body": b"second"})
 
     received = exchange(GET, slow, SHORT, b"\x00nonsense")
@@ -94,28 +94,6 @@ def _context(directory: Path) -> ssl.SSLContext:
     return tls.create_ssl_context(*tls.ensure_certificate(directory))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("secure", [False, True])
-@on_server_loop
-async def test_a_client_that_leaves_its_answer_unread_is_dropped(
-    secure: bool, tmp_path: Path
-) -> None:
-    async with listen(endless, SHORT, _context(tmp_path) if secure else None) as connect:
-        reader, writer = await connect()
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(GET)
-        await asyncio.sleep(2)
-        writer.transport.resume_reading()  # type: ignore[attr-defined]
-        received = b""
-        try:
-            while piece := await reader.read(1_000_000):
-                received += piece
-        except ConnectionError:
-            pass
-        assert len(received) < 24_000_000
-        writer.close()
-
-
 @on_server_loop
 async def test_a_slow_client_that_does_read_gets_everything() -> None:
     async with listen(endless, replace(SHORT, body_idle_seconds=30)) as connect:
@@ -126,16 +104,6 @@ async def test_a_slow_client_that_does_read_gets_everything() -> None:
             size += len(piece)
             await asyncio.sleep(0.005)
         assert size > 24_000_000
-        writer.close()
-
-
-@on_server_loop
-async def test_deadlines_hold_over_tls_too(tmp_path: Path) -> None:
-    async with listen(echo, SHORT, _context(tmp_path)) as connect:
-        reader, writer = await connect()
-        writer.write(GET + GET[:-2])
-        received = await reader.read()
-        assert statuses(received) == [200, 408]
         writer.close()
 
 

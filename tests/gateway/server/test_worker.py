@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,11 +16,10 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import StartError
-from gateway.server import tls
 from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
 from gateway.server.server import open_listeners
 from gateway.server.supervision.orders import EXIT_FORCED
-from gateway.server.uvicorn_server import STOP_SIGNALS, build_uvicorn_config
+from gateway.server.uvicorn_server import STOP_SIGNALS
 from gateway.server.worker import bound_by_open_files, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
@@ -211,25 +209,6 @@ def test_responses_have_the_headers_of_the_service_and_none_of_uvicorn(
     assert status == "http/1.1 204 no content"
     assert {header.partition(":")[0] for header in headers} <= {"x-service", "date", "connection"}
     assert "x-service: floorgate" in headers
-
-
-def test_uvicorn_is_configured_as_the_service_is(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
-    config = build_uvicorn_config(
-        ServerConfig(
-            small_app.create,
-            (str(certificate), str(key)),
-            ConnectionLimits(keep_alive_seconds=7),
-        ),
-        AppWithFastPath(lifespan()),
-    )
-    config.load()
-    assert config.timeout_keep_alive == 7
-    assert config.is_ssl
-    context = config.ssl
-    assert isinstance(context, ssl.SSLContext)
-    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
-    assert not config.access_log and not config.proxy_headers
 
 
 def test_descriptors_are_left_for_the_database(listener: socket.socket) -> None:

@@ -1,7 +1,6 @@
 """Slow and pipelining clients neither delay other clients nor use much memory."""
 
 import asyncio
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 from gateway.cache.fast_path import FastResponse
 from gateway.server import tls
 from gateway.server.config import ConnectionLimits
-from tests.fixtures import World, run_gateway
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -26,9 +24,6 @@ LIMITS = ConnectionLimits(header_seconds=60, grace_seconds=60, body_idle_seconds
 """A busy machine takes longer than slow clients may."""
 BIG = bytes(16_000_000)
 """More than the kernel takes for a client that does not read."""
-DESCRIPTION = b"GET /v1/openapi.json HTTP/1.1\r\n" + HOST + b"\r\n"
-LAST_DESCRIPTION = b"GET /v1/openapi.yaml HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-SLOTS = 2
 
 
 def count_ok_responses(received: bytes) -> int:
@@ -78,55 +73,6 @@ class CountingApp:
 
 
 LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
-
-
-# Slots
-
-
-@on_server_loop
-async def test_slow_readers_of_a_route_without_a_key_hold_no_slot(
-    world: World, tmp_path: Path
-) -> None:
-    context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
-    async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(
-            run_gateway(world.settings(requests_in_flight=SLOTS))
-        )
-        connect = await stack.enter_async_context(listen(gateway.build_app(), LIMITS, context))
-        readers = [await send_without_reading(connect, DESCRIPTION * 200) for _ in range(3 * SLOTS)]
-        await wait_until(lambda: all_writes_paused(connect, len(readers)))
-        for _ in range(3):
-            assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
-        for _, writer in readers:
-            writer.transport.abort()
-
-
-@pytest.mark.slow
-@on_server_loop
-async def test_bodies_that_never_end_hold_no_slot(world: World) -> None:
-    body = b'{"query": "{ units { data { id } } }"}'
-    head = (
-        b"POST /graphql HTTP/1.1\r\n" + HOST + b"API-Key: %b\r\nExpect: 100-continue\r\n"
-        b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
-    ) % (world.keys.restricted.encode(), len(body))
-
-    async with (
-        run_gateway(world.settings(requests_in_flight=SLOTS)) as gateway,
-        listen(gateway.build_app(), LIMITS) as connect,
-    ):
-        dripping = [await connect() for _ in range(3 * SLOTS)]
-        for reader, writer in dripping:
-            writer.write(head)
-            assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # has begun to read
-            writer.write(body[:1])
-            assert count_ok_responses(await fetch(connect, LAST_DESCRIPTION)) == 1
-        for reader, writer in dripping:
-            writer.write(body[1:])
-            assert count_ok_responses(await reader.read()) == 1
-            writer.close()
-
-
-# Memory
 
 
 @pytest.mark.parametrize("secure", [False, True])

@@ -1,9 +1,8 @@
 """Which connections a worker admits, which it closes for others, and who reads too slowly."""
 
-import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import orjson
@@ -25,13 +24,6 @@ def lines() -> Iterator[LogLines]:
         yield lines
 
 
-def in_loop(test: Callable[[], None]) -> None:
-    async def call() -> None:
-        test()
-
-    asyncio.run(call())
-
-
 class Sockets:
     """Admits connections, and notes which of them were closed."""
 
@@ -49,75 +41,65 @@ class Sockets:
         return self.table.admit(socket.socket(), address) is None
 
 
-def test_an_address_has_a_share_of_the_connections(lines: LogLines) -> None:
-    def test() -> None:
-        sockets = Sockets()
-        connections = [sockets.admit(ATTACKER) for _ in range(3)]
-        assert all(sockets.refuses(ATTACKER) for _ in range(5))
-        sockets.admit(GOOD)
-        assert not sockets.closed
-        sockets.table.remove(connections[0])
-        sockets.admit(ATTACKER)
-
-    in_loop(test)
+@on_server_loop
+async def test_an_address_has_a_share_of_the_connections(lines: LogLines) -> None:
+    sockets = Sockets()
+    connections = [sockets.admit(ATTACKER) for _ in range(3)]
+    assert all(sockets.refuses(ATTACKER) for _ in range(5))
+    sockets.admit(GOOD)
+    assert not sockets.closed
+    sockets.table.remove(connections[0])
+    sockets.admit(ATTACKER)
     assert len(lines.texts) == 1
     assert lines.last()["limit"] == "max_connections_per_address"
     assert (lines.last()["client"], lines.last()["count"]) == (ATTACKER, 1)
 
 
-def test_all_addresses_of_an_ipv6_network_have_one_share() -> None:
-    def test() -> None:
-        sockets = Sockets()
-        for number in range(3):
-            sockets.admit(f"2001:db8::{number}")
-        assert sockets.refuses("2001:db8::9")
-        sockets.admit("2001:db8:0:1::9")
-
-    in_loop(test)
+@on_server_loop
+async def test_all_addresses_of_an_ipv6_network_have_one_share() -> None:
+    sockets = Sockets()
+    for number in range(3):
+        sockets.admit(f"2001:db8::{number}")
+    assert sockets.refuses("2001:db8::9")
+    sockets.admit("2001:db8:0:1::9")
 
 
-def test_behind_a_proxy_its_address_may_have_all_connections() -> None:
-    def test() -> None:
-        sockets = Sockets(replace(LIMITS, max_connections_per_address=0))
-        for _ in range(4):
-            sockets.table.mark_busy(sockets.admit(ATTACKER))
-        assert sockets.refuses(ATTACKER)
-
-    in_loop(test)
+@on_server_loop
+async def test_behind_a_proxy_its_address_may_have_all_connections() -> None:
+    sockets = Sockets(replace(LIMITS, max_connections_per_address=0))
+    for _ in range(4):
+        sockets.table.mark_busy(sockets.admit(ATTACKER))
+    assert sockets.refuses(ATTACKER)
 
 
-def test_an_idle_connection_of_the_largest_client_makes_room(lines: LogLines) -> None:
-    def test() -> None:
-        sockets = Sockets()
-        good = sockets.admit(GOOD)
-        first, second, third = (sockets.admit(ATTACKER) for _ in range(3))
-        sockets.table.mark_busy(first)
-        sockets.admit("203.0.113.1")
-        assert sockets.closed == [second]
-        assert len(sockets.table) == 4
-        sockets.table.mark_idle(first)  # now the last to have become idle
-        sockets.admit("203.0.113.2")
-        assert sockets.closed == [second, third]
-        assert good not in sockets.closed
-
-    in_loop(test)
+@on_server_loop
+async def test_an_idle_connection_of_the_largest_client_makes_room(lines: LogLines) -> None:
+    sockets = Sockets()
+    good = sockets.admit(GOOD)
+    first, second, third = (sockets.admit(ATTACKER) for _ in range(3))
+    sockets.table.mark_busy(first)
+    sockets.admit("203.0.113.1")
+    assert sockets.closed == [second]
+    assert len(sockets.table) == 4
+    sockets.table.mark_idle(first)  # now the last to have become idle
+    sockets.admit("203.0.113.2")
+    assert sockets.closed == [second, third]
+    assert good not in sockets.closed
     assert lines.last()["limit"] == "idle_connections"
 
 
-def test_a_connection_is_refused_if_none_is_idle(lines: LogLines) -> None:
-    def test() -> None:
-        sockets = Sockets(replace(LIMITS, max_connections_per_address=0))
-        connections = [sockets.admit(ATTACKER) for _ in range(4)]
-        for connection in connections:
-            sockets.table.mark_busy(connection)
-        assert sockets.refuses(GOOD)
-        sockets.table.remove(connections[0])
-        sockets.table.remove(connections[0])  # closed, and forgotten before
-        sockets.table.mark_idle(connections[0])
-        sockets.admit(GOOD)
-        assert not sockets.closed
-
-    in_loop(test)
+@on_server_loop
+async def test_a_connection_is_refused_if_none_is_idle(lines: LogLines) -> None:
+    sockets = Sockets(replace(LIMITS, max_connections_per_address=0))
+    connections = [sockets.admit(ATTACKER) for _ in range(4)]
+    for connection in connections:
+        sockets.table.mark_busy(connection)
+    assert sockets.refuses(GOOD)
+    sockets.table.remove(connections[0])
+    sockets.table.remove(connections[0])  # closed, and forgotten before
+    sockets.table.mark_idle(connections[0])
+    sockets.admit(GOOD)
+    assert not sockets.closed
     assert lines.last()["limit"] == "max_connections"
     assert lines.last()["client"] == GOOD
 
@@ -154,39 +136,35 @@ def unread_responses(per_address: int = 100, total: int = 150) -> UnreadResponse
     return UnreadResponses(limits, ConnectionTable(limits).log)
 
 
-def test_an_address_over_its_budget_loses_the_connection_that_waits_longest(
+@on_server_loop
+async def test_an_address_over_its_budget_loses_the_connection_that_waits_longest(
     lines: LogLines,
 ) -> None:
-    def test() -> None:
-        unread = unread_responses()
-        slow, fast, last, good = Reader(ATTACKER), Reader(ATTACKER), Reader(ATTACKER), Reader(GOOD)
-        unread.add(good, GOOD, 40)
-        unread.add(slow, ATTACKER, 40)
-        unread.add(fast, ATTACKER, 40)
-        unread.remove(fast)  # it reads on
-        unread.add(fast, ATTACKER, 40)
-        unread.add(last, ATTACKER, 40)
-        closed = [reader.is_closed for reader in (slow, fast, last, good)]
-        assert closed == [True, False, False, False]
-        assert unread.total_bytes == 120
-
-    in_loop(test)
+    unread = unread_responses()
+    slow, fast, last, good = Reader(ATTACKER), Reader(ATTACKER), Reader(ATTACKER), Reader(GOOD)
+    unread.add(good, GOOD, 40)
+    unread.add(slow, ATTACKER, 40)
+    unread.add(fast, ATTACKER, 40)
+    unread.remove(fast)  # it reads on
+    unread.add(fast, ATTACKER, 40)
+    unread.add(last, ATTACKER, 40)
+    closed = [reader.is_closed for reader in (slow, fast, last, good)]
+    assert closed == [True, False, False, False]
+    assert unread.total_bytes == 120
     assert lines.last()["limit"] == "max_unread_bytes_per_address"
     assert lines.last()["client"] == ATTACKER
 
 
-def test_beyond_the_total_the_address_with_the_most_bytes_loses_a_connection(
+@on_server_loop
+async def test_beyond_the_total_the_address_with_the_most_bytes_loses_a_connection(
     lines: LogLines,
 ) -> None:
-    def test() -> None:
-        unread = unread_responses()
-        small, large, larger = Reader(GOOD), Reader(ATTACKER), Reader(ATTACKER)
-        unread.add(small, GOOD, 60)
-        unread.add(large, ATTACKER, 45)
-        unread.add(larger, ATTACKER, 46)
-        assert [reader.is_closed for reader in (small, large, larger)] == [False, True, False]
-
-    in_loop(test)
+    unread = unread_responses()
+    small, large, larger = Reader(GOOD), Reader(ATTACKER), Reader(ATTACKER)
+    unread.add(small, GOOD, 60)
+    unread.add(large, ATTACKER, 45)
+    unread.add(larger, ATTACKER, 46)
+    assert [reader.is_closed for reader in (small, large, larger)] == [False, True, False]
     assert lines.last()["limit"] == "max_unread_bytes"
 
 

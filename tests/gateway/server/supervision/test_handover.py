@@ -15,13 +15,8 @@ import pytest
 from gateway.errors import StartError
 from gateway.server.config import ServerConfig
 from gateway.server.supervision.handover import Handover, WorkerState
-from gateway.server.supervision.orders import (
-    LONG_TASKS_MESSAGE,
-    MAX_LONG_TASK_SECONDS,
-    READY_MESSAGE,
-)
 from gateway.server.supervision.supervisor import Supervisor
-from gateway.server.supervision.worker_process import AdoptedProcess, WorkerProcess
+from gateway.server.supervision.worker_process import WorkerProcess
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
     CHECKOUT,
@@ -115,16 +110,6 @@ def supervisor() -> Supervisor:
     return Supervisor(config, [], workers=1, on_ready=lambda: None, predecessor=before)
 
 
-def test_a_worker_that_says_so_is_given_time_for_its_long_task(supervisor: Supervisor) -> None:
-    theirs, ours = socket.socketpair()
-    with theirs, ours:
-        worker = WorkerProcess(AdoptedProcess(0), ours, 0, READY_MESSAGE)
-        killed_at = supervisor._kill_time(worker)
-        theirs.sendall(LONG_TASKS_MESSAGE)
-        worker.read_channel()
-        assert supervisor._kill_time(worker) == killed_at + MAX_LONG_TASK_SECONDS
-
-
 def fail_for_lack_of_memory(*_: Any, **__: Any) -> Any:
     raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
@@ -149,11 +134,3 @@ def test_a_reload_that_cannot_be_checked_fails_and_the_service_goes_on(
         supervisor._continue_reload(signals)
     assert caplog.messages == ["Reloading", "The reload failed, and the service goes on as before"]
     assert supervisor._check is None
-
-
-def test_a_start_is_complete_only_with_all_workers(supervisor: Supervisor) -> None:
-    assert not supervisor._all_are_ready()
-    theirs, ours = socket.socketpair()
-    with theirs, ours:
-        supervisor._workers.append(WorkerProcess(AdoptedProcess(0), ours, 0, READY_MESSAGE))
-        assert supervisor._all_are_ready()
