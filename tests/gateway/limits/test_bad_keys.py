@@ -15,11 +15,9 @@ from gateway.client_address import group_address
 from gateway.limits import bad_keys
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.limits.bad_keys import BadKeyThrottle
-from gateway.server.config import SharedMemory
 from gateway.settings import Settings
 from storage.administration import api_keys, key_format
 from storage.cache import key_digests
-from storage.cache.write_counter import WriteCounter
 from storage.errors import Cause, UnavailableError
 from tests.fixtures import BASE_URL, World, make_key, open_database
 from tests.gateway.log_lines import LogLines, capture_log_lines
@@ -220,16 +218,3 @@ def test_a_client_that_goes_on_is_logged_once_a_minute(
         clock[0] = 1000.0 + second
         throttle.count("client", is_throttled=True)
     assert len(lines.texts) == 3
-
-
-def test_workers_of_one_gateway_throttle_together() -> None:
-    arrivals = ArrivalTables.for_single_process()
-    workers = [
-        Gateway(
-            Settings(bad_key_burst=3),
-            SharedMemory(WriteCounter.for_single_process(), arrivals),
-        )
-        for _ in range(2)
-    ]
-    charges = [worker.bad_keys.charge(ATTACKER) for worker in workers * 3]
-    assert [charge is None for charge in charges] == [True] * 3 + [False] * 3

@@ -126,13 +126,6 @@ def test_an_address_may_send_so_many_requests_without_a_valid_key(sent: dict[str
     assert gateway.admission.in_flight == 0
 
 
-def test_the_addresses_of_an_ipv6_network_are_one() -> None:
-    gateway = small_gateway()
-    decisions = [admit(gateway, address=f"2001:db8::{number}") for number in range(BURST + 3)]
-    assert sum(isinstance(each, Rejection) for each in decisions) == 3
-    assert rejections(gateway, 1, address="2001:db8:0:1::") == 0
-
-
 def test_health_and_known_keys_are_not_limited_by_the_address() -> None:
     gateway = small_gateway()
     assert rejections(gateway, BURST + 1) == 1

@@ -161,22 +161,6 @@ def test_a_request_cut_off_by_the_end_of_draining_is_unavailable(lines: LogLines
     assert lines.last()["status"] == 503
 
 
-def test_other_scopes_pass_untouched() -> None:
-    scopes: list[Scope] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scopes.append(scope)
-
-    async def nothing() -> Message:
-        return {}
-
-    async def nowhere(message: Message) -> None:
-        pass
-
-    asyncio.run(AccessLogMiddleware(app)({"type": "lifespan"}, nothing, nowhere))
-    assert scopes == [{"type": "lifespan"}]
-
-
 ANY_BYTES_AROUND_A_KEY = st.builds(
     lambda before, after: before + KEY.encode() + after,
     st.binary(max_size=20),

@@ -38,7 +38,9 @@ async def test_pages_of_configured_origins_may_call(world: World) -> None:
         assert response.status_code == 401  # readable for the page, as any answer
         assert response.headers["access-control-allow-origin"] == "https://app.example"
         exposed = response.headers["access-control-expose-headers"]
-        assert {"ETag", "Link", WARNINGS_HEADER} <= {*exposed.split(", ")}
+        assert {"ETag", "Link", WARNINGS_HEADER, "RateLimit", "RateLimit-Policy"} <= {
+            *exposed.split(", ")
+        }
         assert "Origin" in response.headers["vary"]
 
 

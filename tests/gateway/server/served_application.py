@@ -127,6 +127,26 @@ async def wait_until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+async def read_response(reader: asyncio.StreamReader) -> bytes:
+    """The head and the body of a response."""
+    received = await reader.readuntil(b"\r\n\r\n")
+    for line in received.lower().split(b"\r\n"):
+        if line.startswith(b"content-length: "):
+            return received + await reader.readexactly(int(line[16:]))
+    return received
+
+
+async def fetch(connect: Listener, request: bytes = LAST_GET, source: str = "127.0.0.2") -> bytes:
+    """The whole response to another client; its connection closes after it."""
+    reader, writer = await connect(source)
+    writer.write(request)
+    pieces = []
+    while piece := await reader.read(4_000_000):
+        pieces.append(piece)
+    writer.close()
+    return b"".join(pieces)
+
+
 def statuses(received: bytes) -> list[int]:
     """Of all responses, in their order."""
     return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]

@@ -1,7 +1,6 @@
 """Each log line of a request has the address of its client, however the request ends."""
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,12 +15,6 @@ from tests.gateway.server.served_application import GET, HOST, LAST_GET, statuse
 
 FOUND = FastResponse(200, b"content-length: 0\r\n", b"", "/", "key")
 FORWARDED = b"X-Forwarded-For: 203.0.113.9, [2001:DB8::1]:5\r\n"
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:

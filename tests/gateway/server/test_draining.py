@@ -25,6 +25,7 @@ from tests.gateway.server.served_application import (
     Listener,
     listen,
     on_server_loop,
+    read_response,
     statuses,
     wait_until,
 )
@@ -52,14 +53,6 @@ async def drained(app: ASGIApp = echo) -> AsyncGenerator[Listener]:
     async with listen(app, LIMITS) as connect:
         connect.table.is_draining = True
         yield connect
-
-
-async def read_response(reader: asyncio.StreamReader) -> bytes:
-    """The head of one response, without its body."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-    await reader.readexactly(length)
-    return head
 
 
 def close_if_idle(connect: Listener) -> None:

@@ -1,8 +1,6 @@
 """A POST that the fast path may know waits for its body, and otherwise goes the usual way."""
 
 import asyncio
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,15 +9,15 @@ from starlette.types import Receive, Scope, Send
 from gateway.cache.fast_path import BodyLookup, FastResponse
 from gateway.server import fast_path_protocol
 from gateway.server.admission import Admission
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 from tests.gateway.server.exchanges import SHORT, STEADY, echo
 from tests.gateway.server.served_application import (
     GET,
     HOST,
     Listener,
-    Streams,
     listen,
     on_server_loop,
+    read_response,
     statuses,
     wait_until,
 )
@@ -37,21 +35,6 @@ def look_up(target: bytes, headers: list[tuple[bytes, bytes]]) -> BodyLookup | N
     return (lambda body: FOUND if body == BODY else None) if target == KNOWN else None
 
 
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
-
-
-async def read_response(streams: Streams) -> bytes:
-    """The head and the body of a response."""
-    received = await streams[0].readuntil(b"\r\n\r\n")
-    for line in received.lower().split(b"\r\n"):
-        if line.startswith(b"content-length: "):
-            return received + await streams[0].readexactly(int(line[16:]))
-    return received
-
-
 async def wait_until_waiting(connect: Listener, count: int = 1) -> None:
     await wait_until(lambda: connect.table.awaited_bodies == count)
 
@@ -67,7 +50,7 @@ async def test_a_known_body_is_answered_however_it_is_cut(lines: LogLines) -> No
             if cut:
                 await wait_until_waiting(connect)
             streams[1].write(raw[cut:])
-            assert (await read_response(streams)).endswith(b"\r\n\r\nfast")
+            assert (await read_response(streams[0])).endswith(b"\r\n\r\nfast")
             assert connect.table.awaited_bodies == 0
         streams[1].close()
     assert len(lines.texts) == 3
@@ -83,7 +66,7 @@ async def test_all_else_is_for_the_application(target: bytes, body: bytes) -> No
         streams = await connect()
         for _ in range(2):
             streams[1].write(head(target) + body + head() + BODY + GET)
-            responses = [await read_response(streams) for _ in range(3)]
+            responses = [await read_response(streams[0]) for _ in range(3)]
             # What is behind a request is parsed once that is answered.
             assert [b"x-fast" in each for each in responses] == [False, True, False]
             assert body in responses[0]
@@ -131,9 +114,9 @@ async def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         second[1].write(head())
         await started.wait()
         second[1].write(BODY)
-        assert b"x-fast" not in await read_response(second)
+        assert b"x-fast" not in await read_response(second[0])
         first[1].write(BODY)
-        assert b"x-fast" in await read_response(first)
+        assert b"x-fast" in await read_response(first[0])
         first[1].close()
         second[1].close()
 
@@ -148,7 +131,7 @@ async def test_a_request_that_waits_while_the_worker_drains_is_the_last_one() ->
         connect.protocols[0].close_if_idle()
         assert connect.table.awaited_bodies == 0
         streams[1].write(BODY)
-        response = await read_response(streams)
+        response = await read_response(streams[0])
         assert b"connection: close" in response.lower()
         assert BODY in response
         assert await streams[0].read() == b""
@@ -161,9 +144,9 @@ async def test_a_request_that_is_not_known_is_rejected_by_an_overloaded_worker()
     async with listen(echo, PATIENT, admission=admission, fast_path_by_body=look_up) as connect:
         streams = await connect()
         streams[1].write(head() + BODY)
-        assert b"x-fast" in await read_response(streams)
+        assert b"x-fast" in await read_response(streams[0])
         streams[1].write(head() + b"other body")
-        assert statuses(await read_response(streams)) == [503]
+        assert statuses(await read_response(streams[0])) == [503]
         streams[1].write(head() + BODY)
-        assert b"x-fast" in await read_response(streams)
+        assert b"x-fast" in await read_response(streams[0])
         streams[1].close()

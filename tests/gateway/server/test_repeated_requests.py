@@ -1,7 +1,6 @@
 """A request in the bytes of one that was answered is answered as that one was, without parsing."""
 
-import logging
-from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from gateway.cache.fast_path import BodyLookup, FastResponse
 from gateway.server import repeated_requests
 from gateway.server.admission import Admission
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 from tests.gateway.server.exchanges import STEADY, echo
 from tests.gateway.server.served_application import (
     GET,
@@ -17,10 +16,10 @@ from tests.gateway.server.served_application import (
     Listener,
     Streams,
     listen,
-    run,
+    on_server_loop,
+    read_response,
     wait_until,
 )
-from tests.gateway.server.test_fast_path_protocol import read_response
 
 KNOWN = b"GET /known HTTP/1.1\r\n" + HOST + b"\r\n"
 POST = b"POST /known HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n\r\nbody"
@@ -58,54 +57,28 @@ def stub() -> FastPathStub:
     return FastPathStub()
 
 
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
-
-
 async def ask(streams: Streams, raw: bytes, count: int = 1) -> list[bool]:
     """Send bytes; return for each response whether the fast path has made it."""
     streams[1].write(raw)
-    return [b"x-fast" in await read_response(streams) for _ in range(count)]
+    return [b"x-fast" in await read_response(streams[0]) for _ in range(count)]
 
 
-def serve(
-    stub: FastPathStub,
-    scenario: Callable[[Listener], Coroutine[Any, Any, None]],
-    *,
-    admission: Admission | None = None,
-    proxy_hops: int = 0,
-) -> None:
-    async def serving() -> None:
-        async with listen(
-            echo,
-            STEADY,
-            None,
-            stub.find,
-            admission,
-            proxy_hops,
-            fast_path_by_body=stub.find_by_body,
-        ) as connect:
-            await scenario(connect)
-
-    run(serving())
+def serve(stub: FastPathStub, **options: Any) -> AbstractAsyncContextManager[Listener]:
+    return listen(echo, STEADY, None, stub.find, fast_path_by_body=stub.find_by_body, **options)
 
 
 @pytest.mark.parametrize("raw", [KNOWN, POST])
-def test_equal_bytes_are_read_once(stub: FastPathStub, raw: bytes, lines: LogLines) -> None:
+@on_server_loop
+async def test_equal_bytes_are_read_once(stub: FastPathStub, raw: bytes, lines: LogLines) -> None:
     responses = []
-
-    async def scenario(connect: Listener) -> None:
+    async with serve(stub) as connect:
         for _ in range(2):  # also the first request of a connection
             streams = await connect()
             for _ in range(2):
                 streams[1].write(raw)
-                responses.append(await read_response(streams))
+                responses.append(await read_response(streams[0]))
             assert connect.table._idle
             streams[1].close()
-
-    serve(stub, scenario)
     assert (stub.read, stub.repeated) == (1, 3)
     ids = {response.partition(b"x-request-id: ")[2][:32] for response in responses}
     assert len(ids) == 4
@@ -120,8 +93,11 @@ def test_equal_bytes_are_read_once(stub: FastPathStub, raw: bytes, lines: LogLin
     assert (logged["operation"], logged["client"]) == ("Op", "127.0.0.1")
 
 
-def test_a_response_that_is_no_longer_cached_is_for_the_application(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_a_response_that_is_no_longer_cached_is_for_the_application(
+    stub: FastPathStub,
+) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         assert await ask(streams, KNOWN) == [True]
         stub.is_cached = False
@@ -131,11 +107,10 @@ def test_a_response_that_is_no_longer_cached_is_for_the_application(stub: FastPa
         assert (stub.read, stub.repeated) == (2, 2)
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_the_bytes_of_a_request_in_a_body_are_a_body(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_the_bytes_of_a_request_in_a_body_are_a_body(stub: FastPathStub) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         assert await ask(streams, KNOWN) == [True]
         length = b"Content-Length: %d\r\n\r\n" % len(KNOWN)
@@ -143,7 +118,7 @@ def test_the_bytes_of_a_request_in_a_body_are_a_body(stub: FastPathStub) -> None
         [protocol] = connect.protocols
         await wait_until(lambda: protocol.cycle is not None)
         streams[1].write(KNOWN)
-        response = await read_response(streams)
+        response = await read_response(streams[0])
         assert response.endswith(b"/other " + KNOWN)
         streams[1].write(b"GET /half HTTP/1.1\r\nX-Half: ")
         await wait_until(lambda: protocol._buffered_bytes > 0)
@@ -151,11 +126,10 @@ def test_the_bytes_of_a_request_in_a_body_are_a_body(stub: FastPathStub) -> None
         assert stub.repeated == 0
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_only_whole_requests_are_remembered(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_only_whole_requests_are_remembered(stub: FastPathStub) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         for _ in range(2):
             assert await ask(streams, KNOWN * 2, 2) == [True, True]
@@ -166,22 +140,22 @@ def test_only_whole_requests_are_remembered(stub: FastPathStub) -> None:
         assert (stub.read, stub.repeated) == (3, 9)  # of POST, what arrived in two parts is read
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_a_request_behind_a_rejected_one_is_known_by_its_own_bytes(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_a_request_behind_a_rejected_one_is_known_by_its_own_bytes(
+    stub: FastPathStub,
+) -> None:
+    async with serve(stub, admission=Admission(0, 0)) as connect:
         streams = await connect()
         for _ in range(2):
             assert await ask(streams, GET + KNOWN, 2) == [False, True]
         assert (stub.read, stub.repeated) == (1, 1)
         streams[1].close()
 
-    serve(stub, scenario, admission=Admission(0, 0))
 
-
-def test_a_request_waits_for_the_response_before_it(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_a_request_waits_for_the_response_before_it(stub: FastPathStub) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         assert await ask(streams, KNOWN) == [True]
         streams[1].write(b"POST /other HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n\r\nbo")
@@ -192,22 +166,18 @@ def test_a_request_waits_for_the_response_before_it(stub: FastPathStub) -> None:
         assert stub.repeated == 1
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_the_id_of_a_client_is_not_repeated(stub: FastPathStub) -> None:
+@on_server_loop
+async def test_the_id_of_a_client_is_not_repeated(stub: FastPathStub) -> None:
     raw = KNOWN[:-2] + b"X-Request-Id: %b\r\n\r\n"
-
-    async def scenario(connect: Listener) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         for number in (b"1", b"1", b"2", b"?"):
             streams[1].write(raw % number)
-            is_own = b"x-request-id: %b\r\n" % number in await read_response(streams)
+            is_own = b"x-request-id: %b\r\n" % number in await read_response(streams[0])
             assert is_own == (number != b"?")
         assert (stub.read, stub.repeated) == (4, 0)
         streams[1].close()
-
-    serve(stub, scenario)
 
 
 @pytest.mark.parametrize(
@@ -217,35 +187,36 @@ def test_the_id_of_a_client_is_not_repeated(stub: FastPathStub) -> None:
         (b"X-Forwarded-For: 203.0.113.9\r\n", ["203.0.113.9"] * 3),
     ],
 )
-def test_the_client_is_the_one_of_this_request(
+@on_server_loop
+async def test_the_client_is_the_one_of_this_request(
     stub: FastPathStub, forwarded: bytes, clients: list[str], lines: LogLines
 ) -> None:
-    async def scenario(connect: Listener) -> None:
+    async with serve(stub, proxy_hops=1) as connect:
         for address in ("127.0.0.2", "127.0.0.2", "127.0.0.3"):
             streams = await connect(address)
             assert await ask(streams, KNOWN[:-2] + forwarded + b"\r\n") == [True]
             streams[1].close()
-
-    serve(stub, scenario, proxy_hops=1)
     assert stub.repeated == 2
     assert [each.split('"client":"')[1].split('"')[0] for each in lines.texts] == clients
 
 
-def test_a_worker_that_drains_says_that_the_response_is_the_last_one(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_a_worker_that_drains_says_that_the_response_is_the_last_one(
+    stub: FastPathStub,
+) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         assert await ask(streams, KNOWN) == [True]
         connect.table.is_draining = True
         streams[1].write(KNOWN)
-        assert b"connection: close" in (await read_response(streams)).lower()
+        assert b"connection: close" in (await read_response(streams[0])).lower()
         assert await streams[0].read() == b""
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> None:
-    async def scenario(connect: Listener) -> None:
+@on_server_loop
+async def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         assert await ask(streams, KNOWN) == [True]
         assert await ask(streams, KNOWN) == [True]  # as the timer of the last one still runs
@@ -259,19 +230,15 @@ def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> None:
         assert await streams[0].read() == b""
         streams[1].close()
 
-    serve(stub, scenario)
 
-
-def test_the_least_recently_used_are_forgotten(
+@on_server_loop
+async def test_the_least_recently_used_are_forgotten(
     stub: FastPathStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repeated_requests, "MAX_REPEATED_REQUESTS", 2)
-
-    async def scenario(connect: Listener) -> None:
+    async with serve(stub) as connect:
         streams = await connect()
         for number in b"1223211":
             await ask(streams, KNOWN[:-2] + b"X-Number: %c\r\n\r\n" % number)
         assert (stub.read, stub.repeated) == (4, 3)
         streams[1].close()
-
-    serve(stub, scenario)

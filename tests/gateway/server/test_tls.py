@@ -45,24 +45,28 @@ def strict_client(certificate: Path) -> ssl.SSLContext:
     return client
 
 
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate and its key."""
+    return tls.ensure_certificate(tmp_path_factory.mktemp("pair"))
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_the_certificate_holds_for_this_machine(host: str, tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
+def test_the_certificate_holds_for_this_machine(host: str, pair: tuple[Path, Path]) -> None:
+    certificate, key = pair
     version, _ = connect(tls.create_ssl_context(certificate, key), strict_client(certificate), host)
     assert version == "TLSv1.3"
 
 
-def test_the_certificate_is_made_once(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
+def test_the_certificate_is_made_once_for_its_owner_alone(pair: tuple[Path, Path]) -> None:
+    certificate, key = pair
     before = certificate.read_bytes(), key.read_bytes()
-    assert tls.ensure_certificate(tmp_path) == (certificate, key)
+    assert tls.ensure_certificate(certificate.parents[1]) == pair
     assert (certificate.read_bytes(), key.read_bytes()) == before
-
-
-def test_only_the_owner_reads_the_key(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
     assert key.stat().st_mode & 0o777 == 0o600
     assert certificate.stat().st_mode & 0o777 == 0o644
+    made = x509.load_pem_x509_certificate(before[0])  # no longer than guidelines advise
+    assert made.not_valid_after_utc - made.not_valid_before_utc <= timedelta(days=366)
 
 
 @pytest.mark.parametrize(("days", "renewed"), [(0, False), (330, False), (340, True), (400, True)])
@@ -95,8 +99,8 @@ def _made(data_dir: Path) -> bytes:
     return certificate.read_bytes()
 
 
-def test_no_weak_suite_is_offered(tmp_path: Path) -> None:
-    suites = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)).get_ciphers()
+def test_no_weak_suite_is_offered(pair: tuple[Path, Path]) -> None:
+    suites = tls.create_ssl_context(*pair).get_ciphers()
     assert suites
     assert all(suite["aead"] for suite in suites)
     assert all(suite["kea"] in ("kx-ecdhe", "kx-any") for suite in suites)
@@ -106,8 +110,10 @@ def test_no_weak_suite_is_offered(tmp_path: Path) -> None:
     ("curve", "is_offered"),
     [("prime256v1", True), ("secp384r1", False)],
 )
-def test_only_the_cheap_curve_is_offered(curve: str, is_offered: bool, tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
+def test_only_the_cheap_curve_is_offered(
+    curve: str, is_offered: bool, pair: tuple[Path, Path]
+) -> None:
+    certificate, key = pair
     client = strict_client(certificate)
     client.set_ecdh_curve(curve)
     server = tls.create_ssl_context(certificate, key)
@@ -118,8 +124,8 @@ def test_only_the_cheap_curve_is_offered(curve: str, is_offered: bool, tmp_path:
             connect(server, client, "localhost")
 
 
-def test_older_protocols_are_rejected(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
+def test_older_protocols_are_rejected(pair: tuple[Path, Path]) -> None:
+    certificate, key = pair
     client = strict_client(certificate)
     client.minimum_version = ssl.TLSVersion.TLSv1_2
     client.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -130,32 +136,9 @@ def test_older_protocols_are_rejected(tmp_path: Path) -> None:
     assert tls.create_ssl_context(certificate, key).minimum_version == ssl.TLSVersion.TLSv1_2
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
-    with pytest.raises(TlsError, match=r"certificate .*none\.pem cannot be read: No such file"):
-        tls.create_ssl_context(tmp_path / "none.pem", key)
-    with pytest.raises(TlsError, match=r"key .*none\.pem cannot be read: No such file"):
-        tls.create_ssl_context(certificate, tmp_path / "none.pem")
-
-
-def test_a_key_of_another_certificate_is_named(tmp_path: Path) -> None:
-    certificate, _ = tls.ensure_certificate(tmp_path / "one")
-    _, key = tls.ensure_certificate(tmp_path / "other")
-    with pytest.raises(TlsError, match="does not belong to the certificate"):
-        tls.create_ssl_context(certificate, key)
-
-
-def test_files_in_each_others_place_are_named(tmp_path: Path) -> None:
-    certificate, key = tls.ensure_certificate(tmp_path)
-    with pytest.raises(TlsError, match=r"key\.pem holds no TLS certificate in PEM form"):
-        tls.create_ssl_context(key, certificate)
-    with pytest.raises(TlsError, match=r"cert\.pem holds no TLS key in PEM form"):
-        tls.create_ssl_context(certificate, certificate)
-
-
-def test_an_encrypted_key_is_rejected_instead_of_asked_for(tmp_path: Path) -> None:
-    certificate, _ = tls.ensure_certificate(tmp_path)
-    locked = tmp_path / "locked.pem"
+def test_files_that_cannot_be_served_are_named(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    certificate, key = pair
+    none, locked = tmp_path / "none.pem", tmp_path / "locked.pem"
     locked.write_bytes(
         ec.generate_private_key(ec.SECP256R1()).private_bytes(
             serialization.Encoding.PEM,
@@ -163,17 +146,19 @@ def test_an_encrypted_key_is_rejected_instead_of_asked_for(tmp_path: Path) -> No
             serialization.BestAvailableEncryption(b"secret"),
         )
     )
-    with pytest.raises(TlsError, match="encrypted"):
-        tls.create_ssl_context(certificate, locked)
+    for files, message in (
+        ((none, key), r"certificate .*none\.pem cannot be read: No such file"),
+        ((certificate, none), r"key .*none\.pem cannot be read: No such file"),
+        ((certificate, tls.ensure_certificate(tmp_path)[1]), "does not belong to the certificate"),
+        ((key, certificate), r"key\.pem holds no TLS certificate in PEM form"),
+        ((certificate, certificate), r"cert\.pem holds no TLS key in PEM form"),
+        ((certificate, locked), "encrypted"),  # nobody is asked for the password
+    ):
+        with pytest.raises(TlsError, match=message):
+            tls.create_ssl_context(*files)
 
 
 def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "tls").write_text("a file in the way")
     with pytest.raises(TlsError, match="Cannot store a certificate in"):
         tls.ensure_certificate(tmp_path)
-
-
-def test_the_certificate_lasts_no_longer_than_guidelines_advise(tmp_path: Path) -> None:
-    certificate, _ = tls.ensure_certificate(tmp_path)
-    made = x509.load_pem_x509_certificate(certificate.read_bytes())
-    assert made.not_valid_after_utc - made.not_valid_before_utc <= timedelta(days=366)

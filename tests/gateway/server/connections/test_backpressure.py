@@ -15,6 +15,7 @@ from tests.gateway.server.served_application import (
     LAST_GET,
     Listener,
     Streams,
+    fetch,
     listen,
     on_server_loop,
     wait_until,
@@ -30,15 +31,6 @@ def count_ok_responses(received: bytes) -> int:
     """How many responses were 200; all must be."""
     assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK\r\n")
     return received.count(b"HTTP/1.1 ")
-
-
-async def fetch(connect: Listener, request: bytes = LAST_GET) -> bytes:
-    """The whole response to another client; its connection closes after it."""
-    reader, writer = await connect()
-    writer.write(request)
-    received = await reader.read()
-    writer.close()
-    return received
 
 
 async def send_without_reading(connect: Listener, raw: bytes) -> Streams:

@@ -2,10 +2,8 @@
 
 import asyncio
 import errno
-import logging
 import socket
 import ssl
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,20 +18,20 @@ from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.connections.listener import Listener as ServerListener
 from gateway.server.server import open_listeners
 from rest.request_body import receive_body
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,
     Listener,
     Streams,
+    fetch,
     listen,
     on_server_loop,
     statuses,
     wait_until,
 )
 
-GOOD = "127.0.0.2"
 BIG = bytes(16_000_000)
 """More than the kernel takes for a client that does not read."""
 LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
@@ -46,12 +44,6 @@ def context(request: pytest.FixtureRequest, tmp_path: Path) -> ssl.SSLContext | 
     if not request.param:
         return None
     return tls.create_ssl_context(*tls.ensure_certificate(tmp_path))
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.connections"), logging.INFO) as lines:
-        yield lines
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,16 +65,6 @@ async def open_slow_reader(connect: Listener, raw: bytes = GET) -> Streams:
         lambda: any(each.client == client and each.flow.write_paused for each in connect.protocols)
     )
     return reader, writer
-
-
-async def fetch(connect: Listener, request: bytes = LAST_SMALL, source: str = GOOD) -> bytes:
-    reader, writer = await connect(source)
-    writer.write(request)
-    pieces = []
-    while piece := await reader.read(4_000_000):
-        pieces.append(piece)
-    writer.close()
-    return b"".join(pieces)
 
 
 # Slow readers
@@ -170,7 +152,7 @@ async def test_dripped_bodies_are_given_up_and_others_served(
             writer.write(head + b"x")
         answers = asyncio.gather(*(reader.read() for reader, _ in dripping))
         while not answers.done():
-            assert statuses(await fetch(connect)) == [200]
+            assert statuses(await fetch(connect, LAST_SMALL)) == [200]
             for _, writer in dripping:
                 if not writer.is_closing():
                     writer.write(b"x")
@@ -234,11 +216,11 @@ async def test_beyond_its_share_an_address_is_refused_and_others_served(
             assert b"connection: close\r\n" in refusal
         else:
             assert refusal == b""
-        assert statuses(await fetch(connect)) == [200]
+        assert statuses(await fetch(connect, LAST_SMALL)) == [200]
         for _, writer in held:
             writer.transport.abort()
         await wait_until(lambda: not len(connect.table))
-        assert statuses(await fetch(connect, source="127.0.0.1")) == [200]
+        assert statuses(await fetch(connect, LAST_SMALL, "127.0.0.1")) == [200]
     assert lines.last()["limit"] == "max_connections_per_address"
 
 
@@ -255,7 +237,7 @@ async def test_idle_connections_make_room_for_good_clients(
             held.append(await asyncio.open_connection("127.0.0.1", connect.port))
             held[-1][1].write(sent if context is None else b"")
         for _ in range(3):
-            assert statuses(await fetch(connect)) == [200]
+            assert statuses(await fetch(connect, LAST_SMALL)) == [200]
         assert len(connect.table) <= 8
         for _, writer in held:
             writer.close()

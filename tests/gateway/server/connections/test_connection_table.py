@@ -1,8 +1,6 @@
 """Which connections a worker admits, which it closes for others, and who reads too slowly."""
 
-import logging
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 
 import orjson
@@ -11,17 +9,11 @@ import pytest
 from gateway.server.config import ConnectionLimits
 from gateway.server.connections.connection_table import Connection, ConnectionTable
 from gateway.server.connections.unread import ReadingPace, UnreadResponses
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 from tests.gateway.server.served_application import on_server_loop, wait_until
 
 LIMITS = ConnectionLimits(max_connections=4, max_connections_per_address=3)
 ATTACKER, GOOD = "192.0.2.1", "198.51.100.7"
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.connections"), logging.INFO) as lines:
-        yield lines
 
 
 class Sockets:

@@ -109,22 +109,6 @@ def test_a_long_task_ends_before_its_worker_does(start: Start, tmp_path: Path) -
     assert running.stop()[0] == 0
 
 
-@pytest.mark.slow
-def test_a_service_that_stops_waits_for_no_long_task(start: Start, tmp_path: Path) -> None:
-    environment = {"SMALL_APP_GATE": str(tmp_path / "never")}
-    running = start(environment=environment, service={"drain_seconds": 1})
-    before = pid(running.address)
-    with ThreadPoolExecutor() as pool:
-        long = pool.submit(get, f"{running.address}/long")
-        wait_until(lambda: is_in_flight(running.address))
-        running.reload()
-        running.wait_for("Waiting for imports and maps")
-        assert running.stop()[0] == 0
-        assert long.result().status_code == 503
-    assert not is_alive(before)
-    assert running.lines("Killing") == []
-
-
 # Certificates
 
 
