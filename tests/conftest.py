@@ -19,6 +19,7 @@ from tests.databases import ReusedDatabase
 pytest_plugins = [
     "tests.progress",
     "tests.fixtures",
+    "tests.gateway.pages.fixtures",
     "tests.resolvers.directory",
     "tests.caching_gateways",
 ]

@@ -29,7 +29,7 @@ from storage.administration import api_keys
 from storage.bundles.importing.import_bundles import ParsedSource, import_bundles
 from storage.mongo import driver
 from tests.databases import Documents, ReusedDatabase, read_documents
-from tests.rest.demo_service import DemoService, demo_service
+from tests.rest.demo_service import NO_BAD_KEY_LIMIT, DemoService, demo_service
 
 BASE_URL = "https://directory.test"
 
@@ -277,11 +277,11 @@ async def create_world(
 
 @pytest.fixture(scope="session")
 def demo(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoService]:
-    """The running service with the demo property, as a new user starts it.
+    """The running service with the demo property, as a new user starts it, but for one limit.
 
     Tests of the group `clients` share it, and undo what they write.
     """
-    with demo_service(mongo_url, tmp_path_factory.mktemp("demo"), limits=()) as service:
+    with demo_service(mongo_url, tmp_path_factory.mktemp("demo"), NO_BAD_KEY_LIMIT) as service:
         yield service
 
 

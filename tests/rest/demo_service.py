@@ -15,8 +15,10 @@ from pymongo import MongoClient
 from tests.gateway.floorgate_process import storage_options
 
 FLOORGATE = Path(sys.executable).with_name("floorgate")
-UNLIMITED = ("--rate-limit", "0", "--bad-key-limit", "0")
-"""For tools, which send more than people, and many invalid keys on purpose."""
+NO_BAD_KEY_LIMIT = ("--bad-key-limit", "0")
+"""For tools, which send many invalid keys on purpose."""
+UNLIMITED = ("--rate-limit", "0", *NO_BAD_KEY_LIMIT)
+"""For tools that send more than people, too."""
 
 
 @dataclass(frozen=True)

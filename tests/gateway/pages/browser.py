@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from shutil import which
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import (
     Browser,
     ConsoleMessage,
@@ -16,6 +16,8 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+
+from gateway import browser_pages
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(which, NAMES)), None)
@@ -105,6 +107,12 @@ def visit(base_url: str) -> Iterator[Visit]:
         yield opened
 
 
+needs_browser = pytest.mark.skipif(
+    not browser_pages.DIST_DIR.exists() or not CHROMIUM,
+    reason="gateway/web/dist is not built (make setup), or no Chromium (apt install chromium)",
+)
+
+
 def type_key(page: Page, key: str) -> None:
     field = page.get_by_label("API key")
     field.fill(key)
@@ -131,21 +139,6 @@ def expect_key_state(seen: Visit, text: str) -> None:
     expect(seen.page.locator("#key-state")).to_have_text(text)
 
 
-def run_graphiql(base_url: str, key: str, picture: Path | None = None) -> tuple[str, list[str]]:
-    """Open GraphiQL, type the key, run the query it opened with.
-
-    Returns the response pane's text and the errors.
-    """
-    with visit(base_url) as seen:
-        open_graphiql(seen)
-        type_key(seen.page, key)
-        expect_key_state(seen, "Key accepted")
-        response = execute_query(seen, "shortLabel")
-        if picture:
-            seen.page.screenshot(path=picture)
-        return response, seen.all_errors()
-
-
 def open_reference(seen: Visit) -> None:
     """Open the API reference and wait until its list of units is there."""
     seen.page.goto(f"{seen.base_url}/v1/openapi")
@@ -164,19 +157,3 @@ def try_units(seen: Visit) -> Locator:
 def _units_operation(seen: Visit) -> Locator:
     in_list = seen.page.locator('[data-path="/v1/units"]')
     return seen.page.locator(".opblock-get").filter(has=in_list)
-
-
-def run_reference(base_url: str, key: str, picture: Path | None = None) -> tuple[int, list[str]]:
-    """Open the API reference, type the key, expand the list of units and execute it.
-
-    Returns the status that the page shows for the call and the errors.
-    """
-    with visit(base_url) as seen:
-        open_reference(seen)
-        type_key(seen.page, key)
-        responses = try_units(seen).locator(".live-responses-table .response")
-        status = responses.locator(".response-col_status").first
-        expect(status).to_be_visible(timeout=TIMEOUT_MS)
-        if picture:
-            seen.page.screenshot(path=picture)
-        return int(status.inner_text().split()[0]), seen.all_errors()

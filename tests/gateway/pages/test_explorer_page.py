@@ -8,28 +8,14 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from gateway import browser_pages
 from tests.gateway.pages import browser
-from tests.gateway.pages.explorer import APARTMENT, GROUND_FLOOR, GYM, MAP, Explorer, create_key
+from tests.gateway.pages.explorer import APARTMENT, GYM, MAP, Explorer
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("explorer-page"),
-    pytest.mark.skipif(
-        not browser_pages.DIST_DIR.exists() or not browser.CHROMIUM,
-        reason="gateway/web/dist is not built (make setup), or no Chromium (apt install chromium)",
-    ),
-]
+pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser]
 
 UPSTAIRS = "506"
 ROUTE = {"map": MAP, "from": f"unit:{APARTMENT}", "to": GYM, "mode": "wheelchair"}
 SUMMARY = re.compile(r"^[\d,]+ (sec|min).* by wheelchair$")
-
-
-def seconds_of(time: str) -> int:
-    """Read a time as it is shown, such as `1 min, 5 sec`."""
-    units = {"sec": 1, "min": 60}
-    return sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+) (sec|min)", time))
 
 
 def test_a_newcomer_finds_an_apartment_the_gym_and_the_wheelchair_route(explorer: Explorer) -> None:
@@ -52,6 +38,7 @@ def test_a_newcomer_finds_an_apartment_the_gym_and_the_wheelchair_route(explorer
     expect(explorer.map.locator(".lines .route")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_route_leads_over_stairs_or_lifts_as_people_want(explorer: Explorer) -> None:
     page = explorer.page
     explorer.open_map(**{"map": MAP, "from": f"unit:{APARTMENT}"})
@@ -74,19 +61,7 @@ def test_a_route_leads_over_stairs_or_lifts_as_people_want(explorer: Explorer) -
     expect(explorer.floor("Floor 5, Alder Court")).to_be_checked()
 
 
-def test_the_nearest_amenities_are_ranked_and_lead_to_their_routes(explorer: Explorer) -> None:
-    explorer.open_map(**{"map": MAP, "from": f"unit:{APARTMENT}"})
-    ranked = explorer.button(re.compile("^Route to .*: "))
-    expect(ranked).to_have_count(10)
-    labels = [each.get_attribute("aria-label") or "" for each in ranked.all()]
-    times = [seconds_of(label) for label in labels]
-    assert times == sorted(times) and times[0] > 0
-    ranked.nth(2).click()
-    expect(ranked.nth(2)).to_have_attribute("aria-current", "true")
-    time = labels[2].split(": ")[1]
-    expect(explorer.page.get_by_role("status").filter(has_text=f"{time} on foot")).to_be_visible()
-
-
+@pytest.mark.slow
 def test_what_is_within_reach_is_shaded_and_counted(explorer: Explorer) -> None:
     page = explorer.page
     explorer.open_map(**{"map": MAP, "from": f"unit:{APARTMENT}"})
@@ -103,6 +78,7 @@ def test_what_is_within_reach_is_shaded_and_counted(explorer: Explorer) -> None:
     expect(explorer.map.locator(".areas .area")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "luminous"), [("light", True), ("dark", False)])
 def test_a_link_says_which_theme_is_shown(explorer: Explorer, theme: str, luminous: bool) -> None:
     explorer.page.emulate_media(color_scheme="dark" if luminous else "light")
@@ -115,6 +91,7 @@ def test_a_link_says_which_theme_is_shown(explorer: Explorer, theme: str, lumino
         assert (dark < picture.width * picture.height / 2) == luminous
 
 
+@pytest.mark.slow
 def test_a_phone_shows_the_map_beside_its_panels(explorer: Explorer) -> None:
     page = explorer.page
     page.set_viewport_size({"width": 390, "height": 844})
@@ -144,6 +121,7 @@ def is_on_top(part: Locator) -> bool:
     return found
 
 
+@pytest.mark.slow
 def test_pictures_of_the_route_are_saved(explorer: Explorer) -> None:
     page = explorer.page
     explorer.open_map(**ROUTE)
@@ -161,23 +139,7 @@ def test_pictures_of_the_route_are_saved(explorer: Explorer) -> None:
     assert len(png.convert("RGB").getcolors(png.width * png.height) or []) > 50
 
 
-def test_paper_has_the_route_with_its_steps(explorer: Explorer) -> None:
-    page = explorer.page
-    explorer.open_map(**ROUTE)
-    expect(page.get_by_text(SUMMARY)).to_be_visible()
-    page.emulate_media(media="print")
-    expect(page.get_by_text(SUMMARY)).to_be_visible()
-    expect(page.get_by_text("Arrive at Fitness centre.")).to_be_visible()
-    expect(explorer.map.locator(".lines .route")).to_be_visible()
-    expect(explorer.button("Destination: Fitness centre")).to_be_visible()
-    for name in ("Share", "Zoom in", "Swap start and destination", "Clear the start"):
-        expect(explorer.button(name)).to_be_hidden()
-    for name in ("Search units and amenities", "From", "To"):
-        expect(page.get_by_role("combobox", name=name)).to_be_hidden()
-    expect(page.get_by_role("radio")).to_have_count(0)
-    assert page.pdf().startswith(b"%PDF-")
-
-
+@pytest.mark.slow
 def test_the_card_leads_into_graphiql_with_the_key(explorer: Explorer) -> None:
     explorer.open_map(map=MAP, unit=APARTMENT)
     explorer.card.get_by_text("As GraphQL").click()
@@ -189,17 +151,6 @@ def test_the_card_leads_into_graphiql_with_the_key(explorer: Explorer) -> None:
     expect(page.locator(".graphiql-tab-active")).to_contain_text("ShowUnit")
     assert '"name": "101"' in browser.execute_query(seen, "One bedroom")
     assert page.evaluate("window.violations ?? []") == []
-
-
-def test_the_card_leads_into_the_reference_with_the_key(explorer: Explorer) -> None:
-    explorer.open_map(map=MAP, location=GYM)
-    explorer.card.get_by_text("As JSON").click()
-    with explorer.page.expect_popup() as opened:
-        explorer.card.get_by_role("link", name="Open in the API reference").click()
-    page = opened.value
-    summary = page.locator(".opblock.is-open .opblock-summary-path")
-    expect(summary).to_have_attribute("data-path", "/v1/maps/{map}/locations")
-    expect(page.get_by_label("API key")).to_have_value(explorer.service.key)
 
 
 def test_the_requests_of_the_page_are_explained(explorer: Explorer) -> None:
@@ -216,23 +167,3 @@ def test_the_requests_of_the_page_are_explained(explorer: Explorer) -> None:
     expect(commands).to_contain_text("IXSCAN _id_")
     explanation.get_by_role("button", name="Close").click()
     expect(explanation).to_be_hidden()
-
-
-def test_a_key_without_the_permission_is_told_that_it_explains_nothing(explorer: Explorer) -> None:
-    explorer.refusals.append("403")
-    explorer.open_map(map=MAP, key=create_key(explorer.service))
-    explorer.button("Explain").click()
-    explorer.page.get_by_role("button", name=f"GET /v1/maps/{MAP}", exact=True).click()
-    message = explorer.page.get_by_role("dialog", name="Explanation").get_by_role("alert")
-    expect(message).to_contain_text("service.requests.explain")
-
-
-def test_a_floor_is_opened_by_its_qr_code(explorer: Explorer) -> None:
-    zxingcpp = pytest.importorskip("zxingcpp")
-    explorer.open_map(map=MAP, floor=GROUND_FLOOR)
-    explorer.floor("Floor 4, Alder Court").click()
-    explorer.button("Share").click()
-    code = explorer.page.get_by_role("img", name="QR code of the link").screenshot()
-    [read] = zxingcpp.read_barcodes(Image.open(io.BytesIO(code)).convert("L"))
-    explorer.page.goto(read.text)
-    expect(explorer.floor("Floor 4, Alder Court")).to_be_checked()
