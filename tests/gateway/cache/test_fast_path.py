@@ -1,4 +1,4 @@
-"""The fast path sends what the full pipeline would, or nothing."""
+"""The fast path sends what the full pipeline would, or nothing, to a GET and a POST that reads."""
 
 import asyncio
 import gc
@@ -6,42 +6,84 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from itertools import count
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from gateway.documents.graphql_request import hash_document
+from rest.bodies import MAX_REPEATED_BODY_BYTES
 from storage.administration import api_keys
-from tests.fixtures import HIDDEN, SEEN, World, freeze_limiter, make_key, open_database
+from storage.administration.trusted_documents import (
+    TrustedDocument,
+    register_documents,
+    remove_documents,
+)
+from tests.fixtures import (
+    ALL_FLAGS,
+    HIDDEN,
+    MAP,
+    SEEN,
+    World,
+    freeze_limiter,
+    make_key,
+    open_database,
+)
 from tests.gateway.cache.fast_path_server import (
     TIMEOUT_SECONDS,
     VOLATILE,
     Connection,
     FastPathServer,
+    WireResponse,
     serve_with_fast_path,
 )
+from tests.gateway.documents.requests import persisted
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")
-QUERY = b'{"query": "{ units { data { id } } }"}'
+UNITS = "query Some($n: Int) { units(perPage: $n) { data { id name } } }"
+MATRIX_PATH = f"/v1/maps/{quote(MAP, safe='')}/distance-matrix"
+POINTS = [{"x": x, "y": 2.0, "floor_id": "n-2", "name": "p" * 99} for x in range(7)]
+FLAGS = {"Experimental_Flags": ALL_FLAGS["Experimental-Flags"]}
+GRAPHQL_RESPONSE = "application/graphql-response+json"
+
+
+def to_body(**members: Any) -> bytes:
+    return json.dumps(members).encode()
+
+
+QUERY = to_body(query=UNITS, variables={"n": 3})
+MATRIX = to_body(data={"sources": POINTS, "targets": POINTS})
 
 
 @pytest.fixture
 async def served(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[FastPathServer]:
-    async with serve_with_fast_path(
-        own_world.settings(rate_limit=1, rate_burst=1000), monkeypatch
-    ) as served:
+    async with open_database(own_world) as database:
+        await database["maps"].update_one({"_id": MAP}, {"$set": {"feet_per_unit": 1.5}})
+    settings = own_world.settings(rate_limit=1, rate_burst=1000)
+    async with serve_with_fast_path(settings, monkeypatch) as served:
         yield served
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.fixture
+async def connection(served: FastPathServer, own_world: World) -> AsyncIterator[Connection]:
+    async with served.connect(own_world.keys.full) as connection:
+        yield connection
+
+
+async def post(connection: Connection, body: bytes = QUERY, **headers: str) -> WireResponse:
+    return await connection.request("/graphql", "POST", body, **headers)
+
+
 @pytest.mark.parametrize("coding", ["identity", "gzip", "zstd", "*;q=0.5, gzip;q=0"])
 async def test_the_fast_path_sends_what_the_pipeline_does(
-    served: FastPathServer, own_world: World, path: str, coding: str
+    served: FastPathServer, connection: Connection, coding: str
 ) -> None:
-    async with served.connect(own_world.keys.full) as connection:
+    for path in PATHS:
+        served.found.clear()
         uncached = await connection.request(path, Accept_Encoding=coding)
         assert uncached.status == 200
         assert not served.found
@@ -49,57 +91,90 @@ async def test_the_fast_path_sends_what_the_pipeline_does(
         assert served.found == [200]
         assert fast.repeatable == uncached.repeatable
         assert fast.headers["x-request-id"] != uncached.headers["x-request-id"]
-        not_modified = await connection.request(
-            path, Accept_Encoding=coding, If_None_Match=uncached.headers["etag"]
-        )
+        etag = uncached.headers["etag"]
+        known: dict[str, Any] = {"Accept_Encoding": coding, "If_None_Match": etag}
+        not_modified = await connection.request(path, **known)
         assert (not_modified.status, not_modified.body, served.found) == (304, b"", [200, 304])
-        assert not_modified.headers["etag"] == uncached.headers["etag"]
-        full_pipeline = await connection.request(
-            path, Accept_Encoding=coding, If_None_Match=uncached.headers["etag"], Content_Length="0"
-        )
+        assert not_modified.headers["etag"] == etag
+        full_pipeline = await connection.request(path, **known, Content_Length="0")
         assert not_modified.repeatable == full_pipeline.repeatable
 
 
-@pytest.mark.parametrize(
-    ("method", "headers"),
-    [
-        ("HEAD", {}),
-        ("POST", {}),
-        ("GET", {"Content_Length": "0"}),
-        ("GET", {"Expect": "100-continue"}),
-        ("GET", {"Connection": "close"}),
-        ("GET", {"Experimental_Flags": "references"}),
-        ("GET", {"Host": "other.test"}),
-        ("GET", {"Accept": "text/html"}),
-    ],
-)
-async def test_unusual_requests_take_the_pipeline(
-    served: FastPathServer, own_world: World, method: str, headers: dict[str, str]
+REPEATED: list[tuple[str, bytes, dict[str, str]]] = [
+    ("/graphql", QUERY, {}),
+    ("/graphql", QUERY, {"Accept": GRAPHQL_RESPONSE}),
+    ("/graphql", QUERY, {"Accept_Encoding": "gzip"}),
+    # Only a GET has conditional requests.
+    ("/graphql", QUERY, {"If_None_Match": "*"}),
+    ("/graphql?unknown=1", QUERY, {"Content_Type": "application/JSON; charset=utf-8"}),
+    ("/graphql", QUERY + b" " * 10_000, {"Connection": "keep-alive"}),
+    (MATRIX_PATH, MATRIX, FLAGS),
+    (MATRIX_PATH, MATRIX, {**FLAGS, "Accept_Encoding": "zstd"}),
+]
+
+
+async def test_a_repeated_post_gets_what_the_pipeline_sends(
+    served: FastPathServer, connection: Connection
 ) -> None:
-    async with served.connect(own_world.keys.full) as connection:
-        for _ in range(2):
-            await connection.request("/v1/units")
-        assert served.found == [200]
-        connection.send("/v1/units", method, b"", **headers)
-        await connection.receive(method)
-        assert served.found == [200]
+    for path, body, headers in REPEATED:
+        served.found.clear()
+        first = await connection.request(path, "POST", body, **headers)
+        assert first.status == 200
+        assert "etag" not in first.headers
+        fast = await connection.request(path, "POST", body, **headers)
+        assert served.found[-1:] == [200]
+        assert fast.repeatable == first.repeatable
+        assert {*fast.headers} == {*first.headers}
+        # The pipeline, from the same cached response.
+        served.found.clear()
+        explicit = await connection.request(path, "POST", body, **headers, Expect="100-continue")
+        assert explicit.status == 100
+        assert (await connection.receive()).repeatable == fast.repeatable
+        assert not served.found
 
 
-async def test_pipelined_requests_are_answered_in_order(
+OTHERS: list[tuple[str, str, bytes, dict[str, str]]] = [
+    ("HEAD", "/v1/units", b"", {}),
+    ("POST", "/v1/units", b"", {}),
+    ("GET", "/v1/units", b"", {"Content_Length": "0"}),
+    ("GET", "/v1/units", b"", {"Expect": "100-continue"}),
+    ("GET", "/v1/units", b"", {"Experimental_Flags": "references"}),
+    ("GET", "/v1/units", b"", {"Host": "other.test"}),
+    ("GET", "/v1/units", b"", {"Accept": "text/html"}),
+    ("POST", "/graphql?a=1", QUERY, {}),
+    ("POST", "/graphql", QUERY + b" ", {}),
+    ("POST", "/graphql", QUERY.replace(b"3", b"4"), {}),
+    ("POST", "/graphql", QUERY, {"Accept": GRAPHQL_RESPONSE}),
+    ("POST", "/graphql", QUERY, {"Accept": "text/html"}),
+    ("POST", "/graphql", QUERY, {"Content_Type": "text/plain"}),
+    ("POST", "/graphql", QUERY, {"Content_Encoding": "identity"}),
+    ("POST", "/graphql", QUERY, {"Experimental_Flags": "references"}),
+    ("POST", "/graphql", QUERY, {"Floorgate_Explain": "true"}),
+    ("POST", "/graphql", QUERY, {"Host": "other.test"}),
+    ("POST", "/graphql", QUERY, {"X_Forwarded_Proto": "http"}),
+    ("POST", "/graphql", QUERY, {"API_key": "fgk_none"}),
+    ("PUT", "/graphql", QUERY, {}),
+    ("DELETE", "/graphql", QUERY, {}),
+    ("GET", "/graphql", QUERY, {}),
+    ("GET", "/graphql", b"", {}),
+    ("POST", "/graphql", b"", {"Content_Length": "0", "Content_Type": "application/json"}),
+    ("POST", MATRIX_PATH, QUERY, FLAGS),
+    ("GET", "/v1/units", b"", {"Connection": "close"}),
+]
+
+
+async def test_any_other_request_takes_the_pipeline(
     served: FastPathServer, own_world: World
 ) -> None:
-    async with served.connect(own_world.keys.full) as connection:
-        for path in PATHS[:2]:
-            await connection.request(path)
-        for path in ("/v1/units/unit-1", "/v1/units/unit-2", "/v1/units/unit-1", "/v1/units"):
-            connection.send(path)
-        answers = [json.loads((await connection.receive()).body) for _ in range(4)]
-        assert [answer.get("id", "a list") for answer in answers] == [
-            "unit-1",
-            "unit-2",
-            "unit-1",
-            "a list",
-        ]
+    for method, path, body, headers in OTHERS:
+        async with served.connect(own_world.keys.full) as connection:
+            for _ in range(2):
+                await connection.request("/v1/units")
+                await post(connection)
+            served.found.clear()
+            connection.send(path, method, body, **headers)
+            await connection.receive(method)
+            assert served.found == [], (method, path, headers)
 
 
 async def test_a_revoked_key_is_rejected(served: FastPathServer, own_world: World) -> None:
@@ -139,24 +214,13 @@ async def test_keys_do_not_share_entries(served: FastPathServer, own_world: Worl
         other.key = own_world.keys.restricted
         assert (await other.request("/v1/units/unit-s")).status == 404
         assert served.found == [200]
-
-
-async def test_a_change_invalidates_the_fast_path_too(
-    served: FastPathServer, own_world: World
-) -> None:
-    async with (
-        served.connect(own_world.keys.full) as connection,
-        open_database(own_world) as database,
-    ):
-        for _ in range(2):
-            await connection.request("/v1/units/unit-1")
-        await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Elsewhere"}})
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while (
-                json.loads((await connection.request("/v1/units/unit-1")).body)["name"]
-                != "Elsewhere"
-            ):
-                await asyncio.sleep(0.01)
+        body = to_body(query='{ unit(id: "unit-s") { id } }')
+        for connection, found in ((full, True), (full, True), (other, False)):
+            data = json.loads((await post(connection, body)).body)["data"]
+            assert bool(data["unit"]) == found
+        other.key = None
+        assert (await post(other, body)).status == 401
+        assert served.found == [200, 200]
 
 
 async def test_the_fast_path_counts_towards_the_rate_limit(
@@ -198,13 +262,6 @@ async def test_a_key_in_the_query_takes_the_pipeline(
         assert not served.found
 
 
-async def test_a_long_url_gets_an_entry(served: FastPathServer, own_world: World) -> None:
-    async with served.connect(own_world.keys.full) as connection:
-        for _ in range(2):
-            assert (await connection.request(f"/v1/units/{'%C3%9F' * 255}")).status == 200
-        assert served.found == [200]
-
-
 async def test_entries_keep_no_response_in_memory(served: FastPathServer, own_world: World) -> None:
     state = served.gateway.state
     assert state is not None
@@ -223,47 +280,28 @@ async def test_entries_keep_no_response_in_memory(served: FastPathServer, own_wo
         assert served.found == [200]
 
 
-async def test_a_graphql_query_takes_the_fast_path_however_long_it_is(
-    served: FastPathServer, own_world: World
-) -> None:
-    query = "query($n:Int){units(perPage:$n){data{id}}}#" + "x" * 3000
-    variables = quote(json.dumps({"n": 1, "unknown": "y" * 2000}))
-    path = f"/graphql?query={quote(query)}&variables={variables}"
-    async with served.connect(own_world.keys.full) as connection:
-        uncached = await connection.request(path)
-        assert json.loads(uncached.body) == {"data": {"units": {"data": [{"id": "!unit-s"}]}}}
-        fast = await connection.request(path)
-        assert served.found == [200]
-        assert fast.repeatable == uncached.repeatable
-        etag = uncached.headers["etag"]
-        assert (await connection.request(path, If_None_Match=etag)).status == 304
-        assert served.found == [200, 304]
-        more = path.replace(quote('"n": 1'), quote('"n": 2'))
-        assert len(json.loads((await connection.request(more)).body)["data"]["units"]["data"]) == 2
-
-
 @pytest.mark.parametrize("allowed", ["", "https://elsewhere.test", "*"])
-@pytest.mark.parametrize("origin", [None, "https://elsewhere.test", "https://third.test", "null"])
 async def test_an_origin_gets_the_same_headers_on_both_paths(
-    own_world: World, monkeypatch: pytest.MonkeyPatch, allowed: str, origin: str | None
+    own_world: World, monkeypatch: pytest.MonkeyPatch, allowed: str
 ) -> None:
-    sent = {} if origin is None else {"Origin": origin}
     settings = own_world.settings(cors_origins=allowed)
     async with (
         serve_with_fast_path(settings, monkeypatch) as served,
         served.connect(own_world.keys.full) as connection,
     ):
-        for method, path, body in (("GET", "/v1/units", b""), ("POST", "/graphql", QUERY)):
-            heads = []
-            served.found.clear()
-            for _ in range(3):  # by the pipeline, the fast path, and from the same bytes
-                connection.send(path, method, body, **sent)
-                heads.append(await read_head(connection))
-            assert served.found == [200, 200]
-            assert heads[1] == heads[2] == heads[0]
-            granted = {"*": "*", origin: origin}.get(allowed) if origin and allowed else None
-            assert heads[0].get("access-control-allow-origin") == granted
-            assert ("Origin" in heads[0]["vary"].split(", ")) is bool(allowed)
+        for origin in (None, "https://elsewhere.test", "https://third.test", "null"):
+            sent = {} if origin is None else {"Origin": origin}
+            for method, path, body in (("GET", "/v1/units", b""), ("POST", "/graphql", QUERY)):
+                heads = []
+                served.found.clear()
+                for _ in range(3):  # by the pipeline, the fast path, and from the same bytes
+                    connection.send(path, method, body, **sent)
+                    heads.append(await read_head(connection))
+                assert served.found[-2:] == [200, 200]
+                assert heads[1] == heads[2] == heads[0]
+                granted = {"*": "*", origin: origin}.get(allowed) if origin and allowed else None
+                assert heads[0].get("access-control-allow-origin") == granted
+                assert ("Origin" in heads[0]["vary"].split(", ")) is bool(allowed)
 
 
 async def read_head(connection: Connection) -> dict[str, str]:
@@ -274,3 +312,137 @@ async def read_head(connection: Connection) -> dict[str, str]:
         fields[name] = f"{fields[name]}, {text}" if name in fields else text
     await connection.reader.readexactly(int(fields["content-length"]))
     return {name: text for name, text in fields.items() if name not in VOLATILE}
+
+
+async def test_a_chunked_body_takes_the_pipeline(
+    served: FastPathServer, connection: Connection
+) -> None:
+    for _ in range(2):
+        expected = await post(connection)
+    connection.send(
+        "/graphql", "POST", Transfer_Encoding="chunked", Content_Type="application/json"
+    )
+    connection.writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(QUERY), QUERY))
+    assert (await connection.receive()).repeatable == expected.repeatable
+    assert served.found == [200]
+
+
+async def test_a_large_body_takes_the_pipeline(
+    served: FastPathServer, connection: Connection
+) -> None:
+    largest = QUERY.ljust(MAX_REPEATED_BODY_BYTES)
+    for body in (largest + b" ", largest + b" ", largest):
+        assert (await post(connection, body)).status == 200
+    assert not served.found
+    assert (await post(connection, largest)).status == 200
+    assert served.found == [200]
+
+
+async def test_what_is_not_cached_is_run_each_time(
+    served: FastPathServer, connection: Connection
+) -> None:
+    for query in ("{ none }", "{ units(perPage: 0) { data { id } } }", "{ __typename }"):
+        for _ in range(3):
+            await post(connection, to_body(query=query))
+    for _ in range(3):
+        await post(connection, b"{")
+        await post(connection, to_body(query="mutation { none }"))
+    assert not served.found
+
+
+async def test_a_mutation_is_run_each_time(served: FastPathServer, connection: Connection) -> None:
+    """Also one that is sent in the same bytes, and after a query with its name."""
+    text = "query Both { units { data { id } } } mutation Other { __typename }"
+    for name in ("Both", "Both", "Other", "Other"):
+        assert (await post(connection, to_body(query=text, operationName=name))).status == 200
+    assert served.found == [200]
+
+
+async def test_a_body_may_come_in_pieces(served: FastPathServer, connection: Connection) -> None:
+    expected = [(await post(connection)).repeatable for _ in range(2)]
+    head = len(QUERY)
+    for cuts in ([0], [1], [head - 1], [0, 5, 50]):
+        served.found.clear()
+        connection.send(
+            "/graphql", "POST", Content_Length=str(head), Content_Type="application/json"
+        )
+        await asyncio.sleep(0)
+        ends = [*cuts[1:], head]
+        connection.writer.write(QUERY[: cuts[0]])
+        for start, end in zip(cuts, ends, strict=True):
+            await asyncio.sleep(0.01)  # so that the gateway reads twice
+            connection.writer.write(QUERY[start:end])
+        assert (await connection.receive()).repeatable == expected[0]
+        assert served.found == [200]
+    assert expected[0] == expected[1]
+
+
+async def test_pipelined_posts_are_answered_in_order(connection: Connection) -> None:
+    bodies = [to_body(query=UNITS, variables={"n": n}) for n in (1, 2, 3)]
+    for body in bodies:
+        await post(connection, body)
+    order = [0, 2, 1, 1, 0, 2]
+    for index in order:
+        connection.send("/graphql", "POST", bodies[index])
+        connection.send("/v1/units/unit-1")
+    for index in order:
+        received = json.loads((await connection.receive()).body)
+        assert len(received["data"]["units"]["data"]) == index + 1
+        assert json.loads((await connection.receive()).body)["id"] == "unit-1"
+
+
+async def test_a_change_ends_the_entries(
+    served: FastPathServer, connection: Connection, own_world: World
+) -> None:
+    body = to_body(query='{ unit(id: "unit-1") { name } }')
+    for _ in range(2):
+        await post(connection, body)
+        await connection.request("/v1/units/unit-1")
+    assert served.found == [200, 200]
+    async with open_database(own_world) as database, asyncio.timeout(TIMEOUT_SECONDS):
+        await database["units"].update_one({"_id": "unit-1"}, {"$set": {"name": "Elsewhere"}})
+        while b"Elsewhere" not in (await post(connection, body)).body:
+            await asyncio.sleep(0.01)
+        while b"Elsewhere" not in (await connection.request("/v1/units/unit-1")).body:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_persisted_query_is_recognised_and_the_request_that_brings_it_is_run(
+    served: FastPathServer, connection: Connection
+) -> None:
+    """Else a document that is no longer kept would not be kept again."""
+    extensions = persisted(hash_document(UNITS))
+    by_hash, with_text = to_body(extensions=extensions), to_body(query=UNITS, extensions=extensions)
+    for _ in range(3):
+        expected = await post(connection, with_text)
+    assert not served.found
+    for _ in range(2):
+        assert (await post(connection, by_hash)).body == expected.body
+    assert served.found == [200]
+
+
+async def test_an_id_that_names_another_document_gets_its_response(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the response to the first document is cached again."""
+    other = "{ assets { data { id } } }"
+    registered = [TrustedDocument(ids=[hash_document(UNITS), "page"], text=UNITS)]
+    page, by_hash = to_body(documentId="page"), to_body(documentId=hash_document(UNITS))
+    async with (
+        open_database(own_world) as database,
+        serve_with_fast_path(own_world.settings(trusted_documents=True), monkeypatch) as served,
+        served.connect(own_world.keys.full) as connection,
+    ):
+        await register_documents(database, registered)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while not served.found:
+                await post(connection, page)
+        await remove_documents(database, ["page"])
+        renamed = TrustedDocument(ids=[hash_document(other), "page"], text=other)
+        without_name = TrustedDocument(ids=[hash_document(UNITS)], text=UNITS)
+        await register_documents(database, [renamed, without_name])
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            served.found.clear()
+            while not served.found:  # until the response is cached once more
+                await post(connection, by_hash)
+        assert b"assets" in (await post(connection, page)).body

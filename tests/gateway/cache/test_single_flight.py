@@ -22,7 +22,7 @@ from tests.gateway.cache.test_response_cache import (
 
 __all__ = ["running_gateway"]
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIMEOUT_SECONDS = 30
 LIST = "/v1/units"
@@ -183,19 +183,6 @@ async def test_a_client_that_leaves_lets_another_read(
             gate.open()
     assert {each.result().status_code for each in waiting} == {200}
     assert gate.begun == 2
-
-
-async def test_one_that_waits_and_leaves_disturbs_none(
-    running_gateway: RunningGateway, gate: Gate
-) -> None:
-    async with gate.requests(running_gateway.full, LIST, 1) as [first]:
-        await gate.wait_for_reads(1)
-        async with gate.requests(running_gateway.full, LIST, COUNT) as waiting:
-            waiting[0].cancel()
-            await asyncio.sleep(0)
-            gate.open()
-    assert gate.begun == 1
-    assert {each.result().status_code for each in [first, *waiting[1:]]} == {200}
 
 
 async def test_each_request_gets_an_error_of_its_own(
