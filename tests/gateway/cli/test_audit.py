@@ -7,8 +7,6 @@ import pytest
 
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
-pytestmark = pytest.mark.slow
-
 
 def create(storage: list[str], name: str) -> str:
     """Create a key; return its id."""

@@ -18,8 +18,6 @@ from tests.gateway.cli.commands import assert_explains, floorgate, output_of, ru
 from tests.gateway.floorgate_process import COMMAND, environment
 from tests.storage.catalogs import SMALL, write_arrays
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def filled(storage: list[str], tmp_path: Path) -> list[str]:
@@ -140,15 +138,6 @@ def test_an_archive_is_checked_without_a_database(archive: Path, tmp_path: Path)
     (tmp_path / "damaged.tar").write_bytes(content)
     for path in (tmp_path / "damaged.tar", tmp_path / "bundle.json"):
         assert_explains(floorgate("restore", "--check", path), 1, "damaged")
-
-
-@pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_place_that_does_not_exist_is_named(
-    storage: list[str], tmp_path: Path, command: str
-) -> None:
-    path = tmp_path / "nowhere" / "backup.tar"
-    run = floorgate(command, path, *storage)
-    assert_explains(run, 1, str(path), "No such file or directory")
 
 
 def test_a_full_disk_leaves_no_archive(filled: list[str], archive: Path) -> None:

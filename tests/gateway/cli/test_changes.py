@@ -5,14 +5,15 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
+from gateway.cli.undo_command import format_undo_command
+from gateway.settings import STORAGE_OPTIONS, with_options
 from storage.bundles.reading.sources import to_data_url
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
 from tests.storage.catalogs import SMALL, small, write_arrays
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -83,6 +84,12 @@ def test_a_script_must_say_yes(filled: list[str], source: Path) -> None:
     assert "u1" not in json.dumps(json.loads(exported(filled))["units"])
 
 
+def test_yes_skips_the_question_only(filled: list[str], source: Path) -> None:
+    run = run_at_terminal("import", "--yes", source, *filled, answer="")
+    assert run.stdout.startswith(OVERWRITTEN)
+    assert json.loads(Path(undo_command(run)[-1]).read_text())["name"] == "102"
+
+
 @pytest.mark.parametrize("answer", ["n\n", "y\n", ""])
 def test_at_a_terminal_the_operator_is_asked(
     filled: list[str], source: Path, tmp_path: Path, answer: str
@@ -133,13 +140,12 @@ units: 1 added, 1 changed
 """
 
 
-@pytest.mark.parametrize("option", ["--merge", "--networks=reprocess"])
 def test_at_a_terminal_what_overwrites_asks_too(
-    filled: list[str], source: Path, tmp_path: Path, option: str
+    filled: list[str], source: Path, tmp_path: Path
 ) -> None:
     """`n`, `y`, then the undo file, which asks as well."""
     before = exported(filled)
-    command = ("import", option, source, *filled)
+    command = ("import", "--merge", source, *filled)
     refused = run_at_terminal(*command, answer="n\n")
     assert (refused.exit_code, refused.stdout) == (1, OVERWRITTEN)
     assert "saved first, in floorgate-undo-" in refused.stderr
@@ -152,12 +158,6 @@ def test_at_a_terminal_what_overwrites_asks_too(
     assert undone.exit_code == 0, undone.stderr
     assert [unit["name"] for unit in units_of(filled)] == ["101", "102", "103", "101"]
     assert len([*tmp_path.glob("floorgate-undo-*")]) == 2
-
-
-def test_yes_at_a_terminal_skips_the_question_only(filled: list[str], source: Path) -> None:
-    run = run_at_terminal("import", "--yes", source, *filled, answer="")
-    assert run.stdout.startswith(OVERWRITTEN)
-    assert json.loads(Path(undo_command(run)[-1]).read_text())["name"] == "102"
 
 
 def test_what_only_adds_does_not_ask(filled: list[str], tmp_path: Path) -> None:
@@ -213,15 +213,6 @@ def test_the_undo_command_works_as_it_is_printed(filled: list[str], tmp_path: Pa
     assert exported(filled) == before
 
 
-def test_only_its_owner_reads_an_undo_file(filled: list[str], tmp_path: Path) -> None:
-    undo = tmp_path / "undo.ndjson"
-    summary = output_of(
-        floorgate("remove", "map", "am", "--yes", "--json", "--undo", undo, *filled)
-    )
-    assert (summary["undo"], summary["undo_options"]) == (str(undo), [])
-    assert undo.stat().st_mode & 0o777 == 0o600
-
-
 def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> None:
     undo, plan = tmp_path / "undo.ndjson", tmp_path / "plan.ndjson"
     command = ("remove", "unit-reference", "u1/keyring", "--yes", "--json")
@@ -229,7 +220,8 @@ def test_records_are_removed_by_their_ids(filled: list[str], tmp_path: Path) -> 
     assert summary["kinds"] == {
         "unit_references": {"inserted": 0, "updated": 0, "unchanged": 0, "removed": 1}
     }
-    assert summary["undo"] == str(undo)
+    assert (summary["undo"], summary["undo_options"]) == (str(undo), [])
+    assert undo.stat().st_mode & 0o777 == 0o600
     assert "undo_bundle" not in summary
     assert json.loads(plan.read_text())["record_id"] == "u1/keyring"
     assert json.loads(undo.read_text())["value"] == "1_2"
@@ -300,19 +292,25 @@ def test_too_many_removals_need_their_limit(filled: list[str], tmp_path: Path) -
     assert floorgate(*command, "--max-removals", "100%", *filled).exit_code == 0
 
 
-def test_one_asset_is_mirrored(filled: list[str], source: Path, tmp_path: Path) -> None:
-    command = ("import", "--sync", "--yes", "--asset")
-    run = floorgate(*command, "b", source, *filled)
-    assert_explains(run, 1, '$.units[0]: unit "u2" belongs to asset "a"')
-    none = write_arrays(tmp_path / "none.json", {"units": []})
-    run = floorgate(*command, "bb", none, *filled)
-    assert_explains(run, 1, 'assets to mirror: there is no asset "bb"')
-    run = floorgate(*command, "b", none, *filled)
-    assert run.exit_code == 0, run.stderr
-    assert [unit["id"] for unit in json.loads(exported(filled))["units"]] == ["u1", "u2"]
-    assert_explains(floorgate("import", "--asset", "b", none, *filled), 2, "--asset needs --sync")
-
-
 def test_a_mirror_needs_whole_records(filled: list[str], source: Path) -> None:
     run = floorgate("import", "--sync", "--merge", "--yes", source, *filled)
     assert_explains(run, 2, "--merge excludes --sync, which needs whole records")
+
+
+def print_undo_command(*arguments: str, **environment: str) -> str:
+    @click.command()
+    @with_options(*STORAGE_OPTIONS)
+    def command(**values: object) -> None:
+        click.echo(format_undo_command("-undo", []))
+
+    return CliRunner().invoke(command, arguments, env=environment).stdout.strip()
+
+
+def test_options_of_the_storage_are_repeated_as_given() -> None:
+    assert print_undo_command() == "floorgate import ./-undo"
+    given = ("--data-dir", "/my data", "--database", "oak")
+    assert (
+        print_undo_command(*given)
+        == "floorgate import --data-dir '/my data' --database oak ./-undo"
+    )
+    assert print_undo_command(FLOORGATE_DATABASE="oak") == "floorgate import ./-undo"

@@ -1,13 +1,10 @@
 """`floorgate check` prints all that is wrong with files, and needs no database."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gateway.cli import drawing_check
-from resolvers.processes.cpu_limit import limit_cpu_time
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.storage.catalogs import SMALL, Bundle, small, write_arrays
 
@@ -123,9 +120,3 @@ def test_files_that_cannot_be_read_are_errors() -> None:
         "missing.json: No such file or directory",
         "missing.svg: No such file or directory",
     ]
-
-
-def test_a_drawing_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_check, "limit_cpu_time", partial(limit_cpu_time, 0.01))
-    Path("plan.svg").write_text(f"<svg>{'<g><path/></g>' * 50_000}</svg>")
-    assert "plan.svg: the drawing takes over 0.01 seconds" in floorgate("check", "plan.svg").stdout

@@ -12,8 +12,6 @@ from gateway.cli.demo import build_announcement, create_key
 from gateway.settings import Settings
 from storage.administration.key_format import hash_key
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def settings(mongo_url: str, database_name: str, tmp_path: Path) -> Settings:
@@ -67,16 +65,6 @@ def test_gateways_that_run_keep_their_keys(settings: Settings) -> None:
                 False,
                 True,
             ]
-
-
-def test_keys_of_another_directory_are_left_alone(settings: Settings, tmp_path: Path) -> None:
-    elsewhere = Settings(
-        mongo_url=settings.mongo_url, database=settings.database, data_dir=tmp_path / "elsewhere"
-    )
-    with create_key(elsewhere) as foreign:
-        pass
-    with create_key(settings):
-        assert is_valid(settings, foreign)
 
 
 def test_the_key_of_another_database_is_deleted_once_that_is_served_again(

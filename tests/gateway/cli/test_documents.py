@@ -13,8 +13,6 @@ from gateway.documents.graphql_request import hash_document
 from tests.gateway.cli.commands import assert_explains, floorgate
 from tests.gateway.floorgate_process import storage_options
 
-pytestmark = pytest.mark.slow
-
 UNITS = "query Units {\n  units {\n    data {\n      id\n    }\n  }\n}"
 ASSETS = "query Assets { assets { data { id } } }"
 MD5 = hashlib.md5(ASSETS.encode(), usedforsecurity=False).hexdigest()

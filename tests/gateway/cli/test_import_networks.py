@@ -9,17 +9,19 @@ import pytest
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 from tests.resolvers.tower import SVG, write
 
-pytestmark = pytest.mark.slow
-
 REASON = 'map "tower": its drawing has changed, so it '
 
 
 @pytest.fixture
-def bundle(storage: list[str], tmp_path: Path) -> Path:
-    """The bundle of a tower that has been processed, with another drawing."""
+def storage(tower_storage: list[str]) -> list[str]:
+    """The options of a database with a tower that has been processed."""
+    return tower_storage
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """The bundle of the tower, with another drawing."""
     bundle = write(tmp_path)
-    assert floorgate("import", bundle, *storage).exit_code == 0
-    assert floorgate("maps", "process", "tower", *storage).exit_code == 0
     (tmp_path / "tower.svg").write_text(SVG + "<!-- again -->")
     return bundle
 
@@ -59,23 +61,7 @@ def test_another_choice_is_explained(storage: list[str], bundle: Path) -> None:
     assert_explains(run, 2, "'reprocess', 'withdraw'")
 
 
-def test_a_plan_of_another_map_does_the_same(
-    storage: list[str], bundle: Path, tmp_path: Path
-) -> None:
-    catalog = json.loads(bundle.read_text())
-    catalog["floors"][0]["sort"] = -1  # the plan brings floors between those of the tower
-    bundle.write_text(json.dumps(catalog))
-    assert floorgate("import", bundle, *storage).exit_code == 0
-    plan = tmp_path / "annex.svg"
-    plan.write_text(SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-"))
-    command = ["maps", "process", "annex", plan, "--asset", "tower", "--feet-per-unit", "2"]
-    run = floorgate(*command, "--networks", "withdraw", *storage)
-    assert run.exit_code == 0
-    note = 'note: map "tower": the order of its floors has changed, so it is no longer routable'
-    assert f"{note} until `floorgate maps process tower`\n" in run.stdout
-    assert maps(storage)["tower"]["tags"] == ["ils"]
-
-
+@pytest.mark.slow
 def test_a_removal_names_what_no_undo_brings_back(
     storage: list[str], bundle: Path, tmp_path: Path
 ) -> None:

@@ -14,8 +14,6 @@ from tests.fixtures import CATALOG
 from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
@@ -35,14 +33,6 @@ def test_a_bundle_imported_twice_changes_nothing(storage: list[str], bundle: Pat
     again = output_of(floorgate("import", bundle, "--json", *storage))
     assert again["total"]["unchanged"] == first["total"]["inserted"]
     assert again["total"]["inserted"] == again["total"]["updated"] == 0
-
-
-def test_a_dry_run_writes_nothing(storage: list[str], bundle: Path) -> None:
-    run = floorgate("import", bundle, "--dry-run", *storage)
-    assert run.exit_code == 0
-    assert "dry run" in run.stderr
-    assert str(len(CATALOG["units"])) in run.stdout
-    assert all(not members for members in output_of(floorgate("export", *storage)).values())
 
 
 def test_an_export_is_taken_back_unchanged(
@@ -69,13 +59,6 @@ def test_an_asset_is_exported_alone(storage: list[str], bundle: Path) -> None:
     assert exported["units"] != everything["units"]
     all_ids = [part for each in everything["assets"] for part in ("--asset", each["id"])]
     assert output_of(floorgate("export", *all_ids, *storage))["units"] == everything["units"]
-
-
-def test_an_unknown_asset_is_named_with_those_that_may_be_meant(
-    storage: list[str], bundle: Path
-) -> None:
-    assert floorgate("import", bundle, *storage).exit_code == 0
-    asset = output_of(floorgate("export", *storage))["assets"][0]["id"]
     run = floorgate("export", "--asset", f"{asset}x", *storage)
     assert_explains(run, 1, f"there is no asset '{asset}x'; did you mean '{asset}'?")
 
@@ -112,55 +95,18 @@ def test_an_invalid_bundle_is_rejected_with_its_position_and_changes_nothing(
     assert not output_of(floorgate("export", *storage))["assets"]
 
 
-@pytest.mark.parametrize(
-    ("content", "place"),
-    [
-        ('{"assets": [{"id": "a"}]}', "$.assets[0]"),
-        (
-            '{"units": [{"id": "u", "asset_id": "none", "floor_id": "f", "name": "U"}]}',
-            "$.units[0]",
-        ),
-        ('{"assets": [\n{"id": ]}', "line 2, column 8"),
-        ("", "line 1, column 1"),
-    ],
-)
-def test_errors_of_a_bundle_name_file_and_path(
-    storage: list[str], tmp_path: Path, content: str, place: str
-) -> None:
-    path = tmp_path / "bundle.json"
-    path.write_text(content)
-    assert_explains(floorgate("import", path, *storage), 1, f"{path}: {place}")
-
-
 def test_what_cannot_be_read_is_named(storage: list[str], tmp_path: Path) -> None:
+    nowhere = floorgate("keys", "list", "--mongo-url", "mongodb://127.0.0.1:1/")
+    assert_explains(nowhere, 1, "MongoDB cannot be reached", "--mongo-url")
     assert_explains(floorgate("import", tmp_path / "none", *storage), 1, "none", "No such file")
     assert_explains(floorgate("import", tmp_path, *storage), 1, "directory")
     assert_explains(floorgate("import", *storage), 2, "PATH")
 
 
-def test_a_map_that_is_not_there_is_named(storage: list[str]) -> None:
-    run = floorgate("maps", "process", "nowhere", *storage)
-    assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
-
-
-def test_pictures_that_cannot_be_written_are_reported(storage: list[str], tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    pictures = tmp_path / "file" / "pictures"
-    run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
-    assert_explains(run, 1, f"{pictures}: Not a directory")
-
-
-@pytest.mark.parametrize("command", [["keys", "list"], ["import", "{bundle}"]])
-def test_a_mongodb_that_is_not_there_is_explained(command: list[str], bundle: Path) -> None:
-    arguments = [argument.format(bundle=bundle) for argument in command]
-    run = floorgate(*arguments, "--mongo-url", "mongodb://127.0.0.1:1/")
-    assert_explains(run, 1, "MongoDB cannot be reached", "--mongo-url")
-
-
 def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Path) -> None:
     nowhere = ("--mongo-url", "mongodb://127.0.0.1:1/", "--data-dir", tmp_path)
     for arguments, status, sentence in (
-        (["openapi"], 0, ""),
+        (["bundle-schema"], 0, ""),
         (["serve", "--port", "0", *nowhere], 1, "Error: MongoDB cannot be reached"),
         (["keys", "create"], 2, "Error: Missing option '--name'"),
     ):
@@ -184,7 +130,6 @@ def test_a_data_directory_that_cannot_be_is_explained(tmp_path: Path) -> None:
         ["serve", "--port", "x"],
         ["serve", "--tls-cert", "c.pem"],
         ["serve", "--behind-proxy", "--tls-cert", "c.pem", "--tls-key", "k.pem"],
-        ["openapi", "--format", "xml"],
         ["keys"],
     ],
 )

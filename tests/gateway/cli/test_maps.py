@@ -1,166 +1,84 @@
-"""`floorgate maps process` at the command line, and what clients of a running gateway see of it."""
+"""`floorgate maps`: maps are made routable, drawn, and parts of them are closed."""
 
 import re
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from click.testing import Result
 
 from gateway.cli.commands.maps import read_sources
-from tests.gateway.floorgate_process import TIMEOUT_SECONDS, floorgate, run_serve_command
+from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
-pytestmark = pytest.mark.slow
+Run = Callable[..., Result]
 
 LIFTS = {"works": "", "broken": ";operational_status=out_of_order"}
 
-# Half a foot a unit: a corridor 200 ft long, a room at one end, stairs and perhaps a lift at the
-# other.
+# Half a foot a unit: a corridor 200 ft long, a room at one end, stairs and a lift at the other.
 LEVEL = """<g data-type="Level" data-tags="floor=storey-{n}">
   <polygon points="0,40 400,40 400,60 0,60" data-tags="indoor=corridor"/>
   <rect x="390" y="40" width="10" height="20" data-tags="highway=steps;ref=s1"/>
-  {lift}
+  <rect x="370" y="40" width="10" height="20" data-tags="highway=elevator;ref=l1{state}"/>
   <rect x="48" y="38" width="4" height="4" data-tags="door=yes;width=0.9"/>
   <g data-type="UnitLayer"><polygon id="room-{n}" points="0,0 100,0 100,40 0,40"/></g>
 </g>"""
-LIFT = (
-    """<rect x="370" y="40" width="10" height="20" data-tags="highway=elevator;ref=l1{state}"/>"""
-)
+FLAW = '<path id="flaw" d="M0 0 L" data-tags="indoor=wall"/>'
 
 
-def draw(path: Path, *, lift: str | None) -> Path:
-    """Two storeys, with a lift that works, with a broken one, or with none."""
-    drawn = "" if lift is None else LIFT.format(state=LIFTS[lift])
-    levels = "".join(LEVEL.format(n=n, lift=drawn) for n in (1, 2))
-    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">{levels}</svg>')
+def draw(path: Path, lift: str, more: str = "") -> Path:
+    """Two storeys with a lift that works, or with a broken one."""
+    levels = "".join(LEVEL.format(n=n, state=LIFTS[lift]) for n in (1, 2))
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">{levels}{more}</svg>'
+    path.write_text(svg)
     return path
 
 
-class Operator:
-    """Processes maps of one data directory, and asks its gateway as a client does."""
+def test_a_plan_is_published_or_refused_with_what_is_wrong_and_where(
+    storage: list[str], tmp_path: Path
+) -> None:
+    def process(plan: Path, *options: object) -> Result:
+        return floorgate("maps", "process", "tower", plan, "--feet-per-unit", 0.5, *options,
+                         *storage)  # fmt: skip
 
-    def __init__(self, data_dir: Path, client: httpx.Client) -> None:
-        self._data_dir = data_dir
-        self.client = client
-
-    def process(self, plan: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
-        given = ("--feet-per-unit", 0.5, "--data-dir", self._data_dir)
-        return floorgate("maps", "process", "tower", plan, *given, *arguments)
-
-    def map(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.get("/v1/maps/tower").json()
+    def export_map() -> dict[str, Any]:
+        [exported] = output_of(floorgate("export", *storage))["maps"]
+        found: dict[str, Any] = exported
         return found
 
-    def measure(self, mode: str, target: dict[str, Any], method: str = "default") -> Any:
-        """The method used, and distance and time from the lower room."""
-        data = {
-            "sources": [{"id": "tower-room-1"}],
-            "targets": [target],
-            "costing_options": {"pedestrian": {"mode": mode}},
-            "distance_method": method,
-        }
-        response = self.client.post("/v1/unitmaps/tower/distance-matrix", json={"data": data})
-        [answer] = response.json()["data"]["sources"][0]["targets"]
-        return response.json()["data"]["distance_method"], answer["distance"], answer["time"]
+    works = process(draw(tmp_path / "works.svg", "works"))
+    assert works.exit_code == 0, works.stderr
+    assert "published: routable by foot and wheelchair" in works.stdout
+    assert export_map()["routing_tier"] == "wheelchair_routing"
 
-    def wait_for_tier(self, tier: str) -> None:
-        """Until the gateway has heard of what another process has written."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while self.map().get("routing_tier") != tier:
-            assert time.monotonic() < deadline
+    broken = draw(tmp_path / "broken.svg", "broken", FLAW)
+    strict = process(broken, "--strict")
+    assert strict.exit_code == 1
+    assert "Path 'flaw': d is no path" in strict.stderr
+    refused = process(broken, "--require", 95)
+    assert refused.exit_code == 1
+    assert "1 of 2 locations reach each other by wheelchair" in refused.stdout
+    assert "nothing was changed" in refused.stdout
+    assert export_map()["routing_tier"] == "wheelchair_routing"
 
-
-@contextmanager
-def run_operator(data_dir: Path) -> Iterator[Operator]:
-    with run_serve_command(data_dir) as server:
-        made = floorgate(
-            "keys",
-            "create",
-            "--name",
-            "n",
-            "--all-assets",
-            "--data-dir",
-            data_dir,
-            "--permission",
-            "service.distances.calculate",
-        )
-        with server.client(made.stdout.split()[-1]) as client:
-            client.headers["Experimental-Flags"] = "distances,locations-resource"
-            yield Operator(data_dir, client)
+    published = process(broken)
+    assert published.exit_code == 0, published.stderr
+    assert "An element of the file was left out" in published.stdout
+    assert "No lift or ramp that can be used joins" in published.stdout
+    assert "1 of 2 locations cannot be reached by wheelchair" in published.stdout
+    assert re.search(r"'l1' \(line \d+ of broken\.svg\) is out of service", published.stdout)
+    assert (export_map()["routing_tier"], export_map()["tags"]) == ("foot_routing", ["pathfinding"])
 
 
-ABOVE = {"id": "tower-room-2"}
-BESIDE = {"x": 300, "y": 50, "floor_id": "tower-level-storey-1"}
-
-
-def test_a_lift_that_breaks_is_no_longer_offered_to_wheelchairs(tmp_path: Path) -> None:
-    with run_operator(tmp_path / "data") as operator:
-        works = operator.process(draw(tmp_path / "works.svg", lift="works"))
-        assert works.returncode == 0, works.stderr
-        assert "published: routable by foot and wheelchair" in works.stdout
-        operator.wait_for_tier("wheelchair_routing")
-        method, distance, _ = operator.measure("wheelchair", ABOVE)
-        assert (method, distance > 300) == ("pathfinding", True)
-
-        broken = draw(tmp_path / "broken.svg", lift="broken")
-        refused = operator.process(broken, "--require", 95)
-        assert refused.returncode == 1
-        assert "1 of 2 locations reach each other by wheelchair" in refused.stdout
-        assert "nothing was changed" in refused.stdout
-        assert operator.measure("wheelchair", ABOVE)[1] == distance
-
-        published = operator.process(broken)
-        assert published.returncode == 0, published.stderr
-        assert "No lift or ramp that can be used joins" in published.stdout
-        assert "1 of 2 locations cannot be reached by wheelchair" in published.stdout
-        assert re.search(r"'l1' \(line \d+ of broken\.svg\) is out of service", published.stdout)
-        operator.wait_for_tier("foot_routing")
-        assert operator.map()["tags"] == ["pathfinding"]
-        assert operator.measure("foot", ABOVE)[1] > 300
-        for given in ("default", "pathfinding"):
-            assert operator.measure("wheelchair", ABOVE, given) == ("pathfinding", None, None)
-        route = "/v1/maps/tower/route?from=tower-room-1&to=tower-room-2&mode=wheelchair"
-        assert operator.client.get(route).json() == {"data": None}
-
-
-def test_a_building_without_a_lift_is_routed_on_foot_and_on_each_floor(tmp_path: Path) -> None:
-    with run_operator(tmp_path / "data") as operator:
-        walk_up = operator.process(draw(tmp_path / "walk-up.svg", lift=None))
-        assert walk_up.returncode == 0, walk_up.stderr
-        assert "not by wheelchair: no two locations reach each other" in walk_up.stdout
-        assert "wheelchair: no two of 2 locations reach each other, " in walk_up.stdout
-        operator.wait_for_tier("foot_routing")
-        assert operator.measure("foot", ABOVE)[1] > 300
-        assert operator.measure("wheelchair", ABOVE) == ("pathfinding", None, None)
-        method, distance, seconds = operator.measure("wheelchair", BESIDE)
-        assert method == "pathfinding"
-        assert 125 < distance < 140  # from (50, 20) down to the door, and along the corridor
-        assert seconds > 0
-
-
-def test_a_share_that_is_none_is_a_wrong_usage(tmp_path: Path) -> None:
+def test_what_cannot_be_processed_is_explained(storage: list[str], tmp_path: Path) -> None:
+    run = floorgate("maps", "process", "nowhere", *storage)
+    assert_explains(run, 1, "there is no map 'nowhere'", "SOURCE")
+    (tmp_path / "file").touch()
+    pictures = tmp_path / "file" / "pictures"
+    run = floorgate("maps", "process", "nowhere", "--picture", pictures, *storage)
+    assert_explains(run, 1, f"{pictures}: Not a directory")
     for share in ("-1", "101", "most"):
-        run = floorgate("maps", "process", "tower", "--require", share)
-        assert run.returncode == 2
-        assert "--require" in run.stderr
-
-
-def test_a_faulty_shape_is_left_out_and_an_error_if_strict(tmp_path: Path) -> None:
-    plan = draw(tmp_path / "works.svg", lift="works")
-    flaw = '<path id="flaw" d="M0 0 L" data-tags="indoor=wall"/></svg>'
-    plan.write_text(plan.read_text().replace("</svg>", flaw))
-    with run_operator(tmp_path / "data") as operator:
-        refused = operator.process(plan, "--strict")
-        assert refused.returncode == 1
-        assert "Path 'flaw': d is no path" in refused.stderr
-        published = operator.process(plan)
-        assert published.returncode == 0, published.stderr
-        assert "An element of the file was left out" in published.stdout
-        assert "Path 'flaw': d is no path" in published.stdout
+        assert_explains(floorgate("maps", "process", "tower", "--require", share), 2, "--require")
 
 
 def test_sources_of_the_same_name_keep_their_folders(tmp_path: Path) -> None:
@@ -173,3 +91,120 @@ def test_sources_of_the_same_name_keep_their_folders(tmp_path: Path) -> None:
     assert read_sources((tmp_path / "1F", tmp_path / "2F")) == by_path
     assert read_sources((tmp_path,)) == {"1F/rooms.geojson": b"1F", "2F/rooms.geojson": b"2F"}
     assert read_sources((inside[0],)) == {"rooms.geojson": b"1F"}
+
+
+def test_a_level_is_drawn_with_a_route(yard_storage: list[str], tmp_path: Path) -> None:
+    def draw_picture(*arguments: object) -> Result:
+        return floorgate("maps", "picture", *arguments, *yard_storage)
+
+    ends = ["--from", "5,5,lower", "--to", "5,5,upper", "--mode", "wheelchair"]
+    plain = draw_picture("yard")
+    assert plain.exit_code == 0, plain.stderr
+    assert plain.stdout.startswith("<svg ")
+    assert "<polyline" not in plain.stdout
+
+    file = tmp_path / "upper.svg"
+    drawn = draw_picture("yard", "--level", "upper", *ends, "-o", file)
+    assert (drawn.exit_code, drawn.stdout) == (0, ""), drawn.stderr
+    assert 'fill="#c92a2a"' in file.read_text()
+
+    nowhere = draw_picture("yard", *ends, "--avoid", "lifts", "--avoid", "stairs")
+    assert nowhere.exit_code == 0, nowhere.stderr
+    assert "<polyline" not in nowhere.stdout
+
+    pixels = tmp_path / "lower.png"
+    draw_picture("yard", "--width", "99", "-o", pixels)
+    assert pixels.read_bytes().startswith(b"\x89PNG")
+
+    for arguments, message in (
+        (["none"], "there is no map 'none'"),
+        (["plain"], "the map 'plain' has no drawing"),
+        (["yard", "--unit", "none"], "unit: 'none' is not drawn there"),
+        (["yard", "--from", "5,5,lower"], "to: must be given too, as from is"),
+    ):
+        assert_explains(draw_picture(*arguments), 1, message)
+
+
+@pytest.fixture
+def run(yard_storage: list[str]) -> Run:
+    """Runs commands on a database with the map `yard`, which is routable, and `plain`."""
+    return lambda command, *arguments: floorgate("maps", command, *arguments, *yard_storage)
+
+
+def test_parts_are_closed_and_opened_one_after_another(run: Run) -> None:
+    assert run("closures", "yard").stdout == "nothing is closed\n"
+    first = run("close", "yard", "--door", "west-door-lower", "--connector", "lift-lower")
+    assert first.stdout == "closed: connector lift-lower\nclosed: door west-door-lower\n"
+    run("close", "yard", "--door", "east-door-lower", "--space", "yard")
+    assert output_of(run("closures", "yard", "--json")) == {
+        "connectors": ["lift-lower"],
+        "doors": ["east-door-lower", "west-door-lower"],
+        "spaces": ["yard"],
+    }
+    opened = run("open", "yard", "--door", "west-door-lower", "--door", "gate", "--space", "yard")
+    assert opened.stdout == "closed: connector lift-lower\nclosed: door east-door-lower\n"
+    assert opened.stderr == "note: the door 'gate' was not closed\n"
+    assert run("open", "yard", "--all").stdout == "nothing is closed\n"
+    assert run("closures", "yard").stdout == "nothing is closed\n"
+
+
+def test_what_can_be_closed_is_listed(run: Run) -> None:
+    listed = output_of(run("closable", "yard", "--json"))
+    lift = next(item for item in listed if item["id"] == "lift-lower")
+    assert (lift["part"], lift["kind"], lift["name"]) == ("connector", "elevator", "L1")
+    assert [place["floor_id"] for place in lift["places"]] == ["lower", "upper"]
+    table = run("closable", "yard").stdout
+    assert "west-door-lower" in table
+    assert " on upper" in table
+
+
+def test_what_the_map_does_not_have_is_named_and_nothing_is_closed(run: Run) -> None:
+    wrong = run("close", "yard", "--door", "gate", "--space", "attic", "--connector", "lift-lower")
+    assert_explains(wrong, 1, "not 'gate'", "not 'attic'")
+    assert run("closures", "yard").stdout == "nothing is closed\n"
+    assert_explains(run("close", "attic", "--door", "gate"), 1, "there is no map 'attic'")
+    unprocessed = run("close", "plain", "--door", "gate")
+    assert_explains(unprocessed, 1, "has not been processed for pathfinding")
+    assert_explains(run("closable", "plain"), 1, "floorgate maps process")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("close", "yard"), ("open", "yard"), ("open", "yard", "--all", "--door", "d")]
+)
+def test_a_command_says_what_to_close_or_open(arguments: tuple[str, ...]) -> None:
+    refused = floorgate("maps", *arguments)
+    assert refused.exit_code == 2
+    assert "at least one --connector, --door or --space" in refused.stderr
+
+
+def test_a_map_processed_again_keeps_what_is_closed_and_says_what_it_no_longer_has(
+    run: Run, tmp_path: Path
+) -> None:
+    run("close", "yard", "--door", "west-door-lower", "--connector", "lift-lower")
+    drawing = (tmp_path / "yard.svg").read_text()
+    (tmp_path / "yard.svg").write_text(drawing.replace("west-door-lower", "new-door"))
+    again = run("process", "yard", tmp_path / "yard.svg")
+    assert again.exit_code == 0, again.output
+    assert "note: closed, but no longer on the map: doors west-door-lower" in again.stdout
+    closed = {"connectors": ["lift-lower"], "doors": ["west-door-lower"], "spaces": []}
+    assert output_of(run("closures", "yard", "--json")) == closed
+    run("close", "yard", "--door", "new-door")
+    assert output_of(run("closures", "yard", "--json"))["doors"] == ["new-door", "west-door-lower"]
+
+
+@pytest.mark.slow
+def test_a_lift_without_an_id_stays_closed_whatever_number_it_gets(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "yard.svg"
+    drawing = path.read_text().replace(' id="lift-lower"', "").replace(' id="lift-upper"', "")
+    path.write_text(drawing)
+    assert run("process", "yard", path).exit_code == 0
+    run("close", "yard", "--connector", "lower#1")
+    path.write_text(drawing.replace(' id="west-hall"', ""))
+    again = run("process", "yard", path)
+    assert "note: closed under another id: connectors lower#1 (40,16 on lower)" in again.stdout
+    assert output_of(run("closures", "yard", "--json"))["connectors"] == ["lower#2"]
+    listed = output_of(run("closable", "yard", "--json"))
+    lift = next(each for each in listed if (each["part"], each["id"]) == ("connector", "lower#2"))
+    assert lift["name"] == "L1"

@@ -12,7 +12,6 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import click
 import pytest
 
 from gateway.cli import operator
@@ -20,12 +19,11 @@ from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
-from storage.errors import EmbeddedServerError, OutcomeUnknownError, StorageError, UnavailableError
+from storage.errors import EmbeddedServerError, StorageError, UnavailableError
 from storage.mongo import driver
+from tests.drivers import EACH_DRIVER
 from tests.gateway.floorgate_process import floorgate, storage_options
 from tests.storage.mongo.replica_set_of_three import run_replica_set
-
-pytestmark = pytest.mark.slow
 
 UNKNOWN = "the change may or may not have been made: look with floorgate audit before you repeat it"
 NOWHERE = Settings(mongo_url="mongodb://127.0.0.1:1/")
@@ -43,7 +41,7 @@ def settings(mongo_url: str, database_name: str) -> Settings:
     return Settings(mongo_url=mongo_url, mongo_driver="pymongo", database=database_name)
 
 
-@pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
+@pytest.mark.parametrize("driver_name", EACH_DRIVER)
 def test_the_result_of_work_on_the_prepared_database_is_returned(
     mongo_url: str, database_name: str, driver_name: Any
 ) -> None:
@@ -87,38 +85,6 @@ def test_a_document_is_run_with_every_permission_and_flag(settings: Settings) ->
     }
 
 
-def test_variables_reach_the_document(settings: Settings) -> None:
-    created = run_document(
-        settings,
-        """mutation($name: String!) {
-            createApiKey(input: { name: $name, allAssets: true }) { apiKey { id } }
-        }""",
-        {"name": "till"},
-    )["createApiKey"]
-    listed = run_document(settings, "{ apiKeys { data { id name } } }", {})["apiKeys"]["data"]
-    assert listed == [{"id": created["apiKey"]["id"], "name": "till"}]
-
-
-@pytest.mark.parametrize(
-    ("document", "variables", "message"),
-    [
-        ("query($id: ID!) { asset(id: $id) { id } }", {}, r"variables\.id"),
-        ("query($id: ID!) { asset(id: $id) { id } }", {"id": ""}, "1 to 255 characters"),
-        (
-            'mutation { revokeApiKey(input: { id: "x" }) { __typename } }',
-            {},
-            "There is no key with the id 'x'",
-        ),
-    ],
-)
-def test_the_first_error_of_a_document_is_shown(
-    settings: Settings, document: str, variables: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(click.ClickException, match=message):
-        run_document(settings, document, variables)
-
-
-@pytest.mark.slow
 def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None:
     async def work(database: driver.Database) -> None:
         raise AssertionError("there is no database to work on")
@@ -132,8 +98,8 @@ def test_a_database_that_is_not_there_is_a_storage_error(tmp_path: Path) -> None
         run_with_database(Settings(data_dir=tmp_path / "file"), work)
 
 
-@pytest.mark.parametrize("reads", [True, False])
-@pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("driver_name", "reads"), [("motor", True), ("pymongo", False)])
 def test_work_ends_at_once_if_its_mongodb_dies_and_cannot_be_restarted(
     tmp_path: Path, driver_name: Any, reads: bool
 ) -> None:
@@ -152,6 +118,7 @@ def test_work_ends_at_once_if_its_mongodb_dies_and_cannot_be_restarted(
         run_with_database(Settings(data_dir=tmp_path, mongo_driver=driver_name), work, 3600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver_name", ["motor", "pymongo"])
 def test_work_ends_if_a_mongodb_of_ones_own_stays_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver_name: Any
@@ -169,6 +136,7 @@ def test_work_ends_if_a_mongodb_of_ones_own_stays_away(
             run_with_database(settings, work, 3600)
 
 
+@pytest.mark.slow
 def test_a_write_whose_outcome_is_unknown_says_so_and_why(tmp_path: Path) -> None:
     create = ("keys", "create", "--name", "till", "--all-assets", "--json")
     with run_replica_set(tmp_path) as members:
@@ -192,26 +160,6 @@ def test_a_write_whose_outcome_is_unknown_says_so_and_why(tmp_path: Path) -> Non
         assert key["id"] in floorgate("audit", *storage).stdout
 
 
-@pytest.mark.parametrize("patience_seconds", [1.0, 3600.0])
-def test_a_write_that_loses_all_members_says_why_and_that_it_may_have_been_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_seconds: float
-) -> None:
-    monkeypatch.setattr(operator, "PRIMARY_PATIENCE_SECONDS", patience_seconds)
-
-    async def work(database: driver.Database) -> None:
-        for member in members.members:
-            member.kill()
-        with nullcontext() if is_watched else driver.limit_time(1.0), driver.translate_errors():
-            await database["assets"].insert_one({})
-
-    is_watched = patience_seconds == 1.0
-    noticed = "(cannot be reached \\(|has no primary: ).*"
-    reason = "has had no primary for 1 seconds" if is_watched else noticed
-    unknown = pytest.raises(OutcomeUnknownError, match=f"MongoDB {reason}; {UNKNOWN}$")
-    with run_replica_set(tmp_path) as members, unknown:
-        run_with_database(Settings(mongo_url=members.url), work, 3600, writes=True)
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk with room for a new database, and little more."""
@@ -224,6 +172,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
+@pytest.mark.slow
 def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
     small_disk: Path, tmp_path: Path
 ) -> None:

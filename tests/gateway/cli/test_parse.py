@@ -54,39 +54,24 @@ def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     assert "plan.svg: the drawing takes over 0.01 seconds of CPU time" in refused.stderr
 
 
-def test_parsing_leaves_no_files(drawing: Path) -> None:
-    floorgate("parse", drawing)
-    assert [*Path().iterdir()] == [drawing]
-
-
 @pytest.mark.parametrize("svg", [[], ["--svg"]])
-@pytest.mark.parametrize(
-    ("content", "explanation"),
-    [
-        ('<svg xmlns="http://www.w3.org/2000/svg">\n <g>', "plan.svg: line 2, column "),
-        ("", "plan.svg: "),
-        ("<html/>", "plan.svg: line 1, column 1: "),
-        ('<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]><svg>&a;</svg>', "plan.svg: "),
-    ],
-)
 def test_a_drawing_that_cannot_be_read_is_explained_with_its_position(
-    drawing: Path, svg: list[str], content: str, explanation: str
+    drawing: Path, svg: list[str]
 ) -> None:
-    drawing.write_text(content)
-    assert_explains(floorgate("parse", *svg, drawing), 1, explanation)
+    drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg">\n <g>')
+    assert_explains(floorgate("parse", *svg, drawing), 1, "plan.svg: line 2, column ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "explanation"),
     [
         (["missing.svg"], 1, "missing.svg: No such file or directory"),
-        (["."], 1, ".: Is a directory"),
-        (["plan.svg/x"], 1, "plan.svg/x: Not a directory"),
         ([], 2, "Missing argument 'FILE.svg...'"),
         (["plan.svg", "-o", "plan.svg"], 2, "plan.svg would be overwritten"),
         (["plan.svg", "b.svg", "-o", "c"], 2, "c is not a directory"),
         (["plan.svg", "a/plan.svg", "-o", "."], 2, "would be written to plan.json"),
         (["plan.svg", "-o", "missing/plan.json"], 1, "missing/plan.json: No such file"),
+        (["-", "-"], 2, "- is given twice"),
         (["--check", "--svg", "plan.svg"], 2, "--check prints no map"),
         (["--json", "plan.svg"], 2, "--json is the form of --check"),
         (["--svg", "--pretty", "plan.svg"], 2, "--pretty is for JSON"),
@@ -120,15 +105,6 @@ def test_standard_input_is_read(drawing: Path) -> None:
     assert_explains(refused, 1, "standard input: line 1")
 
 
-def test_several_drawings_are_a_line_of_json_each(drawing: Path) -> None:
-    Path("other.svg").write_text(DRAWING.replace("40", "50"), encoding="utf-8")
-    first, second = floorgate("parse", drawing, "other.svg").stdout.splitlines()
-    assert (first + "\n", second + "\n") == (
-        floorgate("parse", drawing).stdout,
-        floorgate("parse", "other.svg").stdout,
-    )
-
-
 def test_a_rejected_drawing_does_not_stop_the_others(drawing: Path) -> None:
     Path("broken.svg").write_text("<svg>")
     printed = floorgate("parse", "broken.svg", "missing.svg", drawing)
@@ -152,17 +128,6 @@ def test_maps_are_written_to_a_file_or_into_a_directory(drawing: Path) -> None:
     assert Path("maps/plan.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
-def test_pretty_json_is_the_same_json(drawing: Path) -> None:
-    printed = floorgate("parse", "--pretty", drawing)
-    assert printed.stdout.startswith('{\n  "version": "1.2",\n')
-    assert output_of(printed) == parse_unit_map(DRAWING.encode()).to_dict()
-
-
-def test_a_hyphen_is_standard_output(drawing: Path) -> None:
-    assert floorgate("parse", drawing, "-o", "-").stdout == floorgate("parse", drawing).stdout
-    assert not Path("-").exists()
-
-
 def test_pretty_json_of_several_drawings_needs_a_directory(drawing: Path) -> None:
     Path("b.svg").write_text(DRAWING, encoding="utf-8")
     assert_explains(floorgate("parse", "--pretty", drawing, "b.svg"), 2, "give -o a directory")
@@ -181,26 +146,17 @@ def test_check_prints_places_remedies_and_a_summary_and_no_map(drawing: Path) ->
     assert lines[-1] == "plan.svg: 0 levels, 1 unit, 0 hit areas, 0 other shapes; 22 warnings"
 
 
-def test_check_says_how_names_were_read(drawing: Path) -> None:
-    drawing.write_text(
-        '<svg>\n<g id="level 2"><g id="Unit Layer"><g id="101"><rect/></g></g></g></svg>'
-    )
-    checked = floorgate("parse", "--check", drawing)
-    level, layer, unit, *_ = checked.stdout.splitlines()
-    assert level == (
-        "plan.svg:2:1: note: a name is read as markup: read as Level: group named 'level 2' "
-        "[read-as]"
-    )
-    assert "read as UnitLayer: group named 'Unit Layer'" in layer
-    assert "read as '101': a <rect> with id ''" in unit
-
-
 def test_a_check_fails_if_a_drawing_is_rejected_and_with_strict_if_there_are_warnings(
     drawing: Path,
 ) -> None:
     assert floorgate("parse", "--check", "--strict", drawing).exit_code == 1
     clean = Path(__file__).parents[3] / "tests/parsing/drawings/unit-map.svg"
     assert floorgate("parse", "--check", clean).exit_code == 0
+    Path("noted.svg").write_text(
+        '<svg><g id="Level 1"><g id="UnitLayer"><rect id="1" width="9" height="9"/></g></g></svg>'
+    )
+    noted = floorgate("parse", "--check", "--strict", "noted.svg")
+    assert (noted.exit_code, "no warnings" in noted.stdout) == (0, True)  # notes alone do not fail
     drawing.write_text("<svg>\n<")
     checked = floorgate("parse", "--check", drawing, clean)
     assert checked.exit_code == 1
@@ -208,24 +164,17 @@ def test_a_check_fails_if_a_drawing_is_rejected_and_with_strict_if_there_are_war
     assert "unit-map.svg: 1 level, 3 units" in checked.stdout
 
 
-def test_notes_alone_do_not_fail_a_strict_check(drawing: Path) -> None:
-    drawing.write_text(
-        '<svg><g id="Level 1"><g id="UnitLayer"><rect id="1" width="9" height="9"/></g>'
-        '<g id="HitAreaLayer"><rect id="hit1" width="9" height="9"/></g></g></svg>'
-    )
-    checked = floorgate("parse", "--check", "--strict", drawing)
-    assert (checked.exit_code, "no warnings" in checked.stdout) == (0, True)
-
-
 def test_a_check_as_json(drawing: Path) -> None:
-    drawing.write_text(LOSSY, encoding="utf-8")
+    drawing.write_text(LOSSY.replace("<text>", '<text x="3" y="4">', 1), encoding="utf-8")
     Path("broken.svg").write_text("<svg>\n<")
     checked = floorgate("parse", "--check", "--json", drawing, "broken.svg")
     first, second = json.loads(checked.stdout)
     assert first["summary"] == {"levels": 0, "units": 1, "hit_areas": 0, "shapes": 0}
     text = first["warnings"][-1]
     assert (text["code"], text["count"], text["is_note"]) == ("text", 2, False)
-    assert (text["places"][0]["line"], text["places"][0]["element"]) == (2, "text")
+    [place, *_] = text["places"]
+    assert (place["line"], place["element"]) == (2, "text")
+    assert (place["level_index"], place["x"], place["y"]) == (None, 3, 4)
     assert (second["file"], second["error"]["line"]) == ("broken.svg", 2)
     assert (second["summary"], second["warnings"], checked.exit_code) == (None, [], 1)
 
@@ -252,10 +201,6 @@ def test_a_fault_of_the_parser_names_the_drawing_and_spares_the_others(
     assert '"Unit"' in result.stdout
 
 
-def test_standard_input_is_read_once() -> None:
-    assert_explains(floorgate("parse", "-", "-", stdin="<svg/>"), 2, "- is given twice")
-
-
 def test_pictures_show_each_level_with_its_warnings(drawing: Path) -> None:
     levels = "".join(f'<g data-type="Level" id="{id}"><text>A</text></g>' for id in ("a/b", "c"))
     drawing.write_text(DRAWING.replace("</svg>", f"{levels}</svg>"), encoding="utf-8")
@@ -277,10 +222,3 @@ def test_pictures_replace_no_drawing(drawing: Path) -> None:
     refused = floorgate("parse", "--pictures", ".", "plan.svg", "plan.map.svg")
     assert_explains(refused, 2, "plan.map.svg would be overwritten")
     assert Path("plan.map.svg").read_text(encoding="utf-8") == DRAWING
-
-
-def test_a_check_as_json_has_positions(drawing: Path) -> None:
-    drawing.write_text(DRAWING.replace("</svg>", '<text x="3" y="4">A</text></svg>'))
-    [check] = json.loads(floorgate("parse", "--check", "--json", drawing).stdout)
-    [place] = next(each for each in check["warnings"] if each["code"] == "text")["places"]
-    assert (place["level_index"], place["x"], place["y"]) == (None, 3, 4)

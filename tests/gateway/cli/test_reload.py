@@ -1,7 +1,6 @@
 """A reload of `floorgate serve`: what operators have begun ends, and no process is left behind."""
 
 import json
-import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from gateway.server import tls
 from tests.gateway.floorgate_process import floorgate, run_serve_command, storage_options
 from tests.gateway.server.processes import wait_until
 from tests.resolvers.tower import SVG
@@ -104,40 +102,3 @@ def children(number: int) -> dict[int, str]:
         with suppress(OSError):  # it may have ended since
             commands[child] = Path(f"/proc/{child}/cmdline").read_text()
     return commands
-
-
-def test_a_worker_that_is_replaced_does_not_renew_the_certificate(
-    mongo_url: str, database_name: str, tmp_path: Path
-) -> None:
-    """The others serve the old one, and clients trust the file."""
-    storage, log = storage_options(mongo_url, database_name, tmp_path), tmp_path / "log"
-    with run_serve_command(tmp_path, "--log-file", log, *storage) as server:
-        assert server.certificate
-        server.certificate.unlink()
-        tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=350))
-        due = server.certificate.read_bytes()
-        [before] = children(server.process.pid)
-        os.kill(before, signal.SIGKILL)
-        wait_until(lambda: before not in children(server.process.pid))
-        with server.client() as client:
-            assert client.get("/health/live").status_code == 200
-        assert server.certificate.read_bytes() == due
-    with run_serve_command(tmp_path, *storage) as server:
-        assert server.certificate and server.certificate.read_bytes() != due
-
-
-def test_a_reload_that_is_refused_does_not_renew_the_certificate(
-    mongo_url: str, database_name: str, tmp_path: Path
-) -> None:
-    storage, log = storage_options(mongo_url, database_name, tmp_path), tmp_path / "log"
-    (environment := tmp_path / "env").write_text("FLOORGATE_WORKERS=1\n")
-    options = ("--env-file", environment, "--log-file", log, *storage)
-    with run_serve_command(tmp_path, *options) as server:
-        assert server.certificate
-        server.certificate.unlink()
-        tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=350))
-        due = server.certificate.read_bytes()
-        environment.write_text("FLOORGATE_WORKERS=64\n")
-        os.kill(server.process.pid, signal.SIGHUP)
-        wait_until(lambda: "--workers" in log.read_text())
-        assert server.certificate.read_bytes() == due

@@ -6,23 +6,26 @@ import socket
 import subprocess
 import time
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from gateway.cli.commands import serve
+from gateway.server import tls
+from gateway.settings import Settings
+from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import (
     COMMAND,
     TIMEOUT_SECONDS,
     Server,
     environment,
-    floorgate,
     run_serve_command,
     storage_options,
 )
-
-pytestmark = pytest.mark.slow
 
 DEMO_UNITS = 60
 BUNDLE = {
@@ -39,10 +42,10 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
     with run_serve_command(tmp_path / "data") as server:
         assert server.address.startswith("https://127.0.0.1:")
         made = floorgate("keys", "create", "--name", "n", "--all-assets", "--json", *storage)
-        key = json.loads(made.stdout)["key"]
+        key = output_of(made)["key"]
         with server.client(key) as client:
             assert client.get("/v1/units/new-101").status_code == 404
-            assert floorgate("import", bundle, *storage).returncode == 0
+            assert floorgate("import", bundle, *storage).exit_code == 0
             assert client.get("/v1/units/new-101").json()["name"] == "101"  # at once
             assert client.get("/health/ready").json() == {"status": "ready"}
         status, _, errors = server.end(signal.SIGKILL)
@@ -62,10 +65,11 @@ def test_a_directory_is_served_filled_killed_and_served_again(tmp_path: Path) ->
             ("/v1/units/{unit}", 200),
             ("/graphql", 200),
         ]
-    (listed,) = json.loads(floorgate("keys", "list", "--json", *storage).stdout)
+    (listed,) = output_of(floorgate("keys", "list", "--json", *storage))
     assert listed["last_used_at"]
 
 
+@pytest.mark.slow
 def test_no_process_shows_the_password_of_mongodb_in_its_arguments(
     mongo_url: str, database_name: str, tmp_path: Path
 ) -> None:
@@ -89,7 +93,7 @@ def test_a_port_in_use_is_told_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = floorgate("serve", "--demo", "--port", port, "--data-dir", tmp_path / "data")
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.exit_code, ended.stdout) == (1, "")
     assert ended.stderr.startswith(f"Error: Cannot listen on 127.0.0.1:{port}: the port is in use")
     assert ended.stderr.endswith(f"--port {port + 1}, or FLOORGATE_PORT={port + 1} make serve\n")
     assert not (tmp_path / "data").exists()  # no MongoDB, no demo, no certificate
@@ -109,6 +113,7 @@ def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
     return bool(mask >> (number - 1) & 1)
 
 
+@pytest.mark.slow
 def test_a_hangup_while_it_starts_does_not_end_it(tmp_path: Path) -> None:
     command = [*COMMAND, "serve", "--behind-proxy", "--port", "0", "--data-dir", str(tmp_path)]
     with subprocess.Popen(
@@ -127,50 +132,50 @@ def test_a_hangup_while_it_starts_does_not_end_it(tmp_path: Path) -> None:
             process.kill()
 
 
-def test_the_demo_is_ready_to_be_pasted(tmp_path: Path) -> None:
-    with run_serve_command(tmp_path / 'it\'s my "app" & $HOME', "--demo") as server:
-        assert server.process.stdout is not None
-        printed = ""
-        while "curl" not in printed:
-            printed += server.process.stdout.readline()
-        key = next(word for word in printed.split() if word.startswith("fgk_"))
-        curl = next(line for line in printed.splitlines() if line.startswith("curl"))
-        assert arguments_in_a_shell(curl) == [
-            *("--cacert", str(server.certificate)),
-            *("-H", f"API-Key: {key}"),
-            f"{server.address}/v1/units?per-page=10",
-        ]
-        with server.client(key) as client:
-            address, units = "/v1/units?per-page=7", []
-            while address:
-                page = client.get(address).json()
-                units += page["data"]
-                address = page["paging"]["next_url"]
-            assert len(units) >= DEMO_UNITS
-            assert len({unit["id"] for unit in units}) == len(units)
-            (asset,) = client.get("/v1/assets").json()["data"]  # of the two that there are
-            assert {unit["asset_id"] for unit in units} == {asset["id"]}
-            assert client.get("/v1/units", headers={"API-Key": ""}).status_code == 401
-
-
-def test_the_demo_is_routable_from_the_start_and_made_so_once(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_demo_is_ready_to_be_pasted_and_keeps_what_is_written(tmp_path: Path) -> None:
+    """It is made routable at the first start alone."""
+    folder = tmp_path / 'it\'s my "app" & $HOME'
+    finish = "/v1/units/attribute-groups/finish-package/assignments"
+    held: list[Any] = []
     reported = []
-    for _ in range(2):
-        with run_serve_command(tmp_path, "--demo") as server:
-            with server.client(demo_key(server)) as client:
-                client.headers["Experimental-Flags"] = "distances,locations-resource"
-                [map] = client.get("/v1/maps?tags=pathfinding").json()["data"]
-                address = f"/v1/maps/{map['id']}/locations?per-page=2"
-                first, second = client.get(address).json()["data"]
-                ends = {"sources": [{"id": first["id"]}], "targets": [{"id": second["id"]}]}
-                response = client.post(f"/v1/maps/{map['id']}/distance-matrix", json={"data": ends})
-                assert response.json()["data"]["distance_method"] == "pathfinding"
-            reported.append(server.end()[2].count("Making the demo map routable"))
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        with run_serve_command(folder, "--demo") as server:
+            printed = read_addresses(server)
+            key = find_key(printed)
+            curl = next(line for line in printed.splitlines() if line.startswith("curl"))
+            assert arguments_in_a_shell(curl) == [
+                *("--cacert", str(server.certificate)),
+                *("-H", f"API-Key: {key}"),
+                f"{server.address}/v1/units?per-page=10",
+            ]
+            with server.client(key) as client:
+                client.headers["Experimental-Flags"] = "unit-attributes-resource"
+                (asset,) = client.get("/v1/assets").json()["data"]  # of the two that there are
+                units = client.get("/v1/units?per-page=1000").json()["data"]
+                assert len(units) >= DEMO_UNITS
+                assert {unit["asset_id"] for unit in units} == {asset["id"]}
+                assert client.get("/v1/maps?tags=pathfinding").json()["data"]
+                assert client.get("/v1/units", headers={"API-Key": ""}).status_code == 401
+                if not held:
+                    first, *_ = client.get(finish).json()["data"]
+                    others = {"finish-package-classic", "finish-package-modern"}
+                    [other, *_] = sorted(others - {first["attribute_id"]})
+                    given = {**first, "attribute_id": other}
+                    assert client.put(finish, json={"data": [given]}).status_code == 200
+                held.append(client.get(finish).json()["data"])
+            reported.append(server.end(ending)[2].count("Making the demo map routable"))
+    assert given in held[0]
+    assert held[1] == held[0]
     assert reported == [1, 0]
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_the_key_of_the_demo_and_mongod(tmp_path: Path) -> None:
-    with run_serve_command(tmp_path, "--demo") as server, server.client(demo_key(server)) as client:
+    with (
+        run_serve_command(tmp_path, "--demo") as server,
+        server.client(find_key(read_addresses(server))) as client,
+    ):
         databases = processes_of(tmp_path, "mongod")
         wait_for_reload(server)
         assert client.get("/v1/units").status_code == 200
@@ -196,6 +201,7 @@ def wait_for_log_line(server: Server, message: str) -> dict[str, str]:
     raise AssertionError(f"the service has ended without the line {message}")
 
 
+@pytest.mark.slow
 def test_a_reload_reads_the_settings_in_a_file_and_refuses_what_cannot_change(
     tmp_path: Path,
 ) -> None:
@@ -244,7 +250,7 @@ def test_a_file_of_settings_that_cannot_be_used_is_named(
     if text is not None:
         file.write_text(text)
     ended = floorgate("serve", "--env-file", file)
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert sentence in ended.stderr.splitlines()[-1]
 
 
@@ -259,49 +265,48 @@ def processes_of(data_dir: Path, program: str) -> list[str]:
     return found
 
 
-def test_what_is_written_to_the_demo_is_there_after_a_restart(tmp_path: Path) -> None:
-    finish = "/v1/units/attribute-groups/finish-package/assignments"
-    held = []
-    for changes in (True, False):
-        with (
-            run_serve_command(tmp_path, "--demo") as server,
-            server.client(demo_key(server)) as client,
-        ):
-            client.headers["Experimental-Flags"] = "unit-attributes-resource"
-            if changes:
-                first, *_ = client.get(finish).json()["data"]
-                others = {"finish-package-classic", "finish-package-modern"}
-                [other, *_] = sorted(others - {first["attribute_id"]})
-                given = {**first, "attribute_id": other}
-                assert client.put(finish, json={"data": [given]}).status_code == 200
-            held.append(client.get(finish).json()["data"])
-            server.end(signal.SIGKILL)
-    assert given in held[0]
-    assert held[1] == held[0]
+def test_only_a_start_renews_the_certificate(tmp_path: Path) -> None:
+    """A worker that is replaced, or a reload that is tried, must leave what the others serve."""
+    settings = Settings(data_dir=tmp_path)
+    paths = serve._get_certificate_paths(settings, is_check=True)
+    assert paths is not None
+    certificate = Path(paths[0])
+    certificate.unlink()
+    tls.ensure_certificate(tmp_path, datetime.now(UTC) - timedelta(days=350))
+    due = certificate.read_bytes()
+    assert serve._get_certificate_paths(settings, is_check=True) == paths
+    assert certificate.read_bytes() == due
+    assert serve._get_certificate_paths(settings, is_check=False) == paths
+    assert certificate.read_bytes() != due
 
 
 @pytest.mark.parametrize(
-    ("options", "is_warned"),
+    ("given", "is_warned"),
     [
-        (["--host", "0.0.0.0"], True),
-        (["--behind-proxy"], True),
-        (["--host", "0.0.0.0", "--base-url", "https://maps.example.com"], False),
-        ([], False),
+        ({"host": "0.0.0.0"}, True),
+        ({"behind_proxy": True}, True),
+        ({"host": "0.0.0.0", "base_url": "https://maps.example.com"}, False),
+        ({}, False),
     ],
 )
 def test_a_service_for_others_without_base_url_is_warned_of_forged_links(
-    options: list[str], is_warned: bool, tmp_path: Path
+    given: dict[str, Any], is_warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with run_serve_command(tmp_path, *options) as server:
-        errors = server.end()[2]
-    warnings = [line for line in map(json.loads, errors.splitlines()) if line["level"] == "warning"]
-    assert ["--base-url" in line["message"] for line in warnings] == [True] * is_warned
+    announced: list[str] = []
+    serve._announce_and_warn(announced.append, Settings(**given), "https://127.0.0.1:1")
+    assert announced == ["https://127.0.0.1:1"]
+    assert ["--base-url" in line for line in caplog.messages] == [True] * is_warned
 
 
-def demo_key(server: Server) -> str:
-    """The key that is printed with the demo's addresses."""
+def read_addresses(server: Server) -> str:
+    """What is printed up to the command that can be pasted."""
     assert server.process.stdout is not None
     printed = ""
     while "curl" not in printed:
         printed += server.process.stdout.readline()
+    return printed
+
+
+def find_key(printed: str) -> str:
+    """The key that is printed with the demo's addresses."""
     return next(word for word in printed.split() if word.startswith("fgk_"))

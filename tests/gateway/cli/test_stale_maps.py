@@ -10,10 +10,9 @@ import pytest
 from pymongo import MongoClient
 
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT
+from tests.databases import ReusedDatabase
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
-from tests.resolvers.tower import SVG, write
-
-pytestmark = pytest.mark.slow
+from tests.resolvers.tower import SVG
 
 VENUE = Path(__file__).parents[3] / "samples" / "imdf" / "harbour-hall.zip"
 ANNEX = SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-")
@@ -21,15 +20,13 @@ AGAIN = "was processed again: routable by foot and wheelchair"
 
 
 @pytest.fixture
-def storage(storage: list[str], tmp_path: Path) -> list[str]:
+def storage(tower_storage: list[str], tmp_path: Path) -> list[str]:
     """A database with a routable tower, and an annex that was made routable from a plan."""
-    assert floorgate("import", write(tmp_path), *storage).exit_code == 0
-    assert floorgate("maps", "process", "tower", *storage).exit_code == 0
     plan = tmp_path / "annex.svg"
     plan.write_text(ANNEX)
-    run = floorgate("maps", "process", "annex", plan, "--feet-per-unit", 2, *storage)
+    run = floorgate("maps", "process", "annex", plan, "--feet-per-unit", 2, *tower_storage)
     assert run.exit_code == 0
-    return storage
+    return tower_storage
 
 
 def write_earlier(mongo_url: str, database_name: str, *, has_plans: bool = False) -> None:
@@ -61,10 +58,10 @@ def inspect(storage: list[str]) -> tuple[int, dict[str, str]]:
 
 
 def test_networks_of_another_release_are_named_and_built_again_with_one_command(
-    storage: list[str], mongo_url: str, database_name: str
+    storage: list[str], mongo_url: str, reused_database: ReusedDatabase
 ) -> None:
     assert inspect(storage)[0] == 0
-    write_earlier(mongo_url, database_name)
+    write_earlier(mongo_url, reused_database.name)
     for _ in range(2):  # before a gateway of this release has withdrawn them, and after
         status, found = inspect(storage)
         assert (status, found["status"]) == (1, "error")
@@ -88,15 +85,16 @@ def test_networks_of_another_release_are_named_and_built_again_with_one_command(
     assert inspect(storage)[1]["message"] == f"outdated: annex ({OTHER_FORMAT})"
 
 
+@pytest.mark.slow
 def test_networks_of_plans_are_built_again_from_the_stored_plans(
-    storage: list[str], mongo_url: str, database_name: str, tmp_path: Path
+    storage: list[str], mongo_url: str, reused_database: ReusedDatabase, tmp_path: Path
 ) -> None:
     venue = tmp_path / "venue"
     with ZipFile(VENUE) as archive:
         archive.extractall(venue)
     assert floorgate("maps", "process", "hall", venue, *storage).exit_code == 0
     with MongoClient[dict[str, Any]](mongo_url) as client:
-        database = client[database_name]
+        database = client[reused_database.name]
 
         def networks() -> dict[str, str]:
             found = database["maps"].find({"network": {"$type": "string"}})
@@ -104,7 +102,7 @@ def test_networks_of_plans_are_built_again_from_the_stored_plans(
 
         before = networks()
         assert {*before} == {"annex", "hall", "tower"}
-        write_earlier(mongo_url, database_name, has_plans=True)
+        write_earlier(mongo_url, reused_database.name, has_plans=True)
         # Imports keep the plans. What they change of a plan's units stays.
         unit = database["units"].find_one({"map_ids": "hall"})
         assert unit is not None
@@ -123,10 +121,10 @@ def test_networks_of_plans_are_built_again_from_the_stored_plans(
 
 
 def test_a_damaged_network_is_found_and_built_again(
-    storage: list[str], mongo_url: str, database_name: str
+    storage: list[str], mongo_url: str, reused_database: ReusedDatabase
 ) -> None:
     with MongoClient[dict[str, Any]](mongo_url) as client:
-        database = client[database_name]
+        database = client[reused_database.name]
         unit_map = database["maps"].find_one({"_id": "tower"})
         assert unit_map is not None
         where = {"file": unit_map["network"]}

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from gateway.server.supervision.worker_process import WORKER_PROGRAM
 
 PROGRAM = "from gateway.cli.main import main; main()"
 SLOW_PACKAGES = {"igraph", "numpy", "shapely", "lxml", "strawberry", "graphql", "uvicorn", "motor"}
+OTHERS = ("export", "backup -", "audit")
 BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
 
 
@@ -24,15 +24,10 @@ def import_packages(*arguments: str, stdin: str = "") -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-@pytest.fixture
-def storage(mongo_url: str, database_name: str, tmp_path: Path) -> list[str]:
-    file = tmp_path / "mongo-url"
-    file.touch(0o600)
-    file.write_text(mongo_url)
-    return ["--mongo-url-file", str(file), "--database", database_name]
-
-
-@pytest.mark.parametrize("command", ["keys list", "import -", "export", "backup -", "audit"])
+@pytest.mark.parametrize(
+    "command",
+    ["keys list", "import -", *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)],
+)
 def test_a_command_imports_no_slow_package_that_it_does_not_use(
     storage: list[str], command: str
 ) -> None:
