@@ -15,9 +15,10 @@ from gateway.app import Gateway
 from gateway.server.admission import SCOPE_ADMISSION
 from gateway.settings import Settings
 from storage.embedded import embedded_mongo
+from tests.drivers import EACH_DRIVER
 from tests.fixtures import World, create_world, gateway_client
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIMEOUT_SECONDS = 60
 
@@ -65,7 +66,7 @@ async def test_an_application_that_has_not_started_is_unavailable() -> None:
         assert (await client.get("/health/live")).status_code == 200
 
 
-@pytest.mark.parametrize("driver", ["motor", "pymongo"])
+@pytest.mark.parametrize("driver", EACH_DRIVER)
 async def test_without_mongodb_rest_and_graphql_are_unavailable_until_it_is_back(
     tmp_path: Path, driver: str
 ) -> None:

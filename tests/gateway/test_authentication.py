@@ -25,7 +25,7 @@ from tests.fixtures import (
 )
 from tests.gateway.log_lines import LogLines, capture_log_lines
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 REST = "/v1/units/unit-1"
 GRAPHQL = "/graphql?query={__typename}"
@@ -50,39 +50,34 @@ def message(response: httpx.Response) -> str:
     return text
 
 
+CHALLENGED: list[tuple[Pairs, Pairs, str]] = [
+    ([], [], NO_KEY),
+    ([("API-Key", "")], [], NO_KEY),
+    ([("API-Key", "  ")], [], NO_KEY),
+    ([], [("api-key", "")], NO_KEY),
+    ([("API-Key", "")], [("api-key", "")], NO_KEY),
+    ([], [("API-Key", "{key}")], NO_KEY),  # the parameter's name is case-sensitive
+    ([("X-API-Key", "{key}")], [], NO_KEY),
+    ([("API-Key", "{key}"), ("API-Key", "{key}")], [], DUPLICATE),
+    ([("API-Key", "{key}"), ("api-key", "")], [], DUPLICATE),
+    ([], [("api-key", "{key}"), ("api-key", "{key}")], DUPLICATE),
+    ([("API-Key", "{key}")], [("api-key", "a"), ("api-key", "b")], DUPLICATE),
+]
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize(
-    ("headers", "query", "expected"),
-    [
-        ([], [], NO_KEY),
-        ([("API-Key", "")], [], NO_KEY),
-        ([("API-Key", "  ")], [], NO_KEY),
-        ([], [("api-key", "")], NO_KEY),
-        ([("API-Key", "")], [("api-key", "")], NO_KEY),
-        ([], [("API-Key", "{key}")], NO_KEY),  # the parameter's name is case-sensitive
-        ([("X-API-Key", "{key}")], [], NO_KEY),
-        ([("API-Key", "{key}"), ("API-Key", "{key}")], [], DUPLICATE),
-        ([("API-Key", "{key}"), ("api-key", "")], [], DUPLICATE),
-        ([], [("api-key", "{key}"), ("api-key", "{key}")], DUPLICATE),
-        ([("API-Key", "{key}")], [("api-key", "a"), ("api-key", "b")], DUPLICATE),
-    ],
-)
 async def test_a_request_without_one_key_is_challenged(
-    anonymous: httpx.AsyncClient,
-    world: World,
-    endpoint: str,
-    headers: Pairs,
-    query: Pairs,
-    expected: str,
+    anonymous: httpx.AsyncClient, world: World, endpoint: str
 ) -> None:
-    filled = [
-        [(name, value.format(key=world.keys.full)) for name, value in pairs]
-        for pairs in (headers, query)
-    ]
-    response = await answer(anonymous, endpoint, *filled)
-    assert response.status_code == 401
-    assert message(response) == expected
-    assert response.headers["www-authenticate"] == 'Key realm="floorgate"'
+    for headers, query, expected in CHALLENGED:
+        filled = [
+            [(name, value.format(key=world.keys.full)) for name, value in pairs]
+            for pairs in (headers, query)
+        ]
+        response = await answer(anonymous, endpoint, *filled)
+        assert response.status_code == 401
+        assert message(response) == expected
+        assert response.headers["www-authenticate"] == 'Key realm="floorgate"'
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -98,6 +93,8 @@ async def test_a_key_is_taken_from_the_header_or_the_query(
         ([("API-Key", key)], [("api-key", "fgk_unknown")]),  # the header counts
     ):
         assert (await answer(anonymous, endpoint, headers, query)).status_code == 200
+    wrong = ([("API-Key", key_format.generate_key())], [("api-key", key)])
+    assert (await answer(anonymous, endpoint, *wrong)).status_code == 403
 
 
 async def test_a_percent_encoded_parameter_is_the_same_parameter(
@@ -132,15 +129,6 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
     assert len(set(answers)) == 1
 
 
-async def test_the_header_wins_even_when_only_the_parameter_is_right(
-    anonymous: httpx.AsyncClient, world: World
-) -> None:
-    response = await answer(
-        anonymous, REST, [("API-Key", key_format.generate_key())], [("api-key", world.keys.full)]
-    )
-    assert response.status_code == 403
-
-
 async def test_an_unknown_address_needs_no_key_to_be_unknown(anonymous: httpx.AsyncClient) -> None:
     assert (await anonymous.get("/v1/nothing")).status_code == 404
     assert (await anonymous.delete(REST)).status_code == 405
@@ -171,7 +159,6 @@ async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: 
     assert other.status_code == 200
 
 
-@pytest.mark.slow
 async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world: World) -> None:
     async with (
         open_database(own_world) as database,
@@ -190,7 +177,6 @@ async def test_a_key_ends_when_it_expires_though_it_is_held_in_memory(own_world:
         pytest.fail("no key was valid for its first request")
 
 
-@pytest.mark.slow
 async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: World) -> None:
     loop = asyncio.get_running_loop()
     async with (
@@ -262,12 +248,9 @@ async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world:
         await database["api_keys"].update_one(
             {"_id": record.id}, {"$set": {"digest": key_format.hash_key(key)}}
         )
-        for _ in range(100):
-            response = await client.get(REST, headers=headers)
-            if response.status_code == 200:
-                break
-            await asyncio.sleep(0.02)
-        assert response.status_code == 200
+        async with asyncio.timeout(60):
+            while (await client.get(REST, headers=headers)).status_code != 200:
+                await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -320,31 +303,13 @@ async def test_only_an_administrator_makes_lists_and_ends_keys(
         assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
 
 
-async def test_a_key_made_through_the_api_sees_what_it_was_given(own_world: World) -> None:
-    async with gateway_client(own_world.settings()) as client:
-        made = await client.post(
-            "/graphql",
-            json={
-                "query": "mutation ($assets: [ID!]) {"
-                ' createApiKey(input: { name: "n", assetIds: $assets }) { apiKey { id } key } }',
-                "variables": {"assets": [SEEN]},
-            },
-            headers={"API-Key": own_world.keys.full},
-        )
-        key = made.json()["data"]["createApiKey"]["key"]
-        assets = await client.get("/v1/assets", headers={"API-Key": key})
-    assert [asset["id"] for asset in assets.json()["data"]] == [SEEN]
-
-
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ('name: ""', "name"),
         (f'name: "{"n" * 256}"', "name"),
         ('name: "a\\u0000"', "name"),
         ('name: "n", assetIds: [""]', "assetIds"),
         ('name: "n", assetIds: ["a"], allAssets: true', "allAssets"),
-        ('name: "n", expires: "tomorrow"', "expires"),
         ('name: "n", expires: "2020-01-01"', "expires"),
         ('name: "n", expires: "9999-12-31T23:59:59-01:00"', "expires"),
     ],

@@ -58,10 +58,6 @@ async def test_a_wrong_part_is_invalid_input(client: httpx.AsyncClient) -> None:
     assert body["errors"][0]["extensions"]["code"] == "INVALID_INPUT"
 
 
-async def test_a_map_without_a_drawing_has_none(client: httpx.AsyncClient) -> None:
-    assert await data_of(client, DRAWING, {"map": OTHER_MAP}) == {"map": {"drawing": None}}
-
-
 async def test_a_unit_has_its_outline_on_a_map_that_the_key_sees(
     client: httpx.AsyncClient, restricted: httpx.AsyncClient
 ) -> None:

@@ -13,7 +13,7 @@ from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.context import Context
 from rest.errors import HttpError, rate_limit_error, service_unavailable_error
 from storage.errors import Cause
-from tests.fixtures import SEEN, UNIT, data_of, post_graphql
+from tests.fixtures import SEEN, data_of, post_graphql
 from tests.rest.error_bodies import read_message
 
 pytestmark = pytest.mark.anyio
@@ -28,28 +28,6 @@ async def post(client: httpx.AsyncClient, content: bytes, **headers: str) -> htt
 
 def codes(body: dict[str, Any]) -> list[str]:
     return [error["extensions"]["code"] for error in body["errors"]]
-
-
-async def test_a_unit_is_shown_with_its_floor_and_asset(client: httpx.AsyncClient) -> None:
-    data = await data_of(
-        client,
-        "query ($id: ID!) { unit(id: $id) { id floor { shortLabel } asset { name } } }",
-        {"id": UNIT},
-    )
-    assert data["unit"] == {
-        "id": UNIT,
-        "floor": {"shortLabel": "1"},
-        "asset": {"name": "North House"},
-    }
-
-
-async def test_every_list_has_paging_and_data(client: httpx.AsyncClient) -> None:
-    data = await data_of(
-        client,
-        "{ units(page: 2, perPage: 3) { paging { perPage currentPage hasNext } data { id } } }",
-    )
-    assert data["units"]["paging"] == {"perPage": 3, "currentPage": 2, "hasNext": True}
-    assert len(data["units"]["data"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -75,41 +53,32 @@ async def test_the_media_type_is_negotiated_and_decides_the_status_of_an_invalid
 
 
 @pytest.mark.parametrize(
-    ("accept", "media_type"),
-    [
-        ("", JSON),
-        (JSON, JSON),
-        (f"{GRAPHQL_RESPONSE}, {JSON};q=0.9", GRAPHQL_RESPONSE),
-        ("text/event-stream", JSON),
-        ("application/xml", JSON),
-    ],
-)
-@pytest.mark.parametrize(
     ("headers", "content", "status", "code"),
     [
         ({"API-Key": ""}, b"{}", 401, "UNAUTHENTICATED"),
         ({"API-Key": "fgk_wrong"}, b"{}", 403, "FORBIDDEN"),
-        ({"Content-Type": "text/plain"}, b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ({"Content-Type": "multipart/form-data"}, b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ({"Content-Type": ""}, b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
         ({}, b" " * 1_000_001, 413, "BODY_TOO_LARGE"),
         ({}, b"[]", 400, "BAD_REQUEST"),
     ],
 )
 async def test_an_error_of_the_whole_request_has_the_media_type_that_its_client_prefers(
-    client: httpx.AsyncClient,
-    accept: str,
-    media_type: str,
-    headers: dict[str, str],
-    content: bytes,
-    status: int,
-    code: str,
+    client: httpx.AsyncClient, headers: dict[str, str], content: bytes, status: int, code: str
 ) -> None:
-    response = await post(client, content, **{"Accept": accept} | headers)
-    # A key is checked before the rest of a request.
-    if accept == "application/xml" and "API-Key" not in headers:
-        status, code = 406, "NOT_ACCEPTABLE"
-    assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
-    assert "Accept" in response.headers["vary"]
-    assert (response.status_code, codes(response.json())) == (status, [code])
+    for accept, media_type in (
+        ("", JSON),
+        (f"{GRAPHQL_RESPONSE}, {JSON};q=0.9", GRAPHQL_RESPONSE),
+        ("text/event-stream", JSON),
+        ("application/xml", JSON),
+    ):
+        response = await post(client, content, **{"Accept": accept} | headers)
+        assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
+        assert "Accept" in response.headers["vary"]
+        # A key is checked before the rest of a request.
+        is_acceptable = accept != "application/xml" or "API-Key" in headers
+        expected = (status, [code]) if is_acceptable else (406, ["NOT_ACCEPTABLE"])
+        assert (response.status_code, codes(response.json())) == expected
 
 
 @pytest.mark.parametrize("error", [rate_limit_error(1), service_unavailable_error(Cause.QUEUE)])
@@ -126,13 +95,6 @@ async def test_a_refusal_that_asks_to_wait_has_the_media_type_that_its_client_pr
     assert (response.status_code, codes(response.json())) == (error.status, [error.code])
 
 
-async def test_an_unsupported_media_type_is_rejected(client: httpx.AsyncClient) -> None:
-    headers = {"Accept": "application/xml"}
-    response = await client.post("/graphql", json={"query": "{__typename}"}, headers=headers)
-    assert response.status_code == 406
-    assert GRAPHQL_RESPONSE in response.json()["errors"][0]["message"]
-
-
 async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> None:
     response = await client.get(
         "/graphql",
@@ -143,14 +105,6 @@ async def test_get_runs_queries_with_variables(client: httpx.AsyncClient) -> Non
         },
     )
     assert response.json() == {"data": {"asset": {"id": SEEN}}}
-
-
-async def test_deeply_nested_variables_are_rejected(client: httpx.AsyncClient) -> None:
-    nested = "[" * 300 + "]" * 300
-    content = f'{{"query": "{{ assets {{ data {{ id }} }} }}", "variables": {{"a": {nested}}}}}'
-    response = await client.post("/graphql", content=content, headers={"Content-Type": JSON})
-    assert response.status_code == 400
-    assert codes(response.json()) == ["BAD_REQUEST"]
 
 
 async def test_get_never_runs_mutations(client: httpx.AsyncClient) -> None:
@@ -168,51 +122,24 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     assert read_message(response) == "Method not allowed"
 
 
-async def test_a_browser_gets_graphiql_without_a_key(anonymous: httpx.AsyncClient) -> None:
-    headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    response = await anonymous.get("/graphql", headers=headers)
-    assert response.headers["content-type"] == "text/html; charset=utf-8"
-    assert response.headers["cache-control"] == "no-store"
-
-
-async def test_an_unsupported_content_type_is_named_in_the_error(client: httpx.AsyncClient) -> None:
-    for content_type in ("text/plain", "application/graphql", "multipart/form-data", ""):
-        response = await post(client, b'{"query":"{__typename}"}', **{"Content-Type": content_type})
-        assert response.status_code == 415
-        assert response.json()["errors"][0]["message"] == "Content-Type must be application/json"
-
-
-async def test_a_body_over_the_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
-    response = await post(client, b" " * 1_000_001)
-    assert response.status_code == 413
-    assert "1000000 bytes" in response.json()["errors"][0]["message"]
-
-
 @pytest.mark.parametrize(
     "content",
     [
         b"",
         b"1",
-        b"null",
         b'"{__typename}"',
-        b"[]",
         b'[{"query":"{__typename}"}]',  # a batch
         b"{}",
         b'{"query":""}',
         b'{"query":1}',
-        b'{"query":null}',
         b'{"query":"{__typename}","variables":[]}',
-        b'{"query":"{__typename}","variables":"{}"}',
         b'{"query":"{__typename}","extensions":1}',
         b'{"query":"{__typename}","operationName":1}',
-        b"{query:1}",
         b"\xff\xfe{}",
-        b'{"query":"\xff"}',
         b'{"query":"\\ud800"}',
         b'{"query":"{__typename}","variables":{"n":"\\udfff"}}',
         b'{"query":"{__typename}","variables":{"n":%s}}' % (b"9" * 5000),
         b'{"query":"{__typename}","variables":{"n":NaN}}',
-        b"[" * 50_000,
         b"[" * 50_000 + b"]" * 50_000,
         b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
     ],
@@ -237,8 +164,6 @@ async def test_malformed_json_is_reported_with_line_and_column(client: httpx.Asy
     "document",
     [
         "{ units(perPage: %s) { data { id } } }" % ("9" * 5000),
-        "{ units(perPage: -%s) { data { id } } }" % ("9" * 5000),
-        "{ unit(id: %s) { id } }" % ("9" * 5000),
         "{ units(perPage: 1e99999) { data { id } } }",
         '{ unit(id: "\\ud800") { id } }',
         "{ unit(id: %s) { id } }" % ("[" * 900),
@@ -269,7 +194,7 @@ def chain(levels: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("levels", [10, 100, 150, 180, 200, 220, 235])
+@pytest.mark.parametrize("levels", [10, 150, 200, 235])
 async def test_a_long_chain_of_fragments_runs_or_is_rejected(
     client: httpx.AsyncClient, levels: int
 ) -> None:
@@ -361,13 +286,13 @@ async def test_the_same_request_reports_the_same_errors_every_time(
         'c: map(id: "plan/one") { nearest(from: {id: "nope"}) { distance } } }'
     )
     seen = set()
-    for _ in range(25):
+    for _ in range(5):
         body = await post_graphql(client, query)
         assert body["data"] == {"A0": None, "b": None, "c": {"nearest": None}}
         seen.add(json.dumps(body["errors"]))
     [errors] = seen
     assert [error["path"] for error in json.loads(errors)] == [["A0"], ["b"], ["c", "nearest"]]
-    assert len(parsed) == 50  # each drawing once in each request
+    assert len(parsed) == 10  # each drawing once in each request
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from storage.bundles.importing.import_bundles import COMMITTED
 from storage.changes import hub
 from storage.mongo.unavailable import DISK_FULL
 from tests.fixtures import gateway_client, open_client, run_gateway
-from tests.gateway.floorgate_process import floorgate, storage_options
+from tests.gateway.cli.commands import floorgate, output_of
+from tests.gateway.floorgate_process import storage_options
 from tests.gateway.log_lines import capture_log_lines
 from tests.storage.embedded.servers import wait_until
 from tests.storage.mongo.replica_set_of_three import (
@@ -27,7 +28,7 @@ from tests.storage.mongo.replica_set_of_three import (
     until_done,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 BUNDLE = json.dumps({"assets": [{"id": "lark", "name": "Lark"}]})
 IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
@@ -74,6 +75,15 @@ def storage(replica_set: ReplicaSet, tmp_path: Path) -> list[str]:
     return storage_options(replica_set.url, tmp_path.name, tmp_path)
 
 
+@pytest.fixture
+def key(storage: list[str]) -> str:
+    """A key that may do everything."""
+    permission = ("--permission", "service.admin", "--all-assets")
+    created = floorgate("keys", "create", "--name", "till", *permission, "--json", *storage)
+    key: str = output_of(created)["key"]
+    return key
+
+
 def refused(
     member: Member, error_code: int, *commands: str, **where: str
 ) -> AbstractContextManager[None]:
@@ -98,7 +108,7 @@ def full_disk(member: Member, **where: str) -> AbstractContextManager[None]:
 
 
 def list_assets(storage: list[str]) -> Any:
-    return json.loads(floorgate("export", *storage).stdout)["assets"]
+    return output_of(floorgate("export", *storage))["assets"]
 
 
 def test_an_import_says_that_the_disk_is_full_and_applies_nothing(
@@ -107,10 +117,10 @@ def test_an_import_says_that_the_disk_is_full_and_applies_nothing(
     assert list_assets(storage) == []
     with full_disk(replica_set.members[0]):
         failed = floorgate("import", "-", *storage, stdin=BUNDLE)
-    assert (failed.returncode, failed.stdout) == (1, "")
+    assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == f"Error: {DISK_FULL}\n"
     assert list_assets(storage) == []
-    assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
+    assert floorgate("import", "-", *storage, stdin=BUNDLE).exit_code == 0
 
 
 def test_an_import_that_is_committed_says_so_and_is_finished_once_there_is_room(
@@ -119,21 +129,17 @@ def test_an_import_that_is_committed_says_so_and_is_finished_once_there_is_room(
     assert list_assets(storage) == []
     with full_disk(replica_set.members[0], namespace=f"{tmp_path.name}.assets"):
         failed = floorgate("import", "-", *storage, stdin=BUNDLE)
-    assert (failed.returncode, failed.stdout) == (1, "")
+    assert (failed.exit_code, failed.stdout) == (1, "")
     assert failed.stderr == f"Error: {DISK_FULL}; {COMMITTED}\n"
     assert [each["name"] for each in list_assets(storage)] == ["Lark"]
 
 
 async def test_a_client_is_told_that_the_service_is_unavailable(
-    replica_set: ReplicaSet, storage: list[str], tmp_path: Path, caplog: Any
+    replica_set: ReplicaSet, key: str, tmp_path: Path, caplog: Any
 ) -> None:
-    created = floorgate(
-        *("keys", "create", "--name", "till", "--permission", "service.admin", "--all-assets"),
-        *("--json", *storage),
-    )
     settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
     body = {"query": IMPORT, "variables": {"bundle": BUNDLE}}
-    async with gateway_client(settings, json.loads(created.stdout)["key"]) as client:
+    async with gateway_client(settings, key) as client:
         with full_disk(replica_set.members[0]):
             response = await client.post("/graphql", json=body)
         assert response.status_code == 503
@@ -144,18 +150,15 @@ async def test_a_client_is_told_that_the_service_is_unavailable(
         assert (await client.post("/graphql", json=body)).status_code == 200
 
 
+@pytest.mark.slow
 async def test_the_log_says_why_a_request_is_503_and_the_client_does_not_learn_it(
-    replica_set: ReplicaSet, storage: list[str], tmp_path: Path
+    replica_set: ReplicaSet, key: str, tmp_path: Path
 ) -> None:
-    created = floorgate(
-        *("keys", "create", "--name", "till", "--permission", "service.admin", "--all-assets"),
-        *("--json", *storage),
-    )
     settings = Settings(
         mongo_url=replica_set.url, database=tmp_path.name, request_seconds=4, cache_mb=0
     )
     access = logging.getLogger("floorgate.access")
-    async with gateway_client(settings, json.loads(created.stdout)["key"]) as client:
+    async with gateway_client(settings, key) as client:
         assert (await client.get("/v1/assets")).status_code == 200
         for commands, how, cause in CAUSES:
             with (
@@ -173,14 +176,11 @@ async def test_the_log_says_why_a_request_is_503_and_the_client_does_not_learn_i
 
 
 async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_again(
-    replica_set: ReplicaSet, storage: list[str], tmp_path: Path
+    replica_set: ReplicaSet, key: str, tmp_path: Path
 ) -> None:
-    assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
-    created = floorgate("keys", "create", "--name", "till", "--all-assets", "--json", *storage)
     settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(run_gateway(settings))
-        key = json.loads(created.stdout)["key"]
         client = await stack.enter_async_context(open_client(gateway, key))
         client.headers.update(CHANGES_FLAG)
         cursor = (await client.get("/v1/changes")).json()["cursor"]
@@ -204,16 +204,17 @@ async def test_who_asks_for_changes_that_are_gone_is_told_to_copy_the_directory_
         assert response.status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_poll_is_answered_while_mongod_searches_and_a_later_one_with_what_it_found(
-    replica_set: ReplicaSet, storage: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    replica_set: ReplicaSet, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "READ_SECONDS", 0.5)
-    created = floorgate("keys", "create", "--name", "till", "--all-assets", "--json", *storage)
     settings = Settings(mongo_url=replica_set.url, database=tmp_path.name)
-    async with gateway_client(settings, json.loads(created.stdout)["key"]) as client:
+    async with gateway_client(settings, key) as client:
         client.headers.update(CHANGES_FLAG)
         cursor = (await client.get("/v1/changes")).json()["cursor"]
-        assert floorgate("import", "-", *storage, stdin=BUNDLE).returncode == 0
+        body = {"query": IMPORT, "variables": {"bundle": BUNDLE}}
+        assert "errors" not in (await client.post("/graphql", json=body)).json()
         searching = {
             "failCommands": ["aggregate"],
             "blockConnection": True,

@@ -25,7 +25,7 @@ from storage.units import UNITS
 from tests.drivers import EACH_DRIVER
 from tests.gateway.log_lines import capture_log_lines
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIMEOUT_SECONDS = 30
 
@@ -109,7 +109,6 @@ async def test_records_are_cached_unless_caching_is_off(settings: Settings, cach
         assert (opened.record_cache is None) == (cache_mb == 0)
 
 
-@pytest.mark.slow
 async def test_a_mongodb_that_does_not_answer_is_explained_with_its_setting() -> None:
     before, threads = asyncio.all_tasks(), list_change_feeds()
     settings = Settings(mongo_url="mongodb://127.0.0.1:1/")

@@ -60,28 +60,25 @@ class RunningGateway:
 
 
 @asynccontextmanager
-async def run_gateways(
-    world: World, keys: dict[str, str], count: int = 1
-) -> AsyncIterator[list[RunningGateway]]:
+async def run_gateway_of(
+    world: World, keys: dict[str, str], **settings: Any
+) -> AsyncIterator[RunningGateway]:
+    """Run a gateway that caches, with a client of each key."""
+    given = world.settings(request_seconds=60, **settings)
     async with AsyncExitStack() as stack:
-        started = []
-        for _ in range(count):
-            gateway = await stack.enter_async_context(
-                run_following_gateway(world.settings(request_seconds=60))
-            )
-            clients = {
-                name: await stack.enter_async_context(open_client(gateway, key))
-                for name, key in keys.items()
-            }
-            started.append(RunningGateway(gateway, clients))
-        yield started
+        gateway = await stack.enter_async_context(run_following_gateway(given))
+        clients = {
+            name: await stack.enter_async_context(open_client(gateway, key))
+            for name, key in keys.items()
+        }
+        yield RunningGateway(gateway, clients)
 
 
 @pytest.fixture
 async def running_gateway(never_expire: None, own_world: World) -> AsyncIterator[RunningGateway]:
     """A gateway and its clients."""
     named = {"full": own_world.keys.full, "restricted": own_world.keys.restricted}
-    async with run_gateways(own_world, named) as (gateway,):
+    async with run_gateway_of(own_world, named) as gateway:
         yield gateway
 
 
@@ -109,7 +106,7 @@ async def test_callers_who_may_see_the_same_share_an_entry(own_world: World) -> 
     async with open_database(own_world) as database:
         _, first = await make_key(database, "first", asset_ids=[SEEN, HIDDEN])
         _, second = await make_key(database, "second", asset_ids=[HIDDEN, SEEN])
-    async with run_gateways(own_world, {"first": first, "second": second}) as (running_gateway,):
+    async with run_gateway_of(own_world, {"first": first, "second": second}) as running_gateway:
         await running_gateway.clients["first"].get("/v1/units")
         await running_gateway.clients["second"].get("/v1/units")
         assert running_gateway.cache.counters.hits == 1
@@ -251,15 +248,10 @@ async def test_errors_are_not_cached(running_gateway: RunningGateway, path: str)
 
 @pytest.mark.usefixtures("never_expire")
 async def test_the_cache_is_bounded_in_bytes(own_world: World) -> None:
-    named = {"full": own_world.keys.full}
-    async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(
-            run_following_gateway(own_world.settings(cache_mb=1))
-        )
-        client = await stack.enter_async_context(open_client(gateway, named["full"]))
-        running_gateway = RunningGateway(gateway, {"full": client})
+    keys = {"full": own_world.keys.full}
+    async with run_gateway_of(own_world, keys, cache_mb=1) as running_gateway:
         for number in range(200):
-            await client.get(f"/v1/units?per-page={100 + number}")
+            await running_gateway.full.get(f"/v1/units?per-page={100 + number}")
         counters = running_gateway.cache.counters
         assert counters.evictions > 0
         assert counters.entries + counters.evictions == counters.misses
@@ -305,14 +297,10 @@ async def test_a_response_larger_than_the_cache_evicts_nothing(
 
 
 async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
-    async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(
-            run_following_gateway(own_world.settings(cache_mb=0))
-        )
-        client = await stack.enter_async_context(open_client(gateway, own_world.keys.full))
-        running_gateway = RunningGateway(gateway, {"full": client})
+    keys = {"full": own_world.keys.full}
+    async with run_gateway_of(own_world, keys, cache_mb=0) as running_gateway:
         for _ in range(3):
-            await client.get("/v1/units")
+            await running_gateway.full.get("/v1/units")
         assert (running_gateway.cache.counters.entries, running_gateway.cache.counters.hits) == (
             0,
             0,
@@ -325,12 +313,12 @@ async def test_the_counters_are_logged_when_they_have_changed(
 ) -> None:
     monkeypatch.setattr(response_cache, "REPORT_INTERVAL_SECONDS", 0.01)
     with caplog.at_level(logging.INFO, "floorgate.cache"):
-        async with run_gateways(own_world, {"full": own_world.keys.full}) as (running_gateway,):
+        async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running_gateway:
             await running_gateway.full.get("/v1/units")
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                while running_gateway.cache.counters.entries == 0 or not caplog.records:
+                while not any(record.__dict__["fields"]["entries"] for record in caplog.records):
                     await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)  # equal counters would be reported again
     reports = [record.__dict__["fields"] for record in caplog.records]
     assert reports[-1] | {"misses": 1, "entries": 1} == reports[-1]
     assert all(before != after for before, after in pairwise(reports))

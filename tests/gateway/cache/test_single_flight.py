@@ -16,7 +16,7 @@ from tests.fixtures import World, open_client
 from tests.gateway.cache.test_response_cache import (
     RunningGateway,
     rename,
-    run_gateways,
+    run_gateway_of,
     running_gateway,
 )
 
@@ -222,7 +222,7 @@ async def test_a_request_waits_for_a_bounded_time(
 async def test_waiting_counts_for_the_deadline(
     own_world: World, gate: Gate, never_expire: None
 ) -> None:
-    async with run_gateways(own_world, {"full": own_world.keys.full}) as (running,):
+    async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running:
         executor = running.gateway.service.executor
         async with gate.requests(running.full, LIST, 1) as [first]:
             await gate.wait_for_reads(1)
@@ -239,7 +239,7 @@ async def test_equal_mutations_do_not_wait_for_each_other(
 ) -> None:
     mutation = """mutation { assignUnitAttributes(input: {groupId: "view", assignments: [
       {attributeId: "sea", assetId: "north", unitId: "unit-1"}]}) { units { id } } }"""
-    async with run_gateways(own_world, {"full": own_world.keys.full}) as (running,):
+    async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running:
         cache = running.cache
         created = asyncio.Event()
         create = running.gateway.service.executor.load_client_operation
