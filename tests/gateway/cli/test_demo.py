@@ -53,6 +53,7 @@ def test_the_key_of_a_gateway_that_has_ended_is_deleted_at_the_next_start(
         assert is_valid(settings, second)
         [file] = (settings.data_dir / "demo-keys").iterdir()
         assert (file.read_text(), file.stat().st_mode & 0o777) == ("", 0o600)
+        assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_gateways_that_run_keep_their_keys(settings: Settings) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
+from gateway.cli.key_ids import MAX_CANDIDATES
 from resolvers.request.caller import PERMISSIONS
 from storage.administration.key_format import KEY_PREFIX, hash_key, is_well_formed
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
@@ -351,6 +352,30 @@ def test_the_beginning_of_an_id_is_enough(
     assert floorgate(*command, "key_cccc", *storage).exit_code == 0
     assert [stored(keys, other) for other in (FIRST, SECOND)] == others
     assert stored(keys, THIRD) != before
+
+
+def test_only_the_first_of_many_keys_that_may_be_meant_are_named(
+    storage: list[str], keys: Any
+) -> None:
+    for count, more in ((MAX_CANDIDATES, ""), (MAX_CANDIDATES + 1, ", ...")):
+        keys["api_keys"].delete_many({})
+        ids = [f"key_eeee{number:02}" for number in range(count)]
+        keys["api_keys"].insert_many(
+            {
+                "_id": id,
+                "name": "n",
+                "digest": id.encode(),
+                "permissions": [],
+                "asset_ids": [],
+                "created_at": THEN,
+                "expires_at": None,
+                "revoked_at": None,
+            }
+            for id in ids
+        )
+        run = floorgate("keys", "revoke", "key_eeee", *storage)
+        named = ", ".join(f"{id} (n)" for id in ids[:MAX_CANDIDATES])
+        assert run.stderr.endswith(f"begin with 'key_eeee': {named}{more}\n")
 
 
 def test_an_id_that_another_one_begins_with_is_meant_itself(storage: list[str], keys: Any) -> None:

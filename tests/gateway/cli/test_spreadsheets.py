@@ -136,20 +136,6 @@ def test_an_import_with_errors_prints_its_notes_too(storage: list[str], tmp_path
     assert f'Note: {path}: column "Markt" was not read; did you mean "market"?' in run.stderr
 
 
-def test_some_cells_are_merged(storage: list[str], tmp_path: Path) -> None:
-    rents = write_csv(tmp_path / "rents.csv", rent_roll(1, 2))
-    output_of(floorgate("import", rents, "--json", *storage))
-    units = tmp_path / "units.csv"
-    units.write_text("ID,Name\noak-street-101,101A\noak-street-102,\n")
-    summary = output_of(floorgate("import", "--merge", units, "--json", *storage))
-    assert (counts(summary, "updated"), counts(summary, "unchanged")) == (
-        {"units": 1},
-        {"units": 1},
-    )
-    exported = output_of(floorgate("export", *storage))
-    assert [unit["name"] for unit in exported["units"]] == ["101A", "102"]
-
-
 def test_a_catalog_is_exported_to_spreadsheets(storage: list[str], tmp_path: Path) -> None:
     assert floorgate("import", DEMO_BUNDLE, *storage).exit_code == 0
     run = floorgate("export", "--xlsx", tmp_path / "catalog.xlsx", *storage)

@@ -96,6 +96,8 @@ async def test_a_list_shows_its_operation_command_and_index(client: httpx.AsyncC
     ]
     assert command["returned"] == command["documents_examined"] == 3  # one tells of the next page
     assert command["milliseconds"] > 0
+    assert command["milliseconds"] == round(command["milliseconds"], 3)
+    assert type(command["milliseconds_in_mongodb"]) is int
     assert explanation["response"]["status"] == 200
     plain = await client.get(f"/v1/units?asset={SEEN}&per-page=2")
     assert explanation["response"]["bytes"] == len(plain.content)

@@ -15,12 +15,14 @@ from gateway.explain.values import MAX_CHARACTERS, MAX_VALUES, shorten
         (None, None),
         (True, True),
         (1.5, 1.5),
-        (2**70, str(2**70)),  # no JSON library has such numbers
+        (2**53 - 1, 2**53 - 1),
+        (-(2**53), str(-(2**53))),  # no number of JavaScript is exact from here on
         (b"drawing", "7 bytes"),
         (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
         ("x" * 300, "x" * MAX_CHARACTERS + "…"),
         ("\ud800", "?"),  # a lone surrogate
-        ([*range(12)], [*range(10), "… 2 more"]),
+        ([*range(10)], [*range(10)]),
+        ([*range(11)], [*range(10), "… 1 more"]),
         ({"a": {"$in": ("b",)}}, {"a": {"$in": ["b"]}}),
     ],
 )
