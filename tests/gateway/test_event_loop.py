@@ -220,7 +220,7 @@ async def watch_request(client: httpx.AsyncClient, request: dict[str, Any]) -> H
 
 
 async def test_others_are_answered_while_a_long_document_is_validated(
-    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsing, answered = threading.Event(), threading.Event()
     parse = operations.parse_client_operation
@@ -232,7 +232,8 @@ async def test_others_are_answered_while_a_long_document_is_validated(
 
     monkeypatch.setattr(execution, "parse_client_operation", parse_late)
     document = "{ " + "units { data { id } } " * 100 + "}"
-    async with asyncio.TaskGroup() as group:
+    settings = world.settings(request_seconds=120)
+    async with gateway_client(settings, world.keys.full) as client, asyncio.TaskGroup() as group:
         long = group.create_task(client.post("/graphql", json={"query": document}))
         await asyncio.to_thread(parsing.wait, 60)
         assert (await client.get("/v1/units?per-page=1")).status_code == 200

@@ -115,6 +115,7 @@ async def test_a_mutation_sees_what_it_has_just_written(running_gateway: Running
     assert made["assignUnitAttributes"] == {"units": [{"name": "Suite 2"}]}
 
 
+@pytest.mark.slow
 async def test_a_map_is_routable_as_soon_as_it_is_processed(
     running_gateway: RunningGateway,
 ) -> None:
