@@ -101,6 +101,7 @@ def test_keys_that_are_valid_again_are_named(filled: list[str], archive: Path) -
     )
 
 
+@pytest.mark.slow
 def test_an_archive_goes_through_pipes(
     filled: list[str], mongo_url: str, database_name: str
 ) -> None:

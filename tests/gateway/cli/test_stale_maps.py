@@ -57,6 +57,7 @@ def inspect(storage: list[str]) -> tuple[int, dict[str, str]]:
     return run.exit_code, found
 
 
+@pytest.mark.slow
 def test_networks_of_another_release_are_named_and_built_again_with_one_command(
     storage: list[str], mongo_url: str, reused_database: ReusedDatabase
 ) -> None:
@@ -121,7 +122,7 @@ def test_networks_of_plans_are_built_again_from_the_stored_plans(
 
 
 def test_a_damaged_network_is_found_and_built_again(
-    storage: list[str], mongo_url: str, reused_database: ReusedDatabase
+    tower_storage: list[str], mongo_url: str, reused_database: ReusedDatabase
 ) -> None:
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[reused_database.name]
@@ -132,13 +133,13 @@ def test_a_damaged_network_is_found_and_built_again(
         assert chunk is not None
         damaged = chunk["bytes"][:-1] + bytes([chunk["bytes"][-1] ^ 1])
         database["files"].update_one(where, {"$set": {"bytes": damaged}})
-    status, found = inspect(storage)
+    status, found = inspect(tower_storage)
     reason = "its network is missing or damaged"
     assert (status, found["message"]) == (1, f"outdated: tower ({reason})")
-    run = floorgate("maps", "process", "--stale", *storage)
+    run = floorgate("maps", "process", "--stale", *tower_storage)
     assert (run.exit_code, run.stdout) == (0, f'map "tower": {reason}, so it {AGAIN}\n')
-    assert inspect(storage)[0] == 0
-    assert output_of(floorgate("maps", "process", "--stale", "--json", *storage)) == []
+    assert inspect(tower_storage)[0] == 0
+    assert output_of(floorgate("maps", "process", "--stale", "--json", *tower_storage)) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import pytest
 from graphql import parse, validate
-from playwright.sync_api import Page, Response, Route, expect
+from playwright.sync_api import Page, Response, expect
 
 from gateway import browser_pages
 from resolvers.request.caller import FLAGS
@@ -80,29 +80,6 @@ def test_a_ready_made_tab_runs_with_records_that_the_key_sees(
     expect(variables).not_to_contain_text('"<')
     browser.execute_query(graphiql, awaited)
     assert graphiql.all_errors() == []
-
-
-@needs_browser
-@pytest.mark.slow
-def test_a_tab_that_is_opened_before_its_records_are_known_stays_open(
-    seen: browser.Visit, demo: DemoService
-) -> None:
-    held: list[Route] = []
-
-    def hold_samples(route: Route) -> None:
-        is_held = "query Samples" in (route.request.post_data or "")
-        held.append(route) if is_held else route.continue_()
-
-    seen.page.route("**/graphql", hold_samples)
-    browser.open_graphiql(seen)
-    browser.type_key(seen.page, demo.key)
-    browser.expect_key_state(seen, "Key accepted")
-    open_tab(seen.page, "Distances")
-    [route] = held
-    with seen.page.expect_response(is_samples):
-        route.continue_()
-    expect(seen.page.locator(".graphiql-editor-tool")).not_to_contain_text('"<')
-    expect(seen.page.locator(".graphiql-tab-active")).to_contain_text("Distances")
 
 
 @needs_browser
