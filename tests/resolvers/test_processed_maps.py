@@ -31,7 +31,9 @@ from tests.fixtures import (
 )
 from tests.resolvers.tower import SVG, tower
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
+here = pytest.mark.usefixtures("no_processes")
+"""Marks tests that are not about the processes in which networks are built."""
 
 ONE_WAY_IN = SVG.replace('x="8" y="19"', 'x="8" y="5"')
 """Two rooms of the four have their doors within, where they lead nowhere."""
@@ -69,6 +71,7 @@ async def owner_and_tier(client: httpx.AsyncClient, map_id: str) -> tuple[str, s
     return found["asset"]["id"], found["routingTier"]
 
 
+@here
 async def test_a_map_is_made_routable_from_its_own_drawing(operator: httpx.AsyncClient) -> None:
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
     processed = await process(operator, id="tower")
@@ -78,17 +81,7 @@ async def test_a_map_is_made_routable_from_its_own_drawing(operator: httpx.Async
     assert await owner_and_tier(operator, "tower") == ("tower", "wheelchair_routing")
 
 
-async def test_a_faulty_plan_is_read_unless_strict(operator: httpx.AsyncClient) -> None:
-    new = new_map("flawed")
-    new["plan"] = new["plan"].replace("</svg>", '<path d="L" data-tags="indoor=wall"/></svg>')
-    refused = await post_graphql(operator, mutation(**new, strict=True))
-    assert "a Path: d is no path" in refused["errors"][0]["message"]
-    processed = await process(operator, **new)
-    assert processed["isRoutable"] is True
-    causes = [group["cause"] for group in processed["report"]["groups"]]
-    assert "element-left-out" in causes
-
-
+@here
 async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
     operator: httpx.AsyncClient,
 ) -> None:
@@ -98,19 +91,10 @@ async def test_below_the_required_share_nothing_changes_and_the_report_says_why(
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
 
 
-@pytest.mark.parametrize("scale", [0, -1])
-async def test_a_scale_is_above_0(operator: httpx.AsyncClient, scale: float) -> None:
-    arguments = new_map("annex") | {"feetPerUnit": scale}
-    response = await post_graphql(operator, mutation(**arguments))
-    (error,) = response["errors"]
-    assert error["extensions"]["fields"] == {
-        "input.feetPerUnit": [f"must be a number above 0, not {scale}"]
-    }
-
-
 REPORT = '{ map(id: "tower") { routingReport } }'
 
 
+@here
 async def test_whoever_sees_a_map_can_read_what_is_wrong_with_its_plan(
     operator: httpx.AsyncClient, own_world: World
 ) -> None:
@@ -138,6 +122,7 @@ async def test_whoever_sees_a_map_can_read_what_is_wrong_with_its_plan(
         assert await data_of(other, REPORT) == {"map": None}
 
 
+@here
 async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
     operator: httpx.AsyncClient,
 ) -> None:
@@ -145,22 +130,20 @@ async def test_the_text_of_a_plan_makes_a_new_map_of_the_asset_named(
     assert processed["isRoutable"] is True
     assert processed["report"]["feet_per_unit"] == 2
     assert await owner_and_tier(operator, "annex") == ("annex-asset", "wheelchair_routing")
+    await process(operator, **new_map("wing") | {"asset": "tower"})
+    tower = (await data_of(operator, '{ asset(id: "tower") { name } }'))["asset"]
+    assert tower == {"name": "Tower"}  # it keeps its name
 
 
-async def test_a_new_map_does_not_rename_its_asset(operator: httpx.AsyncClient) -> None:
-    asset = '{ asset(id: "tower") { name } }'
-    before = await data_of(operator, asset)
-    processed = await process(operator, **new_map("annex") | {"asset": "tower"})
-    assert processed["isRoutable"] is True
-    assert await data_of(operator, asset) == before
-
-
+@here
 async def test_what_cannot_be_processed_is_an_error(operator: httpx.AsyncClient) -> None:
     for arguments, code, fields in (
         ({"id": "missing"}, "NOT_FOUND", []),
         ({"id": "plain"}, "INVALID_INPUT", ["input.source"]),
         ({"id": "tower", "asset": "other"}, "INVALID_INPUT", ["input.asset"]),
-        ({"id": "tower", "require": 101}, "INVALID_INPUT", ["input.require"]),
+        ({"id": "tower", "require": 100.1}, "INVALID_INPUT", ["input.require"]),
+        ({"id": "tower", "require": -0.1}, "INVALID_INPUT", ["input.require"]),
+        (new_map("annex") | {"feetPerUnit": 0}, "INVALID_INPUT", ["input.feetPerUnit"]),
         ({"id": ""}, "INVALID_INPUT", ["input.id"]),
         ({"id": "tower", "plan": "<svg><"}, "REFUSED_DOCUMENT", []),
     ):
@@ -177,6 +160,7 @@ def write_mutations() -> list[str]:
     return [mutation(id="tower"), mutation(**new_map("annex")), IMPORT]
 
 
+@here
 async def test_an_interrupted_import_of_a_newer_release_refuses_both_mutations(
     operator: httpx.AsyncClient, own_world: World
 ) -> None:
@@ -189,6 +173,7 @@ async def test_an_interrupted_import_of_a_newer_release_refuses_both_mutations(
         assert "a newer release was interrupted while renaming" in error["message"]
 
 
+@here
 async def test_an_import_that_loses_its_lease_says_so_with_503(
     operator: httpx.AsyncClient, own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +199,7 @@ def build_after(fifo: Path, task: BuildTask) -> BuiltNetwork:
     return build_network(task)
 
 
+@pytest.mark.slow
 async def test_each_key_processes_one_map_at_a_time(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,9 +242,3 @@ async def test_beyond_the_limits_of_the_queue_nothing_is_processed(
     assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")
-
-
-async def test_other_callers_may_not_process(own_world: World) -> None:
-    async with gateway_client(own_world.settings(), own_world.keys.restricted) as client:
-        (error,) = (await post_graphql(client, mutation(id="plan/one")))["errors"]
-    assert "service.admin" in error["message"]

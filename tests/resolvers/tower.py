@@ -12,6 +12,7 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database
+from tests.resolvers.work_here import work_here
 
 FLAGS = {"Experimental-Flags": "distances,locations-resource"}
 
@@ -97,7 +98,8 @@ def write(directory: Path, svg: str = SVG) -> Path:
 async def tower(world: World, directory: Path, svg: str = SVG) -> AsyncIterator[Store]:
     """A store with the tower in it."""
     async with open_database(world) as database:
-        await import_catalog(database, [write(directory, svg)])
+        with work_here():
+            await import_catalog(database, [write(directory, svg)])
         yield Store(database.client, database.name)
 
 

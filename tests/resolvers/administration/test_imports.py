@@ -27,7 +27,7 @@ from tests.fixtures import World, gateway_client, post_graphql
 from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, tower
 from tests.storage.catalogs import text_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
 MOVED_DOOR = SVG.replace('x="8" y="19"', 'x="16" y="19"')
 DOORLESS = SVG.replace("door=yes", "door=no").replace("indoor=corridor", "indoor=wall")

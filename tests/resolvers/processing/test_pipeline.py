@@ -14,17 +14,20 @@ from resolvers.processes import process_pool
 from resolvers.processing import pipeline
 from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
-from resolvers.request.errors import InvalidInputError, NotFoundError, RefusedDocumentError
+from resolvers.request.errors import RefusedDocumentError
 from storage.bundles.reading.sources import to_data_url
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
+here = pytest.mark.usefixtures("no_processes")
+"""Marks tests that are not about the process in which a network is built."""
 
 VENUE = Path(__file__).parents[3] / "samples" / "imdf" / "harbour-hall.zip"
 
 
+@here
 async def test_a_processed_map_is_tagged_and_located(own_world: World, tmp_path: Path) -> None:
     async with processed(own_world, tmp_path) as client:
         found = (await client.get("/v1/maps?tags=pathfinding,ils")).json()["data"]
@@ -41,16 +44,15 @@ NODES = "".join(f'<node id="{n}" lat="1" lon="1"/>' for n in range(10_000))
 OSM = f'<osm version="0.6">{NODES}</osm>'
 
 
-@pytest.mark.parametrize("files", [{}, {"plan.osm": OSM.encode()}], ids=["own drawing", "OSM"])
 async def test_a_map_that_takes_too_much_cpu_time_is_refused(
-    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
+    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "MAX_PROCESSING_CPU_SECONDS", 0.001)
     monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 100_000.0)
     async with tower(own_world, tmp_path) as store:
         before = await everything(store)
         with pytest.raises(RefusedDocumentError, match=r"over 0\.001 seconds .*divide it"):
-            await process_and_publish(store, ProcessingRequest("tower", files))
+            await process_and_publish(store, ProcessingRequest("tower", {"plan.osm": OSM.encode()}))
         assert await everything(store) == before
 
 
@@ -76,6 +78,7 @@ async def updated_at(store: Store) -> str:
     return at
 
 
+@here
 async def test_a_map_is_updated_when_what_it_publishes_is_different(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ async def test_a_map_is_updated_when_what_it_publishes_is_different(
         assert await updated_at(store) > LONG_AGO
 
 
+@here
 async def test_processing_again_changes_nothing_and_importing_keeps_it(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -118,9 +122,6 @@ APART = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 30">
   </g></g>
 </svg>"""
 """Two rooms with nothing between them."""
-LIFT_BROKEN = SVG.replace("ref=lift", "ref=lift;operational_status=out_of_order")
-WITH_STAIRS = "<rect data-tags='highway=steps;ref=stairs' x='96' y='21' width='4' height='9'/>"
-WHEELCHAIR = {"costing_options": {"pedestrian": {"mode": "wheelchair"}}}
 
 
 def given(svg: str) -> ProcessingRequest:
@@ -141,6 +142,7 @@ async def up_the_tower(client: httpx.AsyncClient, **asked: Any) -> tuple[str, fl
     return data["distance_method"], data["sources"][0]["targets"][0]["distance"]
 
 
+@here
 @pytest.mark.parametrize("map_id", ["tower", "copy"])
 async def test_a_plan_that_names_the_floors_of_its_asset_leaves_them_and_their_units_as_they_are(
     own_world: World, tmp_path: Path, map_id: str
@@ -157,31 +159,7 @@ async def test_a_plan_that_names_the_floors_of_its_asset_leaves_them_and_their_u
         assert {each["floors"][0]["id"] for each in located} == {"lower", "upper"}
 
 
-async def test_a_map_is_published_without_what_cannot_be_reached(
-    own_world: World, tmp_path: Path
-) -> None:
-    async with tower(own_world, tmp_path, DOORLESS) as store:
-        outcome = await process_and_publish(store, ProcessingRequest("tower", {}))
-        assert outcome.published
-        assert outcome.report["modes"] == ["foot", "wheelchair"]
-        named = {each["location_id"] for each in outcome.report["reachability"][0]["cut_off"]}
-        assert len(named) == 2
-        assert await tags_and_tier(store) == (["ils", "pathfinding"], "wheelchair_routing")
-
-
-async def test_a_lift_that_breaks_is_no_longer_offered(own_world: World, tmp_path: Path) -> None:
-    async with processed(own_world, tmp_path) as client, tower(own_world, tmp_path) as store:
-        assert (await up_the_tower(client, **WHEELCHAIR))[1] is not None
-        broken = LIFT_BROKEN.replace("</g>\n</g>", f"{WITH_STAIRS}</g>\n</g>")
-        assert (await process_and_publish(store, given(broken))).published
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        client.headers.update(FLAGS)
-        assert (await up_the_tower(client))[1] is not None
-        for method in ("default", "pathfinding"):
-            asked = {**WHEELCHAIR, "distance_method": method}
-            assert await up_the_tower(client, **asked) == ("pathfinding", None)
-
-
+@here
 async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_path: Path) -> None:
     narrow = SVG.replace('door=yes"', 'door=yes;width=0.6"')
     async with tower(own_world, tmp_path, narrow) as store:
@@ -191,6 +169,7 @@ async def test_a_map_that_routes_on_foot_alone_says_so(own_world: World, tmp_pat
         assert await tags_and_tier(store) == (["ils", "pathfinding"], "foot_routing")
 
 
+@here
 async def test_a_plan_without_reachable_locations_withdraws_the_network(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -221,6 +200,7 @@ async def test_a_plan_without_reachable_locations_withdraws_the_network(
         assert response.status_code == 422
 
 
+@here
 async def test_below_the_required_share_nothing_changes(own_world: World, tmp_path: Path) -> None:
     async with tower(own_world, tmp_path) as store:
         assert (
@@ -237,31 +217,11 @@ async def test_below_the_required_share_nothing_changes(own_world: World, tmp_pa
         assert (await process_and_publish(store, given(DOORLESS)._replace(require=50))).published
 
 
-@pytest.mark.parametrize("require", [-0.1, 100.1, float("nan")])
-async def test_a_share_is_required_in_per_cent(
-    own_world: World, tmp_path: Path, require: float
-) -> None:
-    async with tower(own_world, tmp_path) as store:
-        with pytest.raises(InvalidInputError, match="from 0 to 100"):
-            await process_and_publish(store, ProcessingRequest("tower", {}, require=require))
-
-
-async def test_what_cannot_be_processed_says_why(own_world: World, tmp_path: Path) -> None:
-    async with tower(own_world, tmp_path) as store:
-        with pytest.raises(NotFoundError):
-            await process_and_publish(store, ProcessingRequest("nope", {}))
-        with pytest.raises(InvalidInputError, match="has no drawing"):
-            await process_and_publish(store, ProcessingRequest("plain", {}))
-        with pytest.raises(InvalidInputError, match="belongs"):
-            await process_and_publish(store, ProcessingRequest("tower", {}, asset_id="other"))
-        with pytest.raises(RefusedDocumentError, match="line 1"):
-            await process_and_publish(store, ProcessingRequest("new", {"plan.osm": b"<osm><"}))
-
-
 def die(_: BuildTask) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 async def test_a_killed_process_is_reported(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,10 +231,11 @@ async def test_a_killed_process_is_reported(
             await process_and_publish(store, ProcessingRequest("tower", {}))
 
 
-def fail(_: BuildTask) -> None:
+def fail(*_: object) -> None:
     raise ValueError("a corner has two sides")
 
 
+@here
 async def test_a_fault_of_ours_is_a_sentence_to_report(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
@@ -294,15 +255,7 @@ async def test_the_progress_of_the_process_is_reported(own_world: World, tmp_pat
     assert (steps[0], steps[-1][0]) == ((0.0, "reading the plan"), 1.0)
 
 
-async def test_a_level_that_names_no_floor_is_reported_from_the_worker_process(
-    own_world: World, tmp_path: Path
-) -> None:
-    lost = SVG.replace("floor=upper", "storey=upper")
-    async with tower(own_world, tmp_path, lost) as store:
-        with pytest.raises(InvalidInputError, match="floor"):
-            await process_and_publish(store, ProcessingRequest("tower", {}))
-
-
+@here
 @pytest.mark.parametrize("drawing", [{}, {"source": to_data_url(SVG.encode())}])
 async def test_importing_again_keeps_a_map_that_a_plan_has_made_routable(
     own_world: World, drawing: dict[str, Any]

@@ -24,7 +24,7 @@ from storage.store import Store
 from tests.fixtures import World, data_of, gateway_client
 from tests.resolvers.tower import CATALOG, SVG, tower
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
 BASEMENT = {"floors": [{**CATALOG["floors"][0], "sort": -1}]}
 ANNEX = SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-")
