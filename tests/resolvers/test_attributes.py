@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from tests.fixtures import (
-    ALL_FLAGS,
     HIDDEN,
     SEEN,
     UNIT,
@@ -21,7 +20,7 @@ from tests.fixtures import (
 from tests.resolvers.directory import Directory
 from tests.rest.error_bodies import read_error
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 FLAG = {"Experimental-Flags": "unit-attributes-resource"}
 GROUPS = "/v1/units/attribute-groups"
@@ -107,14 +106,6 @@ async def test_unassigning_answers_204_whether_it_was_assigned_or_not(own_world:
             assert await list_assignments(client) == [("a/b", "yard"), ("unit-s", "sea")]
 
 
-async def test_all_that_a_unit_may_have_can_be_unassigned_at_once(own_world: World) -> None:
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        assert (
-            await remove(client, build_assignment("sea"), build_assignment("yard"))
-        ).status_code == 204
-        assert UNIT not in [unit for unit, _ in await list_assignments(client)]
-
-
 async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         assignment = build_assignment("oven", "/", group="fit/out %")
@@ -122,7 +113,6 @@ async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
         assert await list_assignments(client, FITTINGS) == [("/", "oven")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
@@ -130,24 +120,18 @@ async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
         (build_assignment("oven"), "attribute_id"),  # of another group
         (build_assignment("sea", "nope"), "unit_id"),
         (build_assignment("sea", "unit-s"), "asset_id"),  # of another asset
-        (build_assignment("sea", "a+b", asset="nope"), "asset_id"),
         (build_assignment("sea", group="fit/out %"), "group_id"),
         (build_assignment("sea", ""), "unit_id"),
-        (build_assignment("sea", "u\0"), "unit_id"),
-        (build_assignment("sea", "u" * 256), "unit_id"),
-        ({**build_assignment("sea"), "unit_id": 7}, "unit_id"),
         ({**build_assignment("sea"), "unit_id": {"$gt": ""}}, "unit_id"),
     ],
 )
-@pytest.mark.parametrize("write", [put, remove])
 async def test_one_wrong_assignment_is_named_and_stops_them_all(
-    own_world: World, write: Any, wrong: Any, field: str
+    client: httpx.AsyncClient, wrong: Any, field: str
 ) -> None:
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        before = await list_assignments(client)
-        response = await write(
-            client, build_assignment("yard"), build_assignment("sea", "a/b"), wrong
-        )
+    before = await list_assignments(client)
+    for write in (put, remove):
+        valid = build_assignment("yard"), build_assignment("sea", "a/b")
+        response = await write(client, *valid, wrong)
         assert response.status_code == 422
         assert list(response.json()["fields"]) == [f"data[2].{field}"]
         assert await list_assignments(client) == before
@@ -178,13 +162,8 @@ async def test_a_unit_that_the_key_does_not_see_is_as_unknown_as_any(own_world: 
             422,
             "data: must hold 1 to 10000 assignments, not 10001",
         ),
-        (b'{"data": {}}', 422, "data: must be an array, not an object"),
-        (b"{}", 422, "data: must be given"),
-        (b"[]", 422, "body: must be an object, not an array"),
-        (b'{"data": [{}]}', 422, "data[0].group_id: must be given"),
         (b'{"data": [{"group_id": 1}]}', 422, "data[0].group_id: must be a string, not a number"),
         (b'{"data": [', 400, "line 1, column 11"),
-        (b"\xff", 400, "line 1, column 1"),
     ],
     ids=lambda value: value[:30].decode("ascii", "replace") if isinstance(value, bytes) else "",
 )
@@ -205,17 +184,6 @@ async def test_an_unknown_group_is_not_found(client: httpx.AsyncClient) -> None:
     assert (
         await remove(client, build_assignment("sea", group="nope"), path=path)
     ).status_code == 404
-
-
-async def test_flag_then_permission(restricted: httpx.AsyncClient) -> None:
-    for method, path in (("GET", GROUPS), ("GET", VIEW), ("PUT", VIEW), ("POST", f"{VIEW}/remove")):
-        response = await restricted.request(method, path)
-        assert response.status_code == 400
-        assert response.json()["message"].endswith("must include unit-attributes-resource")
-        response = await restricted.request(method, path, headers=ALL_FLAGS)
-        assert response.status_code == 403
-        right = "read" if method == "GET" else "write"
-        assert response.json()["message"].endswith(f"service.unit-attributes.{right}")
 
 
 async def test_the_same_through_graphql(own_world: World) -> None:
@@ -269,12 +237,8 @@ async def run_assign_mutation(
     [
         ({}, ALL_ASSIGNED),
         ({"asset": None}, ALL_ASSIGNED),
-        ({"asset": SEEN}, ALL_ASSIGNED[:2]),
         ({"asset": HIDDEN}, ALL_ASSIGNED[2:]),
-        ({"asset": "none"}, []),
-        ({"page": 2, "perPage": 2}, ALL_ASSIGNED[2:]),
         ({"asset": SEEN, "page": 2, "perPage": 1}, ALL_ASSIGNED[1:2]),
-        ({"page": 2}, []),
     ],
 )
 async def test_the_assignments_of_a_group_are_ordered_by_unit(
@@ -290,11 +254,6 @@ async def test_groups_are_for_every_key_but_assignments_for_those_that_see_the_u
     assert await run_assign_mutation(directory, [SEEN], group="view", asset=HIDDEN) == []
     assert await run_assign_mutation(directory, [], group="view") == []
     assert await run_assign_mutation(directory, group="fit/out %") == []
-
-
-async def test_an_unknown_group_is_null(directory: Directory) -> None:
-    found = await directory.read(ASSIGNMENTS, group="none")
-    assert found == {"attributeGroup": None}
 
 
 async def test_the_groups_of_all_assigned_attributes_are_read_at_once(
@@ -320,15 +279,3 @@ async def test_an_attribute_that_left_its_group_is_null(own_world: World) -> Non
         group = (await data_of(client, query))["attributeGroup"]
     attributes = [each["attribute"] for each in group["assignments"]["data"]]
     assert attributes == [{"attributeId": "yard"}, None, None]
-
-
-@pytest.mark.parametrize("field", ["assignUnitAttributes", "unassignUnitAttributes"])
-async def test_a_mutation_of_an_unknown_group_is_an_error(directory: Directory, field: str) -> None:
-    call = f'{field}(input: {{ groupId: "none", assignments: $data }}) {{ __typename }}'
-    result = await directory.run(
-        f"mutation ($data: [AssignmentInput!]!) {{ {call} }}",
-        data=[{"groupId": "none", "attributeId": "sea", "assetId": SEEN, "unitId": UNIT}],
-    )
-    [error] = result.errors
-    assert error.message == "Not found"
-    assert error.extensions == {"code": "NOT_FOUND"}

@@ -135,13 +135,6 @@ async def test_it_changes_with_the_plan_and_then_its_etag_does(service: Service)
     assert after.json() != before.json()
 
 
-async def test_a_plan_that_is_not_published_changes_no_drawing(service: Service) -> None:
-    before = (await service.parsed()).content
-    report = await service.process(plan("Gym", "Pool", island=True), require=100)
-    assert not report["published"]
-    assert (await service.parsed()).content == before
-
-
 async def test_imports_that_name_no_drawing_keep_it(service: Service) -> None:
     before = (await service.parsed()).content
     exported, unit_map = await service.export(), await service.exported_map()
@@ -173,16 +166,6 @@ async def test_a_drawing_of_its_own_replaces_it(service: Service) -> None:
     await service.load(maps=[unit_map])
     assert (await service.parsed()).status_code == 404
     assert await service.url() is None
-
-
-async def test_the_plan_is_processed_again_after_that_and_leaves_the_drawing(
-    service: Service,
-) -> None:
-    unit_map = await service.exported_map()
-    await service.load(maps=[{**unit_map, "source": "map.svg"}])
-    assert (await service.process(make_venue()))["published"]
-    assert (await service.process(plan("Gym", "Pool")))["published"]  # it names no floors
-    assert (await service.parsed()).json() == parse_unit_map(SVG.encode()).to_dict()
 
 
 async def test_a_plan_whose_drawing_would_be_too_large_is_routable_all_the_same(

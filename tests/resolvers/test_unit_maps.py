@@ -35,7 +35,9 @@ from tests.resolvers.directory import Directory
 from tests.resolvers.waiting_work import parse_after
 from tests.rest.error_bodies import read_message
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
+here = pytest.mark.usefixtures("no_processes")
+"""Marks tests that are not about the process in which a drawing is parsed."""
 
 XML = {"Content-Type": "application/vnd.map+xml"}
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
@@ -125,6 +127,7 @@ async def test_a_picture_is_rejected_unless_it_is_forced(client: httpx.AsyncClie
     assert wrong.json()["fields"] == {"force": ["must be true or false, not 'yes'"]}
 
 
+@here
 async def test_warnings_of_a_drawing_are_notes_of_its_import(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -136,6 +139,7 @@ async def test_warnings_of_a_drawing_are_notes_of_its_import(
     assert "did you mean 'Level'?" in misspelt
 
 
+@here
 async def test_a_picture_stops_the_import_unless_it_is_forced(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -167,7 +171,10 @@ async def test_rest_and_graphql_reject_bad_drawings_with_line_and_column(
     assert said in response.json()["message"]
     query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
     body = await post_graphql(client, query, {"svg": content.decode()})
-    assert body["errors"][0]["message"] == response.json()["message"]
+    [error] = body["errors"]
+    assert error["message"] == response.json()["message"]
+    if said == "line 2, column 2":
+        assert error["extensions"] == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 2}
 
 
 async def test_other_media_types_are_not_taken(client: httpx.AsyncClient) -> None:
@@ -184,12 +191,6 @@ async def test_a_drawing_over_20_mb_is_not_even_read(client: httpx.AsyncClient) 
     assert "20971520" in response.json()["message"]
 
 
-async def test_the_permission_is_needed(restricted: httpx.AsyncClient) -> None:
-    response = await restricted.post("/v1/maps/parse", content=SVG, headers=XML)
-    assert response.status_code == 403
-    assert response.json()["message"].endswith("service.unit-maps.parse")
-
-
 ELSEWHERE = "https://maps.example/linked.json"
 
 
@@ -202,6 +203,7 @@ def drawn(directory: Path, svg: str = SVG) -> Path:
     return bundle
 
 
+@here
 async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -224,6 +226,7 @@ async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
         assert (await client.get("/v1/maps/plan-two/parsed")).status_code == 404
 
 
+@here
 async def test_drawn_units_that_there_are_not_are_reported(
     own_world: World, tmp_path: Path
 ) -> None:
@@ -234,6 +237,7 @@ async def test_drawn_units_that_there_are_not_are_reported(
     assert "unknown" in summary.notes[0]
 
 
+@here
 async def test_a_broken_drawing_stops_the_import(own_world: World, tmp_path: Path) -> None:
     async with open_database(own_world) as database:
         with pytest.raises(BundleError, match=r"drawn\.json.*maps\[0\]\.source.*line 2"):
@@ -260,14 +264,7 @@ async def test_no_file_is_looked_for_where_no_map_has_a_drawing(directory: Direc
     assert directory.collections_read == ["maps"]
 
 
-@pytest.mark.parametrize("map", [HIDDEN_MAP, "none"])
-async def test_a_hidden_map_shows_neither_drawing_nor_address(
-    directory: Directory, map: str
-) -> None:
-    query = "query ($map: ID!) { map(id: $map) { parsed url } }"
-    assert await directory.read(query, [SEEN], map=map) == {"map": None}
-
-
+@pytest.mark.slow
 async def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
     directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +310,7 @@ async def test_a_drawing_that_is_not_parsed_is_tried_once(
     assert (response.status_code, runs) == (status, [content])
 
 
+@pytest.mark.slow
 async def test_imports_and_requests_do_not_wait_for_each_other(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,12 +330,6 @@ async def test_imports_and_requests_do_not_wait_for_each_other(
         assert response.status_code == 200
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         assert (await client.get("/v1/maps/drawn%2F1")).status_code == 200
-
-
-async def test_a_malformed_drawing_is_located_for_programs(directory: Directory) -> None:
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
-    [error] = (await directory.run(query, svg="<svg>\n  <")).errors
-    assert error.extensions == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 4}
 
 
 async def test_a_busy_machine_is_not_blamed_on_a_drawing_of_a_bundle(

@@ -37,7 +37,6 @@ CREATE = """mutation($name: String!) {
 }"""
 
 
-@pytest.mark.slow
 async def test_what_a_client_changes_is_read_at_once(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
         for name in ("one", "two"):
@@ -125,7 +124,6 @@ async def test_a_wrong_filter_is_named(
     assert error["message"].startswith(message)
 
 
-@pytest.mark.slow
 async def test_a_key_without_the_permission_or_limited_to_assets_reads_nothing(
     own_world: World,
 ) -> None:

@@ -25,13 +25,12 @@ from tests.fixtures import (
     data_of,
     gateway_client,
     open_database,
-    post_graphql,
 )
 from tests.resolvers.directory import Directory
 from tests.rest.demo_service import DemoService
 from tests.rest.error_bodies import read_message
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
 GEOREFERENCE = '<g data-type="Georeference" data-latitude="56" data-longitude="10" data-zoom="20"/>'
 SVG = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">
@@ -116,9 +115,6 @@ async def test_a_level_is_that_of_a_floor_or_has_an_id(
 ) -> None:
     features = by_type((await placed.get(PATH, params={"level": level})).json())
     assert (len(features["unit"]), len(features["level"])) == (units, 1)
-
-
-async def test_an_unknown_level_is_an_error(placed: httpx.AsyncClient) -> None:
     response = await placed.get(PATH, params={"level": "n-2"})
     assert response.status_code == 422
     assert read_message(response).startswith("level: 'n-2' is neither a floor that the drawing")
@@ -160,14 +156,6 @@ async def test_they_need_their_flags_also_from_the_cache(
     response = await client.post("/graphql", json=body, headers={"Experimental-Flags": ""})
     [error] = response.json()["errors"]
     assert error["extensions"]["code"] == "FLAG_REQUIRED"
-
-
-async def test_attributes_need_the_permission(restricted: httpx.AsyncClient) -> None:
-    response = await restricted.get(
-        "/v1/maps/plan%2Fone/geojson?attributes=true", headers=ALL_FLAGS
-    )
-    assert response.status_code == 403
-    assert read_message(response).endswith("service.unit-attributes.read")
 
 
 @pytest.mark.parametrize("map", [HIDDEN_MAP, "none", OTHER_MAP])
@@ -222,12 +210,7 @@ async def test_a_list_of_maps_reads_no_drawings_for_their_urls(directory: Direct
     assert directory.collections_read == ["maps", "maps"]
 
 
-async def test_a_large_query_is_over_the_limit(client: httpx.AsyncClient) -> None:
-    aliases = " ".join(f"a{number}: geojson" for number in range(11))
-    response = await post_graphql(client, f'{{ map(id: "{MAP}") {{ {aliases} }} }}')
-    assert response["errors"][0]["extensions"]["code"] == "LIMIT_EXCEEDED"
-
-
+@pytest.mark.slow
 def test_gdal_reads_it(demo: DemoService, tmp_path: Path) -> None:
     """In WGS 84, with valid polygons that turn as they should."""
     url = "/v1/maps/alder-court-floor-plates/geojson?attributes=true&locations=true"

@@ -20,7 +20,7 @@ from tests.fixtures import (
 )
 from tests.rest.error_bodies import read_message
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 PATH = "/v1/maps/plan%2Fone/picture"
 SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">
@@ -109,16 +109,6 @@ async def test_png_is_a_parameter(client: httpx.AsyncClient) -> None:
     assert Image.open(io.BytesIO(response.content)).size == (16, 16)
     head = await client.head(PATH, params={"format": "png", "width": 16})
     assert head.headers["content-length"] == str(len(response.content))
-
-
-@pytest.mark.parametrize("query", ["from=a&to=b", "mode=foot", "avoid=stairs"])
-async def test_routes_need_the_flag_and_the_permission(
-    client: httpx.AsyncClient, restricted: httpx.AsyncClient, query: str
-) -> None:
-    assert (await client.get(f"{PATH}?{query}")).status_code == 400
-    response = await restricted.get(f"{PATH}?{query}", headers=ALL_FLAGS)
-    assert response.status_code == 403
-    assert read_message(response).endswith("service.distances.calculate")
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ from storage.store import Store
 from tests.routing.ascii_plans import process_drawing
 from tests.storage.catalogs import SMALL, write_arrays
 
-pytestmark = pytest.mark.slow
-
 MAP = Map(id="am", asset_id="a", name="Plates", feet_per_unit=2.0)
 ABSENT: dict[str, Any] = {"id": None, "unit_id": None, "x": None, "y": None, "floor_id": None}
 

@@ -38,7 +38,7 @@ from tests.resolvers.processes.pool_work import (
 )
 from tests.resolvers.processes.test_cpu_limit import compute
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 
 def die() -> None:
@@ -68,19 +68,16 @@ def double(number: int) -> int:
     return 2 * number
 
 
+@pytest.mark.slow
 async def test_work_is_done_in_another_process_that_is_used_again(pool: ProcessPool) -> None:
     pid = await pool_pid(pool)
     assert pid != os.getpid()
     assert await pool_pid(pool) == pid
 
 
-async def test_results_and_errors_come_from_the_process(pool: ProcessPool) -> None:
-    assert await pool.run(divide, 7, 2, cpu_seconds=CPU_SECONDS) == 3.5
-    with pytest.raises(ZeroDivisionError):
-        await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
-
-
-async def test_work_reports_its_progress(pool: ProcessPool) -> None:
+async def test_work_reports_its_progress_and_its_errors_from_a_nice_process(
+    pool: ProcessPool,
+) -> None:
     steps: list[tuple[float, str]] = []
 
     def progress(*step: Any) -> None:
@@ -88,8 +85,12 @@ async def test_work_reports_its_progress(pool: ProcessPool) -> None:
 
     assert await pool.run(double, 21, cpu_seconds=CPU_SECONDS, progress=progress) == 42
     assert steps == [(0.5, "halfway")]
+    with pytest.raises(ZeroDivisionError):
+        await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
+    assert await pool.run(get_niceness, cpu_seconds=CPU_SECONDS) == min(19, os.nice(0) + NICENESS)
 
 
+@pytest.mark.slow
 async def test_the_event_loop_goes_on_while_a_process_starts(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ async def test_the_event_loop_goes_on_while_a_process_starts(
         went_on.set()
 
 
+@pytest.mark.slow
 async def test_the_event_loop_goes_on_while_a_process_does_not_read_its_large_task(
     pool: ProcessPool,
 ) -> None:
@@ -117,6 +119,7 @@ async def test_the_event_loop_goes_on_while_a_process_does_not_read_its_large_ta
     assert await task == 10_000_000
 
 
+@pytest.mark.slow
 async def test_a_process_whose_call_is_cancelled_while_it_starts_ends(
     pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,11 +144,6 @@ async def test_a_process_whose_call_is_cancelled_while_it_starts_ends(
         await anyio.sleep(0.01)
 
 
-async def test_the_process_is_nice(pool: ProcessPool) -> None:
-    niceness = await pool.run(get_niceness, cpu_seconds=CPU_SECONDS)
-    assert niceness == min(19, os.nice(0) + NICENESS)
-
-
 async def test_work_is_stopped_after_its_cpu_time_and_the_process_goes_on(
     pool: ProcessPool,
 ) -> None:
@@ -155,6 +153,7 @@ async def test_work_is_stopped_after_its_cpu_time_and_the_process_goes_on(
     assert await pool_pid(pool) == pid
 
 
+@pytest.mark.slow
 async def test_waiting_takes_no_cpu_time_and_is_not_blamed_on_the_work(
     pool: ProcessPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +176,7 @@ async def test_cancelling_kills_the_process(pool: ProcessPool, tmp_path: Path) -
     assert await pool_pid(pool) != pid
 
 
+@pytest.mark.slow
 async def test_an_idle_process_that_was_killed_is_replaced(pool: ProcessPool) -> None:
     pid = await pool_pid(pool)
     os.kill(pid, signal.SIGKILL)
@@ -192,6 +192,7 @@ async def test_work_that_kills_its_process_is_an_error_and_not_done_again(
     assert await pool.run(divide, 4, 2, cpu_seconds=CPU_SECONDS) == 2
 
 
+@pytest.mark.slow
 async def test_a_process_that_keeps_much_memory_is_replaced(pool: ProcessPool) -> None:
     pid = await pool_pid(pool)
     size = worker_process.MAX_IDLE_BYTES
@@ -200,6 +201,7 @@ async def test_a_process_that_keeps_much_memory_is_replaced(pool: ProcessPool) -
     assert await pool_pid(pool) != pid
 
 
+@pytest.mark.slow
 async def test_processes_end_with_the_pool(tmp_path: Path) -> None:
     path = tmp_path / "pid"
 
@@ -238,6 +240,7 @@ async def test_work_that_takes_too_much_memory_ends_with_an_error(pool: ProcessP
     assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
 
 
+@pytest.mark.slow
 async def test_libraries_in_c_that_take_too_much_memory_end_with_an_error_too(
     pool: ProcessPool,
 ) -> None:
@@ -246,12 +249,14 @@ async def test_libraries_in_c_that_take_too_much_memory_end_with_an_error_too(
         await pool.run(union_grid, 1_000, 100 << 20, cpu_seconds=CPU_SECONDS)
 
 
+@pytest.mark.slow
 async def test_work_within_c_ends_after_its_cpu_time_too(pool: ProcessPool) -> None:
     with pytest.raises(CpuTimeExceededError, match=r"takes over 0\.5 seconds of CPU time"):
         await pool.run(compute_in_c, cpu_seconds=0.5)
     assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
 
 
+@pytest.mark.slow
 async def test_a_later_call_has_all_of_its_cpu_time(pool: ProcessPool) -> None:
     for _ in range(3):
         await pool.run(compute, 0.3, cpu_seconds=0.5)

@@ -18,7 +18,7 @@ from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
 from tests.resolvers.processes.pool_work import CPU_SECONDS, pool_pid
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 
 def open_when_there(path: Path) -> int:
@@ -98,6 +98,7 @@ async def test_one_owner_leaves_a_process_to_the_others(
         await waiting.end("a2")
 
 
+@pytest.mark.slow
 async def test_one_owner_has_as_many_processes_as_it_may(
     calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +113,7 @@ async def test_one_owner_has_as_many_processes_as_it_may(
             await waiting.end(name)
 
 
+@pytest.mark.slow
 async def test_the_queue_is_bounded_and_one_owner_has_half_of_it(
     pool: ProcessPool, calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,7 @@ async def test_the_bytes_of_the_queue_are_bounded_too(
     assert not await waiting.is_refused("b", 50)
 
 
+@pytest.mark.slow
 async def test_a_call_that_waits_too_long_is_refused_and_leaves_the_queue(
     pool: ProcessPool, calls: Callable[[ProcessPool], Calls], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +154,7 @@ async def test_a_call_that_waits_too_long_is_refused_and_leaves_the_queue(
     assert await pool_pid(pool)
 
 
+@pytest.mark.slow
 async def test_a_call_cancelled_in_the_queue_leaves_it(
     pool: ProcessPool, calls: Callable[[ProcessPool], Calls]
 ) -> None:
