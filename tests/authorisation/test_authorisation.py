@@ -5,8 +5,6 @@ Random requests over every endpoint, field and argument, each compared with an o
 """
 
 import logging
-import os
-import random
 import ssl
 import uuid
 from collections.abc import AsyncIterator
@@ -17,7 +15,7 @@ import httpx
 import msgspec
 import pytest
 from graphql import GraphQLObjectType, get_named_type
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from resolvers.administration.catalog import import_catalog
@@ -47,19 +45,15 @@ from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_dat
 from tests.gateway.cache.fast_path_server import serve_with_fast_path
 from tests.gateway.floorgate_process import run_serve_command, storage_options
 from tests.gateway.log_lines import capture_log_lines
+from tests.resolvers.work_here import work_here
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.slow,
     pytest.mark.xdist_group("authorisation"),
     # A failure is made smaller for minutes before it is shown.
     pytest.mark.timeout(900),
 ]
 
-EXAMPLES = int(os.environ.get("FLOORGATE_AUTHORISATION_EXAMPLES", "40"))
-NEW_SEED = random.randrange(1 << 32) if "FLOORGATE_AUTHORISATION_EXAMPLES" in os.environ else 1
-SEED = int(os.environ.get("FLOORGATE_AUTHORISATION_SEED") or NEW_SEED)
-"""Printed with a failure; set it to repeat a run of `make fuzz`."""
 CATALOG, DRAWINGS = catalogs.build_catalog()
 STRAYS = catalogs.build_strays(CATALOG)
 WHOLE = {kind: [*records, *STRAYS.get(kind, ())] for kind, records in CATALOG.items()}
@@ -98,11 +92,12 @@ async def prepared(
     bundle = tmp_path_factory.mktemp("authorisation") / "bundle.json"
     bundle.write_bytes(catalogs.to_bundle(CATALOG))
     async with open_database(world) as database:
-        await import_catalog(database, [bundle])
-        for map_id in ROUTABLE:
-            request = ProcessingRequest(map_id, {})
-            outcome = await process_and_publish(Store(database.client, database.name), request)
-            assert outcome.published, outcome.report
+        with work_here():
+            await import_catalog(database, [bundle])
+            for map_id in ROUTABLE:
+                request = ProcessingRequest(map_id, {})
+                outcome = await process_and_publish(Store(database.client, database.name), request)
+                assert outcome.published, outcome.report
         for kind, records in STRAYS.items():
             record_type = RECORD_TYPES_BY_NAME[kind]
             for record in records:
@@ -173,7 +168,7 @@ async def check_example(
 ) -> None:
     """Every key sends every request, after what others have left in the caches."""
     await checker.reset()
-    sent = [f"FLOORGATE_AUTHORISATION_SEED={SEED}"]
+    sent = []
     try:
         for request in requests:
             for caller in callers:
@@ -210,26 +205,43 @@ def test_the_oracle_requires_what_the_schema_says() -> None:
     assert sdl == REQUIRED
 
 
+def draw_requests(strategy: st.SearchStrategy[ApiRequest], count: int) -> list[ApiRequest]:
+    """Return the same requests each time, but for `make fuzz`."""
+    drawn: list[ApiRequest] = []
+
+    @settings(max_examples=count, database=None, phases=[Phase.generate])
+    @given(strategy)
+    def draw(request: ApiRequest) -> None:
+        drawn.append(request)
+
+    draw()
+    return drawn
+
+
+EVERY_FLAG = frozenset(FLAGS)
+FEW = [
+    ApiCaller("pair", EVERY_FLAG),
+    ApiCaller("only-1", EVERY_FLAG),
+    ApiCaller("reader", frozenset()),
+]
+MANY = [ApiCaller(key, EVERY_FLAG) for key in RIGHTS]
+MANY += [ApiCaller(key, frozenset()) for key in ("all", "reader")]
+
+
+async def test_every_endpoint_is_requested_by_some_keys(checker: Checker) -> None:
+    for endpoint in ENDPOINTS:
+        await check_example(checker, FEW, draw_requests(requests_of(endpoint, VALUES), 2))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.spec_id} {row.path}")
 async def test_every_endpoint_is_requested_by_every_key(
     checker: Checker, endpoint: Endpoint
 ) -> None:
     """The rows one by one, with every right and every flag, for visible and hidden records."""
-    callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
-    callers += [ApiCaller(key, frozenset()) for key in ("all", "reader")]
-
     # Waypoints and writes may be wrong in many ways.
-    examples = 12 if "Input!" in endpoint.document else 3
-
-    @seed(SEED)
-    @settings(max_examples=examples, database=None, phases=[Phase.generate])
-    @given(requests_of(endpoint, VALUES))
-    def draw(request: ApiRequest) -> None:
-        drawn.append(request)
-
-    drawn: list[ApiRequest] = []
-    draw()
-    await check_example(checker, callers, drawn)
+    count = 12 if "Input!" in endpoint.document else 3
+    await check_example(checker, MANY, draw_requests(requests_of(endpoint, VALUES), count))
 
 
 EDGES_OF_TYPES = sorted(
@@ -243,31 +255,24 @@ EDGES_OF_TYPES = sorted(
 )
 
 
+async def test_every_edge_is_followed_by_some_keys(checker: Checker) -> None:
+    for coordinate in EDGES_OF_TYPES:
+        await check_example(checker, FEW[:2], draw_requests(requests_along(coordinate, VALUES), 1))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("coordinate", EDGES_OF_TYPES)
 async def test_every_edge_is_followed_by_every_key(checker: Checker, coordinate: str) -> None:
     """From all records that have it to all that it leads to."""
-    callers = [ApiCaller(key, frozenset(FLAGS)) for key in RIGHTS]
-    callers += [ApiCaller(key, frozenset()) for key in ("all", "reader")]
     type_name, name = coordinate.split(".")
-    # Edges to one record of many, by its id.
     type = SCHEMA.type_map[type_name]
     assert isinstance(type, GraphQLObjectType)
-    examples = 12 if "id" in type.fields[name].args else 1
-    drawn: list[ApiRequest] = []
-
-    @seed(SEED)
-    @settings(max_examples=examples, database=None, phases=[Phase.generate])
-    @given(requests_along(coordinate, VALUES))
-    def draw(request: ApiRequest) -> None:
-        drawn.append(request)
-
-    draw()
-    await check_example(checker, callers, drawn)
+    # Edges to one record of many, by its id.
+    count = 12 if "id" in type.fields[name].args else 1
+    await check_example(checker, MANY, draw_requests(requests_along(coordinate, VALUES), count))
 
 
-@seed(SEED)
 @settings(
-    max_examples=EXAMPLES,
     database=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate, Phase.shrink],
@@ -304,9 +309,9 @@ async def shared_checker(
         yield Checker(new_directory(), RIGHTS, keys, clients, database, str, may_be_stale=True)
 
 
-@seed(SEED)
+@pytest.mark.slow
 @settings(
-    max_examples=max(1, EXAMPLES // 4),
+    max_examples=settings.default.max_examples // 2,
     database=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],

@@ -26,7 +26,6 @@ from tests.fixtures import (
     data_of,
     gateway_client,
     open_database,
-    post_graphql,
 )
 
 pytestmark = pytest.mark.anyio
@@ -100,17 +99,6 @@ async def test_a_kind_needs_its_flag_and_permission(own_world: World) -> None:
         )
         assert refused.status_code == 400
         assert "locations-resource" in refused.text
-
-
-async def test_a_removal_is_a_change(own_world: World) -> None:
-    mutation = """mutation { removeRecords(input: { kind: units, ids: ["unit-1"] }) { refusal } }"""
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        start = (await poll(client))["cursor"]
-        assert "errors" not in await post_graphql(client, mutation)
-        removed = names(await poll(client, ALL_FLAGS, after=start))
-        assert ("removed", "units", UNIT) in removed
-        assert ("removed", "unit_references", f"{UNIT}/crm") in removed
-        assert {operation for operation, _, _ in removed} == {"removed"}
 
 
 async def test_a_change_has_its_record_and_the_id_by_which_a_client_keeps_it(

@@ -177,20 +177,6 @@ async def test_rest_and_graphql_reject_bad_drawings_with_line_and_column(
         assert error["extensions"] == {"code": "MALFORMED_DOCUMENT", "line": 2, "column": 2}
 
 
-async def test_other_media_types_are_not_taken(client: httpx.AsyncClient) -> None:
-    response = await client.post(
-        "/v1/maps/parse", content=SVG, headers={"Content-Type": "image/svg+xml"}
-    )
-    assert response.status_code == 415
-    assert read_message(response) == "Content-Type must be application/vnd.map+xml"
-
-
-async def test_a_drawing_over_20_mb_is_not_even_read(client: httpx.AsyncClient) -> None:
-    response = await client.post("/v1/maps/parse", content=b" " * ((20 << 20) + 1), headers=XML)
-    assert response.status_code == 413
-    assert "20971520" in response.json()["message"]
-
-
 ELSEWHERE = "https://maps.example/linked.json"
 
 
@@ -224,17 +210,6 @@ async def test_a_map_with_a_drawing_carries_its_parse_and_its_address(
         assert parsed["drawn/1"] == response.json()
         assert parsed["plan-two"] is None
         assert (await client.get("/v1/maps/plan-two/parsed")).status_code == 404
-
-
-@here
-async def test_drawn_units_that_there_are_not_are_reported(
-    own_world: World, tmp_path: Path
-) -> None:
-    async with open_database(own_world) as database:
-        summary = await import_catalog(
-            database, [drawn(tmp_path, SVG.replace("unit-1", "unknown"))]
-        )
-    assert "unknown" in summary.notes[0]
 
 
 @here

@@ -110,18 +110,6 @@ def test_without_a_drawn_corridor_what_the_rooms_leave_of_the_level_is_walkable(
     check(translated, matrix(processed, translated), truth, outline)
 
 
-def test_a_plan_without_any_door_has_one_in_the_longest_edge_of_each_room() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way(BEND, indoor="corridor", level="0")
-    draw_rooms(builder)
-    translated, processed = process_osm(builder)
-    (level,) = processed.report.levels
-    assert (level.doors_drawn, level.doors_inferred) == (0, 4)
-    doors: list[Metres] = [(3, 2), (9, 2), (18, 5.5), (18, 12.5)]
-    truth = walkable(list(ROOMS.values()), BEND, [doorway(at) for at in doors])
-    check(translated, matrix(processed, translated), truth, box(0, 0, 20, 16))
-
-
 @pytest.mark.parametrize("wall_metres", [0.1, 0.3, 0.6])
 def test_doors_in_the_middle_of_thick_walls_are_extended_to_both_sides(wall_metres: float) -> None:
     builder = OsmPlanBuilder()
@@ -176,12 +164,3 @@ def test_levels_are_read_from_ranges_lists_and_repetitions() -> None:
     storeys_feet = 2 * Costing().steps_feet_per_storey
     walked_feet = (down + (lift[0] - stair[0]) + up) * METRE_FEET
     assert found.feet[0, 0] == pytest.approx(walked_feet + storeys_feet, rel=0.003)
-
-
-def test_a_tower_without_a_lift_is_out_of_reach_of_wheelchairs() -> None:
-    translated, processed = process_osm(draw_towers())
-    names = {place.name: place.id for place in translated.candidates}
-    order = [names[f"{side} {level}"] for side in ("west", "east") for level in range(3)]
-    found = processed.router.matrix([names["east 2"]], order, TravelMode.WHEELCHAIR)
-    assert np.isfinite(found.feet[0]).tolist() == [True, False, False, True, True, True]
-    assert np.isfinite(processed.router.matrix(order, order).feet).all()

@@ -69,14 +69,15 @@ async def test_permissions_and_expiry_are_set_and_taken_away(
     administration: Administration,
 ) -> None:
     key_id = await administration.make(*PERMISSIONS[:2], asset_ids=[SEEN])
-    given = {"permissions": [PERMISSIONS[2]], "expires": END.isoformat()}
-    changed = await administration.run(UPDATE, id=key_id, **given)
-    assert (changed["permissions"], changed["expiresAt"]) == (
-        [name_word(PERMISSIONS[2])],
-        END.isoformat(),
-    )
-    changed = await administration.run(UPDATE, id=key_id, permissions=[], neverExpires=True)
-    assert (changed["permissions"], changed["expiresAt"]) == ([], None)
+    for permissions, expiry, expires_at in (
+        (PERMISSIONS[2:3], {"expires": END.isoformat()}, END),
+        ((), {"neverExpires": True}, None),
+    ):
+        change = {"permissions": permissions, **expiry}
+        changed = await administration.run(UPDATE, id=key_id, **change)
+        assert changed["permissions"] == [*map(name_word, permissions)]
+        found = await administration.find(key_id)
+        assert (found.permissions, found.expires_at) == (permissions, expires_at)
 
 
 @pytest.mark.parametrize(
@@ -200,15 +201,6 @@ async def test_a_key_that_expires_lets_none_outlive_it(
     assert ("code" not in result) == is_changed
 
 
-async def test_a_key_that_expires_extends_no_key_without_end(
-    administration: Administration,
-) -> None:
-    key_id = await administration.make(asset_ids=[SEEN])
-    await administration.use_key(expires_at=END)
-    result = await administration.run(UPDATE, id=key_id, addAssetIds=[HIDDEN])
-    assert is_refused(result, "expires", f"at or before {END.isoformat()}")
-
-
 async def test_a_key_cannot_prolong_itself(administration: Administration) -> None:
     await administration.use_key(expires_at=END)
     records = await api_keys.list_api_keys(administration.database)
@@ -222,14 +214,3 @@ async def test_a_key_cannot_prolong_itself(administration: Administration) -> No
         assert is_refused(result, "expires", "at or before", END.isoformat())
     rotated = await administration.run(ROTATE, id=own, expires=END.isoformat())
     assert rotated["expiresAt"] == END.isoformat()
-
-
-@pytest.mark.parametrize("document", [UPDATE, ROTATE])
-async def test_only_an_administrator_changes_keys(
-    administration: Administration, document: str
-) -> None:
-    key_id = await administration.make(asset_ids=[SEEN])
-    await administration.use_key(tuple({*PERMISSIONS} - {ADMIN_PERMISSION}))
-    assert (await administration.run(document, id=key_id))["code"] == "PERMISSION_REQUIRED"
-    await administration.use_key(PERMISSIONS, asset_ids=[SEEN])
-    assert (await administration.run(document, id=key_id))["code"] == "PERMISSION_REQUIRED"

@@ -9,7 +9,6 @@ import pytest
 
 import routing.network.restrictions as restrictions_module
 from resolvers.networks.restricted_routers import RestrictedFloor, RestrictedRouters
-from resolvers.request.limits.threads import owner
 from routing.costing import TravelMode
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind
@@ -150,18 +149,3 @@ async def test_a_build_that_nobody_waits_for_any_more_is_there_for_the_next(
     may_end.set()
     assert isinstance(await routers.get_or_build("a", HOUSE, CLOSED_ROOM), Router)
     assert len(builds) == 1
-
-
-async def test_keys_take_turns() -> None:
-    routers = RestrictedRouters()
-
-    async def build(key: str, digest: str) -> str:
-        owner.set(key)
-        await routers.get_or_build(digest, HOUSE, CLOSED_ROOM)
-        return digest
-
-    greedy = [asyncio.create_task(build("greedy", f"map {number}")) for number in range(20)]
-    await asyncio.sleep(0)
-    await asyncio.create_task(build("other", "own map"))
-    assert sum(task.done() for task in greedy) < 5
-    await asyncio.gather(*greedy)

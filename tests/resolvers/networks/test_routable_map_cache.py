@@ -80,20 +80,6 @@ async def test_the_least_recently_used_router_is_evicted_and_loaded_again_from_i
     assert files.reads == [A, B, C]
 
 
-async def test_processes_share_files(loads: list[str], tmp_path: Path) -> None:
-    files = Files(tmp_path, b"aaaa")
-    for _ in range(2):
-        await files.cache().get_or_load(A, "map")
-    assert (files.reads, loads) == ([A], ["aaaa", "aaaa"])
-
-
-async def test_a_router_over_the_budget_is_cached_alone(loads: list[str], tmp_path: Path) -> None:
-    routers = Files(tmp_path, b"aaaa", b"h" * 100).cache(max_bytes=8)
-    for key in (A, digest(b"h" * 100), digest(b"h" * 100), A):
-        await routers.get_or_load(key, "map")
-    assert loads == ["aaaa", "h" * 100, "aaaa"]
-
-
 async def test_an_unusable_archive_is_read_once_and_a_missing_one_each_time(
     loads: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

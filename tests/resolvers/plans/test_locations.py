@@ -4,7 +4,6 @@ from tests.parsing.geography import OsmPlanBuilder, box
 from tests.resolvers.small_plans import (
     candidate_named,
     notes_of,
-    rect,
     translate_osm,
     translate_svg,
 )
@@ -14,32 +13,10 @@ def unit(id: str, x: float) -> str:
     return f'<g data-type="UnitLayer"><rect id="{id}" x="{x}" y="0" width="20" height="20"/></g>'
 
 
-def test_a_unit_stands_in_the_middle_of_its_shape() -> None:
-    (location,) = translate_svg(unit("u1", 40), floors={"f1": 1}).candidates
-    assert (location.unit_id, location.x, location.y, location.level) == ("u1", 50, 10, "f1")
-    assert location.tags["svc:type"] == "unit"
-
-
 def test_a_unit_that_is_drawn_twice_has_one_location_and_a_note() -> None:
     translated = translate_svg(unit("u1", 0), unit("u1", 0))
     assert [location.unit_id for location in translated.candidates] == ["u1"]
     assert notes_of(translated) == ["unit drawn more than once, located at its first shape: 1 (u1)"]
-
-
-def test_an_amenity_is_tagged_so_and_has_its_own_tags() -> None:
-    gym = rect(0, 0, 10, 10, "indoor=room;leisure=fitness_centre;name=Gym")
-    location = candidate_named(translate_svg(gym, floors={"f1": 1}), "Gym")
-    assert (location.unit_id, location.tags["svc:amenity"]) == (None, "yes")
-    assert location.tags["leisure"] == "fitness_centre"
-    assert "name" not in location.tags
-
-
-def test_a_room_of_openstreetmap_is_a_unit_with_the_id_of_its_feature() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0", name="Shop")
-    location = candidate_named(translate_osm(builder), "Shop")
-    assert (location.id, location.unit_id) == ("m-way-1", "m-way-1")
-    assert location.tags["osm:id"] == "way/1"
 
 
 def test_a_location_on_several_levels_stands_on_the_one_nearest_to_the_ground() -> None:
@@ -57,13 +34,6 @@ def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
     translated = translate_osm(builder)
     assert {location.name for location in translated.candidates} == {"Shop", "Near"}
     assert any("point of interest outside the plan: 1" in note for note in notes_of(translated))
-
-
-def test_a_location_does_not_stand_in_an_obstacle() -> None:
-    pool = rect(10, 10, 20, 20, "indoor=wall")
-    lounge = rect(0, 0, 40, 40, "indoor=area;amenity=lounge;name=Lounge")
-    location = candidate_named(translate_svg(lounge + pool, floors={"f1": 1}), "Lounge")
-    assert not (10 < location.x < 30 and 10 < location.y < 30)
 
 
 def test_a_network_of_paths_leads_to_its_named_doors_and_points() -> None:

@@ -9,7 +9,7 @@ from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from routing.plan import ConnectorKind, Direction, SpaceKind
 from samples.venue import feature_id, make_venue
-from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
+from tests.parsing.geography import OsmPlanBuilder, box
 from tests.resolvers.small_plans import (
     candidate_named,
     notes_of,
@@ -132,13 +132,6 @@ def test_a_door_drawn_as_a_line_has_no_width_of_its_own() -> None:
     (door,) = translate_svg('<line x1="1" x2="7" data-tags="door=yes"/>').plan.doors
     assert door.width_feet is None
     assert door.geometry.length == 3.0
-
-
-@pytest.mark.parametrize("tags", ["osmAG:type=passage", "barrier=door", "indoor=door", "door=no"])
-def test_passages_are_doors(tags: str) -> None:
-    plan = translate_svg(f'<line x1="1" x2="7" data-tags="{tags}"/>').plan
-    assert len(plan.doors) == 1
-    assert plan.barriers == ()
 
 
 def test_doors_are_locked_unless_the_plan_locks_every_one_of_many() -> None:
@@ -295,13 +288,6 @@ def test_amenities_are_locations_with_their_own_tags_and_other_rooms_are_none() 
     assert lounge.name == "lounge"
 
 
-def test_the_location_of_a_plan_is_the_place_in_feet_and_in_its_space() -> None:
-    translated = translate_svg(rect(10, 10, 10, 10, "indoor=room;amenity=gym", 'id="gym"'))
-    (location,) = translated.plan.locations
-    assert (location.id, location.space_id, location.level_id) == ("m-gym", "gym", "f1")
-    assert (location.x, location.y) == (7.5, 7.5)
-
-
 def test_a_location_stands_clear_of_what_is_in_its_room() -> None:
     pillar = rect(40, 0, 20, 10, "indoor=wall")
     (place,) = translate_svg(rect(0, 0, 100, 10, "indoor=area;amenity=bar") + pillar).candidates
@@ -343,15 +329,6 @@ def test_a_vacant_shop_is_a_room_without_anything_of_interest(
     (place,) = translate_osm(builder).candidates
     assert place.name.startswith(name)
     assert ("svc:amenity" in place.tags) is is_of_interest
-
-
-def test_a_point_of_interest_far_from_the_plan_is_noted_and_left_out() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way(box(0, 0, 9, 9), indoor="room", level="0")
-    far = builder.add_node((90, 0), shop="kiosk", level="0")
-    translated = translate_osm(builder)
-    assert len(translated.candidates) == 1
-    assert notes_of(translated) == [f"point of interest outside the plan: 1 ({far})"]
 
 
 # Whole plans
@@ -401,15 +378,3 @@ def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> Non
     narrow = [door.id for door in plan.doors if door.geometry.length < 0.8 / 0.3048]
     assert len(narrow) == 1
     assert len(plan.barriers) == 5  # two columns, the void, a counter and a kiosk
-
-
-def test_the_shopping_centre_has_its_lifts_and_stairs() -> None:
-    translated = translate_plan(plans.read_plan({"c.osm": read_caserne("osm")}), "c")
-    plan = translated.plan
-    assert [level.ordinal for level in plan.levels] == [-1, 0, 1, 2]
-    served = Counter((connector.kind, len(connector.entrances)) for connector in plan.connectors)
-    assert served == {(ConnectorKind.ELEVATOR, 2): 3, (ConnectorKind.STEPS, 2): 3}
-    assert len(plan.doors) == 10
-    (street,) = [space for space in plan.spaces if space.kind is SpaceKind.AREA]
-    assert street.name == "Caserne de Bonne"
-    assert "not used, highway=service: 3" in " ".join(notes_of(translated))

@@ -36,7 +36,6 @@ from tests.resolvers.processes.pool_work import (
     pool_pid,
     wait_for_end_of,
 )
-from tests.resolvers.processes.test_cpu_limit import compute
 
 pytestmark = pytest.mark.anyio
 
@@ -68,13 +67,6 @@ def double(number: int) -> int:
     return 2 * number
 
 
-@pytest.mark.slow
-async def test_work_is_done_in_another_process_that_is_used_again(pool: ProcessPool) -> None:
-    pid = await pool_pid(pool)
-    assert pid != os.getpid()
-    assert await pool_pid(pool) == pid
-
-
 async def test_work_reports_its_progress_and_its_errors_from_a_nice_process(
     pool: ProcessPool,
 ) -> None:
@@ -88,23 +80,6 @@ async def test_work_reports_its_progress_and_its_errors_from_a_nice_process(
     with pytest.raises(ZeroDivisionError):
         await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
     assert await pool.run(get_niceness, cpu_seconds=CPU_SECONDS) == min(19, os.nice(0) + NICENESS)
-
-
-@pytest.mark.slow
-async def test_the_event_loop_goes_on_while_a_process_starts(
-    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    went_on = threading.Event()
-
-    def start() -> WorkerProcess:
-        assert went_on.wait(CPU_SECONDS)
-        return WorkerProcess()
-
-    monkeypatch.setattr(process_pool, "WorkerProcess", start)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(pool_pid, pool)
-        await anyio.wait_all_tasks_blocked()
-        went_on.set()
 
 
 @pytest.mark.slow
@@ -254,9 +229,3 @@ async def test_work_within_c_ends_after_its_cpu_time_too(pool: ProcessPool) -> N
     with pytest.raises(CpuTimeExceededError, match=r"takes over 0\.5 seconds of CPU time"):
         await pool.run(compute_in_c, cpu_seconds=0.5)
     assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
-
-
-@pytest.mark.slow
-async def test_a_later_call_has_all_of_its_cpu_time(pool: ProcessPool) -> None:
-    for _ in range(3):
-        await pool.run(compute, 0.3, cpu_seconds=0.5)

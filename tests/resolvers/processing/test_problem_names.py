@@ -110,19 +110,6 @@ def test_imdf_has_the_file_and_the_id() -> None:
     assert f"room 'Gym' ({room['id']} of unit.geojson) crosses itself" in crossing["message"]
 
 
-def test_what_is_left_out_has_its_line_too() -> None:
-    builder = gym_plan()
-    xml = builder.to_osm().replace(
-        b"</osm>",
-        b'<way id="99"><nd ref="77"/>'
-        b'<tag k="indoor" v="room"/><tag k="level" v="0"/><tag k="name" v="Attic"/></way>\n</osm>',
-    )
-    attic = problem_of(problems({"plan.osm": xml}), "Attic")
-    line = line_of(xml.decode(), '<way id="99"')
-    assert (attic["file"], attic["line"]) == ("plan.osm", line)
-    assert attic["message"].startswith(f"plan.osm, line {line}: 'Attic' (way/99) refers to node/77")
-
-
 def test_a_door_without_a_name_has_its_line() -> None:
     builder = gym_plan()
     builder.add_node((30, 2.5), door="yes", level="0")
@@ -132,15 +119,3 @@ def test_a_door_without_a_name_has_its_line() -> None:
     assert door["message"].startswith(
         f"door '{door['part']}' (line {door['line']} of plan.osm) stands within open floor"
     )
-
-
-def test_a_place_on_a_network_of_paths_has_its_line() -> None:
-    builder = OsmPlanBuilder()
-    builder.add_way([(0, 0), (30, 0)], highway="footway", level="0")
-    for x, name in ((0, "West"), (30, "East")):
-        builder.add_node((x, 0), level="0", name=name)
-    builder.add_node((15, 12), level="0", name="Island")
-    xml = builder.to_osm()
-    island = problem_of(problems({"plan.osm": xml}), "Island")
-    line = line_of(xml.decode(), "v='Island'")
-    assert island["message"].startswith(f"location 'Island' (line {line} of plan.osm) lies")

@@ -21,7 +21,7 @@ from storage.networks import load_state
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
-from tests.fixtures import World, data_of, gateway_client
+from tests.fixtures import World
 from tests.resolvers.tower import CATALOG, SVG, tower
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
@@ -134,20 +134,3 @@ async def test_a_stored_plan_does_not_replace_one_that_was_processed_meanwhile(
     monkeypatch.setattr(pipeline, "_build", build)
     with pytest.raises(InvalidInputError, match="has no drawing or stored plan"):
         await process_with_other_maps(store, ProcessingRequest("annex", {}))
-
-
-async def test_the_mutation_has_the_choice_and_the_notes(own_world: World, store: Store) -> None:
-    arguments = (
-        f'id: "annex", plan: {json.dumps(ANNEX)}, asset: "tower", feetPerUnit: 2,'
-        " networks: withdraw"
-    )
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        body = await data_of(
-            client, f"mutation {{ processMap(input: {{ {arguments} }}) {{ report }} }}"
-        )
-        assert body["processMap"]["report"]["notes"][-1] == UNTIL
-        body = await data_of(client, '{ map(id: "tower") { routing { isRoutable reason } } }')
-    assert body["map"]["routing"] == {
-        "isRoutable": False,
-        "reason": "the order of its floors has changed",
-    }

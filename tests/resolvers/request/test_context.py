@@ -209,11 +209,6 @@ async def test_a_cached_record_is_not_read_with_its_list(floors: Context, databa
     assert [next(iter(command.command)) for command in log.commands] == ["find"]
 
 
-async def test_a_context_cannot_be_changed(context: Context) -> None:
-    with pytest.raises(AttributeError):
-        context.record_cache = None  # type: ignore[misc]
-
-
 async def test_a_mutation_reads_past_the_record_cache_and_shares_the_log(database: Any) -> None:
     caller, store = Caller("key", ALL_ASSETS), Store(database.client, database.name)
     cached = Context(caller, store, record_cache=RecordCache(ChangeFeed(database)))

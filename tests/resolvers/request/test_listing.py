@@ -90,11 +90,6 @@ async def test_every_parent_gets_the_page_that_is_asked_for(storeys: Directory) 
     assert paged == [UNIT_IDS[1:2], [], SOUTHERN[1:], SOUTHERN[1:]]
 
 
-async def test_a_list_holds_what_the_caller_sees(storeys: Directory) -> None:
-    assert await listed(storeys, "units", [HIDDEN]) == [[], [], SOUTHERN, SOUTHERN]
-    assert await listed(storeys, "units", []) == [[], [], [], []]
-
-
 @pytest.mark.parametrize("field", ["units", "ownUnits", "units(page: 2, perPage: 1)"])
 async def test_the_lists_of_a_level_take_one_read(storeys: Directory, field: str) -> None:
     await listed(storeys, field)  # just after an import, MongoDB may have a read repeated

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from resolvers.plans.drawings.parsed_map import build_parsed_map
 from resolvers.plans.records import build_directory, build_location_records
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from samples.venue import make_venue
-from tests.parsing.browser import CHROMIUM, Sheet, draw
 from tests.parsing.geography import OsmPlanBuilder, box
 
 
@@ -68,14 +66,6 @@ def test_a_level_has_its_floor_then_units_then_walls_and_doors_then_hit_areas() 
     assert [each["stroke"] for each in walls] == [WALL_COLOUR, DOOR_COLOUR]
 
 
-def test_a_shop_and_an_office_have_colours_of_their_own() -> None:
-    builder = hall()
-    builder.add_way(box(10, 5, 20, 9), indoor="room", office="it", level="0")
-    builder.add_way(box(20, 5, 30, 9), indoor="room", level="0")
-    [level] = levels_of(parsed(translate({"plan.osm": builder.to_osm()})))
-    assert len({each["shape"]["fill"] for each in layer(level, "UnitLayer")}) == 3
-
-
 def numbers(points: str) -> list[tuple[float, float]]:
     pairs = (pair.split(",") for pair in points.split())
     return [(float(x), float(y)) for x, y in pairs]
@@ -102,13 +92,6 @@ def test_locations_are_in_the_shapes_of_their_units(files: dict[str, bytes]) -> 
                 xs, ys = zip(*shapes[tag["value"]], strict=True)
                 assert min(xs) < record["x"] < max(xs)
                 assert min(ys) < record["y"] < max(ys)
-
-
-def test_the_floors_of_levels_are_those_of_the_plan() -> None:
-    translated = translate(make_venue())
-    levels = levels_of(parsed(translated))
-    floors = build_directory(translated, "a")["floors"]
-    assert [level["tags"]["floor"] for level in levels] == [floor["id"] for floor in floors]
 
 
 def test_the_georeference_is_the_centre_at_a_pixel_a_foot() -> None:
@@ -144,26 +127,3 @@ def test_a_drawing_that_would_be_too_large_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(parsed_map, "DEFAULT_LIMITS", small)
     with pytest.raises(DocumentRejectedError, match="over 500 bytes"):
         build_parsed_map(translate(make_venue()))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_a_browser_shows_rooms_walls_and_an_open_door(tmp_path: Path) -> None:
-    unit_map = parsed(translate({"plan.osm": hall().to_osm()}))
-    scale = 20
-    size = unit_map["width"] * scale, unit_map["height"] * scale
-    [picture] = draw([Sheet(to_svg(unit_map).encode(), *size)], tmp_path)
-    feet = 1 / 0.3048
-
-    def colour_at(x_metres: float, y_metres: float) -> str:
-        """The colour at a place, from the south-west corner."""
-        at = int(x_metres * feet * scale), int((9 - y_metres) * feet * scale)
-        return f"#{bytes(picture.getpixel(at)).hex()}"  # type: ignore[arg-type]
-
-    [level] = levels_of(unit_map)
-    [unit] = layer(level, "UnitLayer")
-    [corridor] = layer(level, "Layer")
-    assert colour_at(5, 7) == unit["shape"]["fill"]
-    assert colour_at(20, 2.5) == corridor["fill"]
-    assert colour_at(2, 5) == WALL_COLOUR
-    assert colour_at(5, 5) == DOOR_COLOUR
