@@ -106,13 +106,6 @@ async def test_unassigning_answers_204_whether_it_was_assigned_or_not(own_world:
             assert await list_assignments(client) == [("a/b", "yard"), ("unit-s", "sea")]
 
 
-async def test_a_group_with_any_id_can_be_written(own_world: World) -> None:
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        assignment = build_assignment("oven", "/", group="fit/out %")
-        assert (await put(client, assignment, path=FITTINGS)).status_code == 200
-        assert await list_assignments(client, FITTINGS) == [("/", "oven")]
-
-
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
@@ -175,15 +168,6 @@ async def test_bodies_with_the_wrong_members_are_rejected(
         response = await client.request(method, path, content=body, headers=headers)
         assert response.status_code == status
         assert said in response.json()["message"]
-
-
-async def test_an_unknown_group_is_not_found(client: httpx.AsyncClient) -> None:
-    path = f"{GROUPS}/nope/assignments"
-    assert (await client.get(path, headers=FLAG)).status_code == 404
-    assert (await put(client, build_assignment("sea", group="nope"), path=path)).status_code == 404
-    assert (
-        await remove(client, build_assignment("sea", group="nope"), path=path)
-    ).status_code == 404
 
 
 async def test_the_same_through_graphql(own_world: World) -> None:

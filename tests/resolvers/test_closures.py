@@ -123,13 +123,6 @@ async def test_a_closed_space_is_walked_around_and_nothing_in_it_is_reached(
     assert names == {"lower east", "upper west", "upper east"}
 
 
-async def test_closures_and_what_a_client_avoids_add_up(client: httpx.AsyncClient) -> None:
-    await close(client, connectors=[LIFT])
-    assert await measure(client, "AD") > 0
-    assert await measure(client, "AD", avoid=["stairs"]) is None
-    assert await measure(client, "AB", avoid=["outdoors"]) is None
-
-
 async def test_a_closure_holds_at_once_for_what_was_cached_before(
     client: httpx.AsyncClient,
 ) -> None:

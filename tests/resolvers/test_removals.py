@@ -215,22 +215,6 @@ async def test_ids_to_remove_have_limits_each_and_together(own_world: World) -> 
         assert error["extensions"]["errorCount"] == 4_000
 
 
-async def test_ids_are_text_that_can_be_stored(own_world: World) -> None:
-    """JSON can escape half a character, UTF-8 cannot encode it."""
-    escaped = r'["\ud800","crm"]'
-    bundle = r'{"assets":[{"id":"\ud800","name":"A"}]}'
-    query = "mutation($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        variables = {"kind": "unit_references", "ids": [escaped]}
-        for document, given, message in (
-            (REMOVE, variables, "has NUL or a lone surrogate, which no id has"),
-            (query, {"bundle": bundle}, "Expected text without NUL and lone surrogates"),
-        ):
-            [error] = (await post_graphql(client, document, given))["errors"]
-            assert message in error["message"]
-            assert error["extensions"]["code"] == "REFUSED_DOCUMENT"
-
-
 async def test_a_bundle_undoes_a_removal(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     remove_and_undo = """mutation($ids: [ID!]!, $dry: Boolean!) {
       removeRecords(input: { kind: units, ids: $ids, dryRun: $dry, undo: true }) { undo }

@@ -1,20 +1,16 @@
 """Drawings: parsed on request (E10), and kept parsed with their maps."""
 
-import functools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
 import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers import shown_units
 from resolvers.administration.catalog import import_catalog
-from resolvers.processes import drawings, process_pool
+from resolvers.processes import process_pool
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
 from storage.bundles.changes.change_request import ChangeRequest
@@ -32,7 +28,6 @@ from tests.fixtures import (
     post_graphql,
 )
 from tests.resolvers.directory import Directory
-from tests.resolvers.waiting_work import parse_after
 from tests.rest.error_bodies import read_message
 
 pytestmark = pytest.mark.anyio
@@ -239,21 +234,6 @@ async def test_no_file_is_looked_for_where_no_map_has_a_drawing(directory: Direc
     assert directory.collections_read == ["maps"]
 
 
-@pytest.mark.slow
-async def test_a_drawing_that_takes_too_much_cpu_time_is_refused(
-    directory: Directory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(drawings, "MAX_PARSE_CPU_SECONDS", 0.01)
-    monkeypatch.setattr(process_pool, "WALL_SECONDS_PER_CPU_SECOND", 10_000.0)
-    query = "query ($svg: SvgDocument!) { parsedUnitMap(svg: $svg) { map } }"
-    large = f"<svg>{'<g><path/></g>' * 50_000}</svg>"
-    [error] = (await directory.run(query, svg=large)).errors
-    assert error.message == (
-        "the drawing takes over 0.01 seconds of CPU time to parse; simplify it"
-    )
-    assert error.extensions == {"code": "REFUSED_DOCUMENT"}
-
-
 async def test_a_full_queue_is_503_and_not_the_fault_of_the_drawing(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,28 +263,6 @@ async def test_a_drawing_that_is_not_parsed_is_tried_once(
     monkeypatch.setattr(ProcessPool, "run", count_run)
     response = await client.post("/v1/maps/parse", content=content, headers=XML)
     assert (response.status_code, runs) == (status, [content])
-
-
-@pytest.mark.slow
-async def test_imports_and_requests_do_not_wait_for_each_other(
-    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process of the import waits until a request is answered."""
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    monkeypatch.setattr(shown_units, "parse_with_units", functools.partial(parse_after, fifo))
-    async with (
-        gateway_client(own_world.settings(), own_world.keys.full) as client,
-        open_database(own_world) as database,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(import_catalog, database, [drawn(tmp_path)])
-        opened = await anyio.to_thread.run_sync(fifo.open, "wb", 0)  # once the import waits
-        with opened:
-            response = await client.post("/v1/maps/parse", content=SVG, headers=XML)
-        assert response.status_code == 200
-    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        assert (await client.get("/v1/maps/drawn%2F1")).status_code == 200
 
 
 async def test_a_busy_machine_is_not_blamed_on_a_drawing_of_a_bundle(

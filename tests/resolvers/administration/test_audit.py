@@ -7,12 +7,10 @@ from resolvers.administration.audit import MAX_AUDIT_PER_PAGE
 from resolvers.request.caller import ADMIN_PERMISSION
 from storage.administration.audit import AUDIT_COLLECTION
 from tests.fixtures import (
-    SEEN,
     UNIT,
     World,
     data_of,
     gateway_client,
-    make_key,
     open_database,
     post_graphql,
 )
@@ -122,20 +120,3 @@ async def test_a_wrong_filter_is_named(
 ) -> None:
     [error] = (await post_graphql(client, AUDIT_LOG, given))["errors"]
     assert error["message"].startswith(message)
-
-
-async def test_a_key_without_the_permission_or_limited_to_assets_reads_nothing(
-    own_world: World,
-) -> None:
-    async with open_database(own_world) as database:
-        _, limited = await make_key(
-            database, "limited", permissions=(ADMIN_PERMISSION,), asset_ids=[SEEN]
-        )
-        _, plain = await make_key(database, "plain")
-    for key in (limited, plain, own_world.keys.restricted):
-        async with gateway_client(own_world.settings(), key) as client:
-            for _ in range(2):  # the second time it is compiled
-                body = await post_graphql(client, AUDIT_LOG)
-                [error] = body["errors"]
-                assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
-                assert body["data"] == {"auditLog": None}

@@ -185,16 +185,6 @@ async def test_what_the_network_was_not_built_from_may_change(
     assert await service.measure() == before
 
 
-async def test_an_export_that_is_imported_again_changes_nothing(service: Service) -> None:
-    bundle = service.directory / "export.json"
-    bundle.write_bytes(await text_of(export_bundle(service.store.database)))
-    summary = await import_and_process(service.store, [bundle])
-    assert (summary.total.written, summary.stale_networks) == (0, [])
-    # What the parses of its drawings say is all that is said.
-    assert all(note.endswith("source: the drawing has no Level") for note in summary.notes)
-    assert await service.routing() == ROUTABLE
-
-
 async def test_importing_again_processes_what_was_withdrawn_before(service: Service) -> None:
     """Such as by an import that was killed before it could."""
     audit = service.store.database["audit_log"]

@@ -46,12 +46,6 @@ def test_shapes_of_one_ref_are_one_connector_on_every_level(tags: str, kind: str
     }
 
 
-def test_shapes_of_different_refs_are_different_connectors() -> None:
-    lifts = [rect(x, 0, 4, 4, f"highway=elevator;ref={x}") for x in (0, 4)]
-    translated = translate_svg("".join(lifts), "".join(lifts))
-    assert len(translated.plan.connectors) == 2
-
-
 def test_shapes_without_ref_are_one_where_they_stand_above_one_another() -> None:
     lift = rect(0, 0, 4, 4, "highway=elevator")
     apart = rect(40, 0, 4, 4, "highway=elevator")
@@ -251,13 +245,6 @@ def test_an_escalator_moves_the_way_that_it_is_drawn(
 ) -> None:
     connector = stairs_between(start, end, conveying=conveying)
     assert (connector.kind, connector.direction) == (ConnectorKind.ESCALATOR, direction)
-
-
-def test_a_footway_between_levels_is_a_ramp_and_a_moving_walkway_on_one_is_none() -> None:
-    assert stairs_between(WEST, EAST, highway="footway").kind is ConnectorKind.RAMP
-    builder = OsmPlanBuilder()
-    builder.add_way([(0, 0), (9, 0)], highway="footway", conveying="forward", level="0")
-    assert translate_osm(builder).plan.connectors == ()
 
 
 @pytest.mark.parametrize("fault", ["access=no", "disused=yes", "operational_status=out_of_order"])
