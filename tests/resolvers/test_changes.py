@@ -1,20 +1,12 @@
-"""What each key is told of changes, by polls and by subscriptions."""
+"""What each key is told of changes by polls; `tests/gateway/subscriptions` follows them."""
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 import httpx
 import pytest
 
-from gateway.app import Gateway
 from resolvers.nodes import parse_node_id
-from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
-from resolvers.request.context import Context
-from schema.execution import Event, Executor, OperationResult
-from schema.root import GRAPHQL_SCHEMA
-from storage.administration import api_keys
+from resolvers.request.caller import FLAGS
 from storage.changes import hub, reading
 from storage.changes.positions import Cursor, Position
 from storage.mongo.raw_documents import rename_collection
@@ -32,9 +24,6 @@ pytestmark = pytest.mark.anyio
 
 FLAG = {"Experimental-Flags": "changes"}
 ALL_FLAGS = {"Experimental-Flags": ", ".join(FLAGS)}
-SUBSCRIPTION = """subscription($after: String, $kinds: [RecordKind!]) {
-  changes(after: $after, kinds: $kinds) { cursor operation kind recordId unit { name } }
-}"""
 
 
 async def poll(client: Any, headers: dict[str, str] = FLAG, **parameters: Any) -> dict[str, Any]:
@@ -211,65 +200,3 @@ async def test_a_replaced_collection_is_a_reset(own_world: World) -> None:
         await rename_collection(database, "staged", "units")
         body = await poll(client, after=start)
         assert names(body)[-1] == ("reset", "units", None)
-
-
-class Follower:
-    """A subscription of a key, as a gateway runs it."""
-
-    def __init__(self, gateway: Gateway, key: api_keys.ApiKey) -> None:
-        assert gateway.state is not None
-        self.state = gateway.state
-        self.executor = Executor(GRAPHQL_SCHEMA)
-        self.caller = Caller(
-            key.id, key.scope, frozenset(key.permissions), frozenset(FLAGS), key.expires_at
-        )
-
-    def context(self) -> Context:
-        return Context(self.caller, self.state.store, change_hub=self.state.change_hub)
-
-    async def follow(self, **variables: Any) -> AsyncGenerator[Any]:
-        operation = self.executor.get_client_operation(SUBSCRIPTION, None, variables)
-        events = await self.executor.open_events(operation, variables, self.context())
-        assert not isinstance(events, OperationResult), events
-        async with aclosing(events):
-            async for value in events:
-                result = await self.executor.run(operation, variables, self.context(), Event(value))
-                assert not result.errors
-                assert result.data is not None
-                yield result.data["changes"]
-
-
-async def make_follower(gateway: Gateway, assets: list[str] | None) -> Follower:
-    assert gateway.state is not None
-    record, _ = await api_keys.create_api_key(
-        gateway.state.store.database,
-        name="follower",
-        permissions=[*PERMISSIONS],
-        asset_ids=assets,
-        expires_at=None,
-    )
-    return Follower(gateway, record)
-
-
-@pytest.fixture
-async def gateway(own_world: World) -> AsyncGenerator[Gateway]:
-    gateway = Gateway(own_world.settings())
-    async with gateway.lifespan(None):  # type: ignore[arg-type]
-        yield gateway
-
-
-async def test_a_subscriber_is_told_with_the_record_as_it_is(gateway: Gateway) -> None:
-    follower = await make_follower(gateway, [SEEN])
-    async with asyncio.timeout(60):
-        start = str(await follower.state.change_hub.get_cursor())
-        await rename(follower.state.store.database, "assets", HIDDEN)
-        await rename(follower.state.store.database, "units", UNIT)
-        async with aclosing(follower.follow(after=start)) as changes:
-            change = await anext(changes)
-    del change["cursor"]
-    assert change == {
-        "operation": "updated",
-        "kind": "units",
-        "recordId": UNIT,
-        "unit": {"name": "renamed"},
-    }

@@ -1,6 +1,5 @@
 """Work in reusable processes: limited by its CPU time and memory."""
 
-import asyncio
 import multiprocessing
 import os
 import signal
@@ -12,14 +11,12 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
-import shapely
 
 from resolvers.processes import process_pool, worker_process
 from resolvers.processes.cpu_limit import CpuTimeExceededError
 from resolvers.processes.memory_limit import (
     MAX_TASK_BYTES,
     MemoryExceededError,
-    limit_memory,
 )
 from resolvers.processes.process_pool import ProcessPool
 from resolvers.processes.worker_process import (
@@ -80,18 +77,6 @@ async def test_work_reports_its_progress_and_its_errors_from_a_nice_process(
     with pytest.raises(ZeroDivisionError):
         await pool.run(divide, 7, 0, cpu_seconds=CPU_SECONDS)
     assert await pool.run(get_niceness, cpu_seconds=CPU_SECONDS) == min(19, os.nice(0) + NICENESS)
-
-
-@pytest.mark.slow
-async def test_the_event_loop_goes_on_while_a_process_does_not_read_its_large_task(
-    pool: ProcessPool,
-) -> None:
-    pid = await pool_pid(pool)
-    os.kill(pid, signal.SIGSTOP)
-    task = asyncio.create_task(pool.run(len, b"x" * 10_000_000, cpu_seconds=CPU_SECONDS))
-    await anyio.wait_all_tasks_blocked()
-    os.kill(pid, signal.SIGCONT)
-    assert await task == 10_000_000
 
 
 @pytest.mark.slow
@@ -195,15 +180,6 @@ def take_memory() -> int:
     return np.zeros(MAX_TASK_BYTES // 4).nbytes
 
 
-def union_grid(lines: int, max_bytes: int) -> float:
-    """Take memory in GEOS."""
-    at = np.arange(float(lines))
-    ends = [np.stack((at * 0, at), 1), np.stack((at * 0 + lines, at + 0.5), 1)]
-    rows = np.stack(ends, axis=1)
-    with limit_memory(max_bytes):
-        return float(shapely.union_all(shapely.linestrings([*rows, *rows[..., ::-1]])).length)
-
-
 def compute_in_c() -> None:
     """Take minutes in one call, which no signal handler of Python interrupts."""
     sum(range(10**11))
@@ -213,15 +189,6 @@ async def test_work_that_takes_too_much_memory_ends_with_an_error(pool: ProcessP
     with pytest.raises(MemoryExceededError, match=r"needs more than 4,294,967,296 bytes of memory"):
         await pool.run(take_memory, cpu_seconds=CPU_SECONDS)
     assert await pool.run(divide, 8, 4, cpu_seconds=CPU_SECONDS) == 2
-
-
-@pytest.mark.slow
-async def test_libraries_in_c_that_take_too_much_memory_end_with_an_error_too(
-    pool: ProcessPool,
-) -> None:
-    assert await pool.run(union_grid, 100, 100 << 20, cpu_seconds=CPU_SECONDS) > 0
-    with pytest.raises(MemoryExceededError):
-        await pool.run(union_grid, 1_000, 100 << 20, cpu_seconds=CPU_SECONDS)
 
 
 @pytest.mark.slow
