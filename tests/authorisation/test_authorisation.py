@@ -311,7 +311,7 @@ async def shared_checker(
 
 @pytest.mark.slow
 @settings(
-    max_examples=settings.default.max_examples // 2,
+    max_examples=settings().max_examples // 2,
     database=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],

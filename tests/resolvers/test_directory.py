@@ -140,7 +140,7 @@ async def test_a_record_is_found_in_its_own_owner_alone(
     every += [*UNIT_IDS, *SOUTHERN]
     declared = ", ".join(f"$id{n}: ID!" for n in range(len(every)))
     fields = " ".join(f"f{n}: {field}(id: $id{n}) {{ id }}" for n in range(len(every)))
-    given = {f"id{n}": id for n, id in enumerate(every)}
+    given: dict[str, Any] = {f"id{n}": id for n, id in enumerate(every)}
     found = await directory.read(f"query ({declared}) {{ {owner} {{ {fields} }} }}", **given)
     [fields_found] = found.values()
     assert {each["id"] for each in fields_found.values() if each} == ids

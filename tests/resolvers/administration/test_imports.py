@@ -140,8 +140,8 @@ GYM = CATALOG["locations"][0]
     ("changes", "reason"),
     [
         ({"svg": MOVED_DOOR}, "its drawing has changed"),
-        ({"source": None}, "its drawing has changed"),
-        ({"feet_per_unit": None}, "its scale has changed"),
+        pytest.param({"source": None}, "its drawing has changed", marks=pytest.mark.slow),
+        pytest.param({"feet_per_unit": None}, "its scale has changed", marks=pytest.mark.slow),
         ({"floors": [FLOORS[0], HIGHER, MEZZANINE]}, "the order of its floors has changed"),
         ({"locations": [{**GYM, "x": 85}]}, "its locations have changed"),
         ({"locations": [{**GYM, "floors": [{"id": "upper"}]}]}, "its locations have changed"),

@@ -1,5 +1,6 @@
 """Changing keys: what stays, what is refused, and that no rights are won by it."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -69,12 +70,12 @@ async def test_permissions_and_expiry_are_set_and_taken_away(
     administration: Administration,
 ) -> None:
     key_id = await administration.make(*PERMISSIONS[:2], asset_ids=[SEEN])
-    for permissions, expiry, expires_at in (
-        (PERMISSIONS[2:3], {"expires": END.isoformat()}, END),
-        ((), {"neverExpires": True}, None),
-    ):
-        change = {"permissions": permissions, **expiry}
-        changed = await administration.run(UPDATE, id=key_id, **change)
+    changes: list[tuple[list[str], dict[str, Any], datetime | None]] = [
+        ([PERMISSIONS[2]], {"expires": END.isoformat()}, END),
+        ([], {"neverExpires": True}, None),
+    ]
+    for permissions, expiry, expires_at in changes:
+        changed = await administration.run(UPDATE, id=key_id, permissions=permissions, **expiry)
         assert changed["permissions"] == [*map(name_word, permissions)]
         found = await administration.find(key_id)
         assert (found.permissions, found.expires_at) == (permissions, expires_at)

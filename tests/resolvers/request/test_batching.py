@@ -30,7 +30,7 @@ def catalog(each: int) -> dict[str, list[dict[str, Any]]]:
             f, m, u, b = (f"{kind}{a}-{n}" for kind in "fmub")
             unit = {**asset, "unit_id": u, "group_id": "g"}
             spot = {"x": 1, "y": 1, "floors": [{"id": f}], "tags": [{"key": "svc:id", "value": u}]}
-            for kind, record in {
+            records: dict[str, dict[str, Any]] = {
                 "floors": {**asset, "id": f, "name": "F"},
                 "maps": {**asset, "id": m, "name": "M", "background_id": b},
                 "backgrounds": {"id": b, "unit_map_id": m, "name": "B"},
@@ -39,7 +39,8 @@ def catalog(each: int) -> dict[str, list[dict[str, Any]]]:
                 "unit_references": {**unit, "key": "crm", "value": "1"},
                 "attribute_assignments": {**unit, "attribute_id": "t"},
                 "locations": {**asset, "id": f"l{a}-{n}", "unit_map_id": m, "name": "L", **spot},
-            }.items():
+            }
+            for kind, record in records.items():
                 bundle[kind].append(record)
     return bundle
 
