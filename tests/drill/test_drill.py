@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.report.pages import replace_section
 from tests.drill import __main__ as program
 from tests.drill.drill import Outcome, run_drill
 from tests.drill.requests import Reading
@@ -38,7 +37,3 @@ def test_a_difference_fails_the_drill(other: Reading, monkeypatch: pytest.Monkey
     assert "DIFFERS: E2 GET /v1/assets/a\n" in run.output
     monkeypatch.setattr(program, "run_drill", lambda *_: outcomes[:1])
     assert CliRunner().invoke(program.main).exit_code == 0
-
-
-def test_the_page_has_room_for_the_figures() -> None:
-    replace_section(program.PAGE.read_text(), "drill", "", program.PAGE.name)

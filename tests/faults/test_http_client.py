@@ -54,9 +54,3 @@ async def test_without_a_connection_nothing_was_sent() -> None:
         pass
     with pytest.raises(NotSentError):
         await connection.request("GET", "/")
-
-
-async def test_a_client_can_leave_and_come_back() -> None:
-    async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as connection:
-        await connection.send_and_leave("PUT", "/", b"", "", 0.0)
-        assert (await connection.request("GET", "/")).status == 200

@@ -1,6 +1,7 @@
 """The proxies pass what is sent, or break a link as they are told."""
 
 import os
+import select
 import socket
 import threading
 import time
@@ -54,12 +55,6 @@ def connect(network: Network) -> socket.socket:
     return socket.create_connection((HOST, network.proxy_ports[0]), TIMEOUT_SECONDS)
 
 
-def test_messages_pass_in_both_directions(connection: socket.socket) -> None:
-    for message in (b"one", b"two"):
-        connection.sendall(message)
-        assert connection.recv(10) == message
-
-
 @pytest.mark.parametrize(("there", "back"), [(0.2, 0.0), (0.0, 0.2)])
 def test_messages_can_be_delayed(
     network: Network, connection: socket.socket, there: float, back: float
@@ -78,11 +73,8 @@ def test_what_falls_into_a_hole_arrives_once_it_is_closed(
     connection.sendall(b"one")
     with connect(network) as later:
         later.sendall(b"two")
-        for each in (connection, later):
-            each.settimeout(0.05)
-            with pytest.raises(TimeoutError):
-                each.recv(10)
-            each.settimeout(TIMEOUT_SECONDS)
+        readable, _, _ = select.select([connection, later], [], [], 0.05)
+        assert readable == []
         network.heal()
         assert (connection.recv(10), later.recv(10)) == (b"one", b"two")
 

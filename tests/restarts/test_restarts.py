@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.report.pages import replace_section
 from tests.faults.catalog import build_catalog
 from tests.fixtures import create_world, drop_world
 from tests.restarts import __main__ as program
@@ -50,8 +49,3 @@ def test_the_configuration_of_the_guide_is_used() -> None:
     ]
     assert "option httpchk GET /health/ready" in text
     assert "ssl" not in text
-
-
-@pytest.mark.parametrize("name", ["restarts", "restart-run"])
-def test_the_page_has_room_for_the_figures(name: str) -> None:
-    replace_section(program.PAGE.read_text(), name, "", program.PAGE.name)
