@@ -11,7 +11,6 @@ from lxml import etree
 from shapely import Polygon
 
 DEMO = Path(__file__).parents[2] / "samples" / "demo"
-
 BUNDLE: dict[str, list[dict[str, Any]]] = json.loads((DEMO / "bundle.json").read_bytes())
 
 

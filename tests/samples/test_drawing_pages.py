@@ -14,7 +14,6 @@ from samples.templates.bundle import SCALES
 from tests.doc_pages import page, rows, section
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"
-
 Change = Callable[[str], str]
 
 

@@ -27,7 +27,6 @@ DRAWINGS = CHECKOUT / "samples" / "drawings"
 BUNDLE = json.loads((DRAWINGS / "elm-place.json").read_bytes())
 LEVELS = build_levels()
 UNITS = [unit["id"] for unit in BUNDLE["units"]]
-
 each_template = pytest.mark.parametrize("name", SCALES)
 
 

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from tools.api_diff import ROOT, Mark, main, openapi_changes, sdl_changes
 
 in_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the git repository")
-
 UNIT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 
 

@@ -87,8 +87,6 @@ def test_the_origin_is_at_zero(longitude: float, latitude: float) -> None:
 
 
 WEST, SOUTH = 10.0, 56.0
-
-
 SQUARE = (
     (WEST, SOUTH),
     (WEST + 0.001, SOUTH),

@@ -47,7 +47,6 @@ def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
 @pytest.mark.parametrize(
     ("name", "tags"),
     [
-        ("concourse", {"indoor": "corridor"}),
         ("bakery", {"indoor": "room", "name": "Harbour Bakery"}),
         ("lift-0", {"indoor": "room", "highway": "elevator"}),
         ("stairs-1", {"indoor": "room", "highway": "steps"}),
@@ -55,7 +54,6 @@ def test_lengths_are_true_to_scale_within_a_thousandth() -> None:
         ("toilets-0", {"indoor": "room", "amenity": "toilets", "wheelchair": "yes"}),
         ("plant-room", {"indoor": "room", "access": "private"}),
         ("column-1", {"indoor": "wall"}),
-        ("void", {"indoor": "wall"}),
         ("terrace", {"indoor": "area"}),
     ],
 )

@@ -90,15 +90,11 @@ def test_a_relationship_with_an_unknown_unit_is_left_out() -> None:
 
 
 HALL = AreaGeometry((tuple(lon_lat(at) for at in box(0, 0, 10, 10)[:-1]),))
-
-
 SHOP = AreaGeometry((tuple(lon_lat(at) for at in box(10.5, 0, 20, 10)[:-1]),))
 """East of the hall, behind a wall."""
 
 
 DOOR = LinesGeometry(((lon_lat((10.2, 4)), lon_lat((10.2, 6))),))
-
-
 SLANTED = LinesGeometry(((lon_lat((10, 4)), lon_lat((10.5, 6))),))
 
 

@@ -20,6 +20,7 @@ from parsing.osm.levels import (
         ("-1-1", (-1, 0, 1)),
         ("0.5", (0.5,)),
         ("0.5-2", (0.5, 1, 2)),
+        ("0-2.5", (0, 1, 2, 2.5)),
         (" 1 ; 2 ", (1, 2)),
         ("2-0", (0, 1, 2)),
     ],
@@ -45,7 +46,8 @@ def test_an_invalid_level_is_an_error_with_an_example(text: str) -> None:
 
 def test_a_range_over_too_many_storeys_is_an_error() -> None:
     with pytest.raises(UnreadableLevelError, match="more than 250 storeys"):
-        parse_levels("0-9999")
+        parse_levels("0-250")
+    assert len(expand_spans(parse_levels("0-249"))) == 250
 
 
 @pytest.mark.parametrize(("level", "key"), [(0.0, "0"), (-0.0, "0"), (-1.0, "-1"), (0.5, "0.5")])

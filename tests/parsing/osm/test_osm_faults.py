@@ -78,11 +78,7 @@ INDOOR = "<tag k='indoor' v='room'/><tag k='level' v='1'/>"
         ("<node lon='10' lat='56'/>", "left out, attribute missing", "node has no id"),
         ("<node id='7' lon='10'/>", "left out, invalid coordinate", "node/7 has no lat"),
         ("<way id='1'/>", "left out, duplicate id", "way/1 is there twice; ids are unique"),
-        (
-            "<way id='7'><nd/><tag k='indoor' v='room'/></way>",
-            "left out, attribute missing",
-            "an nd of way/7 has no ref",
-        ),
+        ("<way id='7'><nd/></way>", "left out, attribute missing", "an nd of way/7 has no ref"),
         (
             "<way id='7'><nd ref='1'/><tag k='name' v='a'/><tag k='name' v='b'/></way>",
             "left out, tag twice",

@@ -8,11 +8,7 @@ from parsing.osm.surroundings import GeoFeature
 from parsing.osm.variants import find_category, translate_tags
 
 AREA = AreaGeometry((((0, 0), (1, 0), (1, 1)),))
-
-
 LINE = LinesGeometry((((0, 0), (1, 0)),))
-
-
 POINT = PointGeometry((0, 0))
 
 

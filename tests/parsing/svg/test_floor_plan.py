@@ -119,13 +119,9 @@ def test_the_fill_rule_goes_along() -> None:
     assert [area.nonzero for area in areas] == [True, False]
 
 
-def test_a_drawing_without_levels_is_one_level() -> None:
-    drawing = read('<rect width="5" height="5" data-tags="indoor=room"/>')
-    assert [(level.id, level.floor_id) for level in drawing.levels] == [("", None)]
-
-
 def test_a_level_without_a_floor_goes_by_its_id() -> None:
     room = '<rect width="5" height="5" data-tags="indoor=room"/>'
+    assert [(level.id, level.floor_id) for level in read(room).levels] == [("", None)]
     drawing = read(f'<g data-type="Level" id="ground">{room}</g>' + level(room, ""))
     assert [(level.id, level.floor_id) for level in drawing.levels] == [
         ("ground", None),

@@ -19,8 +19,6 @@ SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 60">
 </svg>"""
 MAP = parse_unit_map(SVG).to_dict()
 LOW, HIGH = (element["uid"] for element in MAP["elements"] if element["type"] == "Level")
-
-
 NOTHING = Marks()
 
 

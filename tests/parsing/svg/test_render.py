@@ -6,7 +6,7 @@ import pytest
 
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map
-from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER, cad_export
+from tests.parsing.sources import DEMO, MADE, REAL, REAL_FOLDER
 from tests.parsing.tree import elements_of, parse_drawing
 
 
@@ -35,10 +35,6 @@ def test_a_map_is_drawn_in_the_dialect_it_was_read_from() -> None:
 @pytest.mark.parametrize("path", [*MADE, *DEMO], ids=lambda path: path.stem)
 def test_parsing_the_drawn_map_gives_the_same_map(path: Path) -> None:
     assert_round_trip(path.read_bytes())
-
-
-def test_a_cad_export_survives_the_round_trip() -> None:
-    assert_round_trip(cad_export())
 
 
 @pytest.mark.skipif(not REAL, reason=f"no real drawings at {REAL_FOLDER}")

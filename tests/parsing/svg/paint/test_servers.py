@@ -25,11 +25,6 @@ def test_a_gradient_is_drawn_in_its_average_color() -> None:
     assert fill_of(GRADIENT, "  URL( '#g' ) red") == "#808080"
 
 
-def test_a_gradient_may_come_after_its_use_and_paint_strokes() -> None:
-    (shape,) = parse_shapes(f'<path stroke="url(#g)"/>{GRADIENT}')
-    assert shape["stroke"] == "#808080"
-
-
 def test_stops_are_styled_by_rules_and_have_opacity() -> None:
     sheet = "<style>.a{stop-color:red;stop-opacity:.5}</style>"
     stop = '<stop class="a"/><stop offset="1" style="stop-color:red;stop-opacity:50%"/>'

@@ -98,11 +98,6 @@ def test_names_on_elements_that_are_no_groups_are_not_read(element: str) -> None
     assert message.endswith(f"'UnitLayer' on <{element}>; put it on a <g>")
 
 
-def test_the_name_of_the_root_is_not_read() -> None:
-    warnings = parse_unit_map(b'<svg id="HitAreaLayer"><path d="M0 0"/></svg>').warnings
-    assert "misspelt-name" in [each.code for each in warnings]
-
-
 def test_a_group_with_named_parts_is_meant_as_a_unit_if_a_hit_area_points_to_it() -> None:
     parts = '<g id="UnitLayer"><g id="Gym"><path id="Base"/><path id="Icon"/></g></g>'
     assert "named-parts" not in warnings_of(parts)

@@ -252,8 +252,6 @@ def test_flat_transforms_are_not_reported() -> None:
 
 
 SHEET = "<style>.wall{fill:gray;stroke-width:1em} #front{fill:red} .far{transform:scale(2)}</style>"
-
-
 SHAPES = [
     '<rect class="wall" x="1" y="2" width="3" height="4"/>',
     '<rect class="wall" x="10%" y="2" width="3" height="4"/>',
@@ -278,8 +276,6 @@ SHAPES = [
     '<path d="M0 0h7" visibility="hidden" fill="red"/>',
     '<path d="M0 0h7" fill="red" visibility="visible"/>',
 ]
-
-
 GROUPS = [
     "<g>{}</g>",
     '<g color="blue" font-size="20" transform="translate(1 2)" opacity=".5">{}</g>',

@@ -61,15 +61,11 @@ def test_a_list_of_selectors_is_split_at_its_own_commas_only() -> None:
 COMPOUNDS = st.sampled_from(
     ["*", "g", "a", "rect", ".x", ".y", "g.x", ".x.y", "#i", "g#i.x", "rect.y", "*.x"]
 )
-
-
 SELECTORS = st.builds(
     lambda first, others: first + "".join(map("".join, others)),
     COMPOUNDS,
     st.lists(st.tuples(st.sampled_from([" ", ">", " > "]), COMPOUNDS), max_size=5),
 )
-
-
 ATTRIBUTES = st.fixed_dictionaries(
     {},
     optional={
@@ -77,8 +73,6 @@ ATTRIBUTES = st.fixed_dictionaries(
         "id": st.sampled_from(["i", "j"]),
     },
 )
-
-
 TREES: st.SearchStrategy[Any] = st.recursive(
     st.tuples(st.sampled_from(["g", "a", "rect"]), ATTRIBUTES, st.just([])),
     lambda trees: st.tuples(

@@ -10,7 +10,6 @@ from parsing.drawing import Coordinate
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.geometry.matrices import AffineTransform, parse_transform
 from parsing.svg.style import boxes, transforms
-from parsing.svg.style.boxes import ShapeBoxes
 from parsing.svg.style.transforms import (
     concatenate_transforms,
     css_transform_to_attribute,
@@ -105,11 +104,6 @@ def test_the_origin_may_lie_in_the_shapes_own_box() -> None:
     assert shape["transform"] == "translate(30 50) scale(2) translate(-30 -50)"
 
 
-def test_an_origin_of_a_group_moves_its_shapes() -> None:
-    (shape,) = parse_shapes('<g transform="rotate(9)" transform-origin="1 2"><path/></g>')
-    assert shape["transform"] == "translate(1 2) rotate(9) translate(-1 -2)"
-
-
 def test_single_transforms_come_before_the_list() -> None:
     style = "scale:50%;rotate:.25turn;translate:3px 4px;transform:skewX(1deg)"
     (shape,) = parse_shapes(f'<path style="{style}"/>')
@@ -120,7 +114,6 @@ def test_single_transforms_come_before_the_list() -> None:
     ("declared", "transform"),
     [
         ("rotate:z 30deg", "rotate(30)"),
-        ("rotate:30deg z", "rotate(30)"),
         ("rotate:0 0 1 30deg", "rotate(30)"),
         ("scale:2 3 4", "scale(2,3)"),
         ("translate:3px 4px 5px", "translate(3,4)"),
@@ -147,16 +140,6 @@ def test_single_transforms_in_error_or_space_do_nothing(declared: str) -> None:
     assert parse_shapes(f'<path style="{declared}"/>') == [{"type": "Path"}]
 
 
-def test_the_box_of_a_shape_leaves_its_transform_out() -> None:
-    shape = {"d": "M1 2h4v6z", "transform": "scale(2)", "fill": "red"}
-    assert ShapeBoxes().find("Path", shape, 1.0) == (1, 2, 4, 6)
-
-
-@pytest.mark.parametrize("d", ["", "M1 2", "bogus"])
-def test_what_draws_nothing_has_no_box(d: str) -> None:
-    assert ShapeBoxes().find("Path", {"d": d}, 1.0) is None
-
-
 def test_copies_are_traced_once_and_a_document_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     traced: list[object] = []
 
@@ -175,8 +158,6 @@ def test_copies_are_traced_once_and_a_document_to_a_limit(monkeypatch: pytest.Mo
 
 
 NUMBERS = st.floats(-100, 100)
-
-
 MATRICES = st.builds(AffineTransform, *[NUMBERS] * 6)
 
 
