@@ -107,14 +107,6 @@ def test_a_file_of_no_known_format_is_left_out_and_named() -> None:
     ]
 
 
-def test_an_archive_without_manifest_is_faulty_in_a_folder_as_in_a_zip() -> None:
-    members = make_venue()
-    del members["manifest.json"]
-    for files in (members, {"a.zip": make_archive(members)}):
-        with pytest.raises(InvalidPlanError, match=r"^manifest.json is missing$"):
-            plans.read_plan(files, strict=True)
-
-
 def test_a_compressed_file_is_read_like_the_file() -> None:
     xml = builder().to_osm()
     drawing = plans.read_plan({"a.osm.gz": gzip.compress(xml)}, strict=True)

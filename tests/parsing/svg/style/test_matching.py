@@ -166,21 +166,11 @@ def bomb(selector: str, depth: int) -> bytes:
     ).encode()
 
 
-def test_a_selector_is_not_searched_for_in_every_order_of_ancestors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # With backtracking, 31 of 200 ancestors can be chosen in 10^36 ways that all fail.
-    matchers: list[RuleMatcher] = []
-    original = RuleMatcher.__init__
-
-    def init(matcher: RuleMatcher, limits: DocumentLimits) -> None:
-        original(matcher, limits)
-        matchers.append(matcher)
-
-    monkeypatch.setattr(RuleMatcher, "__init__", init)
+def test_a_selector_is_not_searched_for_in_every_order_of_ancestors() -> None:
+    """With backtracking, 31 of 200 ancestors can be chosen in 10^36 ways that all fail."""
     for selector in ("a " + "g " * 30 + "rect", "g > a " + "g " * 29 + "rect", "g " * 31 + "rect"):
-        parse_unit_map(bomb(selector, 200))
-        assert matchers.pop().steps < 10_000
+        is_found = selector.startswith("g g")
+        assert (b"red" in parse_unit_map(bomb(selector, 200)).json) == is_found
 
 
 def test_comparisons_are_limited() -> None:

@@ -38,35 +38,13 @@ def test_flat_transforms_become_those_of_the_attribute(css: str, attribute: str)
     assert css_transform_to_attribute(css) == attribute
 
 
-@pytest.mark.parametrize(
-    "css",
-    [
-        "rotateX(9deg)",
-        "rotate3d(1, 0, 0, 9deg)",
-        "perspective(9px)",
-        "matrix3d(1,0,0,0,0,1,0,0,0,0,1,.1,0,0,0,1)",
-    ],
-)
-def test_a_transform_in_three_dimensions_has_no_attribute(css: str) -> None:
-    assert is_css_transform(css)
-    assert css_transform_to_attribute(css) is None
-
-
-@pytest.mark.parametrize(
-    "css",
-    [
-        "",
-        "rotate(30)",
-        "rotate(9deg, 1, 1)",
-        "translate(30, 10)",
-        "translate(1px,)",
-        "scale(2), scale(3)",
-        "matrix(1 0 0 1 2 3)",
-    ],
-)
-def test_a_transform_in_error_is_none(css: str) -> None:
-    assert not is_css_transform(css)
-    assert css_transform_to_attribute(css) is None
+def test_transforms_in_three_dimensions_and_in_error_have_no_attribute() -> None:
+    in_space = ["rotateX(9deg)", "rotate3d(1, 0, 0, 9deg)", "perspective(9px)"]
+    in_space += ["matrix3d(1,0,0,0,0,1,0,0,0,0,1,.1,0,0,0,1)"]
+    in_error = ["", "rotate(30)", "rotate(9deg, 1, 1)", "translate(30, 10)", "translate(1px,)"]
+    in_error += ["scale(2), scale(3)", "matrix(1 0 0 1 2 3)"]
+    assert [*filter(is_css_transform, in_space + in_error)] == in_space
+    assert {*map(css_transform_to_attribute, in_space + in_error)} == {None}
 
 
 def test_transform_lists_are_joined_outer_first() -> None:
