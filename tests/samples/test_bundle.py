@@ -22,11 +22,6 @@ def tags_of(location: dict[str, Any]) -> dict[str, str]:
     return {tag["key"]: tag["value"] for tag in location["tags"]}
 
 
-def test_a_unit_is_on_a_floor_of_its_own_asset() -> None:
-    owners = {floor["id"]: floor["asset_id"] for floor in BUNDLE["floors"]}
-    assert all(owners[unit["floor_id"]] == unit["asset_id"] for unit in BUNDLE["units"])
-
-
 @pytest.mark.parametrize("asset_id", DRAWINGS)
 def test_units_stand_on_the_level_of_their_floor_and_nowhere_else(asset_id: str) -> None:
     drawn = [(unit.id, level.tags["floor"]) for level in DRAWINGS[asset_id] for unit in level.units]

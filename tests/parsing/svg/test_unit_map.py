@@ -3,15 +3,13 @@
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import orjson
 import pytest
 
 from parsing.errors import InvalidMarkupError
 from parsing.svg.unit_map import parse_unit_map
-from tests.parsing.sources import MADE
-from tests.parsing.tree import find_bad_uids, parse_content, parse_shapes
+from tests.parsing.tree import parse_content, parse_shapes
 
 UNIT_MAP = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
   <g data-type="Georeference" data-latitude="41.5" data-longitude="-87" data-zoom="18"/>
@@ -43,11 +41,6 @@ def test_a_unit_map_becomes_this_json_to_the_byte() -> None:
             b'"type":"Unit","uid":"u9","id":"101"}]}]}]}',
         ]
     )
-
-
-@pytest.mark.parametrize("path", MADE, ids=lambda path: path.stem)
-def test_uids_number_all_elements_parents_first(path: Path) -> None:
-    assert find_bad_uids(parse_unit_map(path.read_bytes()).to_dict()) == []
 
 
 @pytest.mark.parametrize(

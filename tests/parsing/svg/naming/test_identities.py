@@ -212,11 +212,6 @@ def test_hit_areas_of_units_that_differ_in_a_number_are_told_apart() -> None:
     assert units_of(content, "HitAreaLayer") == ["HitArea hitA A", "HitArea hitA_2 A_2"]
 
 
-def test_targets_may_be_attributes() -> None:
-    content = '<rect id="door" data-target-id="101" data-target-type="Room"/>'
-    assert units_of(content, "HitAreaLayer") == ["HitArea door 101"]
-
-
 def test_a_label_of_a_text_elsewhere_does_not_change_the_name_of_a_unit() -> None:
     content = '<g id="Labels"><text id="101">101</text></g><g id="UnitLayer"><rect id="101_2"/></g>'
     assert outline(content) == ["Layer", "UnitLayer", "Unit 101"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsing.svg.naming.layer_names import NamedType, read_layer_name, suggest_name, suggest_type
+from parsing.svg.naming.layer_names import NamedType, read_layer_name, suggest_name
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,3 @@ def test_every_other_group_is_a_layer(name: str) -> None:
 )
 def test_a_name_that_is_almost_markup_is_noticed(name: str, suggestion: str) -> None:
     assert suggest_name(name) == suggestion
-
-
-@pytest.mark.parametrize(
-    ("value", "suggestion"),
-    [
-        ("level", "Level"),
-        ("Unitlayer", "UnitLayer"),
-        ("Unit Layer", "UnitLayer"),
-        ("HitLayer", "HitAreaLayer"),
-        ("georeference", "Georeference"),
-        ("wall", ""),
-    ],
-)
-def test_a_misspelt_type_is_noticed(value: str, suggestion: str) -> None:
-    assert suggest_type(value) == suggestion

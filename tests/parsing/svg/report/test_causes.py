@@ -6,7 +6,6 @@ from parsing.svg.report.causes import CAUSES
 from tests.parsing.sources import ROOT
 from tests.parsing.svg.report.drawings import CLEAN, LABEL, messages_of
 
-PATH = '<path d="M0 0H200V100H0z"'
 NAMED = CLEAN.replace('data-type="Level" id="one"', 'id="Level 1"').replace("data-type", "id")
 GRADIENT = '<linearGradient id="g"><stop stop-color="red"/></linearGradient>'
 UNREAD_RULES = [

@@ -3,6 +3,7 @@
 import pytest
 
 from parsing.errors import DocumentRejectedError
+from parsing.svg.report import pictures
 from parsing.svg.report.canvas import MAX_TRACED_CHARS
 from parsing.svg.report.causes import CAUSES
 from tests.parsing.svg.report.drawings import messages_of, parse, warnings_of
@@ -93,6 +94,18 @@ def test_a_plan_whose_only_shape_is_painted_with_a_picture_is_rejected() -> None
         "image",
         "fill url(#pattern0) of <rect> is drawn as none",
     )
+
+
+def test_patterns_are_searched_for_images_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = (
+        '<rect width="200" height="100" fill="url(#p)"/>'
+        '<defs><pattern id="p"><path/><image width="800" height="400"/></pattern></defs>'
+    )
+    monkeypatch.setattr(pictures, "MAX_STEPS", 4)
+    with pytest.raises(DocumentRejectedError, match="cover 100%"):
+        parse(drawing)
+    monkeypatch.setattr(pictures, "MAX_STEPS", 3)
+    assert parse(drawing).json
 
 
 def test_units_are_looked_at_wherever_they_end_and_however_many_there_are() -> None:

@@ -37,6 +37,11 @@ def positions_of(content: str, code: str) -> list[tuple[float | None, float | No
         ('<text><tspan x="60" y="40">A</tspan><tspan x="1" y="2">B</tspan></text>', (60, 40)),
         ('<text y="5"><tspan>A</tspan><tspan x="60" y="40">B</tspan></text>', (60, 5)),
         ("<text>A</text>", (0, 0)),
+        (  # not where one is that is hidden
+            '<defs><g id="a"><text x="1" display="none">H</text><text x="3">A</text></g></defs>'
+            '<use href="#a"/>',
+            (3, 0),
+        ),
         ('<defs><g id="a"><text x="1" y="2">A</text></g></defs><use href="#a" x="9"/>', (10, 2)),
         (
             '<defs><text id="a" x="1" y="2">A</text><g id="b"><use href="#a" y="3"/></g></defs>'
