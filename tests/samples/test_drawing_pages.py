@@ -42,11 +42,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ),
     (
         "inkscape",
-        replace('label="UnitLayer"', 'label="Apartments"'),
-        "a hit area points to a unit that is not drawn",
-    ),
-    (
-        "inkscape",
         replace('inkscape:label="elm-place-101"', ""),
         "a shape of a UnitLayer or HitAreaLayer has the id that the drawing program made up: "
         "<rect> 'rect10'",

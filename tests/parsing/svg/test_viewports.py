@@ -154,6 +154,7 @@ def test_symbols_and_viewports_in_viewports_cut_too() -> None:
 
 def test_a_viewport_without_size_shows_nothing() -> None:
     assert parse_shapes('<svg width="0" height="10"><rect width="5" height="5"/></svg>') == []
+    assert ClipBox(5, 0, 5, 9).is_empty and ClipBox(0, 5, 9, 5).is_empty and not BOX.is_empty
 
 
 def test_units_stay_whole_so_that_the_drawing_and_the_plan_agree() -> None:

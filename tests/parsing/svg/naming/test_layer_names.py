@@ -73,7 +73,6 @@ def test_a_georeference_has_its_numbers_in_its_name() -> None:
         "Level: ground floor",
         "Level 4 East",
         "Floor",
-        "Floor plan",
         "Georeference",
         "Georeference: latitude=1; longitude=x",
         "",
