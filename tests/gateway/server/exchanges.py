@@ -21,11 +21,11 @@ SHORT = ConnectionLimits(
 )
 STEADY = replace(
     SHORT,
-    header_seconds=60,
-    grace_seconds=60,
-    body_idle_seconds=60,
-    body_seconds=60,
-    keep_alive_seconds=60,
+    header_seconds=600,
+    grace_seconds=600,
+    body_idle_seconds=600,
+    body_seconds=600,
+    keep_alive_seconds=600,
 )
 """Cuts nothing off, however busy this machine is."""
 

@@ -127,6 +127,18 @@ async def wait_until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+async def open_slow_reader(connect: Listener, raw: bytes = GET) -> Streams:
+    """A client that reads nothing; returns once the server waits for it."""
+    reader, writer = await connect()
+    client = writer.get_extra_info("sockname")
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.write(raw)
+    await wait_until(
+        lambda: any(each.client == client and each.flow.write_paused for each in connect.protocols)
+    )
+    return reader, writer
+
+
 async def read_response(reader: asyncio.StreamReader) -> bytes:
     """The head and the body of a response."""
     received = await reader.readuntil(b"\r\n\r\n")

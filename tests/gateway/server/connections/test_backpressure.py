@@ -13,15 +13,14 @@ from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,
-    Listener,
-    Streams,
     fetch,
     listen,
     on_server_loop,
+    open_slow_reader,
     wait_until,
 )
 
-LIMITS = ConnectionLimits(header_seconds=60, grace_seconds=60, body_idle_seconds=60)
+LIMITS = ConnectionLimits(header_seconds=600, grace_seconds=600, body_idle_seconds=600)
 """A busy machine takes longer than slow clients may."""
 BIG = bytes(16_000_000)
 """More than the kernel takes for a client that does not read."""
@@ -31,19 +30,6 @@ def count_ok_responses(received: bytes) -> int:
     """How many responses were 200; all must be."""
     assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK\r\n")
     return received.count(b"HTTP/1.1 ")
-
-
-async def send_without_reading(connect: Listener, raw: bytes) -> Streams:
-    """A client that sends these requests and reads nothing."""
-    reader, writer = await connect()
-    writer.transport.pause_reading()  # type: ignore[attr-defined]
-    writer.write(raw)
-    return reader, writer
-
-
-def all_writes_paused(connect: Listener, clients: int) -> bool:
-    """Whether the server waits for that many clients to read."""
-    return sum(each.flow.write_paused for each in connect.protocols) == clients
 
 
 class CountingApp:
@@ -75,8 +61,7 @@ async def test_no_request_starts_before_the_response_to_the_last_is_read(
     app = CountingApp(BIG)
     context = tls.create_ssl_context(*tls.ensure_certificate(tmp_path)) if secure else None
     async with listen(app, LIMITS, context) as connect:
-        reader, writer = await send_without_reading(connect, GET * 4 + LAST_GET)
-        await wait_until(lambda: all_writes_paused(connect, 1))
+        reader, writer = await open_slow_reader(connect, GET * 4 + LAST_GET)
         assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
         assert app.started <= 1 + secure  # TLS takes one more than the connection below it
         writer.transport.resume_reading()  # type: ignore[attr-defined]
@@ -92,8 +77,7 @@ async def test_no_request_starts_before_the_response_to_the_last_is_read(
 async def test_a_request_that_waits_for_its_client_is_dropped_with_it() -> None:
     app = CountingApp(BIG)
     async with listen(app, LIMITS) as connect:
-        _, writer = await send_without_reading(connect, GET * 2)
-        await wait_until(lambda: all_writes_paused(connect, 1))
+        _, writer = await open_slow_reader(connect, GET * 2)
         writer.transport.abort()
         await wait_until(lambda: not connect.protocols)
         assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
@@ -152,8 +136,7 @@ async def test_fast_path_responses_wait_for_a_slow_reader() -> None:
 
     app = CountingApp(found.body)
     async with listen(app, LIMITS, fast_path=fast_path) as connect:
-        reader, writer = await send_without_reading(connect, GET * (count - 1) + LAST_GET)
-        await wait_until(lambda: all_writes_paused(connect, 1))
+        reader, writer = await open_slow_reader(connect, GET * (count - 1) + LAST_GET)
         assert count_ok_responses(await fetch(connect, LAST_SMALL)) == 1
         assert len(looked_up) + app.started < count / 2
         writer.transport.resume_reading()  # type: ignore[attr-defined]

@@ -23,11 +23,11 @@ from tests.gateway.server.served_application import (
     GET,
     HOST,
     LAST_GET,
-    Listener,
     Streams,
     fetch,
     listen,
     on_server_loop,
+    open_slow_reader,
     statuses,
     wait_until,
 )
@@ -35,7 +35,7 @@ from tests.gateway.server.served_application import (
 BIG = bytes(16_000_000)
 """More than the kernel takes for a client that does not read."""
 LAST_SMALL = LAST_GET.replace(b" / ", b" /small ")
-PATIENT = ConnectionLimits(grace_seconds=60, body_idle_seconds=60)
+PATIENT = ConnectionLimits(grace_seconds=600, body_idle_seconds=600)
 """Never closes a client for its pace within a test."""
 
 
@@ -53,18 +53,6 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-async def open_slow_reader(connect: Listener, raw: bytes = GET) -> Streams:
-    """A client that reads nothing; returns once the server waits for it."""
-    reader, writer = await connect()
-    client = writer.get_extra_info("sockname")
-    writer.transport.pause_reading()  # type: ignore[attr-defined]
-    writer.write(raw)
-    await wait_until(
-        lambda: any(each.client == client and each.flow.write_paused for each in connect.protocols)
-    )
-    return reader, writer
 
 
 # Slow readers
