@@ -80,6 +80,19 @@ def test_as_many_files_may_be_open_as_the_system_allows(listener: socket.socket)
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
 
 
+@pytest.mark.parametrize(
+    ("open_files", "is_bounded"), [(700, True), (resource.RLIM_INFINITY, False)]
+)
+def test_no_more_connections_are_accepted_than_files_may_be_open(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, open_files: int, is_bounded: bool
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (open_files, open_files))
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    with capture_log_lines(logging.getLogger("floorgate.server"), logging.WARNING) as lines:
+        assert run(listener, limits=ConnectionLimits(max_connections=500)) == 0
+    assert bool(lines.texts) == is_bounded
+
+
 def lifespan(*messages: str, fault: Exception | None = None) -> ASGIApp:
     """An application that sends these lifespan messages in turn, then raises the fault."""
 
