@@ -138,6 +138,8 @@ async def test_a_resolver_that_fails_is_called_once_logged_and_masked(
     assert record.exc_info[0] is ZeroDivisionError
     assert record.exc_info[2] is not None
     assert CALLS == {"reading": 1}
+    assert error.__cause__ is not None
+    assert error.__cause__.__traceback__ is None  # frames hold what the request has read
 
 
 async def test_a_value_that_does_not_fit_its_type_is_masked_and_leaves_its_siblings(

@@ -6,6 +6,7 @@ import pytest
 from graphql import GraphQLError, OperationDefinitionNode, get_variable_values, parse
 
 from resolvers.networks.waypoints import WaypointInput
+from schema.compiler import variable_coercion
 from schema.compiler.selection import FieldCollector, SelectedField
 from schema.compiler.variable_coercion import (
     InvalidVariablesError,
@@ -99,3 +100,23 @@ def test_input_objects_become_their_classes(
     built = arguments(field, declared, **inputs)
     assert built is not None
     assert WaypointInput(id="a") in built.values()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "declared", "inputs"),
+    [
+        (
+            'map(id: "m") { distanceMatrix(sources: $s, targets: $s) { distanceMethod } }',
+            "$s: [WaypointInput!]!",
+            {"s": [{"id": "a"}]},
+        ),
+        ("units(perPage: $n) { data { id } }", "$n: Int", {"n": 2}),
+    ],
+)
+def test_absent_lists_and_objects_are_built_without_graphql_core(
+    field: str, declared: str, inputs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(variable_coercion, "convert_arguments")
+    built = arguments(field, declared, **inputs)
+    assert built is not None
+    assert None in built.values()
