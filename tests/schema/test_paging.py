@@ -1,21 +1,11 @@
 """The page of a list in GraphQL: the page of storage, field by field."""
 
-from typing import Any
-
 import pytest
 from graphql import GraphQLField, GraphQLObjectType
 
 from schema.root import GRAPHQL_SCHEMA
-from storage.records.fields import MAX_INT32
-from storage.records.paging import MAX_PER_PAGE
 from tests.fixtures import SEEN, UNIT_IDS
 from tests.resolvers.directory import Directory
-
-QUERY = """query ($page: Int, $perPage: Int, $after: String) {
-    units(page: $page, perPage: $perPage, after: $after) {
-        paging { perPage currentPage hasNext next } data { id }
-    }
-}"""
 
 
 def fields_of(name: str) -> dict[str, GraphQLField]:
@@ -37,25 +27,6 @@ def test_a_page_is_named_for_its_records_and_never_holds_null(name: str) -> None
     assert str(page["edges"].type) == f"[{name.removesuffix('Page')}Edge!]!"
     assert str(page["pageInfo"].type) == "PageInfo!"
     assert str(page["totalCount"].type) == "Int"
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("asked", "shown", "has_next"),
-    [
-        ({}, (100, 1), False),
-        ({"perPage": len(UNIT_IDS)}, (len(UNIT_IDS), 1), False),
-        ({"perPage": len(UNIT_IDS) - 1}, (len(UNIT_IDS) - 1, 1), True),
-        ({"perPage": MAX_PER_PAGE + 1}, (MAX_PER_PAGE, 1), False),
-        ({"perPage": MAX_INT32, "page": MAX_INT32}, (MAX_PER_PAGE, MAX_INT32), False),
-    ],
-)
-async def test_paging_says_which_page_it_is_and_whether_another_follows(
-    directory: Directory, asked: dict[str, Any], shown: tuple[int, int], has_next: bool
-) -> None:
-    paging = (await directory.read(QUERY, [SEEN], **asked))["units"]["paging"]
-    assert (paging["perPage"], paging["currentPage"]) == shown
-    assert paging["hasNext"] is (paging["next"] is not None) is has_next
 
 
 CONNECTION = """query ($first: Int, $after: String) {
