@@ -6,6 +6,7 @@ The mongod has MongoDB's own `transactionLifetimeLimitSeconds`, and fail points.
 import asyncio
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -61,6 +62,12 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
 @pytest.fixture
 def mongo_url(member: Member) -> str:
     return f"mongodb://{USER}:{PASSWORD}@{member.address}/?replicaSet={NAME}"
+
+
+@pytest.fixture
+def database_name() -> str:
+    """The name of a database of this mongod, which ends with it."""
+    return uuid.uuid4().hex
 
 
 @pytest.fixture
