@@ -107,6 +107,7 @@ async def test_a_processed_plan_can_be_drawn_with_its_locations_on_top(service: 
     assert (await service.client.get("/v1/maps/hall/levels/tags")).json() == {"data": []}
 
 
+@pytest.mark.slow
 async def test_lists_and_graphql_have_the_address_too(service: Service) -> None:
     await service.load(maps=[{"id": "blank", "asset_id": "hall", "name": "Blank"}])
     found = (await service.client.get("/v1/maps?asset=hall")).json()["data"]
@@ -135,6 +136,7 @@ async def test_it_changes_with_the_plan_and_then_its_etag_does(service: Service)
     assert after.json() != before.json()
 
 
+@pytest.mark.slow
 async def test_imports_that_name_no_drawing_keep_it(service: Service) -> None:
     before = (await service.parsed()).content
     exported, unit_map = await service.export(), await service.exported_map()
@@ -148,6 +150,7 @@ async def test_imports_that_name_no_drawing_keep_it(service: Service) -> None:
     assert (await service.parsed()).content == before
 
 
+@pytest.mark.slow
 async def test_a_network_that_no_longer_matches_leaves_the_drawing(service: Service) -> None:
     before = (await service.parsed()).content
     unit_map = await service.exported_map()

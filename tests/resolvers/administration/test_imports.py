@@ -116,6 +116,7 @@ async def test_the_scale_of_the_map_is_that_of_its_network(service: Service) -> 
     assert (await service.measure())[1] == pytest.approx(feet)
 
 
+@pytest.mark.slow
 async def test_a_scale_that_was_given_for_processing_stays_if_the_bundle_has_none(
     service: Service,
 ) -> None:
@@ -171,8 +172,10 @@ async def test_without_its_network_a_map_is_as_if_it_was_never_processed(
     [
         {"name": "Another name", "tags": ["mls"]},
         {"floors": [{**FLOORS[0], "name": "Ground"}, FLOORS[1], ROOF]},
-        {"floors": [{**FLOORS[0], "sort": 5}, {**FLOORS[1], "sort": 8}]},
-        {"locations": [{**GYM, "name": "Sauna", "tags": []}]},
+        pytest.param(
+            {"floors": [{**FLOORS[0], "sort": 5}, {**FLOORS[1], "sort": 8}]}, marks=pytest.mark.slow
+        ),
+        pytest.param({"locations": [{**GYM, "name": "Sauna", "tags": []}]}, marks=pytest.mark.slow),
         {"locations": [GYM, {**GYM, "id": "new", "x": 50}]},
     ],
 )
@@ -185,6 +188,7 @@ async def test_what_the_network_was_not_built_from_may_change(
     assert await service.measure() == before
 
 
+@pytest.mark.slow
 async def test_importing_again_processes_what_was_withdrawn_before(service: Service) -> None:
     """Such as by an import that was killed before it could."""
     audit = service.store.database["audit_log"]
@@ -216,6 +220,7 @@ async def test_a_drawing_that_cannot_be_processed_leaves_the_map_without_a_netwo
     assert await service.routing() == (False, True, "its drawing has changed")
 
 
+@pytest.mark.slow
 async def test_a_plan_that_is_not_stored_cannot_be_processed_again(service: Service) -> None:
     files = {"plan.svg": MOVED_DOOR.encode()}
     await process_and_publish(service.store, ProcessingRequest("tower", files))
@@ -297,6 +302,7 @@ def change_while_building(
     monkeypatch.setattr(pipeline, "_build", build_then_import)
 
 
+@pytest.mark.slow
 async def test_a_map_that_is_changed_while_it_is_processed_is_processed_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +323,7 @@ async def test_a_map_that_changes_all_the_time_is_not_published(
     assert await service.routing() == (False, True, "its drawing has changed")
 
 
+@pytest.mark.slow
 async def test_a_network_that_is_outdated_does_not_withdraw_a_newer_one(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ async def test_or_they_are_withdrawn_if_the_operator_chose_that(
     assert withdrawn["ids"] == ["tower"]
 
 
+@pytest.mark.slow
 async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
     assert await stale_maps(store) == []
 
 
+@pytest.mark.slow
 async def test_nothing_is_said_of_the_map_itself(store: Store) -> None:
     given = GIVEN._replace(map_id="annex", files={"annex.svg": ANNEX.encode()})
     await process_with_other_maps(store, given)
@@ -120,6 +122,7 @@ async def test_a_plan_is_stored_until_the_map_is_processed_from_its_own_drawing(
     assert await process_again() is None
 
 
+@pytest.mark.slow
 async def test_a_stored_plan_does_not_replace_one_that_was_processed_meanwhile(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
