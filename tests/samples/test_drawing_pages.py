@@ -36,12 +36,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("inkscape", lambda svg: re.sub("inkscape:label=.*", "", svg), "the drawing has no Level"),
     (
         "inkscape",
-        replace('label="UnitLayer"', 'label="Unit Layers"'),
-        "the name of a group is almost one that makes it a part of the map: "
-        "'Unit Layers'; did you mean 'UnitLayer'?",
-    ),
-    (
-        "inkscape",
         replace('inkscape:label="elm-place-101"', ""),
         "a shape of a UnitLayer or HitAreaLayer has the id that the drawing program made up: "
         "<rect> 'rect10'",

@@ -60,6 +60,7 @@ def test_a_translation_is_noted() -> None:
         ({"category": "null", "feature_type": "unit"}, {"indoor": "room"}),
         ({"level": "1", "name": "Kitchen"}, {"indoor": "room"}),
         ({"level": "1", "room": "office"}, {"indoor": "room"}),
+        ({"level": "1", "room": "restaurant", "amenity": "restaurant"}, {"indoor": "room"}),
         ({"type": "building_outline"}, {"indoor": "level"}),
         ({"level": "1", "name": "Outer Wall"}, {"indoor": "wall", "area": "yes"}),
     ],
@@ -78,6 +79,7 @@ def test_other_tags_mean_simple_indoor_tagging(tags: dict[str, str], new: dict[s
         {"leisure": "pitch", "level": "1", "name": "Roof garden"},
         {"level": "1"},
         {"name": "Kitchen"},
+        {"room": "no", "level": "1"},
         {"highway": "steps"},  # outdoors
         {"railway": "platform"},
         {"indoor": "room", "highway": "steps", "level": "1"},

@@ -71,6 +71,7 @@ def test_the_cache_leaves_percentages_open_and_stays_bounded(
         ([10, 20], 34, "6 20 4 0"),
         ([10, 20], -10, "0 10 10 10"),
         ([5], 2, "3 5 2 0"),
+        ([0, 5], 2, "0 3 0 2"),
         ([0, 0], 2, "none"),
         ([-1, 5], 2, "none"),
     ],
