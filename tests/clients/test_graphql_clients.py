@@ -12,7 +12,6 @@ import pytest
 from graphql import GraphQLObjectType
 
 from schema.root import GRAPHQL_SCHEMA
-from tests.clients.trust import trust_of
 from tests.doc_pages import DOCS
 from tests.docs.markdown import find_blocks
 from tests.rest.demo_service import DemoService
@@ -32,25 +31,17 @@ def packages() -> Packages:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def assignments_as_before(demo: DemoService) -> Iterator[None]:
+def assignments_as_before(service: httpx.Client) -> Iterator[None]:
     """Undo what the programs assign: other tests use the service, too."""
-    with httpx.Client(
-        base_url=f"{demo.url}/v1/units",
-        verify=trust_of(demo),
-        timeout=60,
-        headers={"API-Key": demo.key, "Experimental-Flags": "unit-attributes-resource"},
-    ) as client:
-        groups = [
-            each["group_id"]
-            for each in client.get("/attribute-groups").json()["data"]
-            if each["one_attribute_per_unit"]
-        ]
-        paths = [f"/attribute-groups/{group}/assignments" for group in groups]
-        all_of_them = {"per-page": 10_000}
-        before = {path: client.get(path, params=all_of_them).json()["data"] for path in paths}
-        yield
-        for path, assignments in before.items():
-            assert client.put(path, json={"data": assignments}).is_success
+    paths = [
+        f"/units/attribute-groups/{each['group_id']}/assignments"
+        for each in service.get("/units/attribute-groups").json()["data"]
+        if each["one_attribute_per_unit"]
+    ]
+    before = {path: service.get(path).json()["data"] for path in paths}
+    yield
+    for path, assignments in before.items():
+        assert service.put(path, json={"data": assignments}).is_success
 
 
 def run(packages: Packages, demo: DemoService, program: str) -> dict[str, Any]:
@@ -66,28 +57,25 @@ def run(packages: Packages, demo: DemoService, program: str) -> dict[str, Any]:
     return found
 
 
-def ask(demo: DemoService, query: str, variables: dict[str, Any] | None = None) -> dict[str, Any]:
-    response = httpx.post(
-        f"{demo.url}/graphql",
-        json={"query": query, "variables": variables},
-        headers={"API-Key": demo.key, "Experimental-Flags": "distances,locations-resource"},
-        verify=trust_of(demo),
-        timeout=60,
-    )
+def ask(
+    service: httpx.Client, query: str, variables: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    url = service.base_url.join("/graphql")
+    response = service.post(url, params={}, json={"query": query, "variables": variables})
     data: dict[str, Any] = response.json()["data"]
     return data
 
 
-def true_distances(demo: DemoService) -> list[list[float]]:
+def true_distances(service: httpx.Client) -> list[list[float]]:
     map_id = "alder-court-floor-plates"
     listed = ask(
-        demo,
+        service,
         "query ($map: ID!) { map(id: $map) { locations(first: 4) { data { id } } } }",
         {"map": map_id},
     )
     points = [{"id": each["id"]} for each in listed["map"]["locations"]["data"]]
     matrix = ask(
-        demo,
+        service,
         """query ($map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!) {
             map(id: $map) {
                 distanceMatrix(sources: $sources, targets: $targets) {
@@ -103,7 +91,7 @@ def true_distances(demo: DemoService) -> list[list[float]]:
 
 @pytest.mark.parametrize("client", ["apollo", "urql", "relay"])
 def test_a_client_with_its_default_cache_shows_what_the_service_says(
-    packages: Packages, demo: DemoService, client: str
+    packages: Packages, demo: DemoService, service: httpx.Client, client: str
 ) -> None:
     if client == "relay":
         shutil.rmtree(PROGRAMS / "relay" / "__generated__", ignore_errors=True)
@@ -114,7 +102,7 @@ def test_a_client_with_its_default_cache_shows_what_the_service_says(
             text = made.read_text()
             made.write_text(re.sub(r"(from '\./\w+\.graphql)'", r"\1.js'", text))
     found = run(packages, demo, f"{client}.js")
-    distances = true_distances(demo)
+    distances = true_distances(service)
     assert len({cell for row in distances for cell in row}) == 4
     assert found["matrix"] == distances
     for warning in found.get("warnings", []):
@@ -123,7 +111,7 @@ def test_a_client_with_its_default_cache_shows_what_the_service_says(
         value_type = GRAPHQL_SCHEMA.get_type(type_name)
         assert isinstance(value_type, GraphQLObjectType) and "id" not in value_type.fields
 
-    units = ask(demo, "{ units(first: 10000) { data { id assetId } } }")["units"]["data"]
+    units = ask(service, "{ units(first: 10000) { data { id assetId } } }")["units"]["data"]
     listed = [each["id"] for each in units]
     if client == "relay":  # it lists those of one asset
         listed = [each["id"] for each in units if each["assetId"] == "alder-court"]

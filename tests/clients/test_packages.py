@@ -12,7 +12,7 @@ from tests.clients.generated_types import generate_types
 from tests.rest import packages
 from tools import client_generation
 
-pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
+pytestmark = pytest.mark.xdist_group("clients")
 
 ROOT = Path(__file__).parents[2]
 PYTHON = client_generation.PYTHON
@@ -20,11 +20,8 @@ TYPESCRIPT = client_generation.CLIENTS / "typescript"
 MAP = client_generation.CLIENTS / "map"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def generated() -> None:
-    client_generation.main()
-
-
+@pytest.mark.slow
+@pytest.mark.usefixtures("generated")
 def test_the_python_package_is_typed_where_it_is_installed(tmp_path: Path) -> None:
     environment = install()
     if isinstance(environment, str):
@@ -42,6 +39,8 @@ def test_the_python_package_is_typed_where_it_is_installed(tmp_path: Path) -> No
     run(*mypy, *own, PYTHON / "examples" / "sync_directory.py", cwd=tmp_path, MYPYPATH="")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("generated")
 def test_the_npm_package_has_what_it_exports_and_nothing_else(tmp_path: Path) -> None:
     installed = packages.install(TYPESCRIPT)
     if isinstance(installed, str):

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,14 @@ import httpx
 import pytest
 
 from storage.changes.positions import Cursor
-from tests.clients.trust import trust_of
 from tests.rest.demo_service import FLOORGATE, DemoService
 from tools import client_generation
 
-pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.xdist_group("clients"),
+    pytest.mark.slow,
+    pytest.mark.usefixtures("generated"),
+]
 
 SOURCE = client_generation.PYTHON / "src"
 PROGRAM = client_generation.PYTHON / "examples" / "sync_directory.py"
@@ -35,29 +38,10 @@ sync_directory.main()
 """
 """The program, which is gone at once after so many inserts."""
 ASSET, MAP, GROUP = "alder-court", "alder-court-floor-plates", "views-and-features"
-FLAGS = "locations-resource, unit-attributes-resource"
 ASSIGNMENTS = f"/units/attribute-groups/{GROUP}/assignments"
 
 Records = dict[str, list[dict[str, Any]]]
 Run = Callable[..., int]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def generated() -> None:
-    client_generation.main()
-
-
-@pytest.fixture
-def client(demo: DemoService) -> Iterator[httpx.Client]:
-    headers = {"API-Key": demo.key, "Experimental-Flags": FLAGS}
-    with httpx.Client(
-        base_url=f"{demo.url}/v1",
-        verify=trust_of(demo),
-        timeout=60,
-        headers=headers,
-        params={"per-page": 999},
-    ) as client:
-        yield client
 
 
 @pytest.fixture
@@ -101,10 +85,10 @@ def read_copy(path: Path) -> Records:
     return sort(found)
 
 
-def read_service(client: httpx.Client) -> Records:
+def read_service(service: httpx.Client) -> Records:
     def read(path: str, **query: str) -> list[dict[str, Any]]:
         data: list[dict[str, Any]] = (
-            client.get(path, params=query).raise_for_status().json()["data"]
+            service.get(path, params=query).raise_for_status().json()["data"]
         )
         return data
 
@@ -133,45 +117,45 @@ def floorgate(demo: DemoService, *arguments: object) -> None:
 
 
 def test_the_copy_is_what_the_service_has_after_each_run(
-    sync: Run, client: httpx.Client, demo: DemoService, tmp_path: Path
+    sync: Run, service: httpx.Client, demo: DemoService, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.sqlite"
     assert sync(killed_at_insert=2) == 9
     assert not any(read_copy(copy).values())  # all of a step or none of it
     assert sync() == 0
-    before = read_service(client)
+    before = read_service(service)
     assert all(before.values())
     assert read_copy(copy) == before
 
     unit, other = before["units"][:2]
     location = before["locations"][0]["id"]
-    taken = client.get(ASSIGNMENTS).json()["data"][:3]
+    taken = service.get(ASSIGNMENTS).json()["data"][:3]
     sheet, undo = tmp_path / "units.csv", tmp_path / "undo.ndjson"
     sheet.write_text(f"id,name\n{unit['id']},Renamed\n{other['id']},{other['name']}\n")
     try:
-        assert client.post(f"{ASSIGNMENTS}/remove", json={"data": taken}).status_code == 204
+        assert service.post(f"{ASSIGNMENTS}/remove", json={"data": taken}).status_code == 204
         floorgate(demo, "import", "--merge", sheet)
         floorgate(demo, "remove", "location", location, "--yes", "--undo", undo)
         assert sync(killed_at_insert=1) == 9
         assert read_copy(copy) == before
         assert sync() == 0
-        changed = read_service(client)
+        changed = read_service(service)
         assert changed != before
         assert read_copy(copy) == changed
     finally:
-        assert client.put(ASSIGNMENTS, json={"data": taken}).is_success
+        assert service.put(ASSIGNMENTS, json={"data": taken}).is_success
         sheet.write_text(f"id,name\n{unit['id']},{unit['name']}\n")
         floorgate(demo, "import", "--merge", sheet)
         floorgate(demo, "import", undo)
         # It has got a location in the place of the removed one meanwhile.
         floorgate(demo, "maps", "process", MAP)
     assert sync() == 0
-    assert read_copy(copy) == read_service(client)
-    assert len(read_service(client)["locations"]) == len(before["locations"])
+    assert read_copy(copy) == read_service(service)
+    assert len(read_service(service)["locations"]) == len(before["locations"])
 
 
 def test_a_copy_that_has_missed_changes_begins_again(
-    sync: Run, client: httpx.Client, tmp_path: Path
+    sync: Run, service: httpx.Client, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.sqlite"
     assert sync() == 0
@@ -181,7 +165,7 @@ def test_a_copy_that_has_missed_changes_begins_again(
         database.execute("UPDATE cursors SET cursor = ?", [expired])
         database.execute("DELETE FROM records WHERE kind = 'units'")
     assert sync() == 0
-    assert read_copy(copy) == read_service(client)
+    assert read_copy(copy) == read_service(service)
 
 
 @pytest.mark.parametrize(
@@ -211,13 +195,3 @@ def test_wrong_input_is_explained_and_leaves_no_copy(
     )
     assert done.returncode == 2 and not copy.exists()
     assert done.stderr.splitlines()[-1].removeprefix("sync_directory.py: error: ") == expected
-
-
-def test_the_example_passes_mypy_in_strict_mode() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", PROGRAM],
-        env={**os.environ, "MYPYPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
