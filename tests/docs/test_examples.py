@@ -5,6 +5,7 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,17 @@ from tests.docs.running import Runner, run_page
 from tests.rest.demo_service import DemoService
 
 # The tests of the clients share the service, too.
-pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]
+pytestmark = pytest.mark.xdist_group("clients")
+
+FAST = ("graphql.md", "rest.md")
+"""The pages that `make test` runs: the guides of both APIs."""
+
+
+def list_pages() -> Iterator[object]:
+    """Yield the pages; those that take long are slow."""
+    for page in RUN_PAGES:
+        name = page.relative_to(DOCS).as_posix()
+        yield pytest.param(page, id=name, marks=() if name in FAST else pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +37,7 @@ def service(demo: DemoService) -> DemoService:
     return demo
 
 
-@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", list_pages())
 def test_each_example_of_a_page_has_the_response_that_is_sent(
     page: Path, service: DemoService, tmp_path: Path
 ) -> None:
@@ -34,6 +45,7 @@ def test_each_example_of_a_page_has_the_response_that_is_sent(
     assert not faults, "\n\n".join(faults)
 
 
+@pytest.mark.slow
 def test_a_wrong_response_is_found_and_written_anew(service: DemoService, tmp_path: Path) -> None:
     page = """
 ```sh
@@ -85,76 +97,13 @@ print(2 + 2)
     assert run_page(updated, Runner(service, tmp_path)) == (updated, [])
 
 
-def test_an_example_that_fails_is_a_fault(service: DemoService, tmp_path: Path) -> None:
-    page = '```sh\ncurl "$URL/v1/units"\n```\n'
-    _, faults = run_page(page, Runner(service, tmp_path))
-    assert len(faults) == 1 and faults[0].startswith("line 1: 401")
-
-
-def test_an_example_keeps_the_key_of_the_reader(service: DemoService, tmp_path: Path) -> None:
-    page = """
-```sh
-KEY=fgk_other
-```
-
-```sh
-OTHER_KEY=fgk_other
-```
-
-```graphql
-# API-Key: $OTHER_KEY
-{ assets { data { id } } }
-```
-
-```json
-{"errors": [{"extensions": {"code": "FORBIDDEN", …}, …}]}
-```
-"""
-    _, faults = run_page(page, Runner(service, tmp_path))
-    assert faults == ["line 2: it assigns ['KEY'], which the next page needs"]
-
-
-def test_a_status_is_shown_where_the_command_prints_it(
-    service: DemoService, tmp_path: Path
-) -> None:
-    page = """
-```sh
-curl "$URL/v1/assets?fields=name" -H "API-Key: $KEY"
-```
-
-```http
-HTTP/1.1 200 OK
-
-{…}
-```
-
-```sh
-curl -i "$URL/v1/assets?fields=name" -H "API-Key: $KEY"
-```
-
-```json
-{…}
-```
-"""
-    _, faults = run_page(page, Runner(service, tmp_path))
-    assert [re.sub(":.*", "", fault.partition(": ")[2]) for fault in faults] == [
-        "the command prints no status",
-        "the command prints the status",
-    ]
-
-
-@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_curl_shows_no_progress_where_its_output_goes_elsewhere(page: Path) -> None:
+def test_curl_shows_no_progress_where_its_output_goes_elsewhere() -> None:
     commands = [
         command
+        for page in RUN_PAGES
         for example in find_examples(page.read_text())
         if example.request.language == "sh"
         for command in re.findall(r"\bcurl (?:[^\n]|\\\n)*", example.request.text)
         if re.search(r" -o | \| ", command) or f"$({command}" in example.request.text
     ]
     assert [command for command in commands if not command.startswith("curl -sS ")] == []
-
-
-def test_an_example_that_is_not_run_has_a_reason(service: DemoService, tmp_path: Path) -> None:
-    page = "<!-- not run: it ends only when you stop it -->\n```sh\nfalse\n```\n"
-    assert run_page(page, Runner(service, tmp_path)) == (page, [])

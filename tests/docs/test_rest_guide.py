@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from rest.endpoint_table import ENDPOINTS, Endpoint
 from rest.error_codes import ERROR_CODES
 from tests.doc_pages import DOCS, page, rows, section
@@ -46,21 +44,13 @@ def endpoint_of(method: str, path: str) -> Endpoint:
     return min(matching, key=lambda row: len(row.path_parameters))
 
 
-@pytest.fixture(scope="module")
-def shown() -> set[tuple[str, bool]]:
-    """Each endpoint that is shown with a response, and with an error."""
-    return {
+def test_each_endpoint_is_shown_with_a_response_and_an_error() -> None:
+    shown = {
         (endpoint_of(method, path).spec_id, error)
         for file in PAGES
         for method, path, error in requests(file)
     }
-
-
-@pytest.mark.parametrize("spec_id", sorted({row.spec_id for row in ENDPOINTS}))
-def test_each_endpoint_is_shown_with_a_response_and_an_error(
-    spec_id: str, shown: set[tuple[str, bool]]
-) -> None:
-    assert {(spec_id, False), (spec_id, True)} <= shown
+    assert {(row.spec_id, error) for row in ENDPOINTS for error in (False, True)} <= shown
 
 
 def test_the_statuses_after_which_a_request_may_be_repeated_are_those_of_the_codes() -> None:

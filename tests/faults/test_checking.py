@@ -1,4 +1,4 @@
-"""What the checks of a recorded history notice: lost, doubled, stale and half writes, and outages."""
+"""What the checks of recorded histories notice: lost, doubled, stale and half writes, outages."""
 
 import math
 import re

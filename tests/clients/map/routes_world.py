@@ -1,8 +1,5 @@
-"""A page with the panels of routes, from an origin of its own, beside the demo property."""
+"""A page with the panels of routes, on a site of others."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +10,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from tests.clients.page_server import serve_directory
+from tests.clients.conftest import Site
 from tests.gateway.pages import browser
-from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
+from tests.rest.demo_service import DemoService
 from tests.rest.packages import install
 from tools.client_generation import CLIENTS, TYPESCRIPT
 
@@ -26,9 +23,8 @@ SOURCE = Path(__file__).with_name("routes_page.ts")
 HTML = '<!doctype html><html lang="en"><title>Routes</title><body><script src="page.js"></script>'
 
 
-@contextmanager
-def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
-    """Build the page into a directory and serve it; skips the test without npm packages."""
+def build_page(directory: Path, source: Path) -> None:
+    """Build the page into a directory; skip the test without npm packages."""
     client, packages = install(TYPESCRIPT), install(PACKAGE)  # the page has sources of both
     if isinstance(client, str):
         pytest.skip(client)
@@ -40,8 +36,6 @@ def serve_page(directory: Path, source: Path = SOURCE) -> Iterator[str]:
     esbuild = str(PACKAGE / "node_modules" / ".bin" / "esbuild")
     packages.run(esbuild, source, *bundle, "--log-level=warning", **variables)
     (directory / "index.html").write_text(HTML.replace("<script", '<script type="module"'))
-    with serve_directory(directory) as address:
-        yield address
 
 
 @dataclass(frozen=True)
@@ -91,31 +85,17 @@ class World:
 
 
 @contextmanager
-def open_world(mongo_url: str, directory: Path, source: Path = SOURCE) -> Iterator[World]:
-    """Start everything until the block ends."""
-    (files := directory / "page").mkdir()
-    with (
-        serve_page(files, source) as page_url,
-        demo_service(mongo_url, directory, ("--cors-origins", page_url, *UNLIMITED)) as demo,
-        browser.visit(page_url) as seen,
-    ):
-        permissions = ((), ("service.admin",), ("service.distances.calculate",))
-        yield World(seen.page, page_url, demo, *(_create_key(demo, *each) for each in permissions))
-
-
-def _create_key(demo: DemoService, *permissions: str) -> str:
-    options = [option for each in permissions for option in ("--permission", each)]
-    command = [
-        str(FLOORGATE),
-        "keys",
-        "create",
-        "--name",
-        "test",
-        "--all-assets",
-        "--json",
-        *options,
-    ]
-    done = subprocess.run(
-        command, env={**os.environ, **demo.environment}, capture_output=True, check=True
-    )
-    return str(json.loads(done.stdout)["key"])
+def open_world(site: Site, source: Path = SOURCE) -> Iterator[World]:
+    """Build the page and open a browser until the block ends."""
+    (files := site.directory / source.stem).mkdir(exist_ok=True)
+    build_page(files, source)
+    everything = ("--all-assets",)
+    with browser.visit(site.url) as seen:
+        yield World(
+            seen.page,
+            f"{site.url}/{source.stem}",
+            site.demo,
+            plain_key=site.create_key(*everything),
+            operator_key=site.create_key(*everything, "--permission", "service.admin"),
+            visitor_key=site.create_key(*everything, "--permission", "service.distances.calculate"),
+        )

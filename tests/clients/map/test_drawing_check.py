@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.clients.map.routes_world import MAP, World, open_world
+from tests.clients.conftest import Site
+from tests.clients.map.routes_world import World, open_world
 from tests.gateway.pages import browser
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("map-warnings"),
+    pytest.mark.xdist_group("map"),
     pytest.mark.skipif(
         not browser.CHROMIUM, reason="no Chromium on this machine: apt install chromium"
     ),
@@ -27,16 +28,9 @@ DRAWING = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">
 
 
 @pytest.fixture(scope="module")
-def opened(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    directory: Path = tmp_path_factory.mktemp("warnings")
-    with open_world(mongo_url, directory, SOURCE) as world:
+def opened(site: Site) -> Iterator[World]:
+    with open_world(site, SOURCE) as world:
         yield world
-
-
-@pytest.fixture
-def world(opened: World) -> World:
-    opened.open()
-    return opened
 
 
 def drop(world: World, svg: str) -> Any:
@@ -58,14 +52,6 @@ def test_the_mistakes_of_a_storey_have_markers(world: World) -> None:
     ]
     text = ("1", 15, 6, "text is left out: <text> “b” in Level 2")
     assert markers(world, DRAWING, 1) == [text, text, image]
-
-
-def test_a_level_in_another_is_shown_with_that(world: World) -> None:
-    levels = ['<g data-type="Level">', '<g data-type="Level">', f"{TEXT}</g></g>"]
-    svg = f"<svg>{''.join(levels)}<g data-type='Level'>{TEXT}</g></svg>"
-    assert [len(markers(world, svg, storey)) for storey in (0, 1)] == [1, 1]
-    parsed = drop(world, svg)["parsed"]
-    assert world.run("return routes.storeysOfLevels(parsed)", parsed=parsed) == [0, 0, 1]
 
 
 def test_causes_and_places_are_listed_and_shown(world: World) -> None:
@@ -92,12 +78,6 @@ def test_names_in_a_drawing_are_text(world: World) -> None:
     drop(world, "<svg><text id='&lt;img src=x&gt;'>A</text></svg>")
     assert world.page.locator("img").count() == 0
     assert world.page.get_by_role("button", name="<img src=x>").count() == 1
-
-
-def test_the_report_of_a_map_is_read(world: World) -> None:
-    script = "return routes.readRoutingReport(routes.api, map)"
-    assert "foot" in world.run(script, map=MAP)["modes"]
-    assert world.run(script, map="none") is None
 
 
 PROBLEM = {"part": "p", "name": "Bar", "file": None, "line": None, "locations": 1}

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.clients.map.pages import build_bundle
-from tests.clients.map.site import EXAMPLES, Site, open_site
+from tests.clients.conftest import Site
+from tests.clients.map.examples import EXAMPLES, Examples, open_examples
 from tests.gateway.pages import browser
 from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
 from tests.rest.packages import install
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("map-component"),
+    pytest.mark.xdist_group("map"),
     pytest.mark.skipif(
         not browser.CHROMIUM, reason="no Chromium on this machine: apt install chromium"
     ),
@@ -25,11 +25,11 @@ MAP = "alder-court-floor-plates"
 
 
 @pytest.fixture(scope="module")
-def site(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    for missing in (build_bundle(), install(EXAMPLES), install(TOOLS)):
-        if isinstance(missing, str):
+def examples(bundle: None, site: Site) -> Iterator[Examples]:
+    for folder in (EXAMPLES, TOOLS):
+        if isinstance(missing := install(folder), str):
             pytest.skip(missing)
-    with open_site(mongo_url, tmp_path_factory.mktemp("site")) as opened:
+    with open_examples(site) as opened:
         yield opened
 
 
@@ -64,18 +64,18 @@ class Explorer:
 
 
 @pytest.fixture
-def explorer(site: Site) -> Explorer:
-    site.open("plain.html")
-    expect(site.page.get_by_role("application", name="Map of Floor plates")).to_be_visible()
+def explorer(examples: Examples) -> Explorer:
+    examples.open("plain.html")
+    expect(examples.page.get_by_role("application", name="Map of Floor plates")).to_be_visible()
     # the units are read: until then, a key in the search finds nothing
-    expect(site.page.get_by_role("button", name="Colours and amenities")).to_be_visible()
-    return Explorer(site.page)
+    expect(examples.page.get_by_role("button", name="Colours and amenities")).to_be_visible()
+    return Explorer(examples.page)
 
 
-def test_a_page_of_ten_lines_shows_the_map(site: Site, explorer: Explorer) -> None:
+def test_a_page_of_ten_lines_shows_the_map(examples: Examples, explorer: Explorer) -> None:
     assert len((EXAMPLES / "plain.html").read_text().splitlines()) <= 10
     expect(explorer.floor("Ground floor, Alder Court")).to_be_checked()
-    assert site.errors() == []
+    assert examples.errors() == []
 
 
 def test_the_search_finds_units_and_amenities_as_people_type(explorer: Explorer) -> None:
@@ -115,23 +115,15 @@ def test_the_card_of_a_unit_says_what_is_known_and_how_to_get_it(explorer: Explo
     expect(explorer.card.get_by_text('-H "API-Key: $KEY"')).to_be_visible()
 
 
-def test_a_click_on_the_map_selects_a_unit_or_an_amenity(site: Site, explorer: Explorer) -> None:
+def test_a_click_on_the_map_selects_a_unit_or_an_amenity(
+    examples: Examples, explorer: Explorer
+) -> None:
     explorer.find("104")
     expect(explorer.card.get_by_role("heading")).to_have_text("104")
-    site.click(2024, 640)
+    examples.click(2024, 640)
     expect(explorer.card.get_by_role("heading")).to_have_text("101")
-    site.click(1200, 1900)
+    examples.click(1200, 1900)
     expect(explorer.card).to_have_count(0)
-
-
-def test_floors_are_switched_in_storey_order(explorer: Explorer) -> None:
-    switch = explorer.page.get_by_role("radiogroup", name="Floors")
-    expect(switch.get_by_role("radio")).to_have_text(["5", "4", "3", "2", "G"])
-    explorer.floor("Floor 3, Alder Court").click()
-    assert explorer.state()["floor"] == "alder-court-floor-3"
-    explorer.page.keyboard.press("ArrowUp")
-    expect(explorer.floor("Floor 4, Alder Court")).to_be_checked()
-    expect(explorer.floor("Floor 4, Alder Court")).to_be_focused()
 
 
 def test_units_are_coloured_by_a_group_with_a_legend(explorer: Explorer) -> None:
@@ -143,16 +135,9 @@ def test_units_are_coloured_by_a_group_with_a_legend(explorer: Explorer) -> None
     assert explorer.state()["color"] == "apartment-type"
 
 
-def test_amenities_are_shown_by_their_kind(explorer: Explorer) -> None:
-    explorer.button("Colours and amenities").click()
-    kinds = explorer.page.locator("label").filter(has_text="Amenities").locator("select")
-    kinds.select_option("Kitchen (1)")
-    marker = explorer.button("Club kitchen")
-    marker.click()
-    expect(explorer.card.get_by_role("heading")).to_have_text("Club kitchen")
-
-
-def test_a_wheelchair_route_from_an_apartment_to_the_gym(site: Site, explorer: Explorer) -> None:
+def test_a_wheelchair_route_from_an_apartment_to_the_gym(
+    examples: Examples, explorer: Explorer
+) -> None:
     explorer.find("506")
     explorer.button("Route from here").click()
     to = explorer.page.get_by_role("combobox", name="To")
@@ -166,21 +151,11 @@ def test_a_wheelchair_route_from_an_apartment_to_the_gym(site: Site, explorer: E
     assert (state["mode"], state["floor"]) == ("wheelchair", "alder-court-floor-5")
     explorer.button("Ground floor").click()
     expect(explorer.floor("Ground floor, Alder Court")).to_be_checked()
-    assert site.events("routefound")[-1]["mode"] == "wheelchair"
+    assert examples.events("routefound")[-1]["mode"] == "wheelchair"
 
 
-def test_a_route_is_shown_from_the_floor_where_it_starts(explorer: Explorer) -> None:
-    explorer.button("Routes").click()
-    for name, typed in (("From", "506"), ("To", "fitness")):
-        field = explorer.page.get_by_role("combobox", name=name)
-        field.fill(typed)
-        field.press("Enter")
-    expect(explorer.page.get_by_role("listitem").filter(has_text="Walk").first).to_be_visible()
-    expect(explorer.floor("Floor 5, Alder Court")).to_be_checked()
-
-
-def test_attributes_are_a_link_and_events_tell_what_changes(site: Site) -> None:
-    site.open("plain.html")
+def test_attributes_are_a_link_and_events_tell_what_changes(examples: Examples) -> None:
+    examples.open("plain.html")
     script = """() => {
       const map = document.querySelector('floorgate-map')
       map.setAttribute('unit', 'ugwo2tfiznm')
@@ -188,23 +163,23 @@ def test_attributes_are_a_link_and_events_tell_what_changes(site: Site) -> None:
       map.setAttribute('avoid', 'lifts,stairs')
       return map.state
     }"""
-    state = site.page.evaluate(script)
+    state = examples.page.evaluate(script)
     assert (state["unit"], state["theme"], state["avoid"]) == (
         "ugwo2tfiznm",
         "dark",
         ["lifts", "stairs"],
     )
-    explorer = Explorer(site.page)
+    explorer = Explorer(examples.page)
     expect(explorer.card.get_by_role("heading")).to_have_text("101")
-    assert site.events("statechange") == []  # only users fire it
+    assert examples.events("statechange") == []  # only users fire it
     explorer.button("Close").click()
-    assert site.events("unitselect") == [None]
-    assert "unit" not in site.events("statechange")[-1]
+    assert examples.events("unitselect") == [None]
+    assert "unit" not in examples.events("statechange")[-1]
 
 
-def test_a_key_without_permissions_shows_the_map_and_no_more(site: Site) -> None:
-    site.open("plain.html", key=site.plain_key)
-    explorer = Explorer(site.page)
+def test_a_key_without_permissions_shows_the_map_and_no_more(examples: Examples) -> None:
+    examples.open("plain.html", key=examples.plain_key)
+    explorer = Explorer(examples.page)
     explorer.find("101")
     expect(explorer.card.get_by_text("Ground floor, Alder Court")).to_be_visible()
     expect(explorer.button("Route from here")).to_have_count(0)
@@ -222,21 +197,14 @@ def test_a_key_without_permissions_shows_the_map_and_no_more(site: Site) -> None
     ],
 )
 def test_people_are_told_why_there_is_no_map(
-    site: Site, changes: dict[str, str], message: str
+    examples: Examples, changes: dict[str, str], message: str
 ) -> None:
-    site.open("plain.html", **changes)
-    expect(site.page.locator(".notice")).to_contain_text(message)
-
-
-def test_a_map_that_the_key_does_not_see_is_like_none(site: Site, explorer: Explorer) -> None:
-    site.page.evaluate("document.querySelector('floorgate-map').map = 'birch-house-floor-plates'")
-    notice = explorer.page.get_by_role("alert")
-    expect(notice).to_contain_text("There is no such map, or the key may not see it")
-    assert site.events("failure")[-1]["message"] in notice.inner_text()
+    examples.open("plain.html", **changes)
+    expect(examples.page.locator(".notice")).to_contain_text(message)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(site: Site, explorer: Explorer, scheme: Any) -> None:
+def test_axe_finds_nothing_serious(examples: Examples, explorer: Explorer, scheme: Any) -> None:
     axe = AXE.read_text()
     explorer.page.emulate_media(color_scheme=scheme)
     assert problems(explorer.page, axe) == {}
@@ -252,21 +220,21 @@ def test_axe_finds_nothing_serious(site: Site, explorer: Explorer, scheme: Any) 
     assert problems(explorer.page, axe) == {}
 
 
-def test_the_page_of_examples_has_it_in_react_and_vue(site: Site) -> None:
-    site.open("index.html")
+def test_the_page_of_examples_has_it_in_react_and_vue(examples: Examples) -> None:
+    examples.open("index.html")
     for framework in ("react", "vue"):
-        part = site.page.locator(f"#{framework}")
+        part = examples.page.locator(f"#{framework}")
         part.get_by_role("combobox").fill("104")
         part.get_by_role("option").first.click()
         expect(part.get_by_text("knows that 104 is selected")).to_be_visible()
-    branded = site.page.locator("#branded")
+    branded = examples.page.locator("#branded")
     expect(branded.get_by_text("Alder Court", exact=True).first).to_be_visible()
-    whole = site.page.locator("#whole")
+    whole = examples.page.locator("#whole")
     whole.get_by_role("combobox").fill("104")
     whole.get_by_role("option").first.click()
-    expect(site.page.locator("#told")).to_have_text("Unit 104 is selected.")
-    expect(site.page.locator("#still").get_by_role("button")).to_have_count(0)
-    assert site.errors() == []
+    expect(examples.page.locator("#told")).to_have_text("Unit 104 is selected.")
+    expect(examples.page.locator("#still").get_by_role("button")).to_have_count(0)
+    assert examples.errors() == []
 
 
 def test_the_focus_goes_on_where_its_control_is_gone(explorer: Explorer) -> None:
@@ -298,31 +266,28 @@ def test_an_unknown_place_has_a_card_that_says_so(explorer: Explorer, part: str)
     assert explorer.state() == {"map": MAP, "mode": "foot", "avoid": [], "theme": "auto"}
 
 
-def test_a_card_without_details_says_why_and_asks_again(site: Site, explorer: Explorer) -> None:
+def test_a_card_without_details_says_why_and_asks_again(
+    examples: Examples, explorer: Explorer
+) -> None:
     body = {"errors": [{"message": "The key was revoked"}]}
-    site.page.route("**/graphql", lambda route: route.fulfill(status=401, json=body))
+    examples.page.route("**/graphql", lambda route: route.fulfill(status=401, json=body))
     explorer.find("101")
     expect(explorer.card.get_by_role("heading")).to_have_text("101")
     expect(explorer.card.get_by_role("alert")).to_contain_text("The key was revoked")
-    site.page.unroute("**/graphql")
+    examples.page.unroute("**/graphql")
     explorer.button("Try again").click()
     expect(explorer.card.get_by_text("AL-101")).to_be_visible()
 
 
-def test_a_query_that_meets_the_rate_limit_is_sent_again(site: Site, explorer: Explorer) -> None:
+def test_a_query_that_meets_the_rate_limit_is_sent_again(
+    examples: Examples, explorer: Explorer
+) -> None:
     headers = {"Retry-After": "0", "Access-Control-Allow-Origin": "*"}
-    site.page.route("**/graphql", lambda route: route.fulfill(status=429, headers=headers), times=1)
+    examples.page.route(
+        "**/graphql", lambda route: route.fulfill(status=429, headers=headers), times=1
+    )
     explorer.find("101")
     expect(explorer.card.get_by_text("AL-101")).to_be_visible()
-
-
-def test_a_state_needs_no_more_than_the_map(explorer: Explorer) -> None:
-    script = (
-        "map => { document.querySelector('floorgate-map').state = { map, unit: 'ugwo2tfiznm' } }"
-    )
-    explorer.page.evaluate(script, MAP)
-    explorer.button("Route from here").click()
-    expect(explorer.page.get_by_label("On foot")).to_be_checked()
 
 
 def test_an_element_that_is_moved_in_the_page_draws_again(explorer: Explorer) -> None:
@@ -334,15 +299,15 @@ def test_an_element_that_is_moved_in_the_page_draws_again(explorer: Explorer) ->
     expect(explorer.card.get_by_role("heading")).to_have_text("101")
 
 
-def test_what_colours_and_amenities_lack_is_told(site: Site, explorer: Explorer) -> None:
+def test_what_colours_and_amenities_lack_is_told(examples: Examples, explorer: Explorer) -> None:
     body = {"message": "The key was revoked"}
     assignments = "**/attribute-groups/*/assignments*"
-    site.page.route(assignments, lambda route: route.fulfill(status=401, json=body))
+    examples.page.route(assignments, lambda route: route.fulfill(status=401, json=body))
     explorer.button("Colours and amenities").click()
     panel = explorer.page.get_by_role("region", name="Colours and amenities")
     panel.get_by_label("Colour units by").select_option("Apartment type")
     expect(panel.get_by_role("alert")).to_contain_text("The key was revoked")
-    site.page.unroute(assignments)
+    examples.page.unroute(assignments)
     explorer.button("Try again").click()
     expect(panel.get_by_role("button", name="Studio 24 units")).to_be_visible()
     kinds = panel.locator("option", has_text="Storage")

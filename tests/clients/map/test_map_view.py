@@ -11,11 +11,12 @@ from playwright.sync_api import Page
 
 from bench.data.parsed_maps import build_map
 from parsing.svg.unit_map import parse_unit_map
-from tests.clients.map.pages import build_bundle, serve
+from tests.clients.map.pages import serve
 from tests.gateway.pages.browser import CHROMIUM, Visit, visit
 
 pytestmark = [
-    pytest.mark.xdist_group("map-component"),
+    pytest.mark.xdist_group("map"),
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
 ]
 DEMO = Path(__file__).parents[3] / "samples" / "demo" / "alder-court.svg"
@@ -52,10 +53,7 @@ OVERLAPPING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Visit]:
-    reason = build_bundle()
-    if reason:
-        pytest.skip(reason)
+def opened(bundle: None) -> Iterator[Visit]:
     drawings = {"demo": DEMO.read_bytes(), "shapes": SHAPES, "overlapping": OVERLAPPING}
     maps = {name: parse_unit_map(svg).to_dict() for name, svg in drawings.items()}
     maps |= {"rooms": build_map(2, UNITS), "many": build_map(1, MANY)}
@@ -333,15 +331,6 @@ def test_overlays_stay_where_they_belong(page: Page) -> None:
     assert page.locator(".floorgate-view path").count() == 0
 
 
-def test_a_marker_keeps_the_focus_when_the_view_moves(page: Page) -> None:
-    show(page, "rooms")
-    page.evaluate(OVERLAY)
-    page.get_by_role("button", name="Start: lobby").focus()
-    call(page, "view.fit({ x: 300, y: 300, width: 20, height: 20 })")
-    assert page.evaluate("document.activeElement.ariaLabel") == "Start: lobby"
-    assert page.evaluate("document.querySelector('.floorgate-view').scrollLeft") == 0
-
-
 def test_twenty_thousand_units_are_drawn_and_picked(page: Page) -> None:
     show(page, "many")
     call(page, "view.setLabels(new Map([...Array(20000).keys()].map((i) => [`1-${i}`, `${i}`])))")
@@ -401,18 +390,6 @@ def test_what_was_fitted_is_fitted_again_in_another_size(page: Page) -> None:
         "view.visible.width > 150 && Math.abs(view.visible.x + view.visible.width / 2 - arg) < 1",
         middle,
     )
-
-
-def test_a_host_that_is_shown_later_is_drawn_then(page: Page) -> None:
-    page.evaluate("host.hidden = true")
-    page.evaluate(
-        "fetch('shapes.json').then((r) => r.json()).then((parsed) => view.setDrawing(parsed))"
-    )
-    assert page.evaluate("view.boxOf('curve').box") == pytest.approx(
-        {"x": 300, "y": 60, "width": 80, "height": 100}
-    )
-    call(page, "host.hidden = false")
-    assert color_at(page, 340, 130) == "#1478c8"
 
 
 def test_nothing_is_left_of_a_view_that_is_destroyed(page: Page) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.map.pages import PACKAGE, build_bundle
+from tests.clients.map.pages import PACKAGE
 from tests.rest.packages import install, npm
 
-pytestmark = [pytest.mark.xdist_group("map-component"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group("map"), pytest.mark.slow]
 
 MAP_PAGE = """import { ENGLISH, readLink, type FloorgateMap } from '@floorgate/map'
 const map: FloorgateMap = document.createElement('floorgate-map')
@@ -22,9 +22,7 @@ map.change({ mode: 'car' })
 """
 
 
-def test_the_map_component_is_one_file_with_its_types(tmp_path: Path) -> None:
-    if reason := build_bundle():
-        pytest.skip(reason)
+def test_the_map_component_is_one_file_with_its_types(bundle: None, tmp_path: Path) -> None:
     installed = install(PACKAGE)
     assert not isinstance(installed, str)
     installed.run(*npm(), "pack", "--silent", "--pack-destination", str(tmp_path))

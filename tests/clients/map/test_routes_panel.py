@@ -1,14 +1,12 @@
 """People find routes, learn why there is none, and see what is near, by mouse and by keyboard."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.clients.map.routes_world import World, open_world
+from tests.clients.map.routes_world import World
 from tests.clients.map.test_routes_data import APARTMENT, GYM, LIFTS, OUTSIDE, UPSTAIRS
 from tests.gateway.pages import browser
 from tests.gateway.pages.test_accessibility import AXE, TOOLS, problems
@@ -16,24 +14,11 @@ from tests.rest.packages import install
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("map-routes"),
+    pytest.mark.xdist_group("map"),
     pytest.mark.skipif(
         not browser.CHROMIUM, reason="no Chromium on this machine: apt install chromium"
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def opened(mongo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    directory: Path = tmp_path_factory.mktemp("panel")
-    with open_world(mongo_url, directory) as world:
-        yield world
-
-
-@pytest.fixture
-def world(opened: World) -> World:
-    opened.open()
-    return opened
 
 
 @pytest.fixture
@@ -83,15 +68,6 @@ def test_text_that_was_not_chosen_goes_when_the_field_is_left(world: World) -> N
     expect(world.page.get_by_role("option").first).to_be_visible()
     world.page.get_by_role("combobox", name="To").focus()
     expect(start).to_have_value("101")
-
-
-def test_floors_of_a_route_are_shown_by_buttons(world: World) -> None:
-    world.set_state(**{"from": APARTMENT, "to": UPSTAIRS, "floor": "alder-court-floor-1"})
-    floors = world.page.get_by_role("navigation", name="Floors of the route").get_by_role("button")
-    expect(floors).to_have_text(["Ground floor", "Floor 5"])
-    expect(floors.first).to_have_attribute("aria-current", "true")
-    floors.last.click()
-    expect(floors.last).to_have_attribute("aria-current", "true")
 
 
 def test_without_a_route_what_to_do_is_offered(world: World) -> None:

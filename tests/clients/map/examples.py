@@ -1,19 +1,15 @@
-"""A web site of others that shows the map: its pages from an origin of their own."""
+"""The examples of pages with the map, on a site of others."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.clients.page_server import serve_directory
+from tests.clients.conftest import Site
 from tests.gateway.pages import browser
-from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
+from tests.rest.demo_service import DemoService
 from tests.rest.packages import install, npm
 from tools.client_generation import CLIENTS
 
@@ -27,7 +23,7 @@ for (const type of ['ready', 'statechange', 'unitselect', 'routefound', 'failure
 
 
 @dataclass(frozen=True)
-class Site:
+class Examples:
     """The pages of the examples, and keys of the service beside them."""
 
     seen: browser.Visit
@@ -45,7 +41,7 @@ class Site:
         self.seen.errors.clear()
         self.page.set_viewport_size({"width": 1280, "height": 800})
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        self.page.goto(f"{self.seen.base_url}/{name}?{query}")
+        self.page.goto(f"{self.seen.base_url}/examples/{name}?{query}")
 
     def click(self, x: float, y: float) -> None:
         """Click where a point of the drawing is."""
@@ -67,31 +63,12 @@ class Site:
 
 
 @contextmanager
-def open_site(mongo_url: str, directory: Path) -> Iterator[Site]:
-    """Build the examples, and start everything until the block ends."""
+def open_examples(site: Site) -> Iterator[Examples]:
+    """Build the examples and open a browser until the block ends."""
     packages = install(EXAMPLES)
     assert not isinstance(packages, str)
     packages.run(*npm(), "run", "build")
-    with (
-        serve_directory(EXAMPLES) as address,
-        demo_service(mongo_url, directory, ("--cors-origins", address, *UNLIMITED)) as demo,
-        browser.visit(address) as seen,
-    ):
+    (site.directory / "examples").symlink_to(EXAMPLES)
+    with browser.visit(site.url) as seen:
         seen.page.add_init_script(EVENTS)
-        yield Site(seen, demo, _create_key(demo))
-
-
-def _create_key(demo: DemoService) -> str:
-    command = [
-        str(FLOORGATE),
-        "keys",
-        "create",
-        "--name",
-        "site",
-        "--asset",
-        "alder-court",
-        "--json",
-    ]
-    environment = {**os.environ, **demo.environment}
-    done = subprocess.run(command, env=environment, capture_output=True, check=True)
-    return str(json.loads(done.stdout)["key"])
+        yield Examples(seen, site.demo, site.create_key("--asset", "alder-court"))
