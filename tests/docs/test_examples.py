@@ -5,7 +5,6 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,10 @@ FAST = ("graphql.md", "rest.md")
 """The pages that `make test` runs: the guides of both APIs."""
 
 
-def list_pages() -> Iterator[object]:
-    """Yield the pages; those that take long are slow."""
-    for page in RUN_PAGES:
-        name = page.relative_to(DOCS).as_posix()
-        yield pytest.param(page, id=name, marks=() if name in FAST else pytest.mark.slow)
+def mark_page(page: Path) -> object:
+    """Return the page as a case: slow, unless `make test` runs it."""
+    name = page.relative_to(DOCS).as_posix()
+    return pytest.param(page, id=name, marks=() if name in FAST else pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +35,7 @@ def service(demo: DemoService) -> DemoService:
     return demo
 
 
-@pytest.mark.parametrize("page", list_pages())
+@pytest.mark.parametrize("page", [mark_page(page) for page in RUN_PAGES])
 def test_each_example_of_a_page_has_the_response_that_is_sent(
     page: Path, service: DemoService, tmp_path: Path
 ) -> None:
