@@ -59,26 +59,30 @@ class FolderProgress:
         self._left = Counter(map(find_folder, ids))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Print no dot for a test that passes."""
-        if not report.passed or hasattr(report, "wasxfail"):
-            return None
-        return ("passed" if report.when == "call" else "", "", "")
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
+        """Count each test, and print no letter for it."""
+        if report.failed:
+            return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
+        return (report.outcome if report.when == "call" or report.skipped else "", "", "")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Print the line of a folder with the last report of its last test."""
+        """Print what fails at once, and the line of a folder with the last report of its tests."""
         folder = find_folder(report.nodeid)
         if report.when == "call" or not report.passed:
             self._outcomes[folder][report.outcome] += 1
+        if report.failed:
+            self._print(f"FAILED {report.nodeid} ({report.when})")
         if report.when != "teardown":
             return
         properties: dict[str, Any] = dict(report.user_properties)
         self._seconds[report.nodeid] = properties[CPU_SECONDS]
         self._left[folder] -= 1
         if self._left[folder] == 0:
-            reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
-            reporter.ensure_newline()
-            reporter.write_line(self._describe(folder))
+            self._print(self._describe(folder))
+
+    def _print(self, line: str) -> None:
+        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line(line)
 
     def _describe(self, folder: str) -> str:
         outcomes = ", ".join(f"{n} {what}" for what, n in sorted(self._outcomes[folder].items()))
