@@ -31,14 +31,14 @@ OWNERS = {f"{kind}{n}": f"a{n % 2}" for kind in "fmu" for n in range(3)}
 
 
 @st.composite
-def catalogs(draw: st.DrawFn, names: st.SearchStrategy[str] = NAMES) -> Bundle:
+def catalogs(draw: st.DrawFn) -> Bundle:
     """Draw a consistent catalog, with ids of which other catalogs have some, too."""
 
     def some(of: list[str]) -> list[str]:
         return draw(st.lists(st.sampled_from(of), unique=True)) if of else []
 
     def name() -> str:
-        return draw(names)
+        return draw(NAMES)
 
     def made(kind: str) -> list[str]:
         return [each for each in some([f"{kind}{n}" for n in range(3)]) if OWNERS[each] in assets]
