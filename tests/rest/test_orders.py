@@ -17,7 +17,9 @@ LISTS = ["/v1/units", f"/v1/maps/{quote(MAP, safe='')}/units"]
 BEFORE_ALL = "2000-01-01T00:00:00+00:00"
 
 
-async def units_of(client: httpx.AsyncClient, path: str, **parameters: Any) -> list[dict[str, Any]]:
+async def records_of(
+    client: httpx.AsyncClient, path: str, **parameters: Any
+) -> list[dict[str, Any]]:
     """The records of a list, read to its end by `next_url`."""
     address = f"{path}?{urlencode(parameters)}"
     return [record for page in await walk(client, address) for record in page["data"]]
@@ -34,7 +36,7 @@ async def test_next_url_leads_through_a_list_in_its_order(
     assert len(every) > 3
     for word, is_descending in ((field, False), (f"{field}_desc", True)):
         expected = sorted(every, key=lambda unit: (unit[field], unit["id"]), reverse=is_descending)
-        found = await units_of(client, path, **{"order-by": word, "per-page": 3, **filters})
+        found = await records_of(client, path, **{"order-by": word, "per-page": 3, **filters})
         assert found == expected
 
 
@@ -57,7 +59,7 @@ async def test_floors_are_sorted_by_id_or_as_asked(client: httpx.AsyncClient) ->
     assert floors[0]["sort"] == 2
     for word, is_descending in (("sort", False), ("sort_desc", True)):
         expected = sorted(floors, key=lambda floor: int(floor["sort"]), reverse=is_descending)
-        assert await units_of(client, path, **{"order-by": word, "per-page": 1}) == expected
+        assert await records_of(client, path, **{"order-by": word, "per-page": 1}) == expected
 
 
 @pytest.mark.parametrize("order", ["NAME", ""])
@@ -71,11 +73,11 @@ async def test_an_unknown_order_is_refused_with_the_orders_that_there_are(
 
 
 async def test_a_search_and_ids_are_sorted_too(client: httpx.AsyncClient) -> None:
-    every = await units_of(client, "/v1/units", **{"order-by": "name_desc"})
+    every = await records_of(client, "/v1/units", **{"order-by": "name_desc"})
     some = ",".join(unit["id"] for unit in every[2:6])
-    found = await units_of(client, "/v1/units", **{"ids": some, "order-by": "name_desc"})
+    found = await records_of(client, "/v1/units", **{"ids": some, "order-by": "name_desc"})
     assert found == every[2:6]
-    found = await units_of(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
+    found = await records_of(client, "/v1/units", **{"search": "south", "order-by": "name_desc"})
     assert [unit["name"] for unit in found] == ["South 2", "South 1"]
 
 
@@ -91,3 +93,25 @@ async def test_the_address_of_the_next_page_is_within_its_limit_after_the_longes
         assert len(address) < MAX_URL_BYTES
         second = (await client.get(address)).json()
     assert [unit["name"] for unit in first["data"] + second["data"]] == [longest, longest]
+
+
+@pytest.mark.parametrize(
+    ("order", "per_page", "expected"),
+    [
+        ("sort", 1, ["older-1", "older-2", "n/1 %", "n-2"]),
+        ("sort_desc", 3, ["n-2", "n/1 %", "older-2", "older-1"]),
+    ],
+)
+async def test_older_documents_without_the_field_of_an_order_are_listed_once(
+    own_world: World, order: str, per_page: int, expected: list[str]
+) -> None:
+    """They come before all others, also where a page ends among them."""
+    labels = dict.fromkeys(("name", "label", "short_label"), "N")
+    times = dict.fromkeys(("created_at", "updated_at"), BEFORE_ALL)
+    floors = [{"_id": f"older-{n}", "asset_id": "north", **labels, **times} for n in (1, 2)]
+    async with open_database(own_world) as database:
+        await database["floors"].insert_many(floors)
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        parameters = {"order-by": order, "per-page": per_page}
+        found = await records_of(client, "/v1/assets/north/floors", **parameters)
+    assert [floor["id"] for floor in found] == expected
