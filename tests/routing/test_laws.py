@@ -21,12 +21,12 @@ from tests.routing.random_plans import draw_fewer, plans, scaled, spots, turned
 ROUNDING_FEET = 2e-3
 WALL_WIDTH_FEET = 0.5
 few = draw_fewer(5)
-FAST = (1004, 1034)
-"""Seeds of buildings with private rooms, which `make test` checks."""
-SLOW = (0, 10, 2200, 9055, 1000, 1001, 1002, 1003)
-"""The first four once failed, and so did 1034: hairlines between a door and its wall, a closed door
-that let people through, two doors that meet at the corner of a private room, a one-way door onto a
-strip of floor too thin to stand on, floor that clipping left invalid.
+FAST = (1004,)
+"""Seeds of buildings, one with private rooms, which `make test` checks."""
+SLOW = (0, 10, 1034, 2200, 9055, 1000, 1001, 1002)
+"""The first five once failed: hairlines between a door and its wall, a closed door that let people
+through, two doors that meet at the corner of a private room, a one-way door onto a strip of floor
+too thin to stand on, floor that clipping left invalid.
 """
 
 

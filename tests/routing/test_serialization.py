@@ -34,6 +34,8 @@ def test_a_table_comes_back_as_it_was(mode: TravelMode) -> None:
 def test_a_router_without_tables_comes_back_without() -> None:
     loaded = deserialize_router(serialize_router(Router(PROCESSED.networks)))
     assert loaded.tables == {}
+    foot = Router({TravelMode.FOOT: PROCESSED.networks[TravelMode.FOOT]})
+    assert [*deserialize_router(serialize_router(foot)).networks] == [TravelMode.FOOT]
 
 
 def test_what_networks_share_weighs_once() -> None:

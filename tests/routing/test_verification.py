@@ -57,7 +57,15 @@ def test_a_corner_that_was_missed_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         process_plan(build_plan(arc, 4e-6, 17.3, 0))
 
 
-def test_labels_that_miss_a_hub_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("clusters", "message"),
+    [(verification.CLUSTERS, "see each other at"), (0, "ft, but one of .* ft exists")],
+)
+def test_labels_that_miss_a_hub_are_found(
+    clusters: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "CLUSTERS", clusters)
+
     def forget_a_hub(graph: WalkGraph, budget: WorkBudget) -> Labels:
         labels = build_labels(graph, budget)
         most_used = np.bincount(labels.hubs).argmax()
@@ -65,7 +73,7 @@ def test_labels_that_miss_a_hub_are_found(monkeypatch: pytest.MonkeyPatch) -> No
         return replace(labels, feet=feet)
 
     monkeypatch.setattr(levels, "build_labels", forget_a_hub)
-    with pytest.raises(VerificationError):
+    with pytest.raises(VerificationError, match=message):
         process_plan(build_plan(teeth, 4e-6, 17.3, 0))
 
 

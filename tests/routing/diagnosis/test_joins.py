@@ -62,6 +62,9 @@ def test_a_lift_that_is_drawn_on_both_levels_says_why_it_is_of_no_use() -> None:
     far = with_connectors(lift(_0=(8, 0, 12, 4), _1=(8, 90, 12, 94)))
     missing = "No stairs, lift or ramp that can be used joins level 1 with level 0: lift 'Lift 1'"
     assert far == {"levels-not-joined": [f"{missing} has no floor near it on level 1"]}
+    plan = replace(draw_plan(HALL, ABOVE), connectors=(lift(_0=(8, 0, 12, 4), _1=(8, 90, 12, 94)),))
+    [problem] = groups_of(plan)["levels-not-joined"].problems
+    assert (problem.level_id, problem.at) == ("1", (10, 92))
     broken = replace(lift(_0=(8, 0, 12, 4), _1=(8, 0, 12, 4)), is_in_service=False)
     assert with_connectors(broken) == {"levels-not-joined": [f"{missing} is out of service"]}
 

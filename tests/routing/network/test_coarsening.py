@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shapely import Point, Polygon
+from shapely import Point, Polygon, box
 from shapely.affinity import scale
 
 from bench.data.large_plans import build_comb, build_hall
 from routing.costing import TravelMode
 from routing.network import coarsening, levels, network
+from routing.network.corners import find_corners
 from routing.network.labels import WorkBudget, WorkExceededError, build_labels
 from routing.network.walk_graph import Edges, WalkGraph
 from routing.plan import Connector, ConnectorKind, Level, Plan, PlanLocation, Space, SpaceKind
@@ -55,6 +56,16 @@ def simplified(processed: ProcessedPlan) -> list[str | None]:
         for problem in group["problems"]
         if group["cause"] == "level-simplified"
     ]
+
+
+def test_walls_are_moved_by_half_an_inch_if_that_leaves_few_enough_corners() -> None:
+    hall = box(-20, -20, 20, 20).difference(Point(0, 0).buffer(10, quad_segs=64))
+    assert isinstance(hall, Polygon)
+    coarse, tolerance_feet = coarsening.coarsen(hall, 128)
+    assert len(find_corners(hall)) == 256 and len(find_corners(coarse)) <= 128
+    assert tolerance_feet == 0.05
+    assert hall.symmetric_difference(coarse).area < tolerance_feet * hall.length
+    assert coarsening.coarsen(hall, 256) == (hall, 0.0)
 
 
 def test_labels_stop_at_the_end_of_their_budget() -> None:
