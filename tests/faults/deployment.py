@@ -35,7 +35,7 @@ from tests.faults.catalog import (
 )
 from tests.faults.checking.requests import Outage
 from tests.faults.checking.verdict import Round
-from tests.faults.gateways import GatewayProcess
+from tests.faults.gateways import GatewayProcess, running
 from tests.faults.load import Client, Load, Recorder, Step
 from tests.faults.network import Network, wait_until
 from tests.fixtures import World, create_world
@@ -328,12 +328,5 @@ def run_deployment(
         catalog = build_catalog()
         world = asyncio.run(create_world(replica_set.url, DATABASE, bundle, catalog))
         deployment = Deployment(directory, network, replica_set, world)
-        try:
-            for gateway in deployment.gateways:
-                gateway.start()
-            for gateway in deployment.gateways:
-                gateway.wait_until_ready()
+        with running(*deployment.gateways):
             yield deployment
-        finally:
-            for gateway in deployment.gateways:
-                gateway.kill()

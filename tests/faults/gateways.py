@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
@@ -102,3 +103,17 @@ class GatewayProcess:
         self.was_ended = True
         self.process.terminate()
         return self.process.wait(timeout=60)
+
+
+@contextmanager
+def running(*gateways: GatewayProcess) -> Iterator[None]:
+    """Start gateways, and kill them after the block."""
+    try:
+        for gateway in gateways:
+            gateway.start()
+        for gateway in gateways:
+            gateway.wait_until_ready()
+        yield
+    finally:
+        for gateway in gateways:
+            gateway.kill()

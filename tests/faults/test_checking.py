@@ -3,12 +3,9 @@
 import math
 import re
 from collections import Counter
-from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.faults.catalog import BLOCK_UNITS, read_registers
 from tests.faults.checking.history import Action, Operation, Request
@@ -59,50 +56,6 @@ def test_a_good_history_has_an_order(text: str) -> None:
 def test_the_operation_that_fits_nowhere_is_named(text: str, culprit: int) -> None:
     operations = history(text)
     assert find_violation(operations) == operations[culprit]
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[Operation]:
-    values = st.sampled_from(["a", "b"])
-    operations = []
-    for _ in range(draw(st.integers(1, 6))):
-        action: Action = draw(st.sampled_from(["write", "remove", "read"]))
-        value = draw(st.none() | values if action == "read" else values)
-        invoked = draw(st.integers(0, 8))
-        lasts = st.integers(0, 4)
-        returned = invoked + draw(lasts if action == "read" else lasts | st.just(math.inf))
-        operations.append(op(action, value, invoked, returned))
-    return operations
-
-
-def has_order(operations: list[Operation]) -> bool:
-    """Try every order of every subset that has all that returned."""
-    unknown = [each for each in operations if each.is_unknown]
-    known = [each for each in operations if not each.is_unknown]
-    for bits in range(2 ** len(unknown)):
-        happened = [each for at, each in enumerate(unknown) if bits >> at & 1]
-        if any(is_right(order) for order in permutations(known + happened)):
-            return True
-    return False
-
-
-def is_right(order: tuple[Operation, ...]) -> bool:
-    state: str | None = None
-    for at, each in enumerate(order):
-        if any(later.returned < each.invoked for later in order[at + 1 :]):
-            return False
-        if each.action == "read" and each.value != state:
-            return False
-        if each.action == "write":
-            state = each.value
-        elif each.action == "remove" and each.value == state:
-            state = None
-    return True
-
-
-@given(histories())
-def test_the_search_finds_what_trying_all_orders_finds(operations: list[Operation]) -> None:
-    assert (find_violation(operations) is None) == has_order(operations)
 
 
 def test_a_search_that_would_not_end_is_given_up() -> None:

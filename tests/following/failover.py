@@ -11,7 +11,7 @@ import httpx
 
 from bench.load.machine import list_process_tree
 from tests.faults.catalog import ASSET, ATTRIBUTES, BLOCK_UNITS, MANY, build_catalog
-from tests.faults.gateways import GatewayProcess
+from tests.faults.gateways import GatewayProcess, running
 from tests.fixtures import create_world
 from tests.following.followers import (
     RETRY_SECONDS,
@@ -119,12 +119,8 @@ def run_service(folder: Path) -> Iterator[Service]:
         )
         (port,) = find_free_ports(1)
         gateway = GatewayProcess(0, port, folder, replica_set.url, "following", world.keys.full)
-        try:
-            gateway.start()
-            gateway.wait_until_ready()
+        with running(gateway):
             yield Service(replica_set, gateway)
-        finally:
-            gateway.kill()
 
 
 async def follow_through(

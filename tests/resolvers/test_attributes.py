@@ -216,21 +216,6 @@ async def run_assign_mutation(
     return [(each["unitId"], each["attributeId"]) for each in group["assignments"]["data"]]
 
 
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({}, ALL_ASSIGNED),
-        ({"asset": None}, ALL_ASSIGNED),
-        ({"asset": HIDDEN}, ALL_ASSIGNED[2:]),
-        ({"asset": SEEN, "page": 2, "perPage": 1}, ALL_ASSIGNED[1:2]),
-    ],
-)
-async def test_the_assignments_of_a_group_are_ordered_by_unit(
-    directory: Directory, filters: dict[str, Any], found: list[tuple[str, str]]
-) -> None:
-    assert await run_assign_mutation(directory, group="view", **filters) == found
-
-
 async def test_groups_are_for_every_key_but_assignments_for_those_that_see_the_unit(
     directory: Directory,
 ) -> None:

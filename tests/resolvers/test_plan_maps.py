@@ -107,19 +107,6 @@ async def test_a_processed_plan_can_be_drawn_with_its_locations_on_top(service: 
     assert (await service.client.get("/v1/maps/hall/levels/tags")).json() == {"data": []}
 
 
-@pytest.mark.slow
-async def test_lists_and_graphql_have_the_address_too(service: Service) -> None:
-    await service.load(maps=[{"id": "blank", "asset_id": "hall", "name": "Blank"}])
-    found = (await service.client.get("/v1/maps?asset=hall")).json()["data"]
-    url = f"{BASE_URL}/v1/maps/hall/parsed"
-    assert [(each["id"], each["url"]) for each in found] == [("blank", None), ("hall", url)]
-    asked = '{ blank: map(id: "blank") { url parsed } map(id: "hall") { url parsed } }'
-    data = await data_of(service.client, asked)
-    assert data["blank"] == {"url": None, "parsed": None}
-    assert (data["map"]["url"], data["map"]["parsed"]) == (url, (await service.parsed()).json())
-    assert (await service.client.get("/v1/maps/blank/parsed")).status_code == 404
-
-
 async def test_it_changes_with_the_plan_and_then_its_etag_does(service: Service) -> None:
     before = await service.parsed()
     unchanged = {"If-None-Match": before.headers["etag"]}

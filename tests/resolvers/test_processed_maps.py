@@ -1,33 +1,23 @@
 """Operators make maps routable through GraphQL, and learn why one is not."""
 
 import json
-import os
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 
 from resolvers.processes import process_pool
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.processing import pipeline
-from resolvers.processing.build_task import BuildTask, BuiltNetwork
-from resolvers.processing.network_build import build_network
-from resolvers.request.caller import PERMISSIONS
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
 from storage.mongo.lease import Lease
 from tests.fixtures import (
     World,
     data_of,
     gateway_client,
-    make_key,
-    open_client,
     open_database,
     post_graphql,
-    run_gateway,
 )
 from tests.resolvers.tower import SVG, tower
 
@@ -192,53 +182,21 @@ async def test_an_import_that_loses_its_lease_says_so_with_503(
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
 
-def build_after(fifo: Path, task: BuildTask) -> BuiltNetwork:
-    """Build the network of the tower when the other end of the pipe is closed, others at once."""
-    if task.request.map_id == "tower":
-        fifo.read_bytes()
-    return build_network(task)
-
-
-@pytest.mark.slow
-async def test_each_key_processes_one_map_at_a_time(
-    own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    monkeypatch.setattr(pipeline, "build_network", partial(build_after, fifo))
-    finished: list[str] = []
-
-    async def finish(name: str, client: httpx.AsyncClient, **arguments: Any) -> None:
-        await process(client, **arguments)
-        finished.append(name)
-
-    async with (
-        tower(own_world, tmp_path) as store,
-        run_gateway(own_world.settings()) as gateway,
-        open_client(gateway, own_world.keys.full) as one,
-        anyio.create_task_group() as tasks,
-    ):
-        _, key = await make_key(store.database, "second", permissions=PERMISSIONS)
-        tasks.start_soon(partial(finish, "first of one", one, id="tower"))
-        opened = await anyio.to_thread.run_sync(fifo.open, "wb", 0)  # once the first waits
-        with opened:
-            tasks.start_soon(partial(finish, "second of one", one, **new_map("annex")))
-            assert gateway.state is not None
-            with anyio.fail_after(60):
-                while not gateway.state.processing_pool._waiting:
-                    await anyio.sleep(0.01)
-            async with open_client(gateway, key) as another:
-                await finish("first of another", another, **new_map("other"))
-            assert finished == ["first of another"]
-
-
-async def test_beyond_the_limits_of_the_queue_nothing_is_processed(
+async def test_each_key_has_one_process_and_a_place_in_a_queue_that_is_bounded(
     operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ProcessPool, "_has_process_for", lambda *_: False)
+    asked = []
+
+    def refuse(pool: ProcessPool, owner: str) -> bool:
+        asked.append((pool._max_of_owner, owner))
+        return False
+
+    monkeypatch.setattr(ProcessPool, "_has_process_for", refuse)
     monkeypatch.setattr(process_pool, "MAX_WAITING", 0)
     response = await operator.post("/graphql", json={"query": mutation(id="tower")})
     [error] = response.json()["errors"]
     assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    keys = (await data_of(operator, "{ apiKeys { data { id name } } }"))["apiKeys"]["data"]
+    assert {*asked} == {(1, key["id"]) for key in keys if key["name"] == "full"}
     assert await owner_and_tier(operator, "tower") == ("tower", "no_routing")

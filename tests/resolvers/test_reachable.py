@@ -165,14 +165,6 @@ async def test_areas_of_one_floor_are_returned_alone(walker: httpx.AsyncClient) 
     assert (await find_reachable(walker, 5, floor="none"))["areas"] == []
 
 
-async def test_a_wheelchair_does_not_pass_a_narrow_door(walker: httpx.AsyncClient) -> None:
-    closet = Point(65, 10)
-    for mode, passes in (("foot", True), ("wheelchair", False)):
-        found = await find_reachable(walker, 5, mode=mode)
-        [*shapes] = to_shapes(area_on(found, "upper"))
-        assert any(shape.covers(closet) for shape in shapes) is passes
-
-
 async def test_nothing_is_near_a_place_off_the_floor(walker: httpx.AsyncClient) -> None:
     found = await find_reachable(walker, 5, **{"from": {**MIDDLE, "y": 500}})
     assert found == {"mode": "foot", "minutes": 5, "locations": [], "units": [], "areas": []}

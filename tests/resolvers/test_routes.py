@@ -157,14 +157,6 @@ async def test_a_wheelchair_takes_no_narrow_door(walker: httpx.AsyncClient) -> N
     assert rolling["mode"] == "wheelchair"
 
 
-async def test_a_location_that_the_network_does_not_know_is_a_place(
-    walker: httpx.AsyncClient,
-) -> None:
-    from_desk = await find_route(walker, {"id": "desk"}, BY_THE_GYM)
-    from_gym = await find_route(walker, GYM, BY_THE_GYM)
-    assert from_desk == from_gym
-
-
 @pytest.mark.parametrize("ends", ["from=lower-east", "from=unit:lower-east"])
 async def test_a_unit_is_where_its_location_is(walker: httpx.AsyncClient, ends: str) -> None:
     located = await unit_locations(walker)
@@ -197,11 +189,6 @@ async def test_what_is_wrong_with_a_route_is_named(
     [error] = body["errors"]
     assert error["extensions"]["code"] == "INVALID_INPUT"
     assert [*error["extensions"]["fields"]] == [field]
-
-
-async def test_a_map_that_the_key_does_not_see_has_no_routes(walker: httpx.AsyncClient) -> None:
-    ends = {"from": GYM, "to": GYM}
-    assert await data_of(walker, ROUTE, {"map": "none", **ends}) == {"map": None}
 
 
 NAMES = """query ($from: WaypointInput!, $to: WaypointInput!) {

@@ -249,22 +249,6 @@ async def test_a_full_queue_is_503_and_not_the_fault_of_the_drawing(
     assert error["extensions"]["code"] == "SERVICE_UNAVAILABLE"
 
 
-@pytest.mark.parametrize(("content", "status"), [(b"<svg\n <", 400), (BOMB.encode(), 422)])
-async def test_a_drawing_that_is_not_parsed_is_tried_once(
-    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, content: bytes, status: int
-) -> None:
-    runs: list[bytes] = []
-    run = ProcessPool.run
-
-    async def count_run(pool: ProcessPool, function: Any, svg: bytes, **options: Any) -> Any:
-        runs.append(svg)
-        return await run(pool, function, svg, **options)
-
-    monkeypatch.setattr(ProcessPool, "run", count_run)
-    response = await client.post("/v1/maps/parse", content=content, headers=XML)
-    assert (response.status_code, runs) == (status, [content])
-
-
 async def test_a_busy_machine_is_not_blamed_on_a_drawing_of_a_bundle(
     own_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

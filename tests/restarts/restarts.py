@@ -15,7 +15,7 @@ from pathlib import Path
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.embedded.replica_set import HOST
 from tests.faults.catalog import build_catalog
-from tests.faults.gateways import GatewayProcess
+from tests.faults.gateways import GatewayProcess, running
 from tests.faults.network import wait_until
 from tests.fixtures import World, create_world
 from tests.gateway.floorgate_process import CHECKOUT
@@ -55,7 +55,7 @@ def measure_reloads(
 ) -> Outcome:
     """Have a gateway replace itself again and again (SIGHUP)."""
     gateway = _build_gateway(folder, world, 0, workers)
-    with _running(gateway), constant_load(gateway.port, gateway.key, rate) as answers:
+    with running(gateway), constant_load(gateway.port, gateway.key, rate) as answers:
         began = time.monotonic()
         for _ in range(restarts):
             time.sleep(SETTLE_SECONDS)
@@ -72,7 +72,7 @@ def measure_rolling_restarts(folder: Path, world: World, *, rate: float, restart
     for each in gateways:
         each.options = ("--drain-notice-seconds", str(NOTICE_SECONDS))
     with (
-        _running(*gateways),
+        running(*gateways),
         run_haproxy(folder, [each.port for each in gateways]) as port,
         constant_load(port, world.keys.full, rate) as answers,
     ):
@@ -95,19 +95,6 @@ def _build_gateway(folder: Path, world: World, number: int, workers: int) -> Gat
     (port,) = find_free_ports(1)
     url, database, key = world.mongo_url, world.database, world.keys.full
     return GatewayProcess(number, port, place, url, database, key, workers=workers)
-
-
-@contextmanager
-def _running(*gateways: GatewayProcess) -> Iterator[None]:
-    try:
-        for gateway in gateways:
-            gateway.start()
-        for gateway in gateways:
-            gateway.wait_until_ready()
-        yield
-    finally:
-        for gateway in gateways:
-            gateway.kill()
 
 
 def _reload(gateway: GatewayProcess) -> None:

@@ -5,13 +5,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.faults.catalog import build_catalog
 from tests.fixtures import create_world, drop_world
-from tests.restarts import __main__ as program
-from tests.restarts.load import Answers
-from tests.restarts.restarts import Outcome, measure_reloads, read_haproxy_configuration
+from tests.restarts.restarts import measure_reloads, read_haproxy_configuration
 from tests.storage.mongo.replica_set_of_three import find_free_ports
 
 
@@ -25,19 +22,6 @@ def test_no_client_of_a_gateway_notices_that_it_reloads(mongo_url: str, tmp_path
         drop_world(world)
     assert outcome.answers.failures == {}
     assert outcome.answers.count >= 20
-
-
-def test_a_refused_request_fails_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = Answers(count=10)
-    monkeypatch.setattr(program, "has_haproxy", lambda: True)
-    monkeypatch.setattr(program, "measure_all", lambda *_: [Outcome("SIGHUP", 1, 1.0, answers)])
-    assert CliRunner().invoke(program.main).exit_code == 0
-    monkeypatch.setattr(program, "has_haproxy", lambda: False)
-    assert CliRunner().invoke(program.main).exit_code == 1
-    answers.failures["refused: ConnectionRefusedError"] += 1
-    run = CliRunner().invoke(program.main)
-    assert run.exit_code == 1
-    assert "refused: ConnectionRefusedError" in run.output
 
 
 def test_the_configuration_of_the_guide_is_used() -> None:

@@ -30,7 +30,6 @@ from tests.storage.catalogs import text_of
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
 MOVED_DOOR = SVG.replace('x="8" y="19"', 'x="16" y="19"')
-DOORLESS = SVG.replace("door=yes", "door=no").replace("indoor=corridor", "indoor=wall")
 PATH: dict[str, Any] = {
     "sources": [{"id": "gym"}],
     "targets": [{"x": 5, "y": 5, "floor_id": "lower"}],
@@ -321,16 +320,6 @@ async def test_a_map_that_changes_all_the_time_is_not_published(
     with pytest.raises(RefusedDocumentError, match="was changed while it was processed"):
         await process_and_publish(service.store, ProcessingRequest("tower", {}))
     assert await service.routing() == (False, True, "its drawing has changed")
-
-
-@pytest.mark.slow
-async def test_a_network_that_is_outdated_does_not_withdraw_a_newer_one(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await service.load(svg=DOORLESS)
-    change_while_building(service, monkeypatch, [MOVED_DOOR])
-    assert (await process_and_publish(service.store, ProcessingRequest("tower", {}))).published
-    assert await service.routing() == ROUTABLE
 
 
 @pytest.mark.parametrize("networks", NETWORK_POLICIES)

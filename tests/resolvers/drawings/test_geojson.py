@@ -1,8 +1,6 @@
 """A georeferenced map as GeoJSON: what it shows, to whom, and what standard tools make of it."""
 
 import json
-import ssl
-from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ from tests.fixtures import (
     open_database,
 )
 from tests.resolvers.directory import Directory
-from tests.rest.demo_service import DemoService
 from tests.rest.error_bodies import read_message
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
@@ -210,44 +207,18 @@ async def test_a_list_of_maps_reads_no_drawings_for_their_urls(directory: Direct
     assert directory.collections_read == ["maps", "maps"]
 
 
-@pytest.mark.slow
-def test_gdal_reads_it(demo: DemoService, tmp_path: Path) -> None:
-    """In WGS 84, with valid polygons that turn as they should."""
-    url = "/v1/maps/alder-court-floor-plates/geojson?attributes=true&locations=true"
-    content = httpx.get(
-        demo.url + url,
-        headers={"API-Key": demo.key, **ALL_FLAGS},
-        verify=ssl.create_default_context(cafile=demo.certificate),
-    ).content
-    file = tmp_path / "alder-court.geojson"
-    file.write_bytes(content)
-    meta, _, shapes, columns = pyogrio.raw.read(file)
-    assert meta["crs"] == "EPSG:4326"
-    values = dict(zip(meta["fields"], columns, strict=True))
-    assert len(shapes) == len(json.loads(content)["features"])
-    assert Counter(values["feature_type"]) == {
-        "level": 5,
-        "unit": 86,
-        "hit_area": 86,
-        "location": 127,
-    }
-    flat = {"attribute:apartment-type", "attribute:views-and-features", "tag:indoor"}
-    assert flat <= {*meta["fields"]}
-    drawn = shapely.from_wkb(shapes)
-    assert shapely.is_valid(drawn).all()
-    for part in shapely.get_parts(drawn[shapely.get_dimensions(drawn) == 2]):
-        assert part.exterior.is_ccw
-        assert not any(ring.is_ccw for ring in part.interiors)
-
-
 async def test_gdal_measures_the_areas_of_units(placed: httpx.AsyncClient, tmp_path: Path) -> None:
     """10 x 20 units of two feet are 800 square feet, and the circle has a radius of 15 feet."""
     file = tmp_path / "placed.geojson"
     file.write_bytes((await placed.get(PATH, params={"level": "low"})).content)
     meta, _, shapes, columns = pyogrio.raw.read(file, where="feature_type = 'unit'")
+    assert meta["crs"] == "EPSG:4326"
+    read = shapely.from_wkb(shapes)
+    assert shapely.is_valid(read).all()
+    assert all(part.exterior.is_ccw for part in shapely.get_parts(read))
     # Metres of a degree at 56 degrees of latitude, by the series of NGA.SIG.0012 (WGS 84).
     latitude, longitude = 111_341.82, 62_392.75
-    drawn = shapely.transform(shapely.from_wkb(shapes), lambda xy: xy * (longitude, latitude))
+    drawn = shapely.transform(read, lambda xy: xy * (longitude, latitude))
     areas = dict(zip(columns[[*meta["fields"]].index("unit_id")], shapely.area(drawn), strict=True))
     square_metres = {"unit-1": 800 * 0.3048**2, "unit-2": 706.86 * 0.3048**2}
     assert {name: areas[name] for name in square_metres} == pytest.approx(square_metres, rel=4e-3)

@@ -145,11 +145,6 @@ def test_a_storey_of_two_towers_is_not_guessed() -> None:
         assign(drawing(DrawnLevel("Level 2", "")), {"east-floor-2": 2, "west-floor-2": 2})
 
 
-def test_illustrator_writes_the_blank_of_an_id_as_an_underscore() -> None:
-    [level] = assign(drawing(DrawnLevel("Level_2", "")), {"Level 1": 1, "Level 2": 2}).levels
-    assert level.id == "Level 2"
-
-
 @pytest.mark.parametrize(
     ("level", "message"),
     [

@@ -1,7 +1,6 @@
 """A plan becomes a network, a report and the records to publish, without a database."""
 
 import json
-import pickle
 from typing import Any
 
 import pytest
@@ -169,11 +168,6 @@ def test_progress_only_grows_and_begins_with_the_reading() -> None:
     assert steps[0] == (0.0, "reading the plan")
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-
-
-def test_task_and_result_survive_the_way_to_another_process_and_back(built: BuiltNetwork) -> None:
-    assert pickle.loads(pickle.dumps(task())) == task()
-    assert pickle.loads(pickle.dumps(built)) == built
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,6 @@ async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
     assert await stale_maps(store) == []
 
 
-@pytest.mark.slow
-async def test_nothing_is_said_of_the_map_itself(store: Store) -> None:
-    given = GIVEN._replace(map_id="annex", files={"annex.svg": ANNEX.encode()})
-    await process_with_other_maps(store, given)
-    outcome = await process_with_other_maps(store, given._replace(feet_per_unit=3))
-    assert outcome.published
-    assert not any(note.startswith("map ") for note in outcome.report["notes"])
-
-
 DRAWN = {
     **{"id": "annex", "asset_id": "tower", "name": "Annex", "feet_per_unit": 2},
     "source": f"data:image/svg+xml;base64,{b64encode(SVG.encode()).decode()}",

@@ -76,9 +76,3 @@ def test_every_flag_and_permission_is_known_and_opens_some_field() -> None:
     assert flags - {None} == {*FLAGS}
     # Explanations are of requests, not of fields.
     assert permissions - {None} == {*PERMISSIONS} - {EXPLAIN_PERMISSION}
-
-
-@pytest.mark.parametrize(("suffix", "listed"), [("_FLAG", FLAGS), ("_PERMISSION", PERMISSIONS)])
-def test_every_constant_is_listed_once(suffix: str, listed: tuple[str, ...]) -> None:
-    constants = [value for name, value in vars(caller).items() if name.endswith(suffix)]
-    assert sorted(constants) == sorted(listed)

@@ -10,18 +10,21 @@ from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, FirstPage, Relation
 from resolvers.request.map_loads import load_routable_map
+from resolvers.request.read_log import ReadLog
 from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
+from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
 from storage.floors import FLOORS
 from storage.maps import MAPS
 from storage.mongo import driver
 from storage.mongo.recorded_database import CommandLog
-from storage.records.paging import BY_KEY, Order
+from storage.records.paging import BY_KEY, KeyRange, Order
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup import preparation
 from storage.store import Store
+from storage.units import UNITS
 
 pytestmark = pytest.mark.anyio
 
@@ -68,10 +71,11 @@ async def test_reads_are_logged(context: Context) -> None:
     assert context.reads.is_complete
 
 
-async def test_the_log_is_incomplete_only_after_it_was_bypassed(context: Context) -> None:
-    assert context.reads.is_complete
-    context.bypass_caches()
-    assert not context.reads.is_complete
+async def test_a_page_and_then_a_list_depend_on_the_whole_list() -> None:
+    reads = ReadLog()
+    reads.add("units", keys=KeyRange(None, "b"))
+    reads.add_lists(UNITS, None, [{}])
+    assert reads.build_read_set() == whole("units")
 
 
 async def test_the_log_is_incomplete_where_an_archive_is_missing(

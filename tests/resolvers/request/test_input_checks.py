@@ -117,15 +117,6 @@ async def test_a_field_checks_its_arguments_however_it_is_executed(
     assert error.extensions == {"code": "INVALID_INPUT", "fields": {path: [message]}}
 
 
-@pytest.mark.parametrize(("rooms", "name", "path", "message"), INVALID)
-def test_values_may_be_dicts_with_graphql_names(
-    rooms: list[Any], name: str | None, path: str, message: str
-) -> None:
-    with_defaults = [{"lengthFeet": 10.0, **room} for room in rooms]
-    errors = FieldChecks(measure).find_errors({"rooms": with_defaults, "title": name})
-    assert errors == [InputViolation(path, message)]
-
-
 def test_all_errors_are_found_one_at_each_place() -> None:
     rooms = [{"widthFeet": 0.0}, {"widthFeet": 300.0, "lengthFeet": 201.0}]
     errors = FieldChecks(measure).find_errors({"rooms": rooms, "title": "abcdef"})
@@ -148,9 +139,3 @@ async def test_a_checked_batch_resolver_is_still_one() -> None:
     checked = check_inputs(measure_each)
     with pytest.raises(InvalidInputError, match="rooms: must hold 1 to 2 rooms"):
         await checked(None, None, rooms=[])
-
-
-def test_a_resolver_without_rules_stays_as_it_is() -> None:
-    async def resolve(info: Info, id: strawberry.ID) -> None: ...
-
-    assert check_inputs(resolve) is resolve

@@ -64,15 +64,6 @@ async def test_an_error_is_raised_to_all_callers() -> None:
     assert [str(error) for error in failed] == ["negative", "negative"]
 
 
-async def test_a_cancelled_caller_does_not_cancel_others() -> None:
-    recording = RecordingLoader()
-    cancelled = asyncio.create_task(recording.loader.load([1]))
-    other = asyncio.create_task(recording.loader.load([1, 2]))
-    await asyncio.sleep(0)
-    cancelled.cancel()
-    assert await other == [2, 4]
-
-
 async def test_keys_are_read_again_if_the_caller_who_reads_them_is_cancelled() -> None:
     recording = RecordingLoader()
     cancelled = asyncio.create_task(recording.loader.load([1]))
