@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from resolvers.nodes import parse_node_id
-from resolvers.request.caller import FLAGS
 from storage.changes import hub, reading
 from storage.changes.positions import Cursor, Position
 from storage.mongo.raw_documents import rename_collection
 from tests.fixtures import (
+    ALL_FLAGS,
     HIDDEN,
     SEEN,
     UNIT,
@@ -23,7 +23,6 @@ from tests.fixtures import (
 pytestmark = pytest.mark.anyio
 
 FLAG = {"Experimental-Flags": "changes"}
-ALL_FLAGS = {"Experimental-Flags": ", ".join(FLAGS)}
 
 
 async def poll(client: Any, headers: dict[str, str] = FLAG, **parameters: Any) -> dict[str, Any]:
