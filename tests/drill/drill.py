@@ -12,13 +12,13 @@ import httpx
 
 from resolvers.request.caller import PERMISSIONS
 from tests.drill.requests import (
+    FLAG_HEADERS,
     MODES,
     DrillRequest,
     Reading,
     build_requests,
     read_all,
 )
-from tests.fixtures import ALL_FLAGS
 from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
 
 SAMPLES = CHECKOUT / "samples"
@@ -129,7 +129,7 @@ def _create_key(data_dir: Path) -> tuple[str, str]:
 
 def _assign(client: httpx.Client, action: str) -> None:
     """Assign the last attribute of each group to a unit, or remove it."""
-    groups = client.get("/v1/units/attribute-groups", headers=ALL_FLAGS).json()["data"]
+    groups = client.get("/v1/units/attribute-groups", headers=FLAG_HEADERS).json()["data"]
     [unit, *_] = client.get("/v1/units").json()["data"]
     for group in groups:
         assignment = {
@@ -141,7 +141,7 @@ def _assign(client: httpx.Client, action: str) -> None:
         url = f"/v1/units/attribute-groups/{group['group_id']}/assignments{action}"
         method = "POST" if action else "PUT"
         client.request(
-            method, url, json={"data": [assignment]}, headers=ALL_FLAGS
+            method, url, json={"data": [assignment]}, headers=FLAG_HEADERS
         ).raise_for_status()
 
 

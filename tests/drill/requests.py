@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from resolvers.request.caller import FLAGS
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from tests.fixtures import ALL_FLAGS
 from tests.test_rest_and_graphql_agree import parameters
 
+FLAG_HEADERS = {"Experimental-Flags": ", ".join(FLAGS)}
 MODES = ("foot", "wheelchair")
 MAX_PAIRS = 7
 """A distance matrix has at most 50 pairs."""
@@ -125,7 +126,7 @@ def _list_ids(client: httpx.Client, url: str) -> list[str]:
 
 
 def _list(client: httpx.Client, url: str) -> list[dict[str, Any]]:
-    response = client.get(url, headers=ALL_FLAGS)
+    response = client.get(url, headers=FLAG_HEADERS)
     response.raise_for_status()
     body = response.json()
     records: list[dict[str, Any]] = body if isinstance(body, list) else body["data"]
@@ -144,6 +145,6 @@ def read(client: httpx.Client, request: DrillRequest) -> Reading:
         request.url,
         json=request.json,
         content=request.content,
-        headers={**ALL_FLAGS, "Content-Type": request.media_type},
+        headers={**FLAG_HEADERS, "Content-Type": request.media_type},
     )
     return Reading(response.status_code, response.headers.get("ETag"), response.content)
