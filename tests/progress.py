@@ -15,7 +15,7 @@ import pytest
 
 MAX_DEAREST = 10
 MAX_DEPTH = 3
-"""What is below `tests/gateway/server` belongs to it."""
+"""What is below `tests/gateway/server` belongs to it; examples in docstrings, to their package."""
 CPU_SECONDS = "cpu_seconds"
 _STARTED = pytest.StashKey[float]()
 
@@ -102,9 +102,11 @@ def find_folder(test: str) -> str:
 
     >>> find_folder("tests/gateway/server/connections/test_tls.py::test_it[a/b]")
     'tests/gateway/server'
+    >>> find_folder("gateway/cli/formats.py::gateway.cli.formats.shorten")
+    'gateway'
     """
-    folder = PurePosixPath(test.partition("::")[0]).parent
-    return str(PurePosixPath(*folder.parts[:MAX_DEPTH]))
+    parts = PurePosixPath(test.partition("::")[0]).parent.parts
+    return "/".join(parts[: MAX_DEPTH if parts[0] == "tests" else 1])
 
 
 def find_dearest(seconds: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -314,7 +314,7 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
         return build(networks, restrictions)
 
     monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
-    async with yard_client(own_world, tmp_path) as client:
+    async with yard_client(own_world, tmp_path, request_seconds=5) as client:
         path = "/v1/maps/yard/route?from=10,10,lower&to=90,10,lower&avoid=outdoors"
         late = await client.get(path)
         assert late.status_code == 503
