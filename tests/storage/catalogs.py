@@ -18,9 +18,6 @@ from storage.bundles.reading.violations import Violations
 from storage.errors import BundleError
 from storage.routing_inputs import NETWORK_FORMAT
 
-ONE_DRIVER = pytest.mark.parametrize("client", ["motor"], indirect=True)
-"""For tests that do not depend on the driver."""
-
 ARCHIVE = b'FLOORRTE%s{"kind":"routable","version":%d,' % (bytes(8), NETWORK_FORMAT)
 """What a network begins with that this release has published."""
 

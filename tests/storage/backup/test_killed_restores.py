@@ -18,9 +18,9 @@ from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from tests.storage.backup.archives import change_everything, fill_and_save, saved_contents
 from tests.storage.bundles.killing import Killed, open_with_listener
-from tests.storage.catalogs import ONE_DRIVER, contents, expire_lease
+from tests.storage.catalogs import contents, expire_lease
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from tests.storage.backup.archives import (
     saved_contents,
     write_archive,
 )
-from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, write_arrays
+from tests.storage.catalogs import SMALL, contents, write_arrays
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,6 @@ async def test_a_changed_database_is_as_it_was(database: Any, saved: bytes, tmp_
     assert summary.total.inserted == 0
 
 
-@ONE_DRIVER
 async def test_an_empty_database_gets_everything(database: Any, saved: bytes) -> None:
     before = await saved_contents(database)
     await database.client.drop_database(database.name)
@@ -92,7 +91,6 @@ async def test_an_empty_database_gets_everything(database: Any, saved: bytes) ->
     assert await staged_names(database) == []
 
 
-@ONE_DRIVER
 async def test_types_are_kept(database: Any) -> None:
     values = {"float": 1.0, "long": bson.Int64(1), "text": "\0", "none": None, "bytes": b"\xff"}
     await prepare_database(database)
@@ -103,7 +101,6 @@ async def test_types_are_kept(database: Any) -> None:
     assert bson.encode(after) == bson.encode(before) == bson.encode({"_id": "k", **values})
 
 
-@ONE_DRIVER
 async def test_the_audit_log_keeps_its_records_and_has_the_restore(
     database: Any, saved: bytes, tmp_path: Path
 ) -> None:
@@ -143,7 +140,6 @@ async def rename(database: Any, key_id: str) -> None:
     await update_api_key(database, key_id, lambda key: replace(key, name="other"))
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(
     ("change", "is_named"),
     [(revoke, True), (end, True), (limit, True), (delete, True), (rename, False)],
@@ -160,7 +156,6 @@ async def test_keys_that_get_back_what_they_had_lost_are_named(
     assert await api_keys.list_api_keys(database) == [key]
 
 
-@ONE_DRIVER
 async def test_nothing_is_written_while_collections_are_replaced(
     database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +177,6 @@ async def test_nothing_is_written_while_collections_are_replaced(
     assert await revoke_api_key(database, key.id)
 
 
-@ONE_DRIVER
 async def test_the_change_feed_reports_every_collection_that_is_replaced(
     database: Any, saved: bytes
 ) -> None:
@@ -201,7 +195,6 @@ async def test_the_change_feed_reports_every_collection_that_is_replaced(
                     }
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize(
     ("archive_content", "message"),
     [
@@ -227,7 +220,6 @@ async def test_an_archive_that_is_wrong_changes_nothing(
     assert await staged_names(database) == []
 
 
-@ONE_DRIVER
 async def test_a_database_that_a_newer_release_has_migrated_is_left_alone(
     database: Any, saved: bytes
 ) -> None:
@@ -241,7 +233,6 @@ async def test_a_database_that_a_newer_release_has_migrated_is_left_alone(
     assert (await database["migrations"].find_one({}))["number"] == 999
 
 
-@ONE_DRIVER
 async def test_a_newer_release_may_migrate_the_database_while_an_archive_is_read(
     database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,7 +247,6 @@ async def test_a_newer_release_may_migrate_the_database_while_an_archive_is_read
     assert await staged_names(database) == []
 
 
-@ONE_DRIVER
 async def test_a_disk_without_room_changes_nothing(
     database: Any, saved: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,14 +259,12 @@ async def test_a_disk_without_room_changes_nothing(
     assert await contents(database) == before
 
 
-@ONE_DRIVER
 async def test_documents_that_a_validator_would_reject_are_restored_too(database: Any) -> None:
     """Such as those of a release with other rules: they have to stay readable or repairable."""
     await restore(database, write_archive({"units": [bson.encode(UNIT)]}))
     assert await database["units"].find_one({}) == UNIT
 
 
-@ONE_DRIVER
 async def test_an_archive_of_an_older_release_is_migrated_before_it_is_seen(
     database: Any, bundle: Path
 ) -> None:
@@ -293,7 +281,6 @@ async def test_an_archive_of_an_older_release_is_migrated_before_it_is_seen(
     assert state["number"] == migrations.MIGRATIONS[-1].number
 
 
-@ONE_DRIVER
 async def test_a_restore_waits_for_an_import(database: Any, saved: bytes) -> None:
     lease = ImportLease(database)
     assert await lease.try_acquire()
@@ -303,7 +290,6 @@ async def test_a_restore_waits_for_an_import(database: Any, saved: bytes) -> Non
     await restore(database, saved)
 
 
-@ONE_DRIVER
 @pytest.mark.slow
 async def test_memory_does_not_grow_with_the_number_of_documents(
     database: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

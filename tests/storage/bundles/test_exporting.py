@@ -15,9 +15,9 @@ from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource,
 from storage.catalog import RECORD_TYPES
 from storage.records.visibility import AssetScope
 from tests.storage.bundles.random_catalogs import DEAR, catalogs, load_alone
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, text_of, write_arrays
+from tests.storage.catalogs import SMALL, Bundle, small, text_of, write_arrays
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())

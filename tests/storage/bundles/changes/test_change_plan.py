@@ -12,9 +12,9 @@ from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.reading.sources import to_data_url
 from tests.storage.bundles.removing.mirroring import mirror
-from tests.storage.catalogs import ONE_DRIVER, SMALL, small
+from tests.storage.catalogs import SMALL, small
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 async def test_a_plan_names_what_is_added_and_each_field_that_changes(

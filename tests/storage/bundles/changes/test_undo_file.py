@@ -10,12 +10,11 @@ import pytest
 from storage.bundles.changes.pending_file import open_pending_file
 from storage.bundles.importing.import_bundles import import_bundles
 from tests.storage.bundles.removing.mirroring import MIRROR, exported, ids_of, mirror
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, small, write_arrays
+from tests.storage.catalogs import SMALL, Bundle, small, write_arrays
 
 pytestmark = pytest.mark.anyio
 
 
-@ONE_DRIVER
 async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
     database: Any, bundle: Path, path: Path
 ) -> None:
@@ -36,7 +35,6 @@ async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
     assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
 
 
-@ONE_DRIVER
 @pytest.mark.parametrize("was_single", [True, False])
 async def test_the_undo_file_leaves_how_many_attributes_units_have(
     database: Any, path: Path, was_single: bool

@@ -11,7 +11,6 @@ from storage.bundles.importing.import_bundles import ImportCounts, ImportProgres
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.errors import ImportRunningError
 from tests.storage.catalogs import (
-    ONE_DRIVER,
     SMALL,
     contents,
     small,
@@ -19,7 +18,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 MEMBERS = sum(len(array) for array in SMALL.values())
 

@@ -16,9 +16,9 @@ from storage.bundles.reading.sources import to_data_url
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 from tests.storage.bundles.random_catalogs import DEAR, load_alone, records_of
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, contents, small, text_of
+from tests.storage.catalogs import SMALL, Bundle, contents, small, text_of
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 MERGE = ChangeRequest(merges=True)
 LONG_AGO = "2001-01-01T00:00:00+00:00"

@@ -11,9 +11,9 @@ from storage.bundles.reading.tables.mapping.files import parse_mapping
 from storage.bundles.reading.tables.reader import Spreadsheet
 from storage.errors import BundleError
 from tests.storage.bundles.importing.test_merging import find
-from tests.storage.catalogs import ONE_DRIVER, SMALL, contents, write_arrays
+from tests.storage.catalogs import SMALL, contents, write_arrays
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

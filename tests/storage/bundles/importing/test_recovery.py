@@ -15,7 +15,6 @@ from storage.administration.import_lease import STAGING_PREFIX
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from tests.storage.catalogs import (
-    ONE_DRIVER,
     SMALL,
     contents,
     expire_lease_of_killed,
@@ -23,7 +22,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 UNITS = 30
 MEMBERS = sum(len(array) for array in SMALL.values()) + UNITS

@@ -16,9 +16,9 @@ from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 from storage.mongo import iteration
 from storage.records.kinds import RecordType
-from tests.storage.catalogs import ONE_DRIVER, SMALL, stage
+from tests.storage.catalogs import SMALL, stage
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 def assets(*ids: str) -> dict[str, list[dict[str, Any]]]:

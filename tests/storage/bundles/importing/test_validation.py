@@ -11,7 +11,6 @@ from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ParsedSource
 from storage.bundles.reading.violations import Violations
 from tests.storage.catalogs import (
-    ONE_DRIVER,
     SMALL,
     Bundle,
     import_violations,
@@ -20,7 +19,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 INVALID_MEMBERS: list[tuple[str, int, dict[str, Any], str]] = [

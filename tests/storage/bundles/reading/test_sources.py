@@ -16,9 +16,9 @@ from storage.errors import BundleError
 from storage.mongo import files
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
-from tests.storage.catalogs import ARCHIVE, ONE_DRIVER, SMALL, contents, small, write_arrays
+from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'

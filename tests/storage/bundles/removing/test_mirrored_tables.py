@@ -13,9 +13,9 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.removing.limits import RemovalLimit
 from storage.errors import RemovalRefusedError
 from tests.storage.bundles.removing.mirroring import MIRROR, removed_by
-from tests.storage.catalogs import ONE_DRIVER, SMALL, Bundle, expire_lease, write_arrays
+from tests.storage.catalogs import SMALL, Bundle, expire_lease, write_arrays
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 HEADERS = "Property,Floor,Unit #,Status,PMS Unit ID\n"
 OAK = "Oak,1,101,Vacant,P1\nOak,1,102,Vacant,P2\nOak,2,201,Vacant,P3\n"

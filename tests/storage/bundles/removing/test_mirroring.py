@@ -21,7 +21,6 @@ from tests.storage.bundles.removing.mirroring import (
     removed_by,
 )
 from tests.storage.catalogs import (
-    ONE_DRIVER,
     SMALL,
     Bundle,
     contents,
@@ -30,7 +29,7 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = [pytest.mark.anyio, ONE_DRIVER]
+pytestmark = pytest.mark.anyio
 
 
 async def test_what_the_source_no_longer_has_is_removed(

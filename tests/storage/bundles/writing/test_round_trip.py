@@ -22,7 +22,7 @@ from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.errors import StorageError
 from tests.storage.bundles.random_catalogs import DEAR, without_times
 from tests.storage.bundles.reading.tables.spreadsheets import read
-from tests.storage.catalogs import ONE_DRIVER, SMALL, small, text_of, write_arrays
+from tests.storage.catalogs import SMALL, small, text_of, write_arrays
 
 MEMBERS = sum(len(array) for array in SMALL.values())
 
@@ -125,7 +125,6 @@ def test_what_does_not_fit_a_cell_is_an_error_and_leaves_the_file(tmp_path: Path
 
 
 @pytest.mark.anyio
-@ONE_DRIVER
 async def test_an_exported_workbook_goes_back_in_unchanged(database: Any, tmp_path: Path) -> None:
     await import_bundles(database, [write_arrays(tmp_path / "b.json", small())])
     before = await text_of(export_bundle(database))
@@ -137,7 +136,6 @@ async def test_an_exported_workbook_goes_back_in_unchanged(database: Any, tmp_pa
 
 
 @pytest.mark.anyio
-@ONE_DRIVER
 async def test_exported_attributes_go_back_in_unchanged(database: Any, tmp_path: Path) -> None:
     name = "attributes.xlsx"
     await import_bundles(database, [write_arrays(tmp_path / "b.json", small())])
@@ -147,7 +145,6 @@ async def test_exported_attributes_go_back_in_unchanged(database: Any, tmp_path:
 
 
 @pytest.mark.anyio
-@ONE_DRIVER
 async def test_of_exported_attributes_exactly_the_changed_cells_change(
     database: Any, tmp_path: Path
 ) -> None:
@@ -171,7 +168,6 @@ async def test_of_exported_attributes_exactly_the_changed_cells_change(
 
 
 @pytest.mark.anyio
-@ONE_DRIVER
 async def test_errors_of_owners_name_the_column(database: Any, tmp_path: Path) -> None:
     await import_bundles(database, [write_arrays(tmp_path / "b.json", small())])
     path = tmp_path / "units.csv"
