@@ -113,19 +113,6 @@ async def test_a_body_that_is_no_json_is_rejected_with_the_position(
     assert "line 1, column" in response.json()["message"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"null", b"{}", b'{"data": []}', b'{"data": [{}]}'],
-)
-async def test_a_body_of_another_shape_is_rejected_with_the_fields(
-    client: httpx.AsyncClient, content: bytes
-) -> None:
-    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
-    response = await client.put(ASSIGN, content=content, headers=headers)
-    assert_is_error(response, 422)
-    assert response.json()["fields"]
-
-
 async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.AsyncClient) -> None:
     sources = [{"x": "1"}, {"id": ""}, {}, 7, {"x": 1, "y": 2, "floorId": "a"}]
     asked = {"sources": sources, "targets": [{"id": "a"}] * 51, "costing": "car", "more": 1}
@@ -151,13 +138,6 @@ async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.Asyn
         *("data[0].unit_id", "data[0].group_id"),
         *("data[1].unit_id", "data[1].group_id", "data[1].asset_id", "data[2]"),
     }
-
-
-async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
-    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
-    response = await client.put(ASSIGN, content=b" " * 8_000_001, headers=headers)
-    assert_is_error(response, 413)
-    assert "8000000 bytes" in response.json()["message"]
 
 
 async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> None:
@@ -221,13 +201,6 @@ def test_an_unknown_code_is_an_internal_error() -> None:
         code = "UNHEARD_OF"
 
     assert from_graphql_error(Failure("detail")).status == 500
-
-
-def test_errors_have_the_rest_names_of_arguments() -> None:
-    failure = RequestError("perPage: must be less", fields={"perPage": ["must be less"]})
-    error = from_graphql_error(failure, {"perPage": "per-page"}.__getitem__)
-    assert error.fields == {"per-page": ["must be less"]}
-    assert error.message == "per-page: must be less"
 
 
 def list_kinds(kind: type[RequestError]) -> list[type[RequestError]]:

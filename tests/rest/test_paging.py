@@ -62,14 +62,6 @@ async def test_a_page_past_the_end_is_empty(client: httpx.AsyncClient, page: int
     }
 
 
-async def test_a_page_size_over_the_maximum_is_served_as_the_maximum(
-    client: httpx.AsyncClient,
-) -> None:
-    paging = (await client.get("/v1/units?per-page=10001&page=2")).json()["paging"]
-    assert paging["per_page"] == 10_000
-    assert query_of(paging["prev_url"]) == {"per-page": "10000", "page": "1"}
-
-
 async def test_urls_start_with_the_base_url_and_not_the_host_header(
     client: httpx.AsyncClient,
 ) -> None:
@@ -197,11 +189,6 @@ async def test_a_list_is_counted_on_request(
     assert plain.json() == counted.json()  # so the next page is not counted again
 
 
-async def test_every_invalid_parameter_is_reported(client: httpx.AsyncClient) -> None:
-    response = await client.get("/v1/maps?page=0&per-page=x")
-    assert list(response.json()["fields"]) == ["page", "per-page"]
-
-
 async def test_unknown_parameters_are_ignored(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/units?colour=red&colour=blue&=&Page=0")).status_code == 200
     assert (await client.get("/v1/units/unit-1?page=0&page=x")).status_code == 200
@@ -259,19 +246,6 @@ async def test_what_follows_a_page_changes_its_entity_tag(
     assert after.headers[header] != before.headers.get(header)
 
 
-async def test_inserts_and_deletes_while_paging_neither_skip_nor_repeat_other_records(
-    own_world: World,
-) -> None:
-    async with (
-        open_database(own_world) as database,
-        gateway_client(own_world.settings(), own_world.keys.full) as client,
-    ):
-        first = (await client.get("/v1/units?per-page=5")).json()
-        await database["units"].delete_one({"_id": first["data"][0]["id"]})
-        rest = await walk(client, first["paging"]["next_url"])
-    assert ids([first, *rest]) == EVERY_UNIT
-
-
 # Cursors
 
 
@@ -297,22 +271,6 @@ async def test_a_cursor_alone_continues(client: httpx.AsyncClient) -> None:
         alone = await client.get(f"/v1/units?after={after}{query}")
         assert alone.json() == followed
     assert followed["paging"]["current_page"] == 2
-
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("per-page=2&page=3", "continues with page 2, not 3: leave out the page"),
-        ("per-page=3&page=2", "continues with pages of 2, not 3: leave out the page size"),
-    ],
-)
-async def test_a_cursor_that_contradicts_the_page_is_an_error(
-    client: httpx.AsyncClient, query: str, message: str
-) -> None:
-    after = await cursor_of(client, "/v1/units?per-page=2")
-    response = await client.get(f"/v1/units?{query}&after={after}")
-    assert response.status_code == 422
-    assert response.json()["fields"] == {"after": [message]}
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,18 @@
 """The OpenAPI description: complete, made from the table, with examples that are true."""
 
 import json
-import re
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import yaml
 
-import rest
-from resolvers.request.caller import FLAGS
 from rest.endpoint_table import ENDPOINTS
 from rest.envelopes import NoContent
 from rest.openapi import description
-from rest.openapi.overview import DESCRIPTION as INTRODUCTION
-from rest.openapi.overview import LICENSE, TAG_DESCRIPTIONS
-from schema.operation_inputs import MAX_ID_CHARACTERS
+from rest.openapi.overview import TAG_DESCRIPTIONS
 from schema.root import GRAPHQL_SCHEMA
 
-ROOT = Path(rest.__file__).parents[1]
 DESCRIPTION = description.build_description(GRAPHQL_SCHEMA, "https://maps.example")
 OPERATIONS = [DESCRIPTION["paths"][row.path][row.method.lower()] for row in ENDPOINTS]
 NAMES = [operation["operationId"] for operation in OPERATIONS]
@@ -94,17 +86,6 @@ def test_every_parameter_and_header_is_described_and_its_example_fits() -> None:
 
 def test_every_tag_of_the_table_is_described_and_no_other() -> None:
     assert {*TAG_DESCRIPTIONS} == {row.tag for row in ENDPOINTS}
-
-
-def test_the_license_is_that_of_the_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["license"] == LICENSE["identifier"]
-
-
-def test_the_introduction_has_all_its_values() -> None:
-    assert re.findall(r"\{[^{}]*\}", INTRODUCTION) == []
-    assert all(f"`{flag}`" in INTRODUCTION for flag in FLAGS)
-    assert f"1 to {MAX_ID_CHARACTERS} characters" in " ".join(INTRODUCTION.split())
 
 
 def test_every_component_is_used() -> None:

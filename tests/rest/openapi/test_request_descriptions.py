@@ -1,7 +1,6 @@
 """Requests in OpenAPI: every input of an endpoint in its place, with its type and rules."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -22,7 +21,6 @@ from rest.openapi.input_schemas import (
 )
 from rest.openapi.json_schemas import hoist_titled
 from rest.openapi.request_descriptions import (
-    HEADER_PARAMETERS,
     SECURITY_SCHEMES,
     describe_body,
     describe_parameters,
@@ -47,15 +45,6 @@ def described(row: Endpoint, *flags: str) -> list[dict[str, Any]]:
 
 def reference(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/parameters/{name}"}
-
-
-def test_every_endpoint_of_the_table_is_described_once() -> None:
-    operations = Counter(
-        (method.upper(), path)
-        for path, methods in DESCRIPTION["paths"].items()
-        for method in methods
-    )
-    assert operations == Counter((row.method, row.path) for row in ENDPOINTS)
 
 
 def test_the_flags_of_single_parameters_are_described() -> None:
@@ -121,10 +110,6 @@ def test_a_flag_is_a_required_header_that_names_it_among_others() -> None:
         assert not re.search(pattern, value)
 
 
-def test_no_flag_is_no_header() -> None:
-    assert not [item for item in described(ENDPOINTS[0]) if item.get("in") == "header"]
-
-
 def is_inline(schema: dict[str, Any]) -> bool:
     """Whether an object has another one in it that has no name."""
     members = [*schema.get("properties", {}).values()]
@@ -157,14 +142,6 @@ def test_a_key_may_come_in_two_places_and_either_is_enough() -> None:
     assert all("security" not in path for path in DESCRIPTION["paths"].values())
 
 
-def test_shared_headers_are_optional_and_described() -> None:
-    assert HEADER_PARAMETERS.items() <= DESCRIPTION["components"]["parameters"].items()
-    for parameter in HEADER_PARAMETERS.values():
-        assert parameter["in"] == "header"
-        assert parameter["description"]
-        assert "required" not in parameter
-
-
 # Types and rules of inputs
 
 
@@ -190,12 +167,6 @@ def test_a_parameter_has_the_type_rules_default_and_example_of_its_argument() ->
     assert described["example"] == 1
     assert described["description"]
     assert parameter("/v1/maps/{map}/nearest", "limit")["schema"]["default"] == 10
-
-
-def test_a_waypoint_in_a_query_is_text() -> None:
-    described = parameter("/v1/maps/{map}/route", "from")
-    assert described["schema"]["type"] == "string"
-    assert "`x,y,floor_id`" in described["description"]
 
 
 def test_a_list_has_the_type_and_the_rules_of_its_items() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import jsonschema_rs
 import pytest
 
 from gateway.server.config import ConnectionLimits
@@ -25,14 +24,13 @@ from tests.fixtures import (
     run_gateway,
 )
 from tests.rest.error_bodies import read_error
-from tests.rest.openapi.described import COMPONENTS, DESCRIPTION, errors_of
+from tests.rest.openapi.described import DESCRIPTION, errors_of
 
 pytestmark = pytest.mark.anyio
 
 MATRIX = f"/v1/maps/{quote(MAP, safe='')}/distance-matrix"
 ASSIGN = "/v1/units/attribute-groups/view/assignments"
 JSON = {**ALL_FLAGS, "Content-Type": "application/json"}
-SVG = {"Content-Type": "application/vnd.map+xml"}
 
 FULL = [
     (400, "flag", {"method": "GET", "url": "/v1/assets/references"}),
@@ -42,16 +40,6 @@ FULL = [
         413,
         "distances",
         {"method": "POST", "url": MATRIX, "content": b" " * 1_000_001, "headers": JSON},
-    ),
-    (
-        413,
-        "drawing",
-        {
-            "method": "POST",
-            "url": "/v1/maps/parse",
-            "content": b" " * ((20 << 20) + 1),
-            "headers": SVG,
-        },
     ),
     (415, "type", {"method": "POST", "url": MATRIX, "content": b"x", "headers": ALL_FLAGS}),
     (422, "page", {"method": "GET", "url": "/v1/units?page=0"}),
@@ -138,21 +126,6 @@ async def test_a_response_has_nothing_that_is_not_described(
     if response.headers["content-type"] == "image/svg+xml":
         return  # no JSON
     assert errors_of(response, path) == []
-
-
-@pytest.mark.parametrize("floor", ["floor_id", "floorId"])
-async def test_both_names_of_a_floor_are_described_and_accepted(
-    client: httpx.AsyncClient, floor: str
-) -> None:
-    path = "/v1/maps/{map}/distance-matrix"
-    waypoint = {"id": "here", "name": "", "x": 0, "y": 0, floor: FLOOR}
-    body = {"data": {"sources": [waypoint], "targets": [waypoint]}}
-    request = DESCRIPTION["paths"][path]["post"]["requestBody"]["content"]["application/json"]
-    schema = {**request["schema"], "components": COMPONENTS}
-    assert [*jsonschema_rs.Draft202012Validator(schema).iter_errors(body)] == []
-    response = await client.post(path.format(map=quote(MAP, safe="")), json=body, headers=ALL_FLAGS)
-    # The map has no scale; but the waypoints are complete.
-    assert [*response.json()["fields"]] == ["data.distance_method"]
 
 
 def test_every_path_describes_the_error_for_other_methods() -> None:

@@ -27,7 +27,6 @@ from storage.administration.audit import (
     list_audit_records,
 )
 from storage.attribute_assignments import (
-    InvalidAssignmentsError,
     assign_attributes,
     unassign_attributes,
 )
@@ -39,7 +38,7 @@ from storage.maps import FOOT_ROUTING
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.records.paging import PageRequest
-from storage.records.visibility import ALL_ASSETS, AssetScope
+from storage.records.visibility import ALL_ASSETS
 from tests.storage.catalogs import SMALL, small, write_arrays
 
 pytestmark = pytest.mark.anyio
@@ -162,19 +161,6 @@ async def test_assignments_are_recorded_where_they_change_something(imported: An
     assert removed.changes == [
         AuditChange("attribute_assignments", "removed", 1, ["u2"], "t", None)
     ]
-
-
-async def test_an_invalid_assignment_leaves_no_record(imported: Any) -> None:
-    scope = AssetScope(frozenset({"a"}))
-    with pytest.raises(InvalidAssignmentsError):
-        await assign_attributes(
-            imported,
-            scope,
-            "plan",
-            [build_assignment("t", "u1"), build_assignment("t", "v1")],
-            ORIGIN,
-        )
-    assert await records_of(imported) == []
 
 
 async def test_a_change_too_great_for_a_document_has_several_records(database: Any) -> None:

@@ -9,14 +9,11 @@ import pytest
 
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.catalog import RECORD_TYPES
-from storage.maps import MAPS, WHEELCHAIR_ROUTING
+from storage.maps import WHEELCHAIR_ROUTING
 from storage.networks import publish_network
 from storage.publication import Publication
-from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
 from storage.setup.validators import build_validator
-from storage.store import Store
-from storage.units import UNITS
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
 pytestmark = pytest.mark.anyio
@@ -77,15 +74,6 @@ async def test_the_catalog_can_be_updated_after_a_start(
     await publish_network(earlier, Publication("bm", ARCHIVE, WHEELCHAIR_ROUTING, {}, []))
     published = await earlier["maps"].find_one({"_id": "bm"})
     assert published["routing_tier"] == WHEELCHAIR_ROUTING
-
-
-async def test_records_are_read_with_defaults(client: Any, earlier: Any) -> None:
-    await prepare_database(earlier)
-    store = Store(client, earlier.name)
-    units = await store.load_records(UNITS, ALL_ASSETS, ["u1", "u2"])
-    assert [unit.map_ids for unit in units.values()] == [None, None]
-    maps = await store.load_records(MAPS, ALL_ASSETS, ["am", "bm"])
-    assert [found.routing_tier for found in maps.values()] == ["no_routing", "no_routing"]
 
 
 async def test_importing_the_same_bundle_adds_the_fields_that_it_gives(

@@ -115,15 +115,6 @@ async def test_fields_are_copied_from_owners_of_the_bundle_or_the_catalog(
     assert owners == {"ab": "a", "bb": "b", "new": "a"}
 
 
-async def test_owners_may_be_in_the_catalog_already(
-    database: Any, bundle: Path, path: Path
-) -> None:
-    await import_bundles(database, [bundle])
-    unit = {"id": "u9", "asset_id": "a", "floor_id": "a1", "name": "909"}
-    summary = await import_bundles(database, [write_arrays(path, {"units": [unit]})])
-    assert summary.total == ImportCounts(inserted=1)
-
-
 async def test_fields_that_others_added_to_a_document_stay(
     database: Any, bundle: Path, path: Path
 ) -> None:

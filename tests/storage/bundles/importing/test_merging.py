@@ -123,18 +123,6 @@ async def test_arrays_are_replaced_as_a_whole(catalog: Any) -> None:
     assert (tag["name"], tag["asset_id"]) == ("Floor", "a")
 
 
-async def test_a_new_record_needs_its_required_fields(catalog: Any) -> None:
-    bundle: Bundle = {
-        "units": [{"id": "u1", "name": "101A"}, {"id": "u9", "name": "109"}],
-        "unit_references": [
-            {"group_id": "g", "asset_id": "a", "unit_id": "u9", "key": "keyring", "value": "1"}
-        ],
-    }
-    assert await merge_violations(catalog, bundle) == [
-        '$.units[1]: there is no unit "u9" yet, and a new one also needs asset_id, floor_id'
-    ]
-
-
 async def test_a_member_always_needs_its_key(catalog: Any) -> None:
     bundle: Bundle = {
         "units": [{"name": "101"}],

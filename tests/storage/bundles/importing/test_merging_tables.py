@@ -37,18 +37,6 @@ async def merge_violations(database: Any, path: Path, text: str) -> list[str]:
     return [each.removeprefix(f"{path}: ") for each in caught.value.violations]
 
 
-async def test_a_sheet_needs_only_the_key_and_what_changes(catalog: Any, tmp_path: Path) -> None:
-    before = await find(catalog, "units", "u1")
-    path = tmp_path / "units.csv"
-    assert await merge(catalog, path, "id,name\nu1,101A\n") == ImportCounts(updated=1)
-    after = await find(catalog, "units", "u1")
-    assert after == before | {
-        "name": "101A",
-        "name_words": ["1", "10", "101", "101a"],
-        "updated_at": after["updated_at"],
-    }
-
-
 async def test_an_empty_cell_changes_nothing_and_an_empty_list_is_written(
     catalog: Any, tmp_path: Path
 ) -> None:

@@ -105,17 +105,6 @@ async def audit_records(database: Any) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("phase", "times"), [("reading", 1), ("checking", 5)])
-async def test_an_import_killed_before_it_applies_has_changed_nothing(
-    database: Any, mongo_url: str, path: Path, phase: str, times: int
-) -> None:
-    await kill(database, mongo_url, path, phase, times)
-    assert await contents(database) == {}
-    assert await audit_records(database) == []
-    assert (await import_bundles(database, [path])).total == ImportCounts(inserted=MEMBERS)
-
-
 @pytest.mark.parametrize("times", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 7))])
 async def test_an_import_killed_while_it_applies_is_carried_to_its_end(
     database: Any, mongo_url: str, path: Path, times: int

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
-from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.locations import LOCATIONS
 from storage.units import UNITS
 
@@ -70,10 +69,3 @@ def test_timestamps_are_not_content() -> None:
     assert not has_same_content(LOCATIONS, one, {**same, "name": "Gym"})
     assert not has_same_content(LOCATIONS, one, {**same, "tags": [tag("k", "w")]})
     assert not has_same_content(LOCATIONS, one, {**same, "tags": []})
-
-
-def test_items_are_identified_by_one_field_and_compared_without_timestamps() -> None:
-    assert {name: arrays for name, arrays in TIMESTAMPED_ARRAYS.items() if arrays} == {
-        "level_tags": (TimestampedArray("values", "value", ("name", "value")),),
-        "locations": (TimestampedArray("tags", "key", ("key", "value")),),
-    }

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.reading import json_stream
 from storage.bundles.reading.json_stream import JsonStream, MalformedJsonError
 
 
@@ -69,12 +68,6 @@ def test_errors_have_line_and_column(content: bytes, line: int, column: int, mes
         stream.read_value()
     assert (caught.value.line, caught.value.column) == (line, column)
     assert message in caught.value.message
-
-
-def test_a_value_over_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_stream, "MAX_VALUE_LENGTH", 100)
-    with pytest.raises(MalformedJsonError, match="longer than 100 characters"):
-        read_all('"' + "x" * 200 + '"')
 
 
 @pytest.mark.parametrize(

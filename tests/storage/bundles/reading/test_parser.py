@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.bundles.reading import json_stream
 from storage.bundles.reading.parser import BundleMember, read_members
-from storage.bundles.reading.violations import MAX_VIOLATIONS, Violations
+from storage.bundles.reading.violations import Violations
 from storage.errors import BundleError
 
 UNIT = {"id": "u1", "asset_id": "a", "floor_id": "f", "name": "101"}
@@ -97,13 +97,6 @@ def test_a_faulty_field_is_named_by_its_path(change: dict[str, Any], message: st
     assert import_violations(units(change)) == [f"b.json: {message}"]
 
 
-@pytest.mark.parametrize("number", ["NaN", "1e999", "9" * 5000])
-def test_numbers_are_finite(number: str) -> None:
-    location = b'{"id":"l","asset_id":"a","unit_map_id":"m","name":"","x":0,"y":%s}'
-    (message,) = import_violations(b'{"locations":[%s]}' % (location % number.encode()))
-    assert message.startswith("b.json: $.locations[0]")
-
-
 def test_an_unknown_array_is_reported_with_the_known_ones() -> None:
     assert import_violations(
         b'{\n "version": 1, "flors": [{"id": "f", "asset_id": "a", "name": ""}], "units": [{}]}'
@@ -172,10 +165,8 @@ def test_an_unknown_type_is_reported_with_the_known_ones() -> None:
         (b'{"units": [ // all\n]}', "line 1, column 13: Expecting value: JSON has no comments"),
         (b'{"units": [], "units": []}', 'line 1, column 15: the array "units" is given twice'),
         (b'{"units": []} {}', "line 1, column 15: text after the bundle"),
-        (b'{"assets": [{"id": "\xff"}]}', "line 1, column 21: byte 0xff is not UTF-8"),
         (b"\xff\xfe{\x00", "the text is UTF-16; save the file as UTF-8"),
         ("{}".encode("utf-16-be"), "the text is UTF-16; save the file as UTF-8"),
-        (b'{"type": "unit"\n', "line 1, column 16: Expecting ',' delimiter"),
         (b'{"type": "asset", "id": "\xff"}', "line 1, column 26: byte 0xff is not UTF-8"),
         (b'{"type": "unit"} {}', "line 1, column 17: more text after the member"),
     ],
@@ -207,14 +198,6 @@ def test_a_damaged_gzip_is_reported() -> None:
     content[-6] ^= 1
     (message,) = import_violations(bytes(content))
     assert message.startswith("b.json: the gzip data is damaged: CRC check failed")
-
-
-def test_errors_are_reported_up_to_a_maximum() -> None:
-    found = import_violations(units(*({"id": f"{number}", "name": 1} for number in range(1000))))
-    assert found == [
-        f"b.json: $.units[{number}].name: Expected `str`, got `int`"
-        for number in range(MAX_VIOLATIONS)
-    ]
 
 
 def test_a_member_over_the_size_of_a_document_is_reported() -> None:
