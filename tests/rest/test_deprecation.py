@@ -92,15 +92,6 @@ async def test_a_request_that_is_refused_is_told_so(
     assert deprecation_headers(refused) == HEADERS
 
 
-async def test_a_key_over_its_rate_is_told_so(world: World, service: Gateway) -> None:
-    limited = Gateway(world.settings(rate_limit=1, rate_burst=1))  # with the same table
-    async with start(limited, world.keys.full) as client:
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            while (response := await client.get("/v1/units")).status_code != 429:
-                assert response.status_code == 200
-        assert deprecation_headers(response) == HEADERS
-
-
 async def test_the_fast_path_leaves_it_to_the_pipeline(service: Gateway, world: World) -> None:
     raw = [(b"host", b"directory.test"), (b"api-key", world.keys.full.encode())]
     async with start(service, None) as client:

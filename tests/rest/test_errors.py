@@ -99,20 +99,6 @@ async def test_a_compressed_body_is_rejected_and_never_expanded(
         assert "send the body uncompressed" in response.text
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"\xff", b"[" * 50_000, b'{"data": ' + b"9" * 5000 + b"}", b'{"data":"\\ud800"}'],
-    ids=lambda content: repr(content[:20]),
-)
-async def test_a_body_that_is_no_json_is_rejected_with_the_position(
-    client: httpx.AsyncClient, content: bytes
-) -> None:
-    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
-    response = await client.put(ASSIGN, content=content, headers=headers)
-    assert_is_error(response, 400)
-    assert "line 1, column" in response.json()["message"]
-
-
 async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.AsyncClient) -> None:
     sources = [{"x": "1"}, {"id": ""}, {}, 7, {"x": 1, "y": 2, "floorId": "a"}]
     asked = {"sources": sources, "targets": [{"id": "a"}] * 51, "costing": "car", "more": 1}

@@ -202,24 +202,6 @@ async def test_a_query_string_that_is_not_utf8_is_rejected(client: httpx.AsyncCl
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("tags=ils", ["plan-two", "plan/one"]),
-        ("tags=mls, ils", ["plan/one"]),
-        ("tags=IlS", ["plan-two"]),  # exact
-        ("tags=$gt", []),
-        ("asset=NORTH", []),
-        ("asset=north&tags=mls", ["plan/one"]),
-        ("asset[$ne]=north", ["plan-two", "plan/one", "south-plan"]),  # an unknown parameter
-    ],
-)
-async def test_maps_are_filtered_by_asset_and_by_every_tag(
-    client: httpx.AsyncClient, query: str, found: list[str]
-) -> None:
-    assert ids([(await client.get(f"/v1/maps?{query}")).json()]) == found
-
-
-@pytest.mark.parametrize(
     ("path", "header"),
     [
         ("/v1/units?per-page=2&total-count=true", "floorgate-total-count"),

@@ -46,10 +46,6 @@ def examples_of(part: dict[str, Any]) -> list[Any]:
     return [part["example"], *several] if "example" in part else several
 
 
-def test_the_version_is_the_release_date() -> None:
-    assert DESCRIPTION["info"]["version"] == f"v1.{description.RELEASE_DATE}"
-
-
 def test_the_server_is_where_clients_find_it() -> None:
     assert [each["url"] for each in DESCRIPTION["servers"]] == ["https://maps.example"]
     assert description.build_description(GRAPHQL_SCHEMA)["servers"][0]["url"] == "/"

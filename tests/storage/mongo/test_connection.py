@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from storage.mongo.connection import (
-    ConnectionSettings,
     validate_database_name,
     validate_mongo_url,
 )
@@ -70,8 +69,3 @@ def test_a_database_may_be_named(name: str) -> None:
 def test_a_name_that_mongodb_or_a_file_system_rejects_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="1 to 63 letters, digits, hyphens or underscores"):
         validate_database_name(name)
-
-
-def test_by_default_the_embedded_mongodb_is_used() -> None:
-    settings = ConnectionSettings(Path("data"))
-    assert (settings.mongo_url, settings.driver, settings.database) == (None, "motor", "floorgate")

@@ -1,7 +1,6 @@
 """Preparing a database: its validators accept what records hold, however often it is done."""
 
-import subprocess
-import sys
+import asyncio
 from typing import Any
 
 import pytest
@@ -14,21 +13,6 @@ from storage.setup.validators import build_validator
 from tests.storage.catalogs import SMALL
 
 pytestmark = pytest.mark.anyio
-
-PREPARE = """
-import asyncio, sys
-from storage.mongo import driver
-from storage.setup.preparation import prepare_database
-
-async def main(url, name):
-    client = driver.connect(url, timeout_seconds=30)
-    await prepare_database(client[name])
-    await driver.close(client)
-
-print("ready", flush=True)
-sys.stdin.readline()
-asyncio.run(main(*sys.argv[1:]))
-"""
 
 
 async def shape(database: Any) -> dict[str, Any]:
@@ -98,28 +82,8 @@ async def test_an_older_validator_is_replaced(database: Any) -> None:
     assert (await shape(database))["assets"][0] == build_validator(RECORD_TYPES[0])
 
 
-@pytest.mark.slow
-async def test_processes_at_once_prepare_what_one_does(
-    client: Any, database_name: str, mongo_url: str
-) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", PREPARE, mongo_url, database_name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(6)
-    ]
-    for process in processes:  # all are loaded before the first begins
-        assert process.stdout and process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin
-        process.stdin.write("\n")
-        process.stdin.flush()
-    errors = [process.communicate()[1] for process in processes]
-    assert (errors, [process.returncode for process in processes]) == ([""] * 6, [0] * 6)
-    before = await shape(client[database_name])
-    await prepare_database(client[database_name])
-    assert await shape(client[database_name]) == before
+async def test_gateways_that_start_at_once_prepare_what_one_does(database: Any) -> None:
+    await asyncio.gather(*(prepare_database(database) for _ in range(6)))
+    before = await shape(database)
+    await prepare_database(database)
+    assert await shape(database) == before

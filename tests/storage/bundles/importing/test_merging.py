@@ -5,18 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from storage.bundles.changes.change_plan import FieldChange, RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
-from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
 from storage.bundles.reading.sources import to_data_url
-from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
-from tests.storage.bundles.random_catalogs import DEAR, load_alone, records_of
-from tests.storage.catalogs import SMALL, Bundle, contents, small, text_of
+from tests.storage.bundles.random_catalogs import records_of
+from tests.storage.catalogs import Bundle, contents, small
 
 pytestmark = pytest.mark.anyio
 
@@ -209,60 +205,3 @@ async def test_mistakes_in_members_and_between_them_are_reported_together(catalo
         '$.units[1]: there is no unit "u9" yet, and a new one also needs asset_id, floor_id',
         '$.units[2].map_ids: there is no map "none", neither in the bundle nor in the catalog',
     ]
-
-
-CHANGES: dict[str, dict[str, Any]] = {
-    "assets": {"name": "Other", "market": "student"},
-    "floors": {"name": "Other", "label": "O", "short_label": "", "sort": 7},
-    "backgrounds": {"name": "Other"},
-    "maps": {"name": "Other", "background_id": None, "style": "b", "tags": ["x"], "url": None},
-    "units": {"name": "Other", "map_ids": None},
-    "level_tags": {"name": "Other", "values": [{"name": "Roof", "value": "r"}]},
-    "asset_references": {"key": "other", "value": "Other"},
-    "unit_references": {"group_id": "other", "value": "Other"},
-    "attribute_groups": {"group_name": "Other"},
-    "attribute_assignments": {},
-    "locations": {"name": "Other", "x": 9, "floors": [], "tags": [{"key": "k", "value": "v"}]},
-}
-"""New values of the fields of each kind that may change."""
-
-
-@st.composite
-def partial_bundles(draw: Any) -> Bundle:
-    """Draw members of the small catalog, each with its key and some new values."""
-    bundle: Bundle = {}
-    for kind in RECORD_TYPES:
-        fields = sorted(CHANGES[kind.name])
-        chosen = st.sets(st.sampled_from(fields)) if fields else st.just(set[str]())
-        bundle[kind.name] = [
-            {field: member[field] for field in kind.key_fields}
-            | {field: CHANGES[kind.name][field] for field in draw(chosen)}
-            for member in SMALL[kind.name]
-            if draw(st.booleans())
-        ]
-    return bundle
-
-
-@given(partial=partial_bundles())
-@DEAR
-async def test_a_merge_is_an_import_of_the_whole_members(
-    database: Any, path: Path, partial: Bundle
-) -> None:
-    await load_alone(database, path, SMALL)
-    exported = json.loads(await text_of(export_bundle(database)))
-    stored = {
-        (kind.name, *(member[field] for field in kind.key_fields)): member
-        for kind in RECORD_TYPES
-        for member in exported[kind.name]
-    }
-    complete = {
-        kind.name: [
-            stored[kind.name, *(member[field] for field in kind.key_fields)] | member
-            for member in partial[kind.name]
-        ]
-        for kind in RECORD_TYPES
-    }
-    counts, merged = await merge(database, partial), await records_of(database)
-    await load_alone(database, path, SMALL)
-    assert counts == await load(database, complete)
-    assert merged == await records_of(database)

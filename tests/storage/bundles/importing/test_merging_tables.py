@@ -50,10 +50,7 @@ async def test_an_empty_cell_changes_nothing_and_an_empty_list_is_written(
     assert (after["name"], after["map_ids"]) == ("101A", [])
 
 
-async def test_a_new_record_needs_what_is_required(catalog: Any, tmp_path: Path) -> None:
-    assert await merge_violations(catalog, tmp_path / "units.csv", "id,name\nnew,1\n") == [
-        'row 2: there is no unit "new" yet, and a new one also needs asset_id, floor_id'
-    ]
+async def test_a_member_always_needs_its_key(catalog: Any, tmp_path: Path) -> None:
     assert await merge_violations(catalog, tmp_path / "units.csv", "name,floor_id\n1,a1\n") == [
         'row 1: there is no column "ID", which is required'
     ]
