@@ -11,6 +11,9 @@ from rest.json_writing import write_json
 
 pytestmark = pytest.mark.anyio
 
+FLOOR = {"tags": ["x" * 40] * 50}
+"""A long value that may be there twice."""
+
 
 @pytest.mark.parametrize(
     "value",
@@ -21,20 +24,11 @@ pytestmark = pytest.mark.anyio
         {"data": [{"id": str(n), "tags": [n, None, "\u00e9"]} for n in range(300)]},
         [[["x" * 90] * 50] * 3, {"a": {}, "b": []}],
         {"data": orjson.Fragment(b"[1,2]"), "long": ["x" * 500]},
+        {"data": [{"floor": FLOOR}, {"floor": FLOOR}], "a": FLOOR, "b": FLOOR["tags"]},
     ],
 )
 async def test_parts_join_to_the_same_json(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_writing, "BYTES_IN_PART", 100)
-    expected = orjson.dumps(value)
-    assert await write_json(value) == expected
-
-
-async def test_a_long_list_that_is_there_twice_is_written_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(json_writing, "BYTES_IN_PART", 100)
-    floor = {"tags": ["x" * 40] * 50}
-    value = {"data": [{"floor": floor}, {"floor": floor}], "a": floor, "b": floor["tags"]}
     expected = orjson.dumps(value)
     assert await write_json(value) == expected
 

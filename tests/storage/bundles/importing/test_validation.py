@@ -146,28 +146,6 @@ async def test_a_repeated_id_is_found_whatever_else_is_wrong_with_its_members(
     assert [*map(str, checked.violations.list_first())].count(duplicate) == 1
 
 
-async def test_all_errors_of_a_bundle_are_found_in_one_run(database: Any, path: Path) -> None:
-    bundle = small()
-    bundle["flors"] = bundle.pop("floors")
-    bundle["units"][0] |= {"asset_id": "", "name": 101}
-    bundle["units"][1] |= {"floor_id": "a11"}
-    bundle["locations"][0] |= {"unit_map_id": "bm", "x": 2e9}
-    bundle["locations"].append(SMALL["locations"][0] | {"id": "m", "unit_map_id": "bm"})
-    bundle["unit_references"].append({"group_id": "g", "unit_id": "u1"})
-    assert await import_violations(database, write_arrays(path, bundle)) == [
-        f'{path}: $.locations[0].unit_map_id: map "bm" has asset_id "b", not "a"',
-        f"{path}: $.locations[0].x: Expected `float` <= 1000000000.0",
-        f'{path}: $.locations[1].unit_map_id: map "bm" has asset_id "b", not "a"',
-        f"{path}: $.unit_references[1]: required but missing: asset_id, key, value",
-        f"{path}: $.units[0].asset_id: Expected `str` of length >= 1",
-        f"{path}: $.units[0].name: Expected `str`, got `int`",
-        f'{path}: $.units[1].floor_id: there is no floor "a11", neither in the bundle nor in the'
-        ' catalog; did you mean "a1"?',
-        f'{path}: line 1, column {path.read_text().index("flors")}: there is no array "flors"; did'
-        ' you mean "floors"?',
-    ]
-
-
 @pytest.mark.parametrize(
     "floors",
     [

@@ -8,7 +8,6 @@ import xlsxwriter
 
 from storage.bundles.reading.tables.files import workbooks
 from storage.bundles.reading.tables.files.workbook_process import MAX_UNPACKED_BYTES
-from tests.storage.bundles.reading.tables.old_workbooks import build_xls
 from tests.storage.bundles.reading.tables.spreadsheets import read, write_xlsx
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -69,10 +68,8 @@ def test_errors_in_opendocument_sheets_are_found(tmp_path: Path) -> None:
     assert 'row 2, column "name": the cell shows the error #REF!' in error
 
 
-def test_a_workbook_of_excel_97_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "b.xls"
-    path.write_bytes(build_xls("Assets", [["id", "name"], ["a", "Alder"]]))
-    found = read(path)
+def test_a_workbook_of_excel_97_is_read() -> None:
+    found = read(Path(__file__).with_name("excel-97.xls"))
     assert found.errors == []
     assert found.members["assets"][0]["name"] == "Alder"
     assert "errors of cells such as #REF! cannot be told from empty cells" in found.notes[0]
