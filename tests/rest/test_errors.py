@@ -126,6 +126,13 @@ async def test_wrong_types_and_broken_rules_are_named_at_once(client: httpx.Asyn
     }
 
 
+async def test_a_body_over_its_limit_is_rejected_with_the_limit(client: httpx.AsyncClient) -> None:
+    headers = {**ALL_FLAGS, "Content-Type": "application/json"}
+    response = await client.put(ASSIGN, content=b" " * 8_000_001, headers=headers)
+    assert_is_error(response, 413)
+    assert "8000000 bytes" in response.json()["message"]
+
+
 async def test_requests_over_the_maximum_in_flight_are_shed(world: World) -> None:
     async with run_gateway(world.settings(requests_in_flight=1)) as gateway:
         app = gateway.build_app()
