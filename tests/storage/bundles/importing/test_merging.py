@@ -110,7 +110,7 @@ async def test_a_scale_that_processing_was_given_goes_only_if_null_is_given(
 
 
 async def test_arrays_are_replaced_as_a_whole(catalog: Any) -> None:
-    values = [{"name": "First", "value": "a1"}, {"name": "Cellar", "value": "cellar"}]
+    values = [{"name": "Ground", "value": "a1"}, {"name": "Cellar", "value": "cellar"}]
     await merge(catalog, {"level_tags": [{"map_id": "am", "key": "floor", "values": values}]})
     tag = await find(catalog, "level_tags", "am\0floor")
     assert [each["value"] for each in tag["values"]] == ["a1", "cellar"]

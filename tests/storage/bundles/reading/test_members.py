@@ -52,6 +52,7 @@ def test_timestamps_are_converted_to_utc_at_any_depth() -> None:
         ("asset_references", {"key": "a"}, ".key", "Expected `str` of length >= 2"),
         ("asset_references", {"key": "a" * 256}, ".key", "of length <= 255"),
         ("locations", {"tags": [{"key": "k", "val": ""}]}, ".tags[0]", "did you mean value?"),
+        ("locations", {"x": float("inf")}, ".x", "Expected `float` <= 1000000000.0"),
     ],
 )
 def test_an_invalid_value_is_named_by_its_path(
