@@ -61,12 +61,6 @@ def test_compressed_bodies_decompress_to_the_original(body: bytes) -> None:
     assert compression.compress(body, "identity") is body
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_equal_bodies_compress_to_equal_bytes(encoding: Encoding) -> None:
-    body = b"floor plan " * 100
-    assert compression.compress(body, encoding) == compression.compress(body, encoding)
-
-
 def test_gzip_holds_no_time_of_writing() -> None:
     assert compression.compress(b"plan", "gzip")[4:8] == bytes(4)
 

@@ -7,11 +7,9 @@ import orjson
 
 from gateway.exchange import (
     build_error_messages,
-    get_request_id,
     new_request_id,
 )
-from rest.errors import ErrorSource, HttpError, service_unavailable_error
-from storage.errors import Cause
+from rest.errors import ErrorSource, HttpError
 
 
 def test_request_ids_sort_by_time_and_differ() -> None:
@@ -21,11 +19,6 @@ def test_request_ids_sort_by_time_and_differ() -> None:
     assert times == sorted(times)
     assert abs(int(times[-1], 16) / 1000 - time.time()) < 3600
     assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in request_ids)
-
-
-def test_the_request_id_of_a_client_is_used() -> None:
-    assert get_request_id({"headers": [(b"host", b"x"), (b"x-request-id", b"abc-1")]}) == "abc-1"
-    assert len(get_request_id({"headers": [(b"host", b"x")]})) == 32
 
 
 def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
@@ -44,8 +37,3 @@ def test_an_error_is_a_json_object_with_a_message_and_its_length() -> None:
         "request_id": "r1",
         "docs": "https://x/v1/errors#FORBIDDEN",
     }
-
-
-def test_an_unavailable_service_says_when_to_retry() -> None:
-    start, _ = build_error_messages(service_unavailable_error(Cause.QUEUE), ErrorSource("r1"))
-    assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"1")

@@ -187,21 +187,6 @@ async def test_an_invalid_document_is_rejected_with_a_message(
         assert "sys." not in error["message"]
 
 
-def chain(levels: int) -> str:
-    """Fragments that spread each other, one in the next."""
-    links = (f"fragment F{level} on Query {{ ...F{level + 1} }}" for level in range(levels))
-    return f"{{ ...F0 }} {' '.join(links)} fragment F{levels} on Query {{ __typename }}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("levels", [10, 150, 200, 235])
-async def test_a_long_chain_of_fragments_runs_or_is_rejected(
-    client: httpx.AsyncClient, levels: int
-) -> None:
-    body = await post_graphql(client, chain(levels))
-    assert body.get("data") == {"__typename": "Query"} or codes(body) == ["LIMIT_EXCEEDED"]
-
-
 async def test_an_unknown_operation_name_is_rejected(client: httpx.AsyncClient) -> None:
     for name, query in (("B", "query A { __typename }"), (None, "query A {a} query B {b}")):
         body = {"query": query, "operationName": name}
@@ -261,13 +246,6 @@ async def test_an_internal_error_in_one_field_leaves_the_others(
     )
     assert body["data"] == {"asset": {"name": "North House"}, "floors": {"floors": None}}
     assert codes(body) == ["SERVER_ERROR"]
-
-
-async def test_what_a_key_may_not_see_is_null_without_an_error(
-    restricted: httpx.AsyncClient,
-) -> None:
-    assert await data_of(restricted, '{ unit(id: "unit-s") { id } }') == {"unit": None}
-    assert await data_of(restricted, '{ unit(id: "none") { id } }') == {"unit": None}
 
 
 async def test_the_same_request_reports_the_same_errors_every_time(

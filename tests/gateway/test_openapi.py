@@ -68,14 +68,6 @@ async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
     assert gzip.decompress(gzipped[0]) == zstandard.decompress(zstd[0]) == plain[0]
 
 
-async def test_a_client_that_has_the_document_gets_a_304() -> None:
-    response = await OpenApiEndpoints(None).json_document(REQUEST)
-    start, _ = select(response, accept_encoding="gzip")
-    etag = dict(start["headers"])[b"etag"].decode()
-    start, body = select(response, accept_encoding="gzip", if_none_match=etag)
-    assert (start["status"], body["body"]) == (304, b"")
-
-
 async def test_the_event_loop_goes_on_while_a_document_is_rendered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

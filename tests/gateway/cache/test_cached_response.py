@@ -65,11 +65,6 @@ def test_the_lines_of_a_repeated_header_are_one_list() -> None:
     assert start["status"] == 304
 
 
-def test_a_head_has_the_headers_of_a_get_and_no_body() -> None:
-    response = CachedResponse(HEADERS, BODY)
-    assert select(response, "HEAD") == (*select(response)[:2], b"")
-
-
 def test_other_methods_have_no_etag() -> None:
     status, headers, body = select(CachedResponse(HEADERS, BODY), "POST", if_none_match="*")
     assert (status, body) == (200, BODY)

@@ -167,12 +167,6 @@ async def test_introspection_beside_data_is_of_the_data_and_the_key(
             assert (await data_of(client, query, {"data": True}))["unit"] == unit
 
 
-async def test_callers_who_may_see_less_do_not_share_it(running_gateway: RunningGateway) -> None:
-    everything = await running_gateway.full.get("/v1/units/unit-s")
-    assert everything.status_code == 200
-    assert (await running_gateway.clients["restricted"].get("/v1/units/unit-s")).status_code == 404
-
-
 async def test_flags_and_permissions_are_checked_before_the_cache(
     running_gateway: RunningGateway,
 ) -> None:
@@ -187,13 +181,6 @@ async def test_flags_and_permissions_are_checked_before_the_cache(
         "errors"
         in (await running_gateway.clients["restricted"].get(query, headers=ALL_FLAGS)).json()
     )
-
-
-async def test_a_hit_is_a_304_if_the_client_has_the_etag(running_gateway: RunningGateway) -> None:
-    tag = (await running_gateway.full.get("/v1/units")).headers["etag"]
-    again = await running_gateway.full.get("/v1/units", headers={"If-None-Match": tag})
-    assert (again.status_code, again.content) == (304, b"")
-    assert running_gateway.cache.counters.hits == 1
 
 
 async def test_a_write_through_the_gateway_invalidates_at_once(

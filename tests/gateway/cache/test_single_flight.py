@@ -185,19 +185,6 @@ async def test_a_client_that_leaves_lets_another_read(
     assert gate.begun == 2
 
 
-async def test_each_request_gets_an_error_of_its_own(
-    running_gateway: RunningGateway, gate: Gate
-) -> None:
-    path = "/graphql?query={units{data{id}}assetReferences{data{id}}}"
-    async with gate.requests(running_gateway.full, path, COUNT) as tasks:
-        await gate.wait_for_reads(1)
-        gate.open()
-    ids = {each.result().headers["x-request-id"] for each in tasks}
-    assert len(ids) == COUNT
-    assert all("errors" in each.result().json() for each in tasks)
-    assert running_gateway.cache.counters.entries == 0
-
-
 @pytest.mark.usefixtures("never_expire")
 async def test_a_response_that_the_cache_cannot_hold_is_shared_all_the_same(
     running_gateway: RunningGateway, gate: Gate

@@ -102,12 +102,6 @@ def test_little_room_on_the_disk_is_a_warning_and_none_an_error(
     assert (found["status"], bool(found["remedy"])) == (expected, expected != "ok")
 
 
-def test_a_data_directory_that_is_a_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    found = examine("--data-dir", tmp_path / "file", status=1)["data directory"]
-    assert found["message"].endswith("file cannot be written to")
-
-
 def test_a_data_directory_that_cannot_be_reached_is_an_error_among_the_other_checks(
     tmp_path: Path,
 ) -> None:

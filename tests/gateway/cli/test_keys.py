@@ -109,23 +109,6 @@ def test_a_key_is_neither_stored_nor_listed_in_clear(storage: list[str], databas
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"),
-    [
-        ("2999-01-31", "2999-01-31T00:00:00+00:00"),
-        ("2999-01-31T23:30:00-01:00", "2999-02-01T00:30:00+00:00"),
-    ],
-)
-def test_a_key_expires_at_the_time_given_in_utc_unless_it_has_an_offset(
-    storage: list[str], given: str, stored: str
-) -> None:
-    options = ("--name", "till", "--all-assets", "--expires", given, "--json")
-    created = floorgate("keys", "create", *options, *storage)
-    assert output_of(created)
-    assert created.stderr == ""
-    assert list_keys(storage)[0]["expires_at"] == stored
-
-
-@pytest.mark.parametrize(
     ("options", "status", "explanation"),
     [
         (["--name", ""], 1, "name: must have 1 to 255 characters"),

@@ -79,11 +79,6 @@ def test_a_merge_changes_only_what_is_given(storage: list[str], bundle: Path) ->
     assert merged == unit | {"name": "Renamed", "updated_at": merged["updated_at"]}
 
 
-def test_a_bundle_comes_from_standard_input_as_well(storage: list[str], bundle: Path) -> None:
-    run = floorgate("import", "-", "--json", *storage, stdin=bundle.read_text())
-    assert output_of(run)["total"]["inserted"]
-
-
 def test_an_invalid_bundle_is_rejected_with_its_position_and_changes_nothing(
     storage: list[str], tmp_path: Path
 ) -> None:
@@ -115,12 +110,6 @@ def test_a_process_ends_with_the_status_and_sentence_of_its_command(tmp_path: Pa
         assert sentence in run.stderr
         assert bool(run.stdout) == (status == 0)
         assert "Traceback" not in run.stderr
-
-
-def test_a_data_directory_that_cannot_be_is_explained(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    run = floorgate("keys", "list", "--data-dir", tmp_path / "file")
-    assert_explains(run, 1, "file", "directory")
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,9 @@
 import asyncio
 import json
 import os
-import random
 import signal
-import subprocess
-from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -158,41 +154,3 @@ def test_a_write_whose_outcome_is_unknown_says_so_and_why(tmp_path: Path) -> Non
         [key] = json.loads(floorgate("keys", "list", "--json", *storage).stdout)
         assert key["name"] == "till"
         assert key["id"] in floorgate("audit", *storage).stdout
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk with room for a new database, and little more."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=36m", "none", disk], check=False)
-    if mounted.returncode:
-        pytest.skip("only root may mount a disk")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
-
-
-@pytest.mark.slow
-def test_an_import_that_fills_the_disk_is_one_sentence_and_can_be_repeated(
-    small_disk: Path, tmp_path: Path
-) -> None:
-    bundle = tmp_path / "bundle.json"
-    letters = random.Random(1)
-    names = ["".join(letters.choices(ascii_lowercase, k=200)) for _ in range(40_000)]
-    units = [
-        {"id": f"u{number}", "asset_id": "a", "floor_id": "f", "name": name}
-        for number, name in enumerate(names)
-    ]
-    assets, floors = [{"id": "a", "name": "A"}], [{"id": "f", "asset_id": "a", "name": "F"}]
-    bundle.write_text(json.dumps({"assets": assets, "floors": floors, "units": units}))
-    command = ("import", bundle, "--json", "--data-dir", small_disk / "data")
-    for _ in range(2):  # also while the disk is still full
-        failed = floorgate(*command)
-        assert (failed.returncode, failed.stdout) == (1, "")
-        assert failed.stderr.startswith("Error: ")
-        assert failed.stderr.count("\n") == 1
-        assert "No space left on device" in failed.stderr
-    subprocess.run(["mount", "-o", "remount,size=400m", small_disk], check=True)
-    counts = json.loads(floorgate(*command).stdout)["kinds"]["units"]
-    # Nothing had been applied; or all was, as this run has first finished what was being applied.
-    assert len(units) in (counts["inserted"], counts["unchanged"])

@@ -61,21 +61,6 @@ def test_the_place_in_the_file_is_said_once(capsys: pytest.CaptureFixture[str]) 
     assert not any(line.count("a.osm") > 1 for line in lines)
 
 
-def test_a_problem_that_is_the_whole_group_is_not_said_twice(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = printed(capsys)
-    start = next(n for n, line in enumerate(lines) if line.startswith("2. No stairs"))
-    assert lines[start + 2] == "   - level 1; 22.0, 6.0 ft"
-
-
-def test_a_cause_that_is_met_on_several_levels_names_them(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    print_report(report_on("A,,", "B,,", "C,,"))
-    assert "   Levels: 1, 2" in capsys.readouterr().out.splitlines()
-
-
 def test_only_the_first_parts_are_shown_unless_all_are_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,13 +69,6 @@ def test_only_the_first_parts_are_shown_unless_all_are_asked_for(
     verbose = printed(capsys, verbose=True)
     assert sum("has no door (" in line for line in verbose) == 3
     assert not any("more" in line for line in verbose)
-
-
-def test_what_costs_no_location_comes_last_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(report_on("A,B#.."))
-    lines = capsys.readouterr().out.splitlines()
-    heading = lines.index("What follows keeps no location from being reached.")
-    assert lines[heading + 2] == "1. A room has no door"
 
 
 def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(

@@ -142,13 +142,6 @@ async def test_an_id_beside_a_query_is_a_bad_request(trusting: httpx.AsyncClient
     assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
 
 
-async def test_the_key_is_checked_first(trusting: httpx.AsyncClient) -> None:
-    response = await trusting.get(
-        "/graphql", params={"documentId": "page"}, headers={"API-Key": "no key"}
-    )
-    assert (response.status_code, code_of(response)) == (403, "FORBIDDEN")
-
-
 async def test_documents_are_found_by_an_index(database: driver.Database) -> None:
     await register_documents(database, [units_document("page")])
     command = {"find": "trusted_documents", "filter": {"ids": {"$eq": "page"}}}

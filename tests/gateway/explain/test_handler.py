@@ -127,15 +127,6 @@ async def test_without_the_permission_nothing_is_run(restricted: httpx.AsyncClie
     assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
 
 
-async def test_an_unknown_key_gets_the_usual_error(anonymous: httpx.AsyncClient) -> None:
-    plain, explained = [
-        await anonymous.get("/v1/units", headers={"X-Request-Id": "same", **headers})
-        for headers in ({}, EXPLAIN)
-    ]
-    assert plain.status_code == explained.status_code == 401
-    assert plain.json() == explained.json()
-
-
 async def test_the_header_can_ask_for_nothing(client: httpx.AsyncClient) -> None:
     plain = await client.get("/v1/units")
     for value in ("false", "False", ""):
@@ -375,21 +366,6 @@ async def test_an_explanation_counts_for_the_rate_limit(world: World) -> None:
     async with run_gateway(settings) as gateway, open_client(gateway, world.keys.full) as client:
         statuses = [(await client.get("/v1/units", headers=EXPLAIN)).status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
-
-
-async def test_browsers_may_send_the_header(world: World) -> None:
-    origin = "https://site.example"
-    settings = world.settings(cors_origins=origin)
-    async with run_gateway(settings) as gateway, open_client(gateway, None) as client:
-        response = await client.options(
-            "/v1/units",
-            headers={
-                "Origin": origin,
-                "Access-Control-Request-Method": "GET",
-                "Access-Control-Request-Headers": "api-key,floorgate-explain",
-            },
-        )
-        assert response.status_code == 204
 
 
 async def test_an_explanation_shows_the_text_that_was_sent_though_its_shape_is_known(

@@ -135,13 +135,6 @@ def test_the_policy_is_the_burst_and_the_seconds_until_it_is_available_again(
     assert re.fullmatch(rb'"default";r=\d+;t=\d+', headers[b"ratelimit"])
 
 
-def test_keys_do_not_share_a_rate() -> None:
-    limiter = make_limiter(per_second=1, burst=1)
-    assert is_admitted(limiter, 0, "one")
-    assert is_admitted(limiter, 0, "other")
-    assert not is_admitted(limiter, 0, "one")
-
-
 def test_a_refunded_request_does_not_count() -> None:
     limiter = make_limiter(per_second=1, burst=2)
     for _ in range(5):

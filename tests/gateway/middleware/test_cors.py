@@ -15,7 +15,7 @@ ORIGIN = {"Origin": "https://app.example"}
 PREFLIGHT = {
     **ORIGIN,
     "Access-Control-Request-Method": "GET",
-    "Access-Control-Request-Headers": "api-key, experimental-flags",
+    "Access-Control-Request-Headers": "api-key, experimental-flags, floorgate-explain",
 }
 
 
