@@ -51,12 +51,6 @@ async def test_some_addresses_need_no_key(
     assert response.status_code in (200, 503 if content_type.startswith("text/html") else 200)
 
 
-async def test_every_response_has_the_id_of_its_request(anonymous: httpx.AsyncClient) -> None:
-    for path in ("/health/live", "/v1/units", "/graphql", "/nothing"):
-        response = await anonymous.get(path, headers={"X-Request-Id": "abc-1"})
-        assert response.headers["x-request-id"] == "abc-1"
-
-
 async def test_an_application_that_has_not_started_is_unavailable() -> None:
     transport = httpx.ASGITransport(Gateway(Settings()).build_app())
     async with httpx.AsyncClient(transport=transport, base_url="https://x") as client:

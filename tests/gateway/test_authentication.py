@@ -11,10 +11,8 @@ import pytest
 from pymongo import MongoClient
 
 from resolvers.request.limits.threads import owner
-from storage.administration import api_keys, key_format
+from storage.administration import key_format
 from tests.fixtures import (
-    HIDDEN,
-    SEEN,
     World,
     freeze_limiter,
     gateway_client,
@@ -201,56 +199,6 @@ async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: Wo
             while loop.time() < deadline:
                 await asyncio.sleep(0.02)
             assert [(await each.get(REST)).status_code for each in (here, there)] == [403, 403]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "assets"), [(f'assetIds: ["{SEEN}"]', [SEEN]), ("assetIds: []", [])]
-)
-async def test_a_changed_key_has_its_new_rights_on_every_gateway_within_a_second(
-    own_world: World, change: str, assets: list[str]
-) -> None:
-    loop = asyncio.get_running_loop()
-    async with (
-        open_database(own_world) as database,
-        run_gateway(own_world.settings()) as one,
-        run_gateway(own_world.settings(mongo_driver="pymongo")) as other,
-    ):
-        key_id, key = await make_key(database, "till")
-        async with open_client(one, key) as here, open_client(other, key) as there:
-            for client in (here, here, there, there):  # the second response is a cached one
-                listed = (await client.get("/v1/assets")).json()["data"]
-                assert {asset["id"] for asset in listed} == {SEEN, HIDDEN}
-            async with open_client(one, own_world.keys.full) as operator:
-                given = f'input: {{ id: "{key_id}", {change} }}'
-                query = f"mutation {{ updateApiKey({given}) {{ apiKey {{ id }} }} }}"
-                changed = await operator.post("/graphql", json={"query": query})
-            assert "errors" not in changed.json()
-            deadline = loop.time() + REVOKED_WITHIN_SECONDS
-            while loop.time() < deadline:
-                await asyncio.sleep(0.02)
-            for client in (here, there):
-                listed = (await client.get("/v1/assets")).json()["data"]
-                assert [asset["id"] for asset in listed] == assets
-
-
-async def test_a_new_key_opens_at_once_though_it_was_asked_for_before(own_world: World) -> None:
-    async with (
-        open_database(own_world) as database,
-        gateway_client(own_world.settings()) as client,
-    ):
-        key = key_format.generate_key()
-        headers = {"API-Key": key}
-        assert (await client.get(REST, headers=headers)).status_code == 403
-        record, _ = await api_keys.create_api_key(
-            database, name="late", permissions=[], asset_ids=None, expires_at=None
-        )
-        await database["api_keys"].update_one(
-            {"_id": record.id}, {"$set": {"digest": key_format.hash_key(key)}}
-        )
-        async with asyncio.timeout(60):
-            while (await client.get(REST, headers=headers)).status_code != 200:
-                await asyncio.sleep(0.02)
 
 
 @pytest.fixture

@@ -126,14 +126,11 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
     "content",
     [
         b"",
-        b"1",
-        b'"{__typename}"',
         b'[{"query":"{__typename}"}]',  # a batch
         b"{}",
         b'{"query":""}',
         b'{"query":1}',
         b'{"query":"{__typename}","variables":[]}',
-        b'{"query":"{__typename}","extensions":1}',
         b'{"query":"{__typename}","operationName":1}',
         b"\xff\xfe{}",
         b'{"query":"\\ud800"}',
@@ -141,7 +138,6 @@ async def test_other_methods_are_rejected(client: httpx.AsyncClient) -> None:
         b'{"query":"{__typename}","variables":{"n":%s}}' % (b"9" * 5000),
         b'{"query":"{__typename}","variables":{"n":NaN}}',
         b"[" * 50_000 + b"]" * 50_000,
-        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
     ],
     ids=lambda content: content[:40].decode("ascii", "backslashreplace"),
 )
@@ -169,7 +165,6 @@ async def test_malformed_json_is_reported_with_line_and_column(client: httpx.Asy
         "{ unit(id: %s) { id } }" % ("[" * 900),
         "{ asset(id: 1) { floors { data " * 300,
         "subscription { units }",
-        "{ __typename } { __typename }",
         "fragment A on Query { ...A } { ...A }",
         "\0",
         "query ($a: [[[[Int]]]] = [[[[1]]]]) { __typename @skip(if: $a) }",

@@ -21,21 +21,13 @@ pytestmark = pytest.mark.anyio
 LIMITS = QueryLimits()
 CREATE = 'mutation { createApiKey(input: { name: "attack", allAssets: true }) { key } }'
 BY_ID = "query ($id: ID!) { unit(id: $id) { id } }"
-PAGES = "units(perPage: $n) { data { asset { units(perPage: $n) { data { id } } } } }"
-MATRIX = "distanceMatrix(sources: $s, targets: []) { distanceMethod }"
-PARSE, VALIDATE, LIMIT = "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"
+VALIDATE, LIMIT = "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"
 BAD, INVALID = "BAD_REQUEST", "INVALID_INPUT"
-WHILE_PARSING = f"{PARSE} {LIMIT}"
-"""A document that ends at a limit of the parser."""
 
 
 def repeat(text: str, times: int, between: str = " ") -> str:
     """`#` in the text becomes the number of the repetition."""
     return between.join(text.replace("#", str(number)) for number in range(times))
-
-
-def nested(text: str, levels: int, inner: str) -> str:
-    return f"{text} {{ " * levels + inner + " }" * levels
 
 
 def body(query: str, **variables: Any) -> bytes:
@@ -47,7 +39,7 @@ def over(limit: str) -> str:
 
 
 Attack = tuple[Callable[[], bytes], str, str]
-"""A body; the codes that its error may have; a part of the message: the bound that stops it."""
+"""A body; the code of its errors; a part of the message: the bound that stops it."""
 
 ATTACKS: dict[str, Attack] = {
     "aliases-in-fragments": (
@@ -78,64 +70,23 @@ ATTACKS: dict[str, Attack] = {
         VALIDATE,
         "Cannot spread fragment",
     ),
-    "wide-introspection": (
-        lambda: body(f"{{ {repeat('s#: __schema { types { name } }', 40)} }}"),
-        LIMIT,
-        over("aliases"),
-    ),
-    "deep-variables": (
-        lambda: (
-            b'{"query": "{ __typename }", "variables": {"a": %s}}' % (b"[" * 90_000 + b"]" * 90_000)
-        ),
-        BAD,
-        "JSON",
-    ),
-    "long-number-in-variables": (
-        lambda: b'{"query": "{ __typename }", "variables": {"a": %s}}' % (b"9" * 5_000),
-        BAD,
-        "JSON",
-    ),
     "long-text": (lambda: body(BY_ID, id="x" * 900_000), INVALID, "255 characters"),
-    "long-comment": (
-        lambda: body(f"{{ __typename }} # {'x' * 900_000}"),
-        LIMIT,
-        over("characters"),
-    ),
-    "deep-selection": (
-        lambda: body(f"{{ {nested('units', 900, 'id')} }}"),
-        WHILE_PARSING,
-        "nested too deeply",
-    ),
     "many-operations": (
         lambda: body(repeat("query Q# { __typename }", 200)),
         "OPERATION_RESOLUTION_FAILURE",
         "Name one",
     ),
     "operator-as-id": (lambda: body(BY_ID, id={"$ne": None}), INVALID, "ID cannot represent"),
-    "lone-surrogate": (
-        lambda: (
-            b'{"query": "query ($id: ID!) { unit(id: $id) { id } }", '
-            b'"variables": {"id": "\\ud800"}}'
-        ),
-        BAD,
-        "JSON",
-    ),
     "batch": (
         lambda: json.dumps([{"query": "{ __typename }"}] * 1_000).encode(),
         BAD,
         "Batches are not supported",
-    ),
-    "persisted-query": (
-        lambda: b'{"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "00"}}}',
-        "PERSISTED_QUERY_NOT_FOUND",
-        "No document is registered as '00'",
     ),
     "large-body": (
         lambda: body("{ __typename }", text="x" * MAX_BODY_BYTES),
         "BODY_TOO_LARGE",
         f"{MAX_BODY_BYTES}",
     ),
-    "guessed-names": (lambda: body("{ unitz { id } }"), VALIDATE, "Cannot query field 'unitz'"),
 }
 
 
@@ -191,7 +142,7 @@ async def test_an_attack_is_refused_and_nothing_runs(target: Target, name: str) 
     make, code, bound = ATTACKS[name]
     response = await target.attack(make())
     errors = response.json()["errors"]
-    assert {error["extensions"]["code"] for error in errors} <= {*code.split()}
+    assert {error["extensions"]["code"] for error in errors} == {code}
     assert bound in errors[0]["message"]
     assert target.reads == []
     assert target.runs == (code == INVALID)  # values are checked by the fields that take them

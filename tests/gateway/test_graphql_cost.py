@@ -165,13 +165,6 @@ async def test_a_response_is_refused_for_its_size_and_not_for_an_estimate(
         assert b"over the limit of 2000000" in bytes(body)
 
 
-async def test_a_response_may_be_as_large_as_the_limit(
-    client_with_small_responses: httpx.AsyncClient, client: httpx.AsyncClient
-) -> None:
-    query = "{ units(perPage: 25) { data { id name createdAt updatedAt } } }"
-    assert "errors" not in await post_graphql(client_with_small_responses, query)
-
-
 async def test_records_that_siblings_repeat_count_each_time(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

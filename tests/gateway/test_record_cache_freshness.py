@@ -115,23 +115,6 @@ async def test_a_mutation_sees_what_it_has_just_written(running_gateway: Running
     assert made["assignUnitAttributes"] == {"units": [{"name": "Suite 2"}]}
 
 
-@pytest.mark.slow
-async def test_a_map_is_routable_as_soon_as_it_is_processed(
-    running_gateway: RunningGateway,
-) -> None:
-    await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
-    matrix = """tags distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
-        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
-    before = await running_gateway.get_map("hall", running_gateway.full, matrix)
-    assert before == {"tags": [], "distanceMatrix": {"distanceMethod": "euclidean"}}
-    done = await data_of(
-        running_gateway.full, 'mutation { processMap(input: { id: "hall" }) { isRoutable } }'
-    )
-    assert done == {"processMap": {"isRoutable": True}}
-    after = await running_gateway.get_map("hall", running_gateway.full, matrix)
-    assert after == {"tags": ["pathfinding"], "distanceMatrix": {"distanceMethod": "pathfinding"}}
-
-
 async def test_a_response_without_the_network_is_not_cached(
     running_gateway: RunningGateway, own_world: World
 ) -> None:
@@ -149,12 +132,3 @@ async def test_a_response_without_the_network_is_not_cached(
     found = await running_gateway.get_map("hall", running_gateway.full, matrix)
     assert found == {"distanceMatrix": {"distanceMethod": "euclidean"}}
     assert running_gateway.gateway.state.response_cache.counters.entries == entries
-
-
-async def test_without_a_cache_every_record_is_read_from_mongodb(own_world: World) -> None:
-    async with run_gateway_with_clients(own_world, cache_mb=0) as running_gateway:
-        assert running_gateway.gateway.state is not None
-        assert running_gateway.gateway.state.record_cache is None
-        assert await running_gateway.get_map(MAP, running_gateway.restricted) == {
-            "name": "All floors"
-        }

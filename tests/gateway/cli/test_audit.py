@@ -54,11 +54,6 @@ def test_the_table_says_who_did_what_from_where(storage: list[str]) -> None:
     assert record["at"][:19] in table
 
 
-def test_an_empty_log_is_listed(storage: list[str]) -> None:
-    assert list_records(storage) == []
-    assert floorgate("audit", *storage).exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("options", "explanation"),
     [

@@ -32,17 +32,6 @@ def is_valid(settings: Settings, key: str) -> bool:
     return stored is not None and stored["revoked_at"] is None
 
 
-def test_however_often_it_is_started_there_is_one_key(settings: Settings) -> None:
-    for _ in range(3):
-        with create_key(settings):
-            pass
-    with MongoClient[dict[str, Any]](settings.mongo_url) as client:
-        database = client[settings.database]
-        assert database["api_keys"].count_documents({}) == 1
-        actions = [record["action"] for record in database["audit_log"].find(sort=[("_id", 1)])]
-    assert sorted(actions) == ["key.created"] * 3 + ["key.deleted"] * 2
-
-
 def test_the_key_of_a_gateway_that_has_ended_is_deleted_at_the_next_start(
     settings: Settings,
 ) -> None:

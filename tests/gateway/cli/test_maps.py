@@ -190,21 +190,3 @@ def test_a_map_processed_again_keeps_what_is_closed_and_says_what_it_no_longer_h
     assert output_of(run("closures", "yard", "--json")) == closed
     run("close", "yard", "--door", "new-door")
     assert output_of(run("closures", "yard", "--json"))["doors"] == ["new-door", "west-door-lower"]
-
-
-@pytest.mark.slow
-def test_a_lift_without_an_id_stays_closed_whatever_number_it_gets(
-    run: Run, tmp_path: Path
-) -> None:
-    path = tmp_path / "yard.svg"
-    drawing = path.read_text().replace(' id="lift-lower"', "").replace(' id="lift-upper"', "")
-    path.write_text(drawing)
-    assert run("process", "yard", path).exit_code == 0
-    run("close", "yard", "--connector", "lower#1")
-    path.write_text(drawing.replace(' id="west-hall"', ""))
-    again = run("process", "yard", path)
-    assert "note: closed under another id: connectors lower#1 (40,16 on lower)" in again.stdout
-    assert output_of(run("closures", "yard", "--json"))["connectors"] == ["lower#2"]
-    listed = output_of(run("closable", "yard", "--json"))
-    lift = next(each for each in listed if (each["part"], each["id"]) == ("connector", "lower#2"))
-    assert lift["name"] == "L1"

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 from pymongo import MongoClient
 
-from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT
+from storage.routing_inputs import NETWORK_FORMAT
 from tests.databases import ReusedDatabase
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 from tests.resolvers.tower import SVG
@@ -29,9 +29,8 @@ def storage(tower_storage: list[str], tmp_path: Path) -> list[str]:
     return tower_storage
 
 
-def write_earlier(mongo_url: str, database_name: str, *, has_plans: bool = False) -> None:
-    """Leave the networks as a release before has written them, and no plans if it stored none."""
-    unknown = ["network_format"] if has_plans else ["network_format", "plan"]
+def write_earlier(mongo_url: str, database_name: str) -> None:
+    """Leave the networks as a release before has written them."""
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[database_name]
         for unit_map in database["maps"].find({"network": {"$type": "string"}}):
@@ -45,7 +44,7 @@ def write_earlier(mongo_url: str, database_name: str, *, has_plans: bool = False
             fields = {"network": digest, "network_state.network": digest}
             database["maps"].update_one(
                 {"_id": unit_map["_id"]},
-                {"$set": fields, "$unset": {f"network_state.{name}": "" for name in unknown}},
+                {"$set": fields, "$unset": {"network_state.network_format": ""}},
             )
         database["migrations"].update_one({}, {"$set": {"number": 4}})
 
@@ -55,35 +54,6 @@ def inspect(storage: list[str]) -> tuple[int, dict[str, str]]:
     run = floorgate("doctor", "--json", *storage)
     [found] = [each for each in json.loads(run.stdout) if each["check"] == "networks"]
     return run.exit_code, found
-
-
-@pytest.mark.slow
-def test_networks_of_another_release_are_named_and_built_again_with_one_command(
-    storage: list[str], mongo_url: str, reused_database: ReusedDatabase
-) -> None:
-    assert inspect(storage)[0] == 0
-    write_earlier(mongo_url, reused_database.name)
-    for _ in range(2):  # before a gateway of this release has withdrawn them, and after
-        status, found = inspect(storage)
-        assert (status, found["status"]) == (1, "error")
-        assert found["message"] == f"outdated: annex ({OTHER_FORMAT}), tower ({OTHER_FORMAT})"
-        assert found["remedy"] == "floorgate maps process --stale"
-        maps = json.loads(floorgate("export", *storage).stdout)["maps"]
-        assert {(*each["tags"], each["routing_tier"]) for each in maps} == {
-            ("no_routing",),
-            ("ils", "no_routing"),
-        }
-    run = floorgate("maps", "process", "--stale", "--json", *storage)
-    assert run.exit_code == 1
-    annex, tower = json.loads(run.stdout)
-    assert tower == {
-        "map_id": "tower",
-        "reason": OTHER_FORMAT,
-        "result": AGAIN,
-        "is_routable": True,
-    }
-    assert annex["result"] == "is no longer routable until `floorgate maps process annex SOURCE`"
-    assert inspect(storage)[1]["message"] == f"outdated: annex ({OTHER_FORMAT})"
 
 
 @pytest.mark.slow
@@ -103,7 +73,7 @@ def test_networks_of_plans_are_built_again_from_the_stored_plans(
 
         before = networks()
         assert {*before} == {"annex", "hall", "tower"}
-        write_earlier(mongo_url, reused_database.name, has_plans=True)
+        write_earlier(mongo_url, reused_database.name)
         # Imports keep the plans. What they change of a plan's units stays.
         unit = database["units"].find_one({"map_ids": "hall"})
         assert unit is not None

@@ -336,20 +336,6 @@ async def test_without_caches_a_record_and_its_list_are_read_with_one_command(
                 used = [(each["command"], each["collection"]) for each in explanation["commands"]]
                 assert used == [("aggregate", collection)], path
                 assert explanation["response"]["status"] == 200
-        unit_maps = (HIDDEN_MAP, "map-of-none")
-        hidden, absent = [
-            await explain(limited, f"/v1/maps/{unit_map}/levels/tags", ALL_FLAGS)
-            for unit_map in unit_maps
-        ]
-        for explanation in (hidden, absent):
-            assert explanation["response"]["status"] == 404
-            assert explanation["cost"]["records_read"] == 0
-            for command in explanation["commands"]:
-                for name in [name for name in command if name.startswith("milliseconds")]:
-                    del command[name]
-        assert hidden["commands"] == absent["commands"]
-        answers = [await limited.get(f"/v1/maps/{each}/levels/tags") for each in unit_maps]
-        assert [each.status_code for each in answers] == [404, 404]
 
 
 async def test_the_key_is_nowhere_in_the_explanation(gateway: Gateway, world: World) -> None:

@@ -11,7 +11,6 @@ import pytest
 from storage.errors import Cause, UnavailableError
 from storage.store import Store
 from tests.fixtures import World, freeze_limiter, gateway_client, open_client, run_gateway
-from tests.gateway.cache.fast_path_server import serve_with_fast_path
 
 pytestmark = pytest.mark.anyio
 
@@ -84,32 +83,6 @@ async def test_responses_without_a_valid_key_have_no_limit(
         assert not [name for name in response.headers if name.startswith("ratelimit")]
     for path in ("/v1/openapi.json", "/health/live", "/v1/nothing"):
         assert "ratelimit" not in (await limited.get(path)).headers
-
-
-async def test_the_fast_path_and_the_pipeline_count_into_one_bucket(
-    own_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = own_world.settings(rate_limit=1, rate_burst=100_000)
-    async with serve_with_fast_path(settings, monkeypatch) as served:
-        freeze_limiter(served.gateway)
-        async with served.connect(own_world.keys.full) as connection:
-            await served.wait_for_fast_path(connection, "/v1/units")
-            served.found.clear()
-            tag = (await connection.request("/v1/units")).headers["etag"]
-            responses = [
-                await connection.request("/v1/units"),  # fast
-                await connection.request("/v1/units?page=9"),  # the pipeline
-                await connection.request("/v1/units", If_None_Match=tag),  # fast
-                await connection.request("/v1/units", Content_Length="0"),  # the pipeline
-                await connection.request("/v1/units"),  # fast
-            ]
-            assert served.found == [200, 200, 304, 200]
-    limits = [response.headers["ratelimit"] for response in responses]
-    left = [int(limit.split(";")[1].removeprefix("r=")) for limit in limits]
-    assert left == list(range(left[0], left[0] - 5, -1))
-    assert {each.headers["ratelimit-policy"] for each in responses} == {
-        '"default";q=100000;w=100000'
-    }
 
 
 async def test_requests_at_once_take_one_each(world: World) -> None:

@@ -79,12 +79,6 @@ def test_a_client_that_waits_for_retry_after_is_admitted(
             now += status.wait_seconds
 
 
-@given(RATES, st.integers(1, 100))
-def test_a_client_within_the_rate_is_never_rejected(per_second: float, requests: int) -> None:
-    limiter = make_limiter(per_second, burst=1)
-    assert all(is_admitted(limiter, 5 + n / per_second) for n in range(requests))
-
-
 @given(RATES, BURSTS, PAUSES, UPTIMES)
 def test_as_many_requests_are_admitted_as_the_header_says(
     per_second: float, burst: int, pauses: list[float], now: float

@@ -85,16 +85,6 @@ def test_any_other_request_id_is_replaced(given_id: bytes, lines: LogLines) -> N
     assert lines.last()["request_id"] == identifier
 
 
-def test_the_application_finds_the_id_in_its_state() -> None:
-    seen: list[str] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["state"]["request_id"])
-        await responding_app()(scope, receive, send)
-
-    assert [id_of(request(app))] == seen
-
-
 def test_a_request_is_one_line(lines: LogLines) -> None:
     request(responding_app(200, b"12345"), path="/v1/assets/secret", query_string=b"page=2")
     line = lines.last()

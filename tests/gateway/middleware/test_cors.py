@@ -2,10 +2,7 @@
 
 import httpx
 import pytest
-from starlette.types import Message, Receive, Scope, Send
 
-from gateway.cache.cached_response import serialize_headers
-from gateway.middleware.cors import CorsHeaderLines, CorsMiddleware
 from rest.envelopes import WARNINGS_HEADER
 from tests.fixtures import World, gateway_client
 
@@ -61,30 +58,3 @@ async def test_every_origin_may_be_let_in(world: World) -> None:
     async with gateway_client(world.settings(cors_origins="*")) as client:
         response = await client.options("/v1/units", headers=PREFLIGHT)
     assert response.headers["access-control-allow-origin"] == "*"
-
-
-@pytest.mark.parametrize(
-    "origins", [[], ["*"], ["https://a.test"], ["https://a.test", "https://é"]]
-)
-@pytest.mark.parametrize("origin", [None, b"https://a.test", b"https://\xe9", "https://é".encode()])
-async def test_the_lines_are_those_of_the_middleware(
-    origins: list[str], origin: bytes | None
-) -> None:
-    sent: list[Message] = []
-
-    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    app = CorsMiddleware(respond, origins) if origins else respond
-    headers = [] if origin is None else [(b"origin", origin)]
-    await app({"type": "http", "method": "GET", "headers": headers}, receive_nothing, send)
-    lines = CorsHeaderLines(origins).get(origin).splitlines(keepends=True)
-    expected = serialize_headers(sent[0]["headers"]).splitlines(keepends=True)
-    assert sorted(map(bytes.lower, lines)) == sorted(map(bytes.lower, expected))
-
-
-async def receive_nothing() -> Message:
-    return {"type": "http.disconnect"}

@@ -7,8 +7,8 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.middleware.cors import CorsMiddleware
-from gateway.middleware.load_shedding import LoadSheddingMiddleware, ReleaseMiddleware
-from gateway.server.admission import SCOPE_ADMISSION, Admission, Permit
+from gateway.middleware.load_shedding import LoadSheddingMiddleware
+from gateway.server.admission import Admission
 from rest.request_body import receive_body
 from tests.gateway.server.served_application import on_server_loop
 
@@ -242,18 +242,6 @@ async def test_bodies_that_arrive_are_bounded(
 
 
 # What gives its slot back
-
-
-@on_server_loop
-async def test_a_permit_of_the_protocol_is_released_by_whoever_answers() -> None:
-    async def preflight(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-
-    admission = Admission(1, 1)
-    decision = admission.admit(SCOPE)
-    assert isinstance(decision, Permit)
-    await Client().start(ReleaseMiddleware(preflight), **{SCOPE_ADMISSION: decision})
-    assert admission.in_flight == 0
 
 
 @pytest.mark.parametrize("waits", ["for the body", "for the reader"])

@@ -98,28 +98,6 @@ async def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, fo
     assert complete == {}
 
 
-@TRANSPORTS
-@on_server_loop
-async def test_a_wrong_argument_has_the_error_that_it_has_in_a_query(
-    world: World, follow: Any
-) -> None:
-    query = """query($after: String, $kinds: [RecordKind!]) {
-  changes(after: $after, kinds: $kinds) { cursor }
-}"""
-
-    async with opened(world) as (service, _, _):
-        failed, complete = [result async for result in follow(service, after="x")]
-        async with service.client() as client:
-            headers = {"Experimental-Flags": ", ".join(FLAGS)}
-            body = {"query": query, "variables": {"after": "x"}}
-            asked = (await client.post("/graphql", json=body, headers=headers)).json()
-    for result in (failed, asked):
-        del result["errors"][0]["extensions"]["requestId"]
-    assert failed["errors"] == asked["errors"]
-    assert failed["data"] is None
-    assert complete == {}
-
-
 @pytest.mark.slow  # a key cannot be one that has expired when its stream begins
 @on_server_loop
 async def test_streams_end_when_their_key_expires(own_world: World) -> None:

@@ -87,19 +87,6 @@ async def test_a_client_follows_over_a_restart(
         assert await read(output) == "complete"
 
 
-@pytest.mark.parametrize("transport", ["ws", "sse"])
-@on_server_loop
-async def test_a_client_reports_what_is_wrong_with_an_operation(
-    world: World, packages: Packages, transport: str
-) -> None:
-    query = "subscription { nothing { number } }"
-    async with serve(world) as service, follow(packages, transport, service, query) as output:
-        answer = await read(output)
-        [error] = answer["errors"]
-        assert error["message"] == "Cannot query field 'nothing' on type 'Subscription'."
-        assert error["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
-
-
 @pytest.mark.parametrize(
     ("transport", "expected"),
     [
