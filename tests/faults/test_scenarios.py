@@ -17,10 +17,10 @@ pytestmark = pytest.mark.xdist_group("faults")
 
 ELECTION_MS = 4_000
 """Members of a busy machine that wait for each other for less elect again and again."""
-ALWAYS = ["kill-primary", "black-hole", "kill-gateway"]
+ALWAYS = ["kill-primary", "kill-all", "step-down", "black-hole", "kill-gateway", "leave"]
 SELDOM = [
-    *("kill-and-stop", "kill-and-lag", "kill-secondaries", "kill-all", "step-down"),
-    *("isolate-primary", "reset", "kill-import", "kill-mirror", "terminate", "leave"),
+    *("kill-and-stop", "kill-and-lag", "kill-secondaries"),
+    *("isolate-primary", "reset", "kill-import", "kill-mirror", "terminate"),
 ]
 TRIED = [*ALWAYS, *(pytest.param(name, marks=pytest.mark.slow) for name in SELDOM)]
 

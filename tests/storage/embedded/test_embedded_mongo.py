@@ -81,7 +81,6 @@ def test_it_stops_when_its_only_user_is_killed(data_dir: Path) -> None:
     wait_until(lambda: nothing_left(data_dir))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("victim", [mongods, supervisors])
 def test_a_user_brings_it_back_when_it_is_killed(
     data_dir: Path, victim: Callable[[Path], list[int]]

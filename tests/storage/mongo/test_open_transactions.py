@@ -27,7 +27,7 @@ from tests.storage.mongo.replica_set_of_three import (
     until_done,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.xdist_group("open_transactions")]
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("open_transactions")]
 
 USER = "writer"
 """May read and write, but not see what others do, let alone end it."""
@@ -134,6 +134,7 @@ async def test_what_a_failed_transaction_wrote_can_be_written_again(
     await write_again(mongo_url, things)
 
 
+@pytest.mark.slow
 async def test_what_a_cancelled_transaction_wrote_can_be_written_again(
     things: Any, set_fail_point: SetFailPoint, mongo_url: str, member: Member
 ) -> None:
@@ -180,6 +181,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_transactions, "LOOK_SECONDS", 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 async def test_what_could_not_be_ended_at_once_is_ended_later(
     things: Any, set_fail_point: SetFailPoint, mongo_url: str
@@ -207,6 +209,7 @@ async def list_idle(client: Any) -> list[Any]:
     return idle
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 async def test_a_slow_transaction_is_run_again_and_a_slow_command_goes_on(things: Any) -> None:
     client, runs = things.database.client, 0

@@ -184,7 +184,6 @@ async def test_secondaries_answer_while_there_is_no_primary(
 
 
 @with_three
-@pytest.mark.slow
 async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_three: Any) -> None:
     await write(on_three, 1)
     three.wait_until_committed()
@@ -194,7 +193,6 @@ async def test_secondaries_answer_while_the_primary_hangs(three: ReplicaSet, on_
 
 
 @with_three
-@pytest.mark.slow
 async def test_nothing_answers_when_there_has_been_no_primary_for_long(
     three: ReplicaSet, on_three: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +207,6 @@ async def test_nothing_answers_when_there_has_been_no_primary_for_long(
 
 
 @with_three
-@pytest.mark.slow
 async def test_a_member_that_lags_does_not_answer_with_what_it_has(
     three: ReplicaSet, on_three: Any
 ) -> None:
