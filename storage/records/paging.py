@@ -100,6 +100,8 @@ class Order:
         ranges: list[Document] = [{**same_values, "_id": {comparison: key}}]
         if self.field is not None and values[0] is not None:
             ranges.append({self.field: {comparison: values[0]}})
+            if self.is_descending:  # of no range, and last: documents without the field
+                ranges.append({self.field: None})
         elif self.field is not None and not self.is_descending:
             ranges.append({self.field: {"$ne": None}})
         return ranges

@@ -168,7 +168,8 @@ def test_the_ranges_after_a_position_are_what_follows_it(
     order = Order("sort", is_descending)
     ordered = sorted(positions, reverse=is_descending)
     position = data.draw(st.sampled_from(ordered))
-    same, beyond = order.split_after(position)
+    same, beyond, *without = order.split_after(position)
     operator = "$lt" if is_descending else "$gt"
     assert same == {"sort": {"$eq": position[0]}, "_id": {operator: position[1]}}
     assert beyond == {"sort": {operator: position[0]}}
+    assert without == ([{"sort": None}] if is_descending else [])
