@@ -154,6 +154,7 @@ async def test_a_key_beyond_its_rate_gets_a_retry_after(world: World, endpoint: 
     assert [each.status_code for each in answers] == [200, 200, 200, 429]
     assert message(answers[-1]) == "API rate limit exceeded"
     assert answers[-1].headers["retry-after"] == "1"
+    assert answers[-1].headers["ratelimit"] == '"default";r=0;t=1'
     assert other.status_code == 200
 
 

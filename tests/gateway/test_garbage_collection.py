@@ -57,8 +57,6 @@ async def test_a_worker_keeps_its_modules_out_of_collections_and_collects_seldom
     ("query", "variables"),
     [
         ('{ unit(id: "unit-1") { id floor { id asset { id } } } }', {}),
-        ("{ units(perPage: 5) { data { id floor { id } maps { data { id } } } } }", {}),
-        ("{ units(page: 0) { data { id } } }", {}),
         ("query ($n: Int!) { units(page: $n) { data { id } } }", {"n": "x", "unused": UNUSED}),
         (ASSIGN, {"d": [ASSIGNMENT]}),
         ("{ units { data { name } } floors: units(perPage: -NUMBER) { data { id } } }", {}),

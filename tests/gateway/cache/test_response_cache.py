@@ -271,18 +271,6 @@ async def test_the_cache_takes_no_more_memory_than_it_counts(
     assert grown < 1.1 * (counters.size_bytes - counted.size_bytes)
 
 
-async def test_a_response_larger_than_the_cache_evicts_nothing(
-    running_gateway: RunningGateway,
-) -> None:
-    running_gateway.cache._responses.max_bytes = 5_000
-    await running_gateway.full.get("/v1/assets")
-    await running_gateway.full.get("/v1/units")
-    assert (running_gateway.cache.counters.entries, running_gateway.cache.counters.evictions) == (
-        1,
-        0,
-    )
-
-
 async def test_a_size_of_0_turns_the_cache_off(own_world: World) -> None:
     keys = {"full": own_world.keys.full}
     async with run_gateway_of(own_world, keys, cache_mb=0) as running_gateway:

@@ -11,7 +11,7 @@ from pymongo import MongoClient
 
 from storage.routing_inputs import NETWORK_FORMAT
 from tests.databases import ReusedDatabase
-from tests.gateway.cli.commands import assert_explains, floorgate, output_of
+from tests.gateway.cli.commands import assert_explains, floorgate
 from tests.resolvers.tower import SVG
 
 VENUE = Path(__file__).parents[3] / "samples" / "imdf" / "harbour-hall.zip"
@@ -92,7 +92,7 @@ def test_networks_of_plans_are_built_again_from_the_stored_plans(
 
 
 def test_a_damaged_network_is_found_and_built_again(
-    tower_storage: list[str], mongo_url: str, reused_database: ReusedDatabase
+    storage: list[str], mongo_url: str, reused_database: ReusedDatabase
 ) -> None:
     with MongoClient[dict[str, Any]](mongo_url) as client:
         database = client[reused_database.name]
@@ -103,13 +103,19 @@ def test_a_damaged_network_is_found_and_built_again(
         assert chunk is not None
         damaged = chunk["bytes"][:-1] + bytes([chunk["bytes"][-1] ^ 1])
         database["files"].update_one(where, {"$set": {"bytes": damaged}})
-    status, found = inspect(tower_storage)
+        lost = {"network": "0" * 64, "network_state.network": "0" * 64}
+        without_plan = {"$set": lost, "$unset": {"network_state.plan": ""}}
+        database["maps"].update_one({"_id": "annex"}, without_plan)
+    status, found = inspect(storage)
     reason = "its network is missing or damaged"
-    assert (status, found["message"]) == (1, f"outdated: tower ({reason})")
-    run = floorgate("maps", "process", "--stale", *tower_storage)
-    assert (run.exit_code, run.stdout) == (0, f'map "tower": {reason}, so it {AGAIN}\n')
-    assert inspect(tower_storage)[0] == 0
-    assert output_of(floorgate("maps", "process", "--stale", "--json", *tower_storage)) == []
+    assert (status, found["message"]) == (1, f"outdated: annex ({reason}), tower ({reason})")
+    assert found["remedy"] == "floorgate maps process --stale"
+    run = floorgate("maps", "process", "--stale", "--json", *storage)
+    annex, tower = json.loads(run.stdout)
+    assert (run.exit_code, tower["map_id"], tower["reason"]) == (1, "tower", reason)
+    assert (tower["result"], tower["is_routable"]) == (AGAIN, True)
+    assert annex["result"] == "is no longer routable until `floorgate maps process annex SOURCE`"
+    assert inspect(storage)[1]["message"] == f"outdated: annex ({reason})"
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,10 @@ async def test_no_list_of_rest_scans_a_collection(client: httpx.AsyncClient) -> 
             assert "COLLSCAN" not in scans, command
 
 
-async def test_without_the_permission_nothing_is_run(restricted: httpx.AsyncClient) -> None:
+async def test_without_the_permission_nothing_is_run(
+    restricted: httpx.AsyncClient, anonymous: httpx.AsyncClient
+) -> None:
+    assert (await anonymous.get("/v1/units", headers=EXPLAIN)).status_code == 401
     for headers in (EXPLAIN, {"Floorgate-Explain": " TRUE "}, {"Floorgate-Explain": "1"}):
         response = await restricted.get("/v1/units", headers=headers)
         assert response.status_code == 403
