@@ -13,6 +13,8 @@ from pymongo import MongoClient
 from resolvers.request.limits.threads import owner
 from storage.administration import key_format
 from tests.fixtures import (
+    HIDDEN,
+    SEEN,
     World,
     freeze_limiter,
     gateway_client,
@@ -200,6 +202,33 @@ async def test_a_revoked_key_ends_on_every_gateway_within_a_second(own_world: Wo
             while loop.time() < deadline:
                 await asyncio.sleep(0.02)
             assert [(await each.get(REST)).status_code for each in (here, there)] == [403, 403]
+
+
+async def test_a_changed_key_has_its_new_rights_on_every_gateway_within_a_second(
+    own_world: World,
+) -> None:
+    loop = asyncio.get_running_loop()
+    async with (
+        open_database(own_world) as database,
+        run_gateway(own_world.settings()) as one,
+        run_gateway(own_world.settings(mongo_driver="pymongo")) as other,
+    ):
+        key_id, key = await make_key(database, "till")
+        async with open_client(one, key) as here, open_client(other, key) as there:
+            for client in (here, here, there, there):  # the second response is a cached one
+                listed = (await client.get("/v1/assets")).json()["data"]
+                assert {asset["id"] for asset in listed} == {SEEN, HIDDEN}
+            async with open_client(one, own_world.keys.full) as operator:
+                given = f'input: {{ id: "{key_id}", assetIds: ["{SEEN}"] }}'
+                query = f"mutation {{ updateApiKey({given}) {{ apiKey {{ id }} }} }}"
+                changed = await operator.post("/graphql", json={"query": query})
+            assert "errors" not in changed.json()
+            deadline = loop.time() + REVOKED_WITHIN_SECONDS
+            while loop.time() < deadline:
+                await asyncio.sleep(0.02)
+            for client in (here, there):
+                listed = (await client.get("/v1/assets")).json()["data"]
+                assert [asset["id"] for asset in listed] == [SEEN]
 
 
 @pytest.fixture
