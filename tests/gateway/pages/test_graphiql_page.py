@@ -93,7 +93,7 @@ def test_an_invalid_key_is_reported_and_a_valid_one_loads_the_schema(
     browser.type_key(seen.page, demo.key)
     browser.expect_key_state(seen, "Key accepted")
     seen.page.get_by_role("button", name="Show Documentation Explorer").click()
-    seen.page.get_by_role("link", name="units", exact=True).wait_for()
+    seen.page.get_by_role("link", name="Query", exact=True).wait_for()
 
 
 @needs_browser
