@@ -46,7 +46,8 @@ CAUSES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
     (READS, {"closeConnection": True}, "unreachable"),
     (READS, {"blockConnection": True, "blockTimeMS": 5_000}, "deadline"),
     (("insert",), {"errorCode": OUT_OF_DISK_SPACE}, "disk_full"),
-    (("insert",), {"errorCode": 112}, "write_conflict"),
+    # With its label, it would be tried again until the deadline, which might be the cause then.
+    (("insert",), {"errorCode": 112, "errorLabels": []}, "write_conflict"),
 ]
 """Commands that fail, how they fail, and the cause that is logged."""
 CHANGES = "subscription ($after: String) { changes(after: $after) { cursor } }"
