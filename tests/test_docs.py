@@ -6,12 +6,10 @@ which page has to describe it.
 
 import ast
 import dataclasses
-import importlib
 import logging
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -68,52 +66,6 @@ def error_codes() -> set[str]:
             for target in node.targets:
                 found |= {text for name, text in _pairs(target, node.value) if name == "code"}
     return found - {RequestError.code}  # of the base class, which is never raised
-
-
-def logged_fields() -> set[tuple[str, str]]:
-    """Every module that passes `extra={"fields": ...}` to a logger, with each of these fields."""
-    found: set[tuple[str, str]] = set()
-    for package in PRODUCT:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            place = file.relative_to(ROOT)
-            module = ast.parse(file.read_text())
-            for function in ast.walk(module):
-                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                    for node in ast.walk(function):
-                        if isinstance(node, ast.keyword) and node.arg == "extra":
-                            names = _field_names(node.value, function, place)
-                            found |= {(place.as_posix(), name) for name in names}
-    return found
-
-
-def _field_names(extra: ast.expr, function: ast.AST, place: Path) -> Iterator[str]:
-    """The fields that a function logs: of a dict in its code, or of a named tuple it creates."""
-    assert isinstance(extra, ast.Dict), f"{place}: `extra` must be written as a dict"
-    assert [ast.unparse(key) for key in extra.keys if key] == ["'fields'"], place
-    [value] = extra.values
-    name = ast.unparse(value).removesuffix("._asdict()")
-    assigned = [
-        (ast.unparse(target), node.value)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-    ]
-    assigned += [
-        (ast.unparse(node.target), node.value)
-        for node in ast.walk(function)
-        if isinstance(node, ast.AnnAssign) and node.value
-    ]
-    created = [value, *(made for target, made in assigned if target == name)]
-    keys = [target for target, _ in assigned if target.startswith(f"{name}[")]
-    found = {ast.literal_eval(key.removeprefix(name))[0] for key in keys}
-    for made in created:
-        if isinstance(made, ast.Dict):
-            found |= {ast.literal_eval(key) for key in made.keys if key}
-        elif isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
-            module = importlib.import_module(".".join(place.with_suffix("").parts))
-            found |= set(getattr(module, made.func.id)._fields)
-    assert found, f"{place}: the fields of {ast.unparse(extra)} cannot be found in the function"
-    yield from found
 
 
 def _name(function: ast.expr) -> str | None:
@@ -223,11 +175,6 @@ def test_each_field_of_a_log_line_is_described(caplog: pytest.LogCaptureFixture)
     record.exc_info = (ValueError, ValueError(), None)
     described = {row[0] for row in rows(section(page("operation.md"), "## Logs"))}
     assert set(orjson.loads(LogFormatter().format(record))) <= described
-
-
-@pytest.mark.parametrize(("place", "field"), sorted(logged_fields()))
-def test_each_field_that_a_module_logs_is_described(place: str, field: str) -> None:
-    assert field in {row[0] for row in rows(section(page("operation.md"), "## Logs"))}
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
