@@ -35,10 +35,10 @@ serve: setup ## Serve the demo property on https://127.0.0.1:8443
 	$(BIN)/floorgate serve --demo
 
 test: development ## Test every capability against a real mongod, in ten minutes
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/pytest -n 3 --dist loadgroup -m "not slow"
 
 test-slow: development ## Test with real clients from npm, many processes, both drivers of MongoDB
-	$(BIN)/pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/pytest -n 3 --dist loadgroup -m slow
 
 check: development ## Check format, lint and types
 	$(BIN)/ruff format --check .
