@@ -205,7 +205,7 @@ LIMITS = {
         resolvers.processes.cpu_limit: MAX_PARSE_CPU_SECONDS
     """,
 }
-"""The constants whose values a page has, by module."""
+"""The constants of which a page has the values, by module."""
 
 
 def values_of(constants: str) -> list[tuple[str, float]]:

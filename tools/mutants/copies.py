@@ -27,7 +27,7 @@ settings.load_profile("unshrunk")
 
 
 class Copy:
-    """A checkout of its own, and an environment whose packages are links to the original ones."""
+    """A checkout of its own, and an environment with links to the original packages."""
 
     def __init__(self, checkout: Path, root: Path) -> None:
         self.root = root
