@@ -236,7 +236,7 @@ def test_the_service_can_be_stopped_during_a_reload(
 
 
 def test_a_worker_that_dies_during_a_reload_does_not_stop_it(start: Start, tmp_path: Path) -> None:
-    """One of the program before, while the new ones start: nobody is refused meanwhile."""
+    """One of the program before, while the new ones start: no client is refused meanwhile."""
     slow = tmp_path / "slow"
     running = start(environment={"SMALL_APP_SLOW_START": str(slow)})
     before = pid(running.address)

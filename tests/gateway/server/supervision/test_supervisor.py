@@ -1,4 +1,4 @@
-"""Workers that die are replaced, meanwhile nobody is refused, and none outlives the service."""
+"""Workers that die are replaced, meanwhile no client is refused, and none outlives the service."""
 
 import os
 import signal
