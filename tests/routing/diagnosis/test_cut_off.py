@@ -1,4 +1,4 @@
-"""Each location that cannot be reached on foot is traced to one problem, which says what to join."""
+"""A location that cannot be reached on foot is traced to one problem, which says what to join."""
 
 from dataclasses import replace
 
