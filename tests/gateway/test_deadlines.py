@@ -94,7 +94,7 @@ async def test_graphql_answers_503_at_the_deadline(
     assert not hang.goes_on
 
 
-def wait_forever(svg: bytes) -> None:
+def wait_forever(svg: bytes, *, force: bool, max_places: int) -> None:
     """Hang without using CPU time."""
     signal.pause()
 
