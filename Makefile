@@ -17,7 +17,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check --retries 1 install
 NOT_INSTALLED := { echo 'Error: the packages could not be installed, see above: the package index must be reachable (https://pypi.org, or the one that pip is configured for)' >&2; exit 1; }
 AUDIT := tests/gateway/tools
 AUDITORS := .venv/audit/.ready
-# Of the thousands of processes that tests start, each would compile the code again.
+# Tests start hundreds of processes; without this, each would compile the code again.
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 

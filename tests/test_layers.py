@@ -236,17 +236,6 @@ def test_the_parts_of_bundles_import_one_way(part: str) -> None:
         assert needed <= BUNDLE_LAYERS[part], name
 
 
-MAX_FILES_PER_FOLDER = 16
-
-
-@pytest.mark.parametrize("package", MAY_IMPORT)
-def test_no_folder_without_folders_of_its_own_has_too_many_files(package: str) -> None:
-    for folder in {file.parent for file in modules(package)}:
-        if not any(file.parent.parent == folder for file in modules(package)):
-            files = [file for file in folder.glob("*.py") if file.name != "__init__.py"]
-            assert len(files) <= MAX_FILES_PER_FOLDER, folder.relative_to(ROOT)
-
-
 def test_no_module_makes_http_requests() -> None:
     """The service connects to MongoDB and to nothing that a client could name."""
     clients = {"aiohttp", "ftplib", "http.client", "httpx", "requests", "urllib.request", "urllib3"}
