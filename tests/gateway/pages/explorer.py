@@ -15,7 +15,6 @@ from tests.rest.demo_service import FLOORGATE, DemoService
 MAP = "alder-court-floor-plates"
 APARTMENT = "ugwo2tfiznm"
 GYM = "l4xusy2pgwt"
-GROUND_FLOOR = "alder-court-floor-1"
 
 DROP = """(target, [name, text]) => {
   const dataTransfer = new DataTransfer()

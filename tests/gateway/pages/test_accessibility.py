@@ -10,7 +10,7 @@ from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install
 
-pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser]
+pytestmark = [pytest.mark.xdist_group("clients"), browser.needs_browser, pytest.mark.slow]
 
 TOOLS = Path(__file__).with_name("tools")
 AXE = TOOLS / "node_modules" / "axe-core" / "axe.min.js"
@@ -34,7 +34,7 @@ def axe() -> str:
     return AXE.read_text()
 
 
-@pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.fixture(params=["light", "dark"])
 def coloured(seen: browser.Visit, request: pytest.FixtureRequest) -> browser.Visit:
     seen.page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
     return seen
@@ -64,7 +64,6 @@ def explain(page: Page) -> Locator:
     return dialog
 
 
-@pytest.mark.slow
 def test_the_reference_and_its_explanations_are_accessible(
     coloured: browser.Visit, demo: DemoService, axe: str
 ) -> None:
@@ -81,7 +80,6 @@ def test_the_reference_and_its_explanations_are_accessible(
     assert coloured.all_errors() == []
 
 
-@pytest.mark.slow
 def test_graphiql_and_its_explanations_are_accessible(
     coloured: browser.Visit, demo: DemoService, axe: str
 ) -> None:
@@ -119,7 +117,6 @@ def test_the_list_of_maps_and_the_dialog_are_accessible(
     assert problems(coloured.page, axe) == {}
 
 
-@pytest.mark.slow
 def test_the_page_of_errors_is_accessible(seen: browser.Visit, axe: str) -> None:
     # It has the browser's own colours; axe takes those of the dark ones for dark on white.
     seen.page.set_content(render_errors_page())
