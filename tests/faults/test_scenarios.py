@@ -4,6 +4,7 @@
 of docs/reliability.md; the history of the try is in the directory of the test.
 """
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -34,6 +35,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 @pytest.mark.parametrize("name", TRIED)
 def test_every_promise_holds_under_the_fault(deployment: Deployment, name: str) -> None:
     (scenario,) = [each for each in SCENARIOS if each.name == name]
+    random.seed(name)
     verdict = try_scenario(deployment, scenario, TIMEOUT_SECONDS)
     assert verdict.violations == []
     assert verdict.counts["acknowledged"] > 0

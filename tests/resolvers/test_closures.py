@@ -22,8 +22,9 @@ from tests.fixtures import (
     make_key,
     open_client,
     open_database,
+    run_gateway,
 )
-from tests.resolvers.yard import FLAGS, PLACES, measure, yard_client
+from tests.resolvers.yard import FLAGS, PLACES, measure, prepare_yard, yard_client
 from tests.rest.error_bodies import read_error
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
@@ -314,9 +315,16 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
         return build(networks, restrictions)
 
     monkeypatch.setattr(restrictions_module, "close_floor", close_floor)
-    async with yard_client(own_world, tmp_path, request_seconds=5) as client:
+    await prepare_yard(own_world, tmp_path)
+    async with (
+        run_gateway(own_world.settings()) as gateway,
+        open_client(gateway, own_world.keys.full) as client,
+    ):
+        client.headers.update(FLAGS)
         path = "/v1/maps/yard/route?from=10,10,lower&to=90,10,lower&avoid=outdoors"
-        late = await client.get(path)
+        with monkeypatch.context() as impatient:
+            impatient.setattr(gateway.service.executor, "deadline_seconds", 2)
+            late = await client.get(path)
         assert late.status_code == 503
         assert int(late.headers["retry-after"]) > 0
         elsewhere = await client.get(path.removesuffix("&avoid=outdoors"))

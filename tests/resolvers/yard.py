@@ -68,16 +68,21 @@ def write_bundle(directory: Path) -> Path:
     return bundle
 
 
-@asynccontextmanager
-async def yard_client(
-    world: World, directory: Path, **settings: Any
-) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a gateway with the map `yard`, routable, and the map `plain`, which is not."""
+async def prepare_yard(world: World, directory: Path) -> None:
+    """Import the map `yard`, routable, and the map `plain`, which is not."""
     async with open_database(world) as database:
         await import_catalog(database, [write_bundle(directory)])
         store = Store(database.client, database.name)
         outcome = await process_and_publish(store, ProcessingRequest("yard", {}))
         assert outcome.published, outcome.report
+
+
+@asynccontextmanager
+async def yard_client(
+    world: World, directory: Path, **settings: Any
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway that has the yard."""
+    await prepare_yard(world, directory)
     async with gateway_client(world.settings(**settings), world.keys.full) as client:
         client.headers.update(FLAGS)
         yield client

@@ -1,6 +1,5 @@
 """Catalogs for tests, as bundles hold them."""
 
-import asyncio
 import copy
 import io
 import json
@@ -152,9 +151,3 @@ async def expire_lease(database: Any) -> None:
     await database[LEASE_COLLECTION].update_one(
         where, {"$set": {"expires": ImportLease.EXPIRED_AT}}
     )
-
-
-async def expire_lease_of_killed(database: Any) -> None:
-    """The same of a process that has just been killed, once MongoDB has done what it had sent."""
-    await asyncio.sleep(1)
-    await expire_lease(database)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import cycle, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -279,10 +279,15 @@ def until_done(attempt: Callable[[], object]) -> None:
             return
 
 
+_candidates = cycle(random.sample(range(10_000, 20_000), 10_000))
+
+
 def find_free_ports(count: int) -> list[int]:
-    """Choose ports below those of outgoing connections and of embedded servers."""
-    candidates = random.sample(range(10_000, 20_000), 1_000)
-    return list(islice(filter(_is_free, candidates), count))
+    """Choose ports below those of outgoing connections and of embedded servers.
+
+    A port is not chosen again soon, as a server that a test kills may still want it.
+    """
+    return list(islice(filter(_is_free, _candidates), count))
 
 
 def _is_free(port: int) -> bool:

@@ -17,7 +17,7 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from tests.storage.catalogs import (
     SMALL,
     contents,
-    expire_lease_of_killed,
+    expire_lease,
     small,
     write_lines,
 )
@@ -34,6 +34,7 @@ from storage.errors import ImportInterruptedError
 from storage.bundles.importing.import_bundles import import_bundles
 
 url, name, path, phase, times, signal_name = sys.argv[1:]
+driver.APPLICATION = name
 lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 5.0, 0.2
 left = int(times)
 
@@ -92,7 +93,9 @@ async def finish(database: Any) -> None:
 async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> None:
     with importing(url, database.name, path, phase, times, signal.SIGKILL) as process:
         process.wait()
-    await expire_lease_of_killed(database)
+    while (await database.client.admin.command("currentOp", appName=database.name))["inprog"]:
+        await asyncio.sleep(0.02)  # MongoDB does what the process had sent
+    await expire_lease(database)
     await finish(database)
     assert not [
         name for name in await database.list_collection_names() if name.startswith(STAGING_PREFIX)
