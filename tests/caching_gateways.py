@@ -10,8 +10,7 @@ from gateway.app import Gateway
 from gateway.settings import Settings
 from storage.cache import change_feed
 from tests.fixtures import run_gateway
-
-TIMEOUT_SECONDS = 30
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture

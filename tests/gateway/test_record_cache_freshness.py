@@ -26,7 +26,6 @@ from tests.fixtures import (
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
 IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 30">
 <g data-type="Level" data-tags="floor=hall">
@@ -84,10 +83,6 @@ async def run_gateway_with_clients(world: World, **settings: Any) -> AsyncIterat
 async def running_gateway(never_expire: None, own_world: World) -> AsyncIterator[RunningGateway]:
     async with run_gateway_with_clients(own_world) as running_gateway:
         yield running_gateway
-
-
-def rename_variables(key: str, asset: str, name: str) -> dict[str, str]:
-    return {"bundle": json.dumps({"maps": [{"id": key, "asset_id": asset, "name": name}]})}
 
 
 async def test_a_record_that_one_key_sees_is_never_answered_to_another(

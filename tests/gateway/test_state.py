@@ -24,10 +24,9 @@ from storage.records.visibility import ALL_ASSETS
 from storage.units import UNITS
 from tests.drivers import EACH_DRIVER
 from tests.gateway.log_lines import capture_log_lines
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
-
-TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture(params=EACH_DRIVER)

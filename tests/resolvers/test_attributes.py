@@ -25,7 +25,6 @@ pytestmark = pytest.mark.anyio
 FLAG = {"Experimental-Flags": "unit-attributes-resource"}
 GROUPS = "/v1/units/attribute-groups"
 VIEW = f"{GROUPS}/view/assignments"
-FITTINGS = f"{GROUPS}/{quote('fit/out %', safe='')}/assignments"
 
 
 def build_assignment(

@@ -19,10 +19,10 @@ from rest.openapi.api_index import build_index
 from rest.openapi.description import describe_endpoints
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import BASE_URL, World, open_client
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 120
 LINK = "https://maps.example/new"
 DEPRECATION = Deprecation(date(2027, 1, 1), date(2027, 7, 1), LINK)
 HEADERS = {

@@ -18,8 +18,8 @@ from gateway.server.connections.connection_table import ConnectionTable
 from gateway.server.connections.listener import Listener
 from gateway.settings import Settings
 from storage.cache import change_feed
+from tests.waiting import TIMEOUT_SECONDS
 
-TIMEOUT_SECONDS = 120
 VOLATILE = ("x-request-id", "date", "ratelimit")
 
 
@@ -33,7 +33,7 @@ class WireResponse:
 
     @property
     def repeatable(self) -> tuple[int, dict[str, str], bytes]:
-        """What an identical request gets too."""
+        """Return the parts that an identical request gets as well."""
         headers = {name: text for name, text in self.headers.items() if name not in VOLATILE}
         return self.status, headers, self.body
 

@@ -30,7 +30,6 @@ from tests.fixtures import (
     open_database,
 )
 from tests.gateway.cache.fast_path_server import (
-    TIMEOUT_SECONDS,
     VOLATILE,
     Connection,
     FastPathServer,
@@ -38,6 +37,7 @@ from tests.gateway.cache.fast_path_server import (
     serve_with_fast_path,
 )
 from tests.gateway.documents.requests import persisted
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 

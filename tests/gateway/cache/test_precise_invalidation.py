@@ -49,10 +49,10 @@ from tests.gateway.cache.random_writes import (
     import_unit,
     unassign,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 60
 Write = Callable[[], Awaitable[object]]
 
 

@@ -33,10 +33,10 @@ from tests.fixtures import (
     open_client,
     open_database,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
 UNITS = {"unit-1": SEEN, "unit-2": SEEN, "unit-s": HIDDEN}
 FLOORS = {SEEN: "n/1 %", HIDDEN: "s-1"}
 RENAME = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"

@@ -19,12 +19,12 @@ from tests.gateway.cache.test_response_cache import (
     run_gateway_of,
     running_gateway,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 __all__ = ["running_gateway"]
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
 LIST = "/v1/units"
 QUERY = "/graphql?query={units{data{id%20name}}}"
 COUNT = 20

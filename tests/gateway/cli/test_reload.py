@@ -12,8 +12,8 @@ import pytest
 from pymongo import MongoClient
 
 from tests.gateway.floorgate_process import floorgate, run_serve_command, storage_options
-from tests.gateway.server.processes import wait_until
 from tests.resolvers.tower import SVG
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def test_work_of_operators_ends_before_the_old_worker(
         lease.update_one(current, {"$set": held}, upsert=True)
 
         def count_updates() -> int:
-            """Of the lease: one for each attempt to get it."""
+            """Count the attempts to get the lease: each updates it."""
             count: int = mongo.admin.command("top")["totals"][f"{database_name}.imports"]["update"][
                 "count"
             ]

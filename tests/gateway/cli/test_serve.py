@@ -20,12 +20,12 @@ from gateway.settings import Settings
 from tests.gateway.cli.commands import floorgate, output_of
 from tests.gateway.floorgate_process import (
     COMMAND,
-    TIMEOUT_SECONDS,
     Server,
     environment,
     run_serve_command,
     storage_options,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 DEMO_UNITS = 60
 BUNDLE = {

@@ -27,6 +27,7 @@ from tests.gateway.documents.requests import (
     persisted,
     post_hash,
 )
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +60,7 @@ async def by_id(client: httpx.AsyncClient, id: Any) -> httpx.Response:
 
 async def wait_until_refused(client: httpx.AsyncClient, params: dict[str, str]) -> httpx.Response:
     """Wait until the gateway has seen a change by another process."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (response := await client.get("/graphql", params=params)).status_code == 200:
             await asyncio.sleep(0)
     return response
@@ -108,7 +109,7 @@ async def test_what_is_removed_or_renamed_is_not_run_any_longer_from_any_cache(
     assert code_of(response) == "DOCUMENT_NOT_TRUSTED"
     other = TrustedDocument(ids=[hash_document(OTHER), "page"], text=OTHER)
     await register_documents(database, [other])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (response := await by_id(trusting, "page")).status_code != 200:
             await asyncio.sleep(0)
     assert "assets" in response.json()["data"]

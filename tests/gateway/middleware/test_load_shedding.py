@@ -32,7 +32,7 @@ class Client:
 
     @property
     def status(self) -> int | None:
-        """That of the response, once it is there."""
+        """Return the status of the response, once it is there."""
         return self.sent[0]["status"] if self.sent else None
 
     async def send(self, message: Message) -> None:

@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException
 
 import orjson
 
-from tests.gateway.server.processes import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 PAUSE_SECONDS = 0.03
 

@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any, TypeAlias
 import httpx
 import orjson
 
+from tests.waiting import TIMEOUT_SECONDS, wait_until
+
 CHECKOUT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 600
-"""Ends a test that waits in vain; processes may take a minute to start on a busy machine."""
 PROGRAM = """
 import orjson, pathlib, sys
 from gateway.server.server import serve
@@ -119,14 +118,6 @@ def pid(address: str) -> int:
     """The process that answers on a fresh connection."""
     answer: int = get(f"{address}/pid").json()["pid"]
     return answer
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds, and fail after the timeout."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 def find_workers(address: str, count: int = 2, excluding: Collection[int] = ()) -> set[int]:

@@ -20,11 +20,11 @@ from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.server import open_listeners
 from gateway.server.websocket_protocol import MAX_MESSAGE_BYTES, WebSocketProtocol
 from gateway.server.worker import EventLoop
+from tests.waiting import TIMEOUT_SECONDS
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-TIMEOUT_SECONDS = 600
 
 P = ParamSpec("P")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -12,13 +12,7 @@ from gateway.cache.fast_path import FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
 from tests.gateway.server.exchanges import echo
-from tests.gateway.server.processes import (
-    TIMEOUT_SECONDS,
-    Start,
-    get,
-    keeping_client,
-)
-from tests.gateway.server.processes import wait_until as wait_for_process
+from tests.gateway.server.processes import Start, get, keeping_client
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -29,6 +23,8 @@ from tests.gateway.server.served_application import (
     statuses,
     wait_until,
 )
+from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import wait_until as wait_for_process
 
 LIMITS = ConnectionLimits(linger_seconds=0.1)
 CLOSE = b"connection: close\r\n"

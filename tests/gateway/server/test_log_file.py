@@ -14,7 +14,8 @@ from gateway.errors import StartError
 from gateway.server.logs import LogFile, check_log_file
 from gateway.server.uvicorn_server import STOP_SIGNALS
 from tests.gateway.server.clients import clients
-from tests.gateway.server.processes import ServerProcess, Start, get, wait_until
+from tests.gateway.server.processes import ServerProcess, Start, get
+from tests.waiting import wait_until
 
 
 @pytest.fixture

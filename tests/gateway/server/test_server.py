@@ -28,8 +28,8 @@ from tests.gateway.server.processes import (
     is_in_flight,
     pid,
     refuses_connections,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("server")
 

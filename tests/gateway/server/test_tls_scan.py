@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures import World
-from tests.gateway.floorgate_process import TIMEOUT_SECONDS, run_serve_command, storage_options
+from tests.gateway.floorgate_process import run_serve_command, storage_options
+from tests.waiting import TIMEOUT_SECONDS
 from tools.audit.programs import find_program
 
 pytestmark = pytest.mark.slow

@@ -26,6 +26,7 @@ from storage.store import Store
 from tests.fixtures import World, gateway_client, post_graphql
 from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, tower
 from tests.storage.catalogs import text_of
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
 
@@ -276,7 +277,7 @@ async def test_a_network_is_not_used_whoever_has_changed_the_drawing_or_the_form
     await service.store.database["maps"].update_one({"_id": "tower"}, {"$set": {field: value}})
     query = '{ map(id: "tower") { routing { isRoutable isStale reason } } }'
     state = {"isRoutable": True}
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while state["isRoutable"]:
             body = await post_graphql(service.client, query)
             state = body["data"]["map"]["routing"]

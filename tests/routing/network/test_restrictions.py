@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 from shapely import Point, box
 
 from routing.costing import TravelMode
-from routing.network.network import Network
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import (
     Barrier,
@@ -44,7 +41,6 @@ HOUSE = process_drawing(
     """,
 )
 FOOT, WHEELCHAIR = TravelMode.FOOT, TravelMode.WHEELCHAIR
-Networks = Mapping[TravelMode, Network]
 
 
 def close(**closed: object) -> Router:

@@ -34,10 +34,10 @@ from tests.routing.random_plans import draw_fewer, plans
 LINE_TOLERANCE_FEET = 0.02
 """By which lines of an area may be moved."""
 POINTS = 250
-"""Of each level."""
+"""As many are asked of each level."""
 MODES = [*TravelMode]
 WALK_FEET = process_drawing("A").networks[TravelMode.FOOT].feet_per_second
-"""In a second."""
+"""As far as a person walks in a second."""
 
 OFFICE = process_drawing(
     """

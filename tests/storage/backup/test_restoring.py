@@ -40,6 +40,7 @@ from tests.storage.backup.archives import (
     write_archive,
 )
 from tests.storage.catalogs import SMALL, contents, write_arrays
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -186,7 +187,7 @@ async def test_the_change_feed_reports_every_collection_that_is_replaced(
             await asyncio.sleep(0.01)
         await restore(database, saved)
         unreported = set(names)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while unreported:
                 await asyncio.sleep(0.01)
                 if (now := feed.take_snapshot()) is not None:

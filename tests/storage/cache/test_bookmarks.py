@@ -16,6 +16,7 @@ from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
 from storage.units import UNITS, Unit
 from tests.storage.cache.conftest import ChangesInMemory
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -194,7 +195,7 @@ async def test_a_page_between_bookmarks_does_not_wait_until_further_ones_are_cre
     name = ListKey("units", ALL_ASSETS, "{}")
     far = asyncio.create_task(bookmarks.find_start(name, UNITS_READ, 500, advance))
     await asyncio.sleep(0)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         near = await bookmarks.find_start(name, UNITS_READ, STRIDE + 1, advance)
     assert near == PageStart("k", 1)
     continues.set()

@@ -20,10 +20,9 @@ from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
-
-TIMEOUT_SECONDS = 120
 
 
 async def wait_for_snapshot(followed: ChangeFeed) -> ChangeSnapshot:

@@ -17,10 +17,10 @@ from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor,
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.setup import preparation
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT_SECONDS = 30
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 
 

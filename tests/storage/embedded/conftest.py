@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.embedded.servers import nothing_left, wait_until
+from tests.storage.embedded.servers import nothing_left
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from pymongo import MongoClient
 from pymongo.write_concern import WriteConcern
 
 ROOT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 60
 
 USER = """
 import sys
@@ -55,13 +53,6 @@ def mongods(data_dir: Path) -> list[int]:
 
 def supervisors(data_dir: Path) -> list[int]:
     return processes(data_dir, "/mongod_supervisor.py")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def nothing_left(data_dir: Path) -> bool:

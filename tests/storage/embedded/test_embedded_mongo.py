@@ -15,16 +15,8 @@ from pymongo import MongoClient
 from storage.embedded import mongod
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.errors import EmbeddedServerError
-from tests.storage.embedded.servers import (
-    TIMEOUT_SECONDS,
-    mongods,
-    nothing_left,
-    read,
-    supervisors,
-    user,
-    wait_until,
-    write,
-)
+from tests.storage.embedded.servers import mongods, nothing_left, read, supervisors, user, write
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import pytest
 
 from storage.embedded import locks
 from storage.embedded.locks import EXCLUSIVE, SHARED
+from tests.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 60
 
 HOLDER = """
 import sys

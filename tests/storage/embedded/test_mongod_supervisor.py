@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.embedded import locks, mongod_supervisor
-
-TIMEOUT_SECONDS = 60
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def run_supervised(directory: Path, *command: str) -> None:

@@ -16,16 +16,8 @@ from pymongo.errors import OperationFailure
 
 from storage.embedded import password
 from storage.embedded.embedded_mongo import run_embedded_mongo
-from tests.storage.embedded.servers import (
-    TIMEOUT_SECONDS,
-    mongods,
-    nothing_left,
-    read,
-    supervisors,
-    user,
-    wait_until,
-    write,
-)
+from tests.storage.embedded.servers import mongods, nothing_left, read, supervisors, user, write
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 UNAUTHORIZED = 13
 AUTHENTICATION_FAILED = 18

@@ -22,8 +22,7 @@ from tests.storage.mongo.replica_set_of_three import (
     find_free_ports,
     start_member,
 )
-
-TIMEOUT_SECONDS = 60
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @contextmanager

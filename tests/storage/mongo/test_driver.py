@@ -23,6 +23,7 @@ from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 from storage.units import UNITS
 from tests.storage.catalogs import ARCHIVE
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -114,7 +115,7 @@ MANY = [{"_id": number} for number in range(10_000)]
 async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_url: str) -> None:
     await database["things"].insert_many(MANY)
     patient = driver.connect(mongo_url, timeout_seconds=600)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         with pytest.raises(UnavailableError), driver.limit_time(0.2), driver.translate_errors():
             await patient[database.name]["things"].find_one(FOREVER)
         await _wait_until_idle(database)

@@ -8,6 +8,7 @@ import pytest
 from storage.errors import LeaseLostError
 from storage.mongo import lease
 from storage.mongo.lease import Lease
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +80,7 @@ async def test_a_late_reply_to_a_heartbeat_takes_no_update_back(
     held = Lease(database["leases"])
     assert await held.try_acquire()
     held._collection = leases = LateReplies(database["leases"])
-    async with asyncio.timeout(60), held.keep_alive():
+    async with asyncio.timeout(TIMEOUT_SECONDS), held.keep_alive():
         await leases.replied.wait()
         await held.update({"state": "removing"})
         leases.may_arrive.set()
@@ -114,7 +115,7 @@ async def test_heartbeats_keep_it(database: Any, monkeypatch: pytest.MonkeyPatch
     held = Lease(leases := database["leases"])
     assert await held.try_acquire()
     expires = held.document["expires"]
-    async with asyncio.timeout(60), held.keep_alive():
+    async with asyncio.timeout(TIMEOUT_SECONDS), held.keep_alive():
         while (await leases.find_one())["expires"] == expires:
             await asyncio.sleep(0.01)
     assert await Lease(database["leases"]).try_acquire()

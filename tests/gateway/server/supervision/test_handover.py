@@ -18,14 +18,8 @@ from gateway.server.supervision.handover import Handover, WorkerState
 from gateway.server.supervision.supervisor import Supervisor
 from gateway.server.supervision.worker_process import WorkerProcess
 from tests.gateway import small_app
-from tests.gateway.server.processes import (
-    CHECKOUT,
-    PROGRAM,
-    TIMEOUT_SECONDS,
-    Start,
-    pid,
-    wait_until,
-)
+from tests.gateway.server.processes import CHECKOUT, PROGRAM, Start, pid
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 def handover(**given: Any) -> Handover:

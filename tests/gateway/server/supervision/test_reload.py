@@ -13,7 +13,6 @@ from gateway.server import tls
 from gateway.server.supervision.orders import EXIT_FORCED
 from tests.gateway.server.clients import clients
 from tests.gateway.server.processes import (
-    TIMEOUT_SECONDS,
     ServerProcess,
     Start,
     get,
@@ -22,8 +21,8 @@ from tests.gateway.server.processes import (
     keeping_client,
     pid,
     refuses_connections,
-    wait_until,
 )
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 pytestmark = pytest.mark.timeout(3 * TIMEOUT_SECONDS)
 

@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.server.clients import clients
-from tests.gateway.server.processes import (
-    Start,
-    exit_worker,
-    find_workers,
-    get,
-    is_alive,
-    wait_until,
-)
+from tests.gateway.server.processes import Start, exit_worker, find_workers, get, is_alive
+from tests.waiting import wait_until
 
 
 def test_workers_count_requests_together_and_their_replacements_go_on(start: Start) -> None:

@@ -11,6 +11,7 @@ from pymongo.errors import ExecutionTimeout, OperationFailure
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.consistency import read_connections, topology
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +24,7 @@ async def read_directly(database: Any, command: dict[str, Any]) -> dict[str, Any
     """Send a read as soon as there is a connection."""
     read = topology.of(database.client).read
     assert read is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (reply := await read(database.name, command)) is None:
             await asyncio.sleep(0.01)
     return reply

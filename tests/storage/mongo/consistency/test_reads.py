@@ -14,6 +14,7 @@ from storage.mongo import driver
 from storage.mongo.consistency import operations, reads, topology
 from tests.storage.mongo.consistency.test_read_connections import read_directly
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -156,13 +157,13 @@ async def on_three(
 async def wait_until_lost(database: Any) -> None:
     """Wait until the driver knows that there is no primary."""
     deployment = topology.of(database.client)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while deployment.listener.lost_at is None:
             await asyncio.sleep(0.05)
 
 
 async def read_eventually(database: Any) -> list[Any]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while True:
             try:
                 return await read(database)
