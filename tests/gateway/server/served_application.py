@@ -61,12 +61,13 @@ async def listen(
     proxy_hops: int = 0,
     websocket_paths: frozenset[bytes] = frozenset(),
     fast_path_by_body: FastPathLookupByBody | None = None,
+    base_url: str | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
     config = uvicorn.Config(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
         http=build_http_protocol(
-            limits, fast_path, admission, proxy_hops, None, websocket_paths, fast_path_by_body
+            limits, fast_path, admission, proxy_hops, base_url, websocket_paths, fast_path_by_body
         ),
         ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
         log_config=None,

@@ -62,9 +62,11 @@ class App:
 
 
 @asynccontextmanager
-async def busy_worker(app: App) -> AsyncIterator[Streams]:
+async def busy_worker(app: App, base_url: str | None = None) -> AsyncIterator[Streams]:
     """Let a request take the only slot, and connect another client."""
-    async with listen(app.wrapped(), ConnectionLimits(), admission=app.admission) as connect:
+    async with listen(
+        app.wrapped(), ConnectionLimits(), admission=app.admission, base_url=base_url
+    ) as connect:
         app.listener = connect
         (_, holder), (reader, writer) = await connect(), await connect()
         with closing(holder), closing(writer):
@@ -72,6 +74,13 @@ async def busy_worker(app: App) -> AsyncIterator[Streams]:
             await wait_until(lambda: app.started == ["/"])
             yield reader, writer
             app.release.set()
+
+
+@on_server_loop
+async def test_the_error_refers_to_its_page_at_the_configured_url() -> None:
+    async with busy_worker(App(), "https://maps.example") as (reader, writer):
+        writer.write(GET)
+        assert b'"https://maps.example/v1/errors#' in await reader.readuntil(REJECTED)
 
 
 async def free_slot(app: App) -> None:

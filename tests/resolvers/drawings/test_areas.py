@@ -74,6 +74,14 @@ def test_what_would_take_too_much_work_gets_its_hull(monkeypatch: pytest.MonkeyP
     assert tangle.is_valid
 
 
+def test_a_ring_with_a_hole_needs_no_repair() -> None:
+    diamond = ((4.0, 0.0), (0.0, 4.0), (-4.0, 0.0), (0.0, -4.0))
+    hole = tuple((x / 2, y / 2) for x, y in reversed(diamond))
+    [built] = AreaBuilder(max_meeting_edges=0).build([[diamond, hole]])
+    assert built is not None
+    assert built.area == 32 - 8
+
+
 def test_a_union_that_would_take_too_much_work_is_the_hull() -> None:
     corner = [shapely.box(0, 0, 2, 1), shapely.box(0, 0, 1, 2)]
     exact, hull = AreaBuilder().unite(corner), AreaBuilder(max_union_work=10).unite(corner)

@@ -252,6 +252,11 @@ def test_a_connector_has_its_name_once(kind: ConnectorKind, name: str, text: str
     assert steps_of(processed, "A", "B", level_names={"1": "Floor 3"})[1].text == text
 
 
+def test_the_stairwell_that_is_left_is_not_named() -> None:
+    tower = process_drawing("A,,s", "..Ss..+,,B")
+    assert "Leave the stairs and walk 10 ft." in texts(steps_of(tower, "A", "B"))
+
+
 def test_a_route_may_begin_and_end_at_a_connector() -> None:
     tower = process_drawing("A,,,e", "B,,,e")
     shaft = Position("0", 18, 2), Position("1", 18, 2)
