@@ -72,8 +72,10 @@ async def busy_worker(app: App, base_url: str | None = None) -> AsyncIterator[St
         with closing(holder), closing(writer):
             holder.write(GET)
             await wait_until(lambda: app.started == ["/"])
-            yield reader, writer
-            app.release.set()
+            try:
+                yield reader, writer
+            finally:
+                app.release.set()
 
 
 @on_server_loop
