@@ -14,6 +14,7 @@ from pymongo import MongoClient
 from pymongo.periodic_executor import PeriodicExecutor
 
 from storage.embedded.embedded_mongo import run_embedded_mongo
+from storage.mongo import driver
 from tests.databases import ReusedDatabase
 
 pytest_plugins = [
@@ -30,6 +31,9 @@ settings.register_profile(
     "floorgate", deadline=None, derandomize=EXAMPLES is None, max_examples=int(EXAMPLES or 25)
 )
 settings.load_profile("floorgate")
+
+driver.MAX_SILENCE_MS = 60_000
+"""A busy machine may let a server wait, which is not lost; tests that lose one set it back."""
 
 MEMORY = Path("/dev/shm")
 MIN_MEMORY_BYTES = 4 << 30

@@ -114,6 +114,8 @@ _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 # wait for a member that has been lost, all others would wait for a thread. The drivers pool 100
 # connections.
 os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
+MAX_SILENCE_MS = 2000
+"""How long a member may leave a look at its state without an answer."""
 _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
@@ -173,7 +175,7 @@ def _client_options(timeout_seconds: float) -> dict[str, Any]:
         # and not listened to, so that a reply tells what it had after a known moment.
         "serverMonitoringMode": "poll",
         "heartbeatFrequencyMS": 500,
-        "connectTimeoutMS": 2000,
+        "connectTimeoutMS": MAX_SILENCE_MS,
         "timeoutMS": round(timeout_seconds * 1000),
     }
 

@@ -19,14 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import pymongo
+import pytest
 from pymongo import MongoClient, WriteConcern
 from pymongo.errors import PyMongoError
 
 from storage.embedded import mongod
 from storage.embedded.replica_set import HOST
+from storage.mongo import driver
 
 NAME = "three"
 PASSWORD = "a1" * 32
+MAX_SILENCE_MS = 2_000
+"""Clients of these members notice soon that one no longer answers."""
 SILENCE_SECONDS = 1
 """How much longer than announced a member waits for writes of one that is silent."""
 
@@ -189,6 +193,8 @@ def run_replica_set(
     without the other. `on_started` gets the members before they connect to each other.
     """
     with ExitStack() as held:
+        patch = held.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(driver, "MAX_SILENCE_MS", MAX_SILENCE_MS)
         members = []
         for port, proxy_port in zip_longest(ports or find_free_ports(3), proxy_ports):
             member = start_member(directory / str(port), port)
