@@ -143,7 +143,7 @@ def survey(*storeys: str) -> Survey:
 
 
 def test_the_home_of_a_level_is_the_main_component_or_the_one_with_the_most_locations() -> None:
-    found = survey("A,B,C,s", "D,####s", "E,#F,G,")
+    found = survey("A,B,C,s", "D,####s", "E,,,,,#F,G")
     homes = [level.home for level in found.levels]
     assert homes[0] == homes[1] == found.main  # the shaft of the stairs, though D is elsewhere
     assert found.locations_of[homes[2]] == 2
