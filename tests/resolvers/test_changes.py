@@ -25,6 +25,13 @@ pytestmark = pytest.mark.anyio
 FLAG = {"Experimental-Flags": "changes"}
 
 
+@pytest.fixture(autouse=True)
+def _read_at_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, a poll would be answered before it has read all that there is."""
+    monkeypatch.setattr(hub, "POLL_SECONDS", 60.0)
+    monkeypatch.setattr(hub, "READ_SECONDS", 60.0)
+
+
 async def poll(client: Any, headers: dict[str, str] = FLAG, **parameters: Any) -> dict[str, Any]:
     response = await client.get("/v1/changes", params=parameters, headers=headers)
     assert response.status_code == 200, response.text
