@@ -54,6 +54,8 @@ def split_document_id(text: str) -> tuple[str | None, str | None]:
 
     >>> split_document_id("unit-page")
     (None, 'unit-page')
+    >>> split_document_id("x" * MAX_DOCUMENT_ID_CHARACTERS)[1] == "x" * MAX_DOCUMENT_ID_CHARACTERS
+    True
     """
     if len(text) > MAX_DOCUMENT_ID_CHARACTERS or not _DOCUMENT_ID.fullmatch(text):
         raise ValueError(

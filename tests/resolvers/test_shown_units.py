@@ -1,6 +1,8 @@
 import orjson
+import pytest
 
 from parsing.svg.unit_map import parse_unit_map
+from resolvers import shown_units
 from resolvers.shown_units import parse_with_units
 from storage.bundles.shown_parts import ShownLevel
 
@@ -38,6 +40,16 @@ def test_warnings_are_a_sentence_for_each_cause() -> None:
         "line 1: text is left out: <text>, and 1 more",
         "line 2: markers are left out: <path>",
     ]
+
+
+@pytest.mark.parametrize(("excess", "more"), [(0, 0), (1, 1)])
+def test_a_few_causes_are_summarized(
+    excess: int, more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    svg = b'<svg><text>1</text><path d="M1 1" marker-end="url(#a)"/></svg>'
+    monkeypatch.setattr(shown_units, "MAX_WARNINGS", len(parse_with_units(svg)[2]) - excess)
+    told = [text for text in parse_with_units(svg)[2] if "more kinds of warnings" in text]
+    assert len(told) == more
 
 
 def test_levels_are_those_that_processing_sees() -> None:

@@ -22,7 +22,11 @@ class Box(NamedTuple):
         )
 
     def is_within(self, other: "Box") -> bool:
-        """Return whether all of this box is in the other."""
+        """Return whether all of this box is in the other, perhaps at its edge.
+
+        >>> Box(0, 0, 1, 1).is_within(Box(0, 0, 1, 1)), Box(0, 0, 1, 2).is_within(Box(0, 0, 1, 1))
+        (True, False)
+        """
         return (
             other.left <= self.left
             and self.right <= other.right

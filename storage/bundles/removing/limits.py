@@ -37,6 +37,10 @@ class RemovalLimit(NamedTuple):
         """Return what exceeds the limit, as a sentence; None if nothing does.
 
         Both count records by kind: those to remove, and those there are.
+
+        >>> RemovalLimit(0.2).find_excess({"units": 21}, {"units": 100})
+        '21 of 100 units would be removed, more than 20% of a kind'
+        >>> RemovalLimit(0.2).find_excess({"units": 20, "floors": 0}, {"units": 100, "floors": 9})
         """
         if self.total is not None and sum(removed.values()) > self.total:
             return (

@@ -45,6 +45,14 @@ def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None =
     return build_network(plan, build_walkable_levels(plan)[0], mode, costing, foot)
 
 
+def test_the_levels_have_all_edges() -> None:
+    """Those of the first corner of a level as well."""
+    levels = FOOT.levels
+    of_levels = [levels.edges_of(number) for number in range(len(levels))]
+    assert all(len(edges) for edges in of_levels)
+    np.testing.assert_array_equal(np.concatenate(of_levels), levels.edges)
+
+
 def test_a_connector_has_a_portal_on_each_level_where_floor_is_near() -> None:
     plan = draw_plan("A,,", "B,,", "C,,")
     lift = Connector(
