@@ -12,7 +12,7 @@ from parsing.errors import (
 )
 from parsing.limits import DocumentLimits
 from parsing.svg.unit_map import parse_unit_map
-from parsing.xml.decoding import XmlDocument
+from parsing.xml.decoding import XmlDocument, decode_document
 from parsing.xml.tokens import number_lines
 
 ILLUSTRATOR = """<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
@@ -198,6 +198,10 @@ def test_a_document_over_a_limit_is_rejected(
     error = error_of(svg, limits)
     assert isinstance(error, DocumentRejectedError)
     assert reason in error.message
+
+
+def test_a_document_as_large_as_the_limit_is_read() -> None:
+    assert decode_document(b"<svg/>", DocumentLimits(source_bytes=6)).text == b"<svg/>"
 
 
 def test_nesting_of_256_is_read_and_of_257_is_not() -> None:

@@ -112,6 +112,15 @@ async def test_a_change_that_cannot_be_made_is_explained_and_changes_nothing(
     assert await administration.find(key_id) == before
 
 
+async def test_a_key_may_have_as_many_assets_as_the_limit(
+    administration: Administration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolvers, "MAX_ASSETS", 2)
+    key_id = await administration.make(asset_ids=[SEEN])
+    changed = await administration.run(UPDATE, id=key_id, addAssetIds=[HIDDEN])
+    assert changed["assetIds"] == [SEEN, HIDDEN]
+
+
 async def test_an_administrator_cannot_be_limited_to_assets_and_stay_one(
     administration: Administration,
 ) -> None:

@@ -16,6 +16,7 @@ from routing.plan import (
     Space,
     SpaceKind,
 )
+from routing.space.door_inference import TO_HUB, TO_ROOM, WITHOUT_WAY_IN
 from routing.space.doors import DoorOrigin, Opening
 from routing.space.floor import FloorSurface, build_floor
 from routing.space.shared_edges import SharedEdge, find_shared_edge
@@ -44,6 +45,14 @@ def inferred(built: WalkableLevel) -> Mapping[str, Opening]:
         for opening in built.openings
         if opening.origin is DoorOrigin.INFERRED
     }
+
+
+@pytest.mark.parametrize(("rooms", "confidence"), [(11, TO_ROOM), (12, TO_HUB)])
+def test_a_room_that_touches_many_is_likely_the_way_to_each(rooms: int, confidence: float) -> None:
+    hub = Space("hub", "0", box(0, 20, 20 * rooms, 30))
+    around = [Space(f"{at}", "0", box(20 * at, 0, 20 * at + 20, 20)) for at in range(rooms)]
+    found = inferred(build(hub, *around)[0])
+    assert {opening.confidence for opening in found.values()} == {confidence * WITHOUT_WAY_IN}
 
 
 def joined(built: WalkableLevel, opening: Opening) -> set[str | None]:
