@@ -128,7 +128,11 @@ def ignore_faults() -> _FaultFilter:
 
 
 def quote(text: str) -> str:
-    """Return a text of the drawing as warnings show it: of bounded length."""
+    """Return a text of the drawing as warnings show it: of bounded length.
+
+    >>> quote("x" * 80) == "x" * 80, len(quote("x" * 81))
+    (True, 80)
+    """
     if len(text) <= MAX_QUOTED_CHARACTERS:
         return text
     return text[: MAX_QUOTED_CHARACTERS - 3] + "..."

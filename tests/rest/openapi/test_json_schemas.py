@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 import strawberry
+from graphql import GraphQLObjectType
 
+from resolvers.routes import MAX_NEAREST
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from schema.execution import Executor
+from schema.output_limits import get_output_limits
 from schema.root import GRAPHQL_SCHEMA
 
 
@@ -55,6 +58,12 @@ def described(selection: str, path: str = "room") -> dict[str, Any]:
     operation = EXECUTOR.prepare(f"query Q {{ room {{ {selection} }} }}")
     read = ResultSchemaReader(EXECUTOR.schema, operation).read_schema(path.split("."))
     return dict(without_limits(read))
+
+
+def test_a_list_with_a_limit_has_at_most_as_many_items() -> None:
+    unit_map = GRAPHQL_SCHEMA.type_map["Map"]
+    assert isinstance(unit_map, GraphQLObjectType)
+    assert get_output_limits(unit_map, unit_map.fields["nearest"]) == {"maxItems": MAX_NEAREST}
 
 
 def test_a_field_is_described_by_its_alias_and_its_type() -> None:

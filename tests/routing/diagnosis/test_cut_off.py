@@ -6,6 +6,7 @@ import pytest
 from shapely import LineString, Point, box
 
 from routing.costing import TravelMode
+from routing.diagnosis import unreached
 from routing.diagnosis.survey import Survey, survey_network
 from routing.network.components import find_components, find_cut_off_areas
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
@@ -115,6 +116,21 @@ def test_a_location_beside_the_floor_says_how_far() -> None:
         "location 'Bench' lies 50.0 ft (more than 6 ft) from the nearest floor"
     )
     assert (problem.part, problem.at) == ("lost", (-50.0, 2.0))
+
+
+def test_only_the_first_locations_beside_the_floor_say_how_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(unreached, "MAX_MEASURED_PARTS", 1)
+    plan = draw_plan("A,B")
+    lost = [replace(plan.locations[0], id=f"lost {x}", x=x) for x in (-50.0, -60.0)]
+    problems = groups_of(replace(plan, locations=(*plan.locations, *lost)))
+    assert [
+        " ft (more than" in each.message for each in problems["location-off-floor"].problems
+    ] == [
+        True,
+        False,
+    ]
 
 
 def test_each_location_that_is_cut_off_has_the_problem_that_is_the_reason() -> None:

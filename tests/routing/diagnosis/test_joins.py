@@ -112,8 +112,12 @@ def test_one_without_floor_near_it_is_not_also_said_to_have_one_end() -> None:
 
 
 def test_one_that_was_joined_by_position_says_which_levels_and_where() -> None:
-    lift = Connector("way/1", ConnectorKind.ELEVATOR, {"0": NEAR, "1": NEAR}, confidence=0.7)
-    plan = replace(JOINED, connectors=(*JOINED.connectors, lift))
+    at, sure = {"0": NEAR, "1": NEAR}, 0.9
+    lift, other = (
+        Connector(ref, ConnectorKind.ELEVATOR, at, confidence=confidence)
+        for ref, confidence in (("way/1", 0.7), ("way/2", sure))
+    )
+    plan = replace(JOINED, connectors=(*JOINED.connectors, lift, other))
     [problem] = groups_of(plan)["connector-joined"].problems
     assert problem.message == (
         "lift 'way/1': taken to join levels 0 and 1 with confidence 0.7; list its levels, or give"
