@@ -142,6 +142,13 @@ def test_the_legend_is_above_the_plan_and_every_marker_in_the_picture() -> None:
         assert left < marker.x < right and top < marker.y < bottom
 
 
+def test_a_level_without_anything_is_drawn_around_its_problems() -> None:
+    processed = process_plan(Plan((Level("0", 0),), (), (), (Door("d", "0", Point(500, 700)),)))
+    found = find_level_problems(processed.report.groups, "0", TravelMode.FOOT)
+    left, top, right, bottom = lay_out(processed.networks[TravelMode.FOOT], 0, found)[0].plan_bounds
+    assert left < 500 < right and top < 700 < bottom
+
+
 def test_a_picture_of_thousands_of_problems_is_bounded() -> None:
     hall = Space("hall", "0", box(0, 0, 3000, 3000), SpaceKind.CORRIDOR)
     doors = tuple(Door(str(n), "0", Point(50 * (n % 60), 50 * (n // 60))) for n in range(3_600))

@@ -4,7 +4,9 @@ from typing import Any
 
 import bson
 import pytest
+from bson.raw_bson import RawBSONDocument
 
+from storage.errors import BackupError
 from storage.mongo import raw_documents
 
 pytestmark = pytest.mark.anyio
@@ -38,3 +40,9 @@ async def test_a_collection_that_has_been_renamed_is_left_alone(database: Any) -
     for _ in range(2):
         await raw_documents.rename_collection(database, "new", "old")
         assert await database["old"].find().to_list(None) == [{"_id": 1}]
+
+
+async def test_an_error_says_which_document_mongodb_rejects(database: Any) -> None:
+    documents = [RawBSONDocument(bson.encode({"_id": "unit-1"}))] * 2
+    with pytest.raises(BackupError, match=r"of the archive: E11000 .*unit-1"):
+        await raw_documents.insert_raw(database["any"], documents)
