@@ -45,7 +45,7 @@ LIMITS = {
         parsing.geo.geojson: MAX_SOURCE_BYTES
         parsing.geo.ground: MAX_EXTENT_FEET MAX_FEATURES
         parsing.osm.levels: MAX_STOREYS
-        resolvers.plans.connector_joining: MAX_APART_FEET MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
+        resolvers.plans.connector_joining: MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
         resolvers.plans.footpaths: MAX_BRANCH_FEET
         resolvers.plans.shapes: MAX_MEETING_CORNERS
         resolvers.plans.tangles: MAX_CROSSINGS
@@ -53,7 +53,6 @@ LIMITS = {
         routing.groups: MAX_LISTED_PROBLEMS MAX_TEXT_CHARS
         routing.markers: MAX_MARKERS
         routing.report: MAX_LISTED_LOCATIONS
-        routing.space.door_moving: MAX_MOVE_FEET
         routing.space.plan_repair: MAX_NEIGHBOURS
         routing.space.shared_edges: MAX_WALL_OPENING_FEET
         routing.space.walkable: MAX_ONE_WAY_DOORS
@@ -104,7 +103,6 @@ LIMITS = {
     """,
     "operation.md": """
         gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
-            MAX_REJECTIONS_PER_SECOND MAX_REJECTIONS_PER_ADDRESS
         gateway.server.early_rejection: MAX_DELAYED_SECONDS
         gateway.server.supervision.orders: MAX_LONG_TASK_SECONDS
         gateway.server.websocket_protocol: MAX_FRAMES_WITHOUT_KEY
@@ -116,11 +114,10 @@ LIMITS = {
         resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
         rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
         storage.administration.api_keys: MAX_OVERLAP_DAYS
-        storage.administration.audit: MAX_LISTED_IDS MAX_SHOWN_IDS
+        storage.administration.audit: MAX_SHOWN_IDS
         storage.mongo.consistency.topology: MAX_SECONDS_WITHOUT_PRIMARY
     """,
     "rest.md": """
-        resolvers.attributes: MAX_ASSIGNMENTS
         resolvers.changes: MAX_CHANGES
         resolvers.closures: MAX_CLOSED
         resolvers.distances: MAX_PAIRS
@@ -129,15 +126,11 @@ LIMITS = {
         resolvers.reachable: MAX_REACHABLE
         resolvers.request.arguments: MAX_CURSOR_CHARACTERS
         resolvers.request.filters: MAX_IDS
-        resolvers.request.input_checks: MAX_REPORTED_ERRORS
-        resolvers.routes: MAX_NEAREST
         rest.bodies: MAX_UNTYPED_TOKENS
-        rest.parameters: MAX_IGNORED_REPORTED MAX_PARAMETERS
+        rest.parameters: MAX_IGNORED_REPORTED
         rest.request_body: MAX_URL_BYTES
-        storage.attribute_assignments: MAX_VIOLATIONS
         storage.records.fields: MAX_ID_CHARACTERS
         storage.records.location_filter: MAX_TERMS
-        storage.records.paging: MAX_PER_PAGE
     """,
     "rest/changes.md": """
         resolvers.changes: MAX_CHANGES
@@ -151,7 +144,7 @@ LIMITS = {
         storage.records.fields: MAX_TEXT_CHARACTERS
     """,
     "rest/maps.md": """
-        rest.envelopes: MAX_NAME_CHARACTERS MAX_WARNINGS_HEADER_BYTES
+        rest.envelopes: MAX_WARNINGS_HEADER_BYTES
     """,
     "rest/pictures.md": """
         resolvers.drawings.areas: MAX_UNITED MAX_MEETING_EDGES MAX_UNION_WORK
@@ -193,7 +186,6 @@ LIMITS = {
         parsing.svg.outcome: MAX_PLACES MAX_LISTED_PLACES
         parsing.svg.report.canvas: MAX_TRACED_CHARS MAX_GLANCE_CHARS
         parsing.svg.report.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
-        parsing.svg.report.drawn_shapes: MAX_IMAGE_SHARE
         parsing.svg.report.found_elements: MAX_BOXES
         parsing.svg.style.media: MAX_MEDIA_CHARS
         parsing.svg.style.nesting: MAX_NESTED_RULES MAX_JOINED_CHARS

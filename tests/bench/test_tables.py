@@ -3,18 +3,14 @@
 from io import StringIO
 from pathlib import Path
 
-import msgspec
 import pytest
 from rich.console import Console
 
 from bench.data.workloads import LIST, UNIT, WORKLOADS
-from bench.load.generator import LatencySummary
 from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
 from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.raw import RAW
 from bench.report import pages, summary
-from bench.report.invalidation_table import CommitSample, Invalidation, KindSample, RoundSample
-from bench.report.invalidation_table import build_tables as build_invalidation_tables
 from bench.report.tables import ReportTable, format_figure
 from bench.report.targets import TARGETS
 from tests.bench.canned import PEERS, build_results, build_sample
@@ -105,64 +101,3 @@ def test_a_page_must_have_the_markers_once_in_their_order(text: str, tmp_path: P
 @pytest.mark.parametrize("name", ["ratios", "details", "staleness", "invalidation", "growth"])
 def test_the_page_has_room_for_all_figures(name: str) -> None:
     pages.replace_section(pages.PERFORMANCE_PAGE.read_text(), name, "", pages.PERFORMANCE_PAGE.name)
-
-
-# The targets of invalidation
-
-
-def _build_round(title: str, reads: int, misses: int, stale: int = 0) -> RoundSample:
-    kinds = [
-        KindSample(title="a unit", reader="all", share=75, reads=reads - 100, misses=0),
-        KindSample(title="assignments", reader="one", share=25, reads=100, misses=misses),
-    ]
-    return RoundSample(
-        title=title,
-        kinds=kinds,
-        unconfirmed=0,
-        made=[],
-        seconds=2.0,
-        checked=reads,
-        stale=stale,
-        limit_ms=0.0 if title == "same" else 10.0,
-        latest_ms=4.26,
-        ordered_per_second=100.0,
-        writes=LatencySummary(requests=200, p50_ms=8.0, p99_ms=9.0),
-        waits=LatencySummary(requests=200, p50_ms=2.0, p99_ms=3.0),
-    )
-
-
-MET = Invalidation(
-    assets=1000,
-    cached=10_102,
-    commits=CommitSample(writes=300, p50_ms=0.0, p99_ms=9.9, max_ms=22.0),
-    other=_build_round("other", 1000, 1),
-    same=_build_round("same", 1000, 0),
-    spread=_build_round("spread", 1000, 50),
-    load=1.5,
-)
-
-
-@pytest.mark.parametrize(
-    ("changes", "missed"),
-    [
-        ({}, []),
-        ({"other": _build_round("other", 1000, 2)}, [0]),
-        ({"spread": _build_round("spread", 1000, 51)}, [2]),
-        ({"same": _build_round("same", 1000, 0, stale=1)}, [4]),
-        ({"commits": msgspec.structs.replace(MET.commits, p99_ms=10.0)}, [6]),
-    ],
-)
-def test_a_target_of_invalidation_is_met_at_its_bound(
-    changes: dict[str, object], missed: list[int]
-) -> None:
-    rows = build_invalidation_tables(msgspec.structs.replace(MET, **changes))[0].rows
-    assert [at for at, row in enumerate(rows) if row[-1] != "met"] == missed
-
-
-def test_each_round_of_invalidation_has_a_row_with_its_own_figures() -> None:
-    rounds = build_invalidation_tables(MET)[1]
-    assert rounds.rows[0] == (
-        *("other", "500", "1,000", "1", "99.90 %", "1,000", "0", "4.3"),
-        *("100", "8.0", "9.0", "2.0", "3.0"),
-    )
-    assert {len(row) for row in rounds.rows} == {len(rounds.header)}

@@ -24,8 +24,6 @@ MAP = client_generation.CLIENTS / "map"
 @pytest.mark.usefixtures("generated")
 def test_the_python_package_is_typed_where_it_is_installed(tmp_path: Path) -> None:
     environment = install()
-    if isinstance(environment, str):
-        pytest.skip(environment)
     environment.pip("wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, PYTHON)
     [wheel] = tmp_path.glob("floorgate_client-*.whl")
     environment.pip("install", "--no-deps", "--force-reinstall", wheel)
@@ -43,8 +41,6 @@ def test_the_python_package_is_typed_where_it_is_installed(tmp_path: Path) -> No
 @pytest.mark.usefixtures("generated")
 def test_the_npm_package_has_what_it_exports_and_nothing_else(tmp_path: Path) -> None:
     installed = packages.install(TYPESCRIPT)
-    if isinstance(installed, str):
-        pytest.skip(installed)
     generate_types(installed)
     shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
     installed.tool("tsc", "--project", ".")

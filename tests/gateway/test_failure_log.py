@@ -1,7 +1,5 @@
 """Failed operations are in the access log by the operation's name and the codes of its errors."""
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,7 +11,7 @@ from storage.administration import key_format
 from storage.store import Store
 from tests.fixtures import World, gateway_client
 from tests.gateway.cache.fast_path_server import serve_with_fast_path
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 
 pytestmark = pytest.mark.anyio
 
@@ -23,12 +21,6 @@ TWO_ERRORS = """{
   asset(id: "north") { units(page: 0) { data { id } } }
   unit(id: "unit-1") { references { data { key } } }
 }"""
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
 
 
 async def post(client: httpx.AsyncClient, query: str, **members: object) -> None:

@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 TOOLS = Path(__file__).with_name("tools")
 QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
 
@@ -36,11 +38,11 @@ class Packages:
         return self.run(str(self.tools / "node_modules" / ".bin" / name), *arguments)
 
 
-def install(tools: Path = TOOLS) -> Packages | str:
-    """The packages, or a sentence that says why they cannot be had."""
+def install(tools: Path = TOOLS) -> Packages:
+    """Return the packages of a folder; skip the test if they cannot be had."""
     node_directory = _node_directory()
     if node_directory is None:
-        return "npm is absent: the description is neither linted nor tried with a typed client"
+        pytest.skip("npm is absent")
     packages = Packages(node_directory, tools)
     with (tools / "package.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -48,7 +50,7 @@ def install(tools: Path = TOOLS) -> Packages | str:
             try:
                 packages.run(*npm(), "ci", "--no-progress")
             except AssertionError as error:
-                return f"npm could not install {tools}: {error}"
+                pytest.skip(f"npm could not install {tools}: {error}")
     return packages
 
 

@@ -66,7 +66,6 @@ class Examples:
 def open_examples(site: Site) -> Iterator[Examples]:
     """Build the examples and open a browser until the block ends."""
     packages = install(EXAMPLES)
-    assert not isinstance(packages, str)
     packages.run(*npm(), "run", "build")
     (site.directory / "examples").symlink_to(EXAMPLES)
     with browser.visit(site.url) as seen:

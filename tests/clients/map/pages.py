@@ -30,17 +30,10 @@ TYPES = {
 }
 
 
-def build_bundle() -> str | None:
-    """Build the package; returns a sentence if its packages cannot be had."""
-    client = install(TYPESCRIPT)
-    packages = install(PACKAGE)
-    for missing in (client, packages):
-        if isinstance(missing, str):
-            return missing
-    assert not isinstance(client, str) and not isinstance(packages, str)
-    generate_types(client)
-    packages.run(*npm(), "run", "--silent", "build")
-    return None
+def build_bundle() -> None:
+    """Build the package; skip the test if its packages cannot be had."""
+    generate_types(install(TYPESCRIPT))
+    install(PACKAGE).run(*npm(), "run", "--silent", "build")
 
 
 @contextmanager

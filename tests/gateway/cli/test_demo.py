@@ -1,7 +1,5 @@
 """Keys of the demo: one for each gateway that runs, and none of those that have ended."""
 
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,6 @@ from storage.administration.key_format import hash_key
 @pytest.fixture
 def settings(mongo_url: str, database_name: str, tmp_path: Path) -> Settings:
     return Settings(mongo_url=mongo_url, database=database_name, data_dir=tmp_path)
-
-
-@pytest.fixture
-def other_database(mongo_url: str) -> Iterator[str]:
-    name = uuid.uuid4().hex
-    yield name
-    with MongoClient[dict[str, Any]](mongo_url) as client:
-        client.drop_database(name)
 
 
 def is_valid(settings: Settings, key: str) -> bool:
@@ -57,13 +47,13 @@ def test_gateways_that_run_keep_their_keys(settings: Settings) -> None:
             ]
 
 
-def test_the_key_of_another_database_is_deleted_once_that_is_served_again(
-    settings: Settings, other_database: str
+def test_the_key_of_anfresh_database_name_is_deleted_once_that_is_served_again(
+    settings: Settings, fresh_database_name: str
 ) -> None:
     with create_key(settings) as first:
         pass
     other = Settings(
-        mongo_url=settings.mongo_url, database=other_database, data_dir=settings.data_dir
+        mongo_url=settings.mongo_url, database=fresh_database_name, data_dir=settings.data_dir
     )
     with create_key(other):
         assert is_valid(settings, first)

@@ -4,7 +4,6 @@ import asyncio
 import functools
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import httpx
@@ -15,11 +14,10 @@ from gateway.client_address import group_address
 from gateway.limits import bad_keys
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.limits.bad_keys import BadKeyThrottle
-from gateway.settings import Settings
 from storage.administration import api_keys, key_format
 from storage.cache import key_digests
 from storage.errors import Cause, UnavailableError
-from tests.fixtures import BASE_URL, World, make_key, open_database
+from tests.fixtures import BASE_URL, World, make_key, open_database, run_gateway
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.rest.error_bodies import read_error, read_message
 
@@ -37,17 +35,10 @@ build_app = functools.lru_cache(maxsize=1)(Gateway.build_app)
 async def gateway(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gateway]:
     """A gateway that soon throttles, and forgives nothing however slow this machine is."""
     monkeypatch.setattr(key_digests, "REREAD_SECONDS", 3600.0)
-    async with run(world.settings(bad_key_limit=1, bad_key_burst=BURST)) as gateway:
+    async with run_gateway(world.settings(bad_key_limit=1, bad_key_burst=BURST)) as gateway:
         gateway.bad_keys._each._interval_seconds = gateway.bad_keys._all._interval_seconds = 900.0
         gateway.bad_keys._each._tolerance_seconds = (BURST - 1) * 900.0
         gateway.bad_keys._all._tolerance_seconds = (BURST * 50 - 1) * 900.0
-        yield gateway
-
-
-@asynccontextmanager
-async def run(settings: Settings) -> AsyncIterator[Gateway]:
-    gateway = Gateway(settings)
-    async with gateway.lifespan(None):  # type: ignore[arg-type]
         yield gateway
 
 
@@ -169,7 +160,7 @@ async def test_a_key_created_meanwhile_works_at_a_throttled_address(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = own_world.settings(bad_key_limit=1, bad_key_burst=1)
-    async with run(settings) as gateway, open_database(own_world) as database:
+    async with run_gateway(settings) as gateway, open_database(own_world) as database:
         gateway.bad_keys._each._tolerance_seconds = -1e9  # always over the limit
         assert await ask(gateway, key_format.generate_key()) == 429
         _, key = await make_key(database, "new")
@@ -192,7 +183,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
 
 
 async def test_throttling_can_be_turned_off(world: World) -> None:
-    async with run(world.settings(bad_key_limit=0)) as gateway:
+    async with run_gateway(world.settings(bad_key_limit=0)) as gateway:
         assert {await ask(gateway, "not a key") for _ in range(50)} == {403}
 
 

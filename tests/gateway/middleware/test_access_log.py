@@ -1,8 +1,7 @@
 """Request ids, the log line of each request, and masked internal errors."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,16 +13,10 @@ from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware.access_log import CLIENT_CLOSED_REQUEST, AccessLogMiddleware
 from rest.request_body import ClientDisconnectedError, receive_body
 from rest.scope_members import SCOPE_ROUTE
-from tests.gateway.log_lines import LogLines, capture_log_lines
+from tests.gateway.log_lines import LogLines
 
 KEY = "fgk_" + "0aZ9" * 12
 Headers = list[tuple[bytes, bytes]]
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
 
 
 def request(

@@ -28,9 +28,7 @@ FIND_PROBLEMS = """async (part) => {
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    installed = install(TOOLS)
-    if isinstance(installed, str):
-        pytest.skip(installed)
+    install(TOOLS)
     return AXE.read_text()
 
 

@@ -1,13 +1,11 @@
 """Servers in processes of their own, and the lines that are logged."""
 
 import contextlib
-import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.gateway.server.processes import ServerProcess, Start
 
 
@@ -23,10 +21,3 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             return running
 
         yield run
-
-
-@pytest.fixture
-def lines() -> Iterator[LogLines]:
-    """What the log says of requests."""
-    with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
-        yield lines
