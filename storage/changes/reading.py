@@ -55,7 +55,11 @@ async def read_epoch(database: driver.Database) -> bytes:
 
 
 def to_epoch(uuid: bytes | None) -> bytes:
-    """Return the epoch, from what names the collection of assets."""
+    """Return the epoch, from what names the collection of assets.
+
+    >>> to_epoch(None) == bytes(EPOCH_BYTES)
+    True
+    """
     return uuid[:EPOCH_BYTES] if uuid else bytes(EPOCH_BYTES)
 
 

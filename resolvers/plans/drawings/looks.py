@@ -104,6 +104,10 @@ def choose_look(feature: Feature) -> Look | None:
 
     >>> choose_look(Feature("1", ("0",), AreaGeometry(()), {"indoor": "corridor"})) == CORRIDOR
     True
+    >>> for room in ("stairs", "elevator"):
+    ...     choose_look(Feature("1", ("0",), AreaGeometry(()), {"room": room})).dashes_feet
+    (0.9, 0.35)
+    ()
     """
     if (kind := get_connector_kind(feature)) is not None:
         is_stepped = kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)

@@ -88,6 +88,19 @@ def test_several_shapes_of_a_unit_are_one_space_and_one_location() -> None:
     assert [place.unit_id for place in translated.candidates] == ["u1"]
 
 
+@pytest.mark.parametrize(
+    ("tags", "is_private"),
+    [(("", ""), True), (("access=yes", ""), False), (("", "access=yes"), False)],
+)
+def test_a_unit_is_private_if_all_its_shapes_are(tags: tuple[str, str], is_private: bool) -> None:
+    shapes = "".join(
+        f'<rect data-id="u1" x="{10 * at}" width="10" height="4" data-tags="{tag}"/>'
+        for at, tag in enumerate(tags)
+    )
+    (space,) = translate_svg(f'<g data-type="UnitLayer">{shapes}</g>').plan.spaces
+    assert space.is_private is is_private
+
+
 def test_walls_columns_kiosks_and_pools_are_barriers_but_a_gate_is_not() -> None:
     translated = translate_svg(
         '<line x2="9" data-tags="indoor=wall"/>'
