@@ -9,7 +9,7 @@ import pytest
 from gateway.server.config import ConnectionLimits
 from rest.endpoint_table import ENDPOINTS
 from rest.errors import ErrorSource
-from rest.openapi.responses import ERROR_RESPONSES
+from rest.openapi.responses import COMMON_STATUSES, ERROR_RESPONSES
 from tests.fixtures import (
     ALL_FLAGS,
     BACKGROUND,
@@ -97,6 +97,10 @@ async def test_many_invalid_keys_get_the_documented_error(world: World) -> None:
     throttled = [response for response in responses if response.status_code == 429]
     assert read_error(throttled[0]) == documented(429, "keys")
     assert "Retry-After" in _names(throttled[0])
+
+
+def test_each_status_that_any_request_can_end_with_has_a_description() -> None:
+    assert {*COMMON_STATUSES} <= {*ERROR_RESPONSES}
 
 
 def test_the_documented_limits_are_the_default_ones() -> None:

@@ -16,7 +16,13 @@ from routing.plan import (
     Space,
     SpaceKind,
 )
-from routing.space.door_inference import TO_HUB, TO_ROOM, WITHOUT_WAY_IN
+from routing.space.door_inference import (
+    ONE_OF_SEVERAL_CORRIDORS,
+    ONLY_CORRIDOR,
+    TO_HUB,
+    TO_ROOM,
+    WITHOUT_WAY_IN,
+)
 from routing.space.doors import DoorOrigin, Opening
 from routing.space.floor import FloorSurface, build_floor
 from routing.space.shared_edges import SharedEdge, find_shared_edge
@@ -45,6 +51,14 @@ def inferred(built: WalkableLevel) -> Mapping[str, Opening]:
         for opening in built.openings
         if opening.origin is DoorOrigin.INFERRED
     }
+
+
+def test_open_floor_that_two_rooms_touch_may_be_their_corridor() -> None:
+    yard = Space("yard", "0", box(0, -10, 30, 0), SpaceKind.AREA)
+    found = inferred(build(HALL, *SHOPS, yard)[0])
+    assert [found[shop.id].confidence for shop in SHOPS] == [
+        *(ONE_OF_SEVERAL_CORRIDORS, ONE_OF_SEVERAL_CORRIDORS, ONLY_CORRIDOR)
+    ]
 
 
 @pytest.mark.parametrize(("rooms", "confidence"), [(11, TO_ROOM), (12, TO_HUB)])
