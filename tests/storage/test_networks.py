@@ -14,10 +14,11 @@ from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.reading.members import parse_member
 from storage.errors import ImportInterruptedError
 from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, WHEELCHAIR_ROUTING
+from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, REPORT_FIELD, WHEELCHAIR_ROUTING
 from storage.mongo import driver, files
 from storage.networks import (
     find_network_digest,
+    load_routing_reports,
     publish_network,
     withdraw_network,
 )
@@ -268,6 +269,13 @@ async def test_a_network_is_found_by_those_who_see_its_map(imported: Any) -> Non
         assert (digest is not None) == is_found
     assert await find_network_digest(imported, ALL_ASSETS, "bm") is None
     assert await find_network_digest(imported, ALL_ASSETS, "missing") is None
+
+
+async def test_reports_of_several_maps_are_found_at_once(imported: Any) -> None:
+    await publish(imported, FIRST)
+    await imported["maps"].update_one({"_id": "bm"}, {"$set": {REPORT_FIELD: {"levels": []}}})
+    found = await load_routing_reports(imported, ALL_ASSETS, ["bm", MAP])
+    assert {*found} == {"bm", MAP}
 
 
 async def test_a_network_that_an_earlier_release_has_published_is_not_used(imported: Any) -> None:

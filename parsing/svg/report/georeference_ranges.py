@@ -19,6 +19,8 @@ def find_out_of_range(georeference: Georeference) -> Iterator[str]:
 
     >>> [*find_out_of_range(Georeference(123, 0, 18, 0, 0))]
     ['latitude is 123']
+    >>> [*find_out_of_range(Georeference(-90.5, 180.5, 24, 360, 90))]
+    ['latitude is -90.5', 'longitude is 180.5']
     """
     for name, value in georeference._asdict().items():
         low, high = RANGES[name]

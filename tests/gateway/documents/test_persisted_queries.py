@@ -139,6 +139,9 @@ async def test_they_can_be_turned_off(world: World) -> None:
         assert refused.status_code == 200
         assert refused.json()["errors"][0]["message"] == "PersistedQueryNotSupported"
         assert code_of(refused) == "PERSISTED_QUERY_NOT_SUPPORTED"
+        accept = {"Accept": "application/graphql-response+json"}
+        body = {"extensions": persisted(hash_document(UNITS))}
+        assert (await client.post("/graphql", json=body, headers=accept)).status_code == 400
         assert (await post_hash(client, with_query=True)).json() == FIRST_UNIT
         assert code_of(await post_hash(client)) == "PERSISTED_QUERY_NOT_SUPPORTED"
 

@@ -320,6 +320,7 @@ async def test_a_map_that_changes_all_the_time_is_not_published(
     change_while_building(service, monkeypatch, drawings)
     with pytest.raises(RefusedDocumentError, match="was changed while it was processed"):
         await process_and_publish(service.store, ProcessingRequest("tower", {}))
+    assert drawings == []  # it has been tried as often
     assert await service.routing() == (False, True, "its drawing has changed")
 
 

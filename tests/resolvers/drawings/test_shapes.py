@@ -14,6 +14,7 @@ SHAPES: list[tuple[dict[str, Any], str]] = [
     ({"type": "Path", "d": "M0 0 h10 v5z"}, "M0 0 h10 v5z"),
     ({"type": "Circle", "cx": "5", "r": "2"}, "M3 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z"),
     ({"type": "Ellipse", "rx": "4", "ry": "2"}, "M-4 0a4 2 0 1 0 8 0a4 2 0 1 0 -8 0z"),
+    ({"type": "Circle", "r": "0.5"}, "M-0.5 0a0.5 0.5 0 1 0 1 0a0.5 0.5 0 1 0 -1 0z"),
     ({"type": "Rect", "x": 1, "width": 10, "height": 5}, "M1 0h10v5h-10z"),
     (
         {"type": "Rect", "width": 10, "height": 6, "rx": "2"},
