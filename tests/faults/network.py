@@ -25,6 +25,7 @@ from typing import Any
 
 from storage.embedded.replica_set import HOST
 from tests.storage.mongo.replica_set_of_three import Member
+from tests.waiting import TIMEOUT_SECONDS
 
 CLIENTS = -1
 """The origin of connections that are of no member."""
@@ -309,7 +310,7 @@ def _find_inode(port: int, other_port: int) -> int:
     return inode
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait for something that happens in another process or thread."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -17,6 +17,7 @@ from parsing.svg.paint.gradients import Stop, average_gradient, parse_offset
         ("rgb(100% 0% 0% / 50%)", "#ff000080"),
         ("rgb(300, -5, 0)", "#ff0000"),
         ("hsl(120deg, 100%, 25%)", "#008000"),
+        ("hsl(120, 100%, 25%)", "#008000"),
         ("hsl(.5turn 100% 50%)", "#00ffff"),
         ("hwb(0 60% 60%)", "#808080"),
         ("transparent", "none"),
