@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from gateway.cache import fast_path
 from gateway.documents.graphql_request import hash_document
 from rest.bodies import MAX_REPEATED_BODY_BYTES
 from storage.administration import api_keys
@@ -98,6 +99,13 @@ async def test_the_fast_path_sends_what_the_pipeline_does(
         assert not_modified.headers["etag"] == etag
         full_pipeline = await connection.request(path, **known, Content_Length="0")
         assert not_modified.repeatable == full_pipeline.repeatable
+
+
+def test_a_request_with_a_header_twice_goes_the_long_way() -> None:
+    headers = [(b"api-key", b"fgk_1"), (b"accept", b"text/html")]
+    assert fast_path._inspect_headers(headers, has_body=False) is not None
+    twice = [*headers, (b"accept", b"application/json")]
+    assert fast_path._inspect_headers(twice, has_body=False) is None
 
 
 REPEATED: list[tuple[str, bytes, dict[str, str]]] = [

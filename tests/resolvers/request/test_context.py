@@ -9,15 +9,15 @@ from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, FirstPage, Relation
-from resolvers.request.map_loads import load_routable_map
+from resolvers.request.map_loads import load_drawings, load_routable_map
 from resolvers.request.read_log import ReadLog
 from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
 from storage.floors import FLOORS
-from storage.maps import MAPS
-from storage.mongo import driver
+from storage.maps import MAPS, PARSED_FIELD
+from storage.mongo import driver, files
 from storage.mongo.recorded_database import CommandLog
 from storage.records.paging import BY_KEY, KeyRange, Order
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
@@ -95,6 +95,19 @@ async def test_the_log_is_incomplete_where_an_archive_is_missing(
     assert context.reads.is_complete
     assert await load_routable_map(context, "m") is None
     assert not context.reads.is_complete
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_the_log_is_incomplete_where_a_drawing_is_missing(
+    context: Context, database: Any, is_there: bool
+) -> None:
+    digest = await files.write_file(database, b"{}") if is_there else "0" * 64
+    await database["maps"].insert_one(
+        {"_id": "m", "asset_id": "oak", "name": "M", PARSED_FIELD: digest, **STAMPS},
+        bypass_document_validation=True,
+    )
+    assert await load_drawings(context, ["m"]) == [b"{}" if is_there else None]
+    assert context.reads.is_complete == is_there
 
 
 @pytest.mark.parametrize("reads_networks", [False, True])

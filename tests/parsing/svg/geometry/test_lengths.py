@@ -83,6 +83,7 @@ def test_dashes_begin_within_the_pattern(dashes: list[float], offset: float, shi
 def test_lists_of_dashes_have_commas_or_spaces() -> None:
     assert split_dashes(" 1, 2 3px") == ["1", "2", "3px"]
     assert split_dashes("none") == []
+    assert [len(split_dashes("1 " * number)) for number in (1_000, 1_001)] == [1_000, 0]
 
 
 def test_an_offset_is_part_of_the_dashes() -> None:
