@@ -115,7 +115,7 @@ _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 # connections.
 os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
 MAX_SILENCE_MS = 2000
-"""How long a member may leave a look at its state without an answer."""
+"""A member may answer as late as this when it is asked for its state."""
 _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0

@@ -1,4 +1,4 @@
-"""What tests of the gateway read of its log."""
+"""Let tests of the gateway read its log."""
 
 import logging
 from collections.abc import Iterator
@@ -10,6 +10,6 @@ from tests.gateway.log_lines import LogLines, capture_log_lines
 
 @pytest.fixture
 def lines() -> Iterator[LogLines]:
-    """What the log says of requests."""
+    """Yield the lines about requests."""
     with capture_log_lines(logging.getLogger("floorgate.access"), logging.INFO) as lines:
         yield lines

@@ -46,7 +46,7 @@ def build(plan: Plan, mode: TravelMode, costing: Costing, foot: Network | None =
 
 
 def test_the_levels_have_all_edges() -> None:
-    """Those of the first corner of a level as well."""
+    """The edges of the first corner of a level are among them."""
     levels = FOOT.levels
     of_levels = [levels.edges_of(number) for number in range(len(levels))]
     assert all(len(edges) for edges in of_levels)
