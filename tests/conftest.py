@@ -112,14 +112,14 @@ def mongo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _forget_quickly(mongo_url: str) -> None:
-    """Make mongod close the files of dropped databases within seconds.
+    """Make mongod close the files of dropped databases within two minutes.
 
     MongoDB keeps them for five minutes of history, and those of thousands of tests are more than a
     process may have open.
     """
     with MongoClient[dict[str, Any]](mongo_url) as client:
         for name, value in {
-            "minSnapshotHistoryWindowInSeconds": 10,
+            "minSnapshotHistoryWindowInSeconds": 120,
             "syncdelay": 5,
             "wiredTigerEngineRuntimeConfig": (
                 "file_manager=(close_idle_time=5,close_scan_interval=2,close_handle_minimum=250)"

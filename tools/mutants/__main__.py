@@ -35,7 +35,7 @@ from tools.mutants.reach import PROBE, Reach, add_probes, order_tests, read_reac
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 MEMORY = Path("/dev/shm")
-FORGET_QUICKLY = {"minSnapshotHistoryWindowInSeconds": 10, "syncdelay": 5}
+FORGET_QUICKLY = {"minSnapshotHistoryWindowInSeconds": 120, "syncdelay": 5}
 """Parameters of mongod: else it keeps the files of dropped databases open for five minutes."""
 
 
