@@ -93,7 +93,8 @@ async def finish(database: Any) -> None:
 async def kill(database: Any, url: str, path: Path, phase: str, times: int) -> None:
     with importing(url, database.name, path, phase, times, signal.SIGKILL) as process:
         process.wait()
-    while (await database.client.admin.command("currentOp", appName=database.name))["inprog"]:
+    connections = {"currentOp": 1, "$all": True, "appName": database.name}
+    while (await database.client.admin.command(connections))["inprog"]:
         await asyncio.sleep(0.02)  # MongoDB does what the process had sent
     await expire_lease(database)
     await finish(database)
