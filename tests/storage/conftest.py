@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.mongo import driver
 from tests.storage.catalogs import SMALL, write_arrays
 from tests.storage.mongo.replica_set_of_three import (
@@ -30,6 +31,16 @@ async def client(
 @pytest.fixture
 def database(client: Any, database_name: str) -> Any:
     return client[database_name]
+
+
+@pytest.fixture
+async def forgetful_database(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Any]:
+    """A database of a MongoDB that keeps a snapshot for one second instead of five minutes."""
+    with run_embedded_mongo(tmp_path) as url:
+        client = driver.connect(url, timeout_seconds=30)
+        await client.admin.command({"setParameter": 1, "minSnapshotHistoryWindowInSeconds": 1})
+        yield client["forgetful"]
+        await driver.close(client)
 
 
 @pytest.fixture

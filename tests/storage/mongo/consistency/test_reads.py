@@ -103,14 +103,13 @@ async def test_an_operation_reads_anew_after_its_transaction_failed(things: Any)
 
 @pytest.mark.slow
 async def test_an_operation_whose_snapshot_is_no_longer_kept_reads_a_newer_one(
-    things: Any, monkeypatch: pytest.MonkeyPatch
+    forgetful_database: Any, has_connections: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server of the tests keeps snapshots for some seconds only."""
     monkeypatch.setattr(operations, "SNAPSHOT_SECONDS", 3600.0)
-    with driver.limit_time(60):
-        while await read(things) == [0, 0]:
-            await things["things"].update_one({"_id": 1}, {"$inc": {"value": 1}})
-            await asyncio.sleep(0.1)
+    async with prepare(forgetful_database, has_connections=has_connections) as things:
+        with driver.limit_time(TIMEOUT_SECONDS):
+            while await read(things) == [0, 0]:
+                await things["things"].update_one({"_id": 1}, {"$inc": {"value": 1}})
 
 
 async def test_an_operation_that_reads_a_collection_replaced_since_reads_the_new_one(
