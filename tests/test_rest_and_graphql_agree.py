@@ -155,7 +155,8 @@ async def test_an_endpoint_returns_what_its_operation_returns(
             assert paging["current_page"] == picked["paging"]["current_page"]
             assert bool(paging["next_url"]) == bool(picked["paging"]["next"])
         case SingleResource():
-            assert body == picked
+            # The cursor of changes moves on with the clock of MongoDB, which all workers share.
+            assert {**body, "cursor": None} == {**picked, "cursor": None}
 
 
 @pytest.mark.parametrize("row", [row for row in LISTS if "closable" not in row.path], ids=name_of)

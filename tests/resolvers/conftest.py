@@ -74,7 +74,8 @@ async def routes_world(
 
 @pytest.fixture(scope="session")
 async def routes_gateway(routes_world: World) -> AsyncIterator[Gateway]:
-    async with run_gateway(routes_world.settings()) as gateway:
+    # It keeps no response, so that each request meets what a test has patched.
+    async with run_gateway(routes_world.settings(cache_mb=0)) as gateway:
         yield gateway
 
 
