@@ -25,9 +25,9 @@ import pytest
 
 from resolvers.request.caller import PERMISSIONS
 from tests.drill.requests import FLAG_HEADERS, build_requests, read
-from tests.faults.network import wait_until
 from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
 from tests.resolvers import tower
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("releases")]
 

@@ -37,10 +37,11 @@ from tests.faults.checking.requests import Outage
 from tests.faults.checking.verdict import Round
 from tests.faults.gateways import GatewayProcess, running
 from tests.faults.load import Client, Load, Recorder, Step
-from tests.faults.network import Network, wait_until
+from tests.faults.network import Network
 from tests.fixtures import World, create_world
 from tests.gateway.floorgate_process import CHECKOUT, COMMAND, environment, storage_options
 from tests.storage.mongo.replica_set_of_three import ReplicaSet, find_free_ports, run_replica_set
+from tests.waiting import wait_until
 
 ELECTION_TIMEOUT_MS = 2_000
 SETTLE_SECONDS = 1.0

@@ -12,8 +12,8 @@ from urllib.error import URLError
 
 from bench.load.machine import list_process_tree
 from storage.embedded.replica_set import HOST
-from tests.faults.network import wait_until
 from tests.gateway.floorgate_process import CHECKOUT, COMMAND, environment, storage_options
+from tests.waiting import wait_until
 
 WORKERS = 2
 DEADLINE_SECONDS = 5

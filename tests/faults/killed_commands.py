@@ -19,7 +19,8 @@ from storage.embedded.replica_set import HOST
 from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
 from tests.faults.deployment import Deployment
 from tests.faults.gateways import GatewayProcess
-from tests.faults.network import Fault, wait_until
+from tests.faults.network import Fault
+from tests.waiting import wait_until
 
 Command: TypeAlias = subprocess.Popen[str]
 BULK_UNITS = 5_000

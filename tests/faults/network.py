@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import struct
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,7 +24,6 @@ from typing import Any
 
 from storage.embedded.replica_set import HOST
 from tests.storage.mongo.replica_set_of_three import Member
-from tests.waiting import TIMEOUT_SECONDS
 
 CLIENTS = -1
 """The origin of connections that are of no member."""
@@ -308,12 +306,3 @@ def _find_inode(port: int, other_port: int) -> int:
     (kind,) = struct.unpack_from("=H", reply, 4)
     inode: int = struct.unpack_from("=I", reply, 84)[0] if kind == _SOCK_DIAG_BY_FAMILY else 0
     return inode
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = TIMEOUT_SECONDS) -> None:
-    """Wait for something that happens in another process or thread."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {seconds:.0f} seconds")
-        time.sleep(0.02)

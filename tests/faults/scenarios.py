@@ -20,8 +20,9 @@ from tests.faults.killed_commands import (
     kill_publishing_import,
     kill_publishing_processing,
 )
-from tests.faults.network import CLIENTS, Fault, wait_until
+from tests.faults.network import CLIENTS, Fault
 from tests.storage.mongo.replica_set_of_three import Member
+from tests.waiting import wait_until
 
 STOPPED_SECONDS = 15.0
 """Longer than any request may take."""

@@ -16,11 +16,11 @@ from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.embedded.replica_set import HOST
 from tests.faults.catalog import build_catalog
 from tests.faults.gateways import GatewayProcess, running
-from tests.faults.network import wait_until
 from tests.fixtures import World, create_world
 from tests.gateway.floorgate_process import CHECKOUT
 from tests.restarts.load import Answers, constant_load
 from tests.storage.mongo.replica_set_of_three import find_free_ports
+from tests.waiting import wait_until
 
 GUIDE = CHECKOUT / "docs" / "operation.md"
 NOTICE_SECONDS = 10

@@ -92,11 +92,11 @@ def test_a_picture_of_a_huge_level_fits_a_screen_and_its_signs_grow() -> None:
 
 
 def find_markers(picture: str) -> list[tuple[str, etree._Element]]:
-    """Return the markers with their numbers, the lowest first."""
+    """Return the markers with their numbers, the one on top first."""
     root = etree.fromstring(picture.encode())
     markers = [each for each in root.iter() if each.get("class") == "marker"]
     number = etree.XPath("string(*[@class='number'])")
-    return sorted(((str(number(each)), each) for each in markers), key=lambda pair: pair[0])
+    return [(str(number(each)), each) for each in reversed(markers)]
 
 
 def marked(picture: str) -> list[str]:

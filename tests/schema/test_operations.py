@@ -24,18 +24,21 @@ def test_an_operation_is_chosen_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "code"),
+    ("text", "name", "code", "message_end"),
     [
-        ("{ units", None, "GRAPHQL_PARSE_FAILED"),
-        ("{ unknown }", None, "GRAPHQL_VALIDATION_FAILED"),
-        (TWO, None, "OPERATION_RESOLUTION_FAILURE"),
-        (TWO, "C", "OPERATION_RESOLUTION_FAILURE"),
+        ("{ units", None, "GRAPHQL_PARSE_FAILED", "found <EOF>."),
+        ("{ unknown }", None, "GRAPHQL_VALIDATION_FAILED", "on type 'Query'."),
+        (TWO, None, "OPERATION_RESOLUTION_FAILURE", "operations in operationName"),
+        (TWO, "C", "OPERATION_RESOLUTION_FAILURE", "in operationName: there is none named 'C'"),
     ],
 )
-def test_an_operation_that_cannot_be_run_has_a_code(text: str, name: str | None, code: str) -> None:
+def test_an_operation_that_cannot_be_run_has_a_code_and_a_message(
+    text: str, name: str | None, code: str, message_end: str
+) -> None:
     with pytest.raises(InvalidOperationError) as caught:
         parse_operation(GRAPHQL_SCHEMA, text, name)
     assert code_of(caught.value) == code
+    assert caught.value.errors[0].message.endswith(message_end)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from pymongo.errors import PyMongoError
 from gateway.server.tls import ensure_certificate
 from storage.mongo import driver
 from tests.doc_pages import page, section
-from tests.faults.network import wait_until
 from tests.gateway.floorgate_process import (
     CHECKOUT,
     floorgate,
@@ -30,6 +29,7 @@ from tests.storage.mongo.replica_set_of_three import (
     find_free_ports,
     start_member,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -86,8 +86,9 @@ def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(
 
 
 def test_a_level_is_called_by_its_name_or_its_number_or_its_id_if_two_share_it(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("gateway.cli.plan_report.SHOWN_LEVELS", 4)
     levels = (
         Level("m-0", -1),
         Level("m-1", 1, "[/b] :smile:"),  # shown as it is

@@ -278,6 +278,21 @@ async def test_what_is_being_removed_is_assigned_nothing(
     assert await database["attribute_assignments"].find_one({"unit_id": "u2"}) is None
 
 
+async def test_what_was_assigned_after_removals_were_staged_is_removed_too(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(database)
+    made = await database["attribute_assignments"].find({"unit_id": "u1"}).to_list(None)
+    await database["attribute_assignments"].delete_many({"unit_id": "u1"})
+
+    async def commit(database: driver.Database) -> None:
+        await database["attribute_assignments"].insert_many(made)
+
+    monkeypatch.setattr(applying, "end_earlier_writes", commit)
+    await import_bundles(database, [], changes=remove("units", "u1"))
+    assert await database["attribute_assignments"].find_one({"unit_id": "u1"}) is None
+
+
 async def test_an_assignment_that_began_before_leaves_no_orphan(database: Any) -> None:
     """A transaction has read the unit, and commits while the import removes it: either the import
     removes the assignment too, or the transaction runs again and finds no unit."""
