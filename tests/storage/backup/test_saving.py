@@ -25,6 +25,7 @@ from storage.mongo.raw_documents import SnapshotLostError
 from storage.records.visibility import ALL_ASSETS
 from tests.storage.backup.archives import documents_in, read_archive, save
 from tests.storage.catalogs import SMALL
+from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -152,10 +153,9 @@ async def test_a_backup_that_takes_too_long_is_told_what_helps(forgetful_databas
     await units.insert_one({})
     async with driver.open_snapshot_session(units.database.client) as session:
         with pytest.raises(SnapshotLostError, match="minSnapshotHistoryWindowInSeconds"):
-            while True:
-                async for _ in raw_documents.iter_raw_batches(units, 1, session):
-                    pass
-                await units.insert_one({})
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                while [each async for each in raw_documents.iter_raw_batches(units, 1, session)]:
+                    await units.insert_one({})
 
 
 async def test_assignments_and_their_audit_records_are_of_one_moment(filled: Any) -> None:
