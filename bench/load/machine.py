@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,11 @@ def pin_to_cores(*cores: int) -> Iterator[None]:
 
 def list_process_tree(pid: int) -> list[int]:
     """Return a process and all its descendants."""
-    children = [
-        int(child)
-        for listed in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in listed.read_text().split()
-    ]
+    children: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        # A thread may end while they are listed.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            children += map(int, listed.read_text().split())
     return [pid, *(process for child in children for process in list_process_tree(child))]
 
 
