@@ -123,11 +123,18 @@ def open_graphiql(seen: Visit) -> None:
     """Open the page and wait until its editor is ready."""
     seen.page.goto(f"{seen.base_url}/graphql")
     expect(seen.page).to_have_title("Floorgate · GraphiQL")
-    expect(seen.page.locator(".graphiql-query-editor")).to_contain_text("query")
+    expect_editor(seen)
+
+
+def expect_editor(seen: Visit) -> None:
+    """Wait until the panes are editors: before, the button of the page does nothing."""
+    expect(seen.page.locator(".graphiql-query-editor")).to_contain_text("{")
+    expect(seen.page.locator(".result-window .monaco-editor")).to_be_visible()
 
 
 def execute_query(seen: Visit, awaited: str) -> str:
     """Press the button and return the response pane's text once `awaited` is in it."""
+    expect_editor(seen)
     seen.page.get_by_role("button", name="Execute query").click()
     response = seen.page.locator(".result-window")
     expect(response).to_contain_text(awaited)

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -82,8 +82,7 @@ class Explorer:
         ]
 
     def state(self) -> dict[str, Any]:
-        state: dict[str, Any] = self.map.evaluate("map => map.state")
-        return state
+        return cast("dict[str, Any]", self.map.evaluate("map => map.state"))
 
     def pixels(self, x: float, y: float) -> tuple[float, float]:
         """Where a position of the drawing is in the window."""

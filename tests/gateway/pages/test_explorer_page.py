@@ -117,8 +117,7 @@ def is_on_top(part: Locator) -> bool:
       const { x, y, width, height } = part.getBoundingClientRect()
       return part.contains(part.getRootNode().elementFromPoint(x + width / 2, y + height / 2))
     }"""
-    found: bool = part.evaluate(script)
-    return found
+    return bool(part.evaluate(script))
 
 
 @pytest.mark.slow

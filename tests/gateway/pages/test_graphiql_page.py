@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import pytest
 from graphql import parse, validate
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Page, expect
 
 from gateway import browser_pages
 from resolvers.request.caller import FLAGS
@@ -45,14 +45,10 @@ def test_every_flag_can_be_switched_on() -> None:
 def graphiql(seen: browser.Visit, demo: DemoService) -> browser.Visit:
     """GraphiQL with the key of the demo, and its records in the tabs."""
     browser.open_graphiql(seen)
-    with seen.page.expect_response(is_samples):
+    with seen.page.expect_response(lambda each: "query Samples" in (each.request.post_data or "")):
         browser.type_key(seen.page, demo.key)
     browser.expect_key_state(seen, "Key accepted")
     return seen
-
-
-def is_samples(response: Response) -> bool:
-    return "query Samples" in (response.request.post_data or "")
 
 
 def open_tab(page: Page, name: str) -> None:
