@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pymongo.errors import OperationFailure
@@ -170,17 +171,8 @@ def isolate_primary(deployment: Deployment) -> None:
     deployment.replica_set.wait_until_whole()
 
 
-def kill_a_secondary(deployment: Deployment) -> None:
-    """Kill one secondary: nobody should notice."""
-    _kill_secondaries(deployment, 1)
-
-
-def kill_both_secondaries(deployment: Deployment) -> None:
-    """Leave the primary without a majority for longer than a request may take."""
-    _kill_secondaries(deployment, 2)
-
-
-def _kill_secondaries(deployment: Deployment, count: int) -> None:
+def kill_secondaries(deployment: Deployment, count: int) -> None:
+    """Kill so many for longer than a request may take; of both, there is no majority left."""
     primary = deployment.replica_set.wait_for_primary()
     secondaries = [each for each in deployment.replica_set.members if each is not primary][:count]
     for each in secondaries:
@@ -378,8 +370,10 @@ SCENARIOS = [
     Scenario("stop-primary", "primary stopped for 15 s", stop_primary),
     Scenario("step-down", "primary steps down", step_down),
     Scenario("isolate-primary", "primary cut off from the others", isolate_primary),
-    Scenario("kill-secondary", "a secondary killed", kill_a_secondary, 1),
-    Scenario("kill-secondaries", "both secondaries killed: no majority", kill_both_secondaries, 2),
+    Scenario("kill-secondary", "a secondary killed",
+             partial(kill_secondaries, count=1), 1),
+    Scenario("kill-secondaries", "both secondaries killed: no majority",
+             partial(kill_secondaries, count=2), 2),
     Scenario("kill-all", "all three killed", kill_all, 3),
     Scenario("delay", "each answer of MongoDB 0.2 s late", delay_mongodb),
     Scenario("slow", "each answer of MongoDB 2 s late", slow_mongodb),

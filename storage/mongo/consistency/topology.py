@@ -58,7 +58,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """The last write that each member had when it was asked, by address."""
         self._asked_at: dict[Any, float] = {}
         """When each member was last asked, by address."""
-        self._majority = 1
+        self._voters = 1
         self.on_loss: Callable[[], None] | None = None
         """Called in another thread when the primary is lost."""
 
@@ -87,7 +87,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
     def _note_last_write(self, hello: Mapping[str, Any], last_write: "_LastWrite") -> None:
         hosts = hello.get("hosts", ())
         others = len(hello.get("passives", ())) + len(hello.get("arbiters", ()))
-        self._majority = (len(hosts) + others) // 2 + 1
+        self._voters = len(hosts) + others
         if hello.get("me") in hosts:  # others may have no vote
             self._last_writes[hello["me"]] = last_write
         for gone in self._last_writes.keys() - set(hosts):
@@ -99,16 +99,23 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         Members that have the last write of the newest term have all before it. No later primary
         can lack what a majority of them has, although none of them knows yet that it is committed.
         Only what they say since the primary was lost counts: it had acknowledged writes until then,
-        and other gateways may have shown them.
+        and other gateways may have shown them. A write that some have, who are a majority together
+        with those that say nothing, may have been acknowledged too: until others catch up with it,
+        no time is safe.
         """
         lost_at = self.lost_at
         if lost_at is None:
             return None
         with self._lock:
-            fresh = (write for write in self._last_writes.values() if write.asked_at > lost_at)
-            writes = sorted(fresh, reverse=True)
-            newest = [write for write in writes if write.term == writes[0].term]
-            return newest[self._majority - 1].time if len(newest) >= self._majority else None
+            said = [each for each in self._last_writes.values() if each.asked_at > lost_at]
+            silent = self._voters - len(said)
+        newest_first = sorted(((each.term, each.time) for each in said), reverse=True)
+        needed = self._voters // 2 + 1
+        if len(newest_first) < needed:
+            return None
+        possible, certain = newest_first[max(0, needed - silent - 1)], newest_first[needed - 1]
+        is_current = certain[0] == newest_first[0][0]
+        return certain[1] if certain == possible and is_current else None
 
     def description_changed(self, event: TopologyDescriptionChangedEvent) -> None:
         """Remember the state of the servers, and when the primary was lost."""
