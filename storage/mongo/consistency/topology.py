@@ -58,7 +58,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """The last write that each member had when it was asked, by address."""
         self._asked_at: dict[Any, float] = {}
         """When each member was last asked, by address."""
-        self._voters = 1
+        self._voters = self._arbiters = 0
         self.on_loss: Callable[[], None] | None = None
         """Called in another thread when the primary is lost."""
 
@@ -86,34 +86,34 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
 
     def _note_last_write(self, hello: Mapping[str, Any], last_write: "_LastWrite") -> None:
         hosts = hello.get("hosts", ())
-        others = len(hello.get("passives", ())) + len(hello.get("arbiters", ()))
-        self._voters = len(hosts) + others
+        self._arbiters = len(hello.get("arbiters", ()))
+        self._voters = len(hosts) + len(hello.get("passives", ())) + self._arbiters
         if hello.get("me") in hosts:  # others may have no vote
             self._last_writes[hello["me"]] = last_write
         for gone in self._last_writes.keys() - set(hosts):
             del self._last_writes[gone]
 
     def get_safe_time(self) -> Timestamp | None:
-        """Return up to when a majority has all writes, if there is no primary to tell.
+        """Return the time up to which reads are safe without a primary, or None.
 
-        Members that have the last write of the newest term have all before it. No later primary
-        can lack what a majority of them has, although none of them knows yet that it is committed.
-        Only what they say since the primary was lost counts: it had acknowledged writes until then,
-        and other gateways may have shown them. A write that some have, who are a majority together
-        with those that say nothing, may have been acknowledged too: until others catch up with it,
-        no time is safe.
+        A majority has all writes up to it, in the newest term: no later primary can lack them,
+        although no member knows yet that they are committed. And no later write can be on a
+        majority, even if all members have it that say nothing: the lost primary may have
+        acknowledged a write together with a member that is ahead, so there is no such time until
+        others have caught up. Only what members say since the loss counts: until then the primary
+        had acknowledged writes, and other gateways may have shown them.
         """
         lost_at = self.lost_at
         if lost_at is None:
             return None
         with self._lock:
             said = [each for each in self._last_writes.values() if each.asked_at > lost_at]
-            silent = self._voters - len(said)
+            silent = self._voters - self._arbiters - len(said)
+            needed = self._voters // 2 + 1
         newest_first = sorted(((each.term, each.time) for each in said), reverse=True)
-        needed = self._voters // 2 + 1
         if len(newest_first) < needed:
             return None
-        possible, certain = newest_first[max(0, needed - silent - 1)], newest_first[needed - 1]
+        certain, possible = newest_first[needed - 1], newest_first[needed - silent - 1]
         is_current = certain[0] == newest_first[0][0]
         return certain[1] if certain == possible and is_current else None
 

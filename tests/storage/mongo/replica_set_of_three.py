@@ -210,7 +210,7 @@ def start_member(home: Path, port: int, *options: str) -> Member:
     """Start a mongod that has no configuration of its replica set, unless `home` has one.
 
     `options` are more ones of mongod. A transaction may stay open for as long as by default, and
-    there are fail points.
+    there are fail points. No write comes by itself, which the members might not all get.
     """
     home.mkdir(exist_ok=True)
     key_file = home / "password"
@@ -223,6 +223,7 @@ def start_member(home: Path, port: int, *options: str) -> Member:
             *(each for each in embedded if "transactionLifetimeLimitSeconds" not in each),
             *("--setParameter", f"oplogNetworkTimeoutBufferSeconds={SILENCE_SECONDS}"),
             *("--setParameter", "enableTestCommands=1"),
+            *("--setParameter", "writePeriodicNoops=false"),
             *options,
         ]
         member = Member(port, home, subprocess.Popen(command, stdout=log, stderr=log))

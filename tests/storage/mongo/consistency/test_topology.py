@@ -66,13 +66,13 @@ def test_what_members_said_before_the_loss_does_not_count(members: Members) -> N
 
 def test_what_a_majority_has_counts(members: Members) -> None:
     members.describe(has_primary=False)
-    members.report("b:1", 10)
-    members.report("c:1", 9)
+    members.report("b:1", 12)
+    members.report("c:1", 11)
     assert members.safe_second() is None  # the lost primary may have had it too, and acknowledged
-    members.report("a:1", 8)
-    assert members.safe_second() == 9
-    members.report("c:1", 10)
-    assert members.safe_second() == 10
+    members.report("a:1", 10)
+    assert members.safe_second() == 11
+    members.report("c:1", 12)
+    assert members.safe_second() == 12
 
 
 def test_only_writes_of_the_newest_term_count(members: Members) -> None:
