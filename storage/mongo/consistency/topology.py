@@ -58,7 +58,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         """The last write that each member had when it was asked, by address."""
         self._asked_at: dict[Any, float] = {}
         """When each member was last asked, by address."""
-        self._voters = self._arbiters = 0
+        self._voters = 0
         self.on_loss: Callable[[], None] | None = None
         """Called in another thread when the primary is lost."""
 
@@ -86,8 +86,8 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
 
     def _note_last_write(self, hello: Mapping[str, Any], last_write: "_LastWrite") -> None:
         hosts = hello.get("hosts", ())
-        self._arbiters = len(hello.get("arbiters", ()))
-        self._voters = len(hosts) + len(hello.get("passives", ())) + self._arbiters
+        others = len(hello.get("passives", ())) + len(hello.get("arbiters", ()))
+        self._voters = len(hosts) + others
         if hello.get("me") in hosts:  # others may have no vote
             self._last_writes[hello["me"]] = last_write
         for gone in self._last_writes.keys() - set(hosts):
@@ -108,7 +108,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
             return None
         with self._lock:
             said = [each for each in self._last_writes.values() if each.asked_at > lost_at]
-            silent = self._voters - self._arbiters - len(said)
+            silent = self._voters - len(said)
             needed = self._voters // 2 + 1
         newest_first = sorted(((each.term, each.time) for each in said), reverse=True)
         if len(newest_first) < needed:

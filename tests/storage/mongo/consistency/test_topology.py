@@ -79,6 +79,7 @@ def test_only_writes_of_the_newest_term_count(members: Members) -> None:
     members.describe(has_primary=False)
     members.report("a:1", 20, term=1)
     members.report("b:1", 11, term=2)
+    members.report("c:1", 20, term=1)
     assert members.safe_second() is None
     members.report("c:1", 11, term=2)
     assert members.safe_second() == 11
