@@ -35,9 +35,9 @@ from bench.load.start_time import scratch_directory
 from bench.peers.floorgate import CACHE_OFF, with_settings
 from bench.report import pages
 from bench.report.tables import ReportTable, format_figure
+from storage.catalog import UNITS
 from storage.embedded import embedded_mongo
 from storage.records.paging import BY_KEY, PageCursor, digest_list
-from storage.units import UNITS
 
 SIZES = ("10000:1", "10000:1000", "1000000:1", "1000000:1000", "1000000:100000")
 LARGEST = "10000000:100000"

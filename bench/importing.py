@@ -33,12 +33,12 @@ from storage.bundles.importing.import_bundles import ImportProgress, import_bund
 from storage.bundles.importing.timestamps import set_timestamps
 from storage.bundles.reading.batches import read_batches
 from storage.bundles.reading.violations import Violations
+from storage.catalog import UNITS
 from storage.embedded.embedded_mongo import run_embedded_mongo
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.records.kinds import Document
 from storage.setup.preparation import prepare_database
-from storage.units import UNITS
 
 TIMEOUT_SECONDS = 60
 IMPORT_TIME = "2026-01-31T12:00:00+00:00"

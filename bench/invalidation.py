@@ -64,7 +64,7 @@ from bench.report.invalidation_table import (
     RoundSample,
     build_tables,
 )
-from storage.attributes import ASSIGNMENTS
+from storage.catalog import ASSIGNMENTS
 from storage.embedded import embedded_mongo
 from storage.records.kinds import KEY_SEPARATOR
 

@@ -34,8 +34,8 @@ from resolvers.administration import catalog
 from resolvers.processing import pipeline
 from resolvers.request.caller import CALCULATE_DISTANCES_PERMISSION
 from storage.administration import api_keys
+from storage.catalog import LOCATIONS
 from storage.embedded import embedded_mongo
-from storage.locations import LOCATIONS
 from storage.mongo import driver
 from storage.setup import preparation
 from storage.store import Store

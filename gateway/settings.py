@@ -20,7 +20,7 @@ from storage.mongo.connection import (
     validate_database_name,
     validate_mongo_url,
 )
-from storage.records.fields import is_storable
+from storage.records.kinds import is_storable
 
 F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT_PREFIX = "FLOORGATE_"

@@ -23,14 +23,13 @@ from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
-from storage.cache.record_cache import RecordCache
-from storage.cache.trusted_document_cache import TrustedDocumentCache
-from storage.cache.write_counter import WriteCounter
+from storage.cache.record_cache import RecordCache, TrustedDocumentCache
 from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.driver import PyMongoError
+from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.tasks import run_in_background
 from storage.setup.database import open_database
 from storage.store import Store

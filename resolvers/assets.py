@@ -18,7 +18,7 @@ from resolvers.request.filters import (
 )
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import paged
-from storage.assets import ASSETS, Asset
+from storage.catalog import ASSETS, Asset
 from storage.records.paging import Page
 
 AssetId: TypeAlias = Annotated[

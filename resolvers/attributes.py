@@ -14,19 +14,20 @@ from resolvers.request.input_rules import ID, Items, argument, required_input_fi
 from resolvers.request.listing import list_resolver, paged
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
-from storage.attributes import (
+from storage.catalog import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,
+    UNITS,
     Assignment,
     Attribute,
     AttributeGroup,
+    Unit,
 )
 from storage.mongo import driver
 from storage.pauses import build_in_parts
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.records.visibility import AssetScope
-from storage.units import UNITS, Unit
 
 MAX_ASSIGNMENTS = 10_000
 

@@ -9,8 +9,7 @@ from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
-from storage.backgrounds import BACKGROUNDS, Background
-from storage.maps import Map
+from storage.catalog import BACKGROUNDS, Background, Map
 
 BackgroundId: TypeAlias = Annotated[
     strawberry.ID, argument("Id of the background.", ID, example="alder-court-daylight")

@@ -20,17 +20,11 @@ from resolvers.request.kinds import RecordKind
 from resolvers.request.requirements import describe_kinds, requirement_of_kind
 from resolvers.request.times import DateTime
 from storage import errors
-from storage.assets import ASSETS
-from storage.changes.events import ChangeEvent
+from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS
+from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeEvent, Cursor
 from storage.changes.hub import ChangeHub
-from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor
 from storage.errors import Cause, UnavailableError
-from storage.floors import FLOORS
-from storage.locations import LOCATIONS
-from storage.maps import MAPS
-from storage.records.fields import Record
-from storage.records.kinds import RecordType
-from storage.units import UNITS
+from storage.records.kinds import Record, RecordType
 
 R = TypeVar("R", bound=Record)
 

@@ -25,10 +25,10 @@ from resolvers.request.limits.threads import run_in_thread
 from resolvers.request.listing import paged
 from resolvers.request.map_loads import load_archive, load_closures, load_whole_map, prepare_routes
 from storage import closures
+from storage.catalog import MAPS, Map
 from storage.closures import Closures as Closures
 from storage.closures import name_some
 from storage.errors import NetworkOutdatedError
-from storage.maps import MAPS, Map
 from storage.networks import find_network_digest
 from storage.records.paging import Page
 

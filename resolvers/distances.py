@@ -37,7 +37,7 @@ from resolvers.request.input_rules import (
 from resolvers.request.map_loads import load_routable_map
 from routing.values import TravelMode as TravelMode
 from routing.values import WaypointRef
-from storage.maps import Map
+from storage.catalog import Map
 
 if TYPE_CHECKING:
     from routing.arrays import Float32Array, FloatArray

@@ -10,9 +10,7 @@ from resolvers.request.context import Info, Relation
 from resolvers.request.input_rules import ID, argument
 from resolvers.request.listing import list_resolver
 from resolvers.request.orders import FLOOR_ORDERS
-from storage.assets import Asset
-from storage.floors import FLOORS, Floor
-from storage.units import Unit
+from storage.catalog import FLOORS, Asset, Floor, Unit
 
 FloorId: TypeAlias = Annotated[
     strawberry.ID, argument("Id of the floor.", ID, example="alder-court-floor-1")

@@ -2,7 +2,7 @@
 
 from resolvers.request.context import Relation
 from resolvers.request.listing import list_resolver
-from storage.level_tags import LEVEL_TAGS
+from storage.catalog import LEVEL_TAGS
 
 LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id}, is_short=True)
 

@@ -19,20 +19,28 @@ from resolvers.request.filters import (
 )
 from resolvers.request.input_rules import ID, Length, Syntax, argument
 from resolvers.request.listing import paged
-from storage.floors import FLOORS, Floor
-from storage.locations import LOCATIONS, UNIT_ID_TAG, Location, LocationFloor
-from storage.maps import MAPS, Map
-from storage.records import location_filter
+from storage.catalog import (
+    FLOORS,
+    LOCATIONS,
+    MAPS,
+    UNIT_ID_TAG,
+    UNITS,
+    Floor,
+    Location,
+    LocationFloor,
+    Map,
+    Unit,
+)
+from storage.records import filters
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.units import UNITS, Unit
 
 Words: TypeAlias = tuple[str, ...]
 
 MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
 """Where counting a word's locations stops: planning needs to know only the rarest words."""
-_UNIT_WORD = location_filter.index_word(UNIT_ID_TAG)
+_UNIT_WORD = filters.index_word(UNIT_ID_TAG)
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
@@ -44,7 +52,7 @@ def parse_terms(tags: str) -> tuple[Words, Words]:
     >>> parse_terms("svc:amenity,-amenity")
     (('svc:amenity',), ('amenity',))
     """
-    terms = location_filter.parse_filter(tags)
+    terms = filters.parse_filter(tags)
     wanted = sorted({term.indexed_word for term in terms if not term.negated})
     unwanted = sorted({term.indexed_word for term in terms if term.negated})
     return tuple(wanted), tuple(unwanted)
@@ -56,9 +64,9 @@ LocationTags: TypeAlias = Annotated[
         "Terms separated by commas, all of which must hold: `key` (has a tag with this key), "
         "`-key` (has none), `key==value`, `-key==value`. Keys and values match exactly, except "
         "for case; `\\,` `\\=` `\\-` `\\\\` stand for the characters themselves. "
-        f"At most {location_filter.MAX_TERMS} terms.",
+        f"At most {filters.MAX_TERMS} terms.",
         Length(0, MAX_FILTER_CHARACTERS),
-        Syntax(parse_terms, location_filter.FILTER_PATTERN),
+        Syntax(parse_terms, filters.FILTER_PATTERN),
         example="svc:amenity==yes,-amenity",
     ),
 ]
@@ -66,15 +74,13 @@ LocationTags: TypeAlias = Annotated[
 
 def _on_map_condition(map_id: str, wanted: Words = (), unwanted: Words = ()) -> Document:
     where: Document = {"unit_map_id": map_id}
-    return (
-        where | location_filter.build_condition(wanted, unwanted) if wanted or unwanted else where
-    )
+    return where | filters.build_tag_condition(wanted, unwanted) if wanted or unwanted else where
 
 
 def _of_unit_condition(unit_id: str, asset_id: str, map_id: str) -> Document:
     where: Document = {
         "asset_id": asset_id,
-        "words": location_filter.index_word(UNIT_ID_TAG, unit_id),
+        "words": filters.index_word(UNIT_ID_TAG, unit_id),
         # Indexed words ignore case; ids do not.
         "tags": {"$elemMatch": {"key": UNIT_ID_TAG, "value": {"$eq": unit_id}}},
     }

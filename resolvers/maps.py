@@ -20,12 +20,10 @@ from resolvers.request.filters import (
 from resolvers.request.input_rules import ID, Length, Syntax, argument
 from resolvers.request.listing import list_resolver, paged
 from resolvers.request.map_loads import load_routing_reports, load_routing_states
-from storage.backgrounds import Background
-from storage.maps import MAPS, Map
+from storage.catalog import MAPS, Background, Map, Unit
 from storage.networks import RoutingState as RoutingState
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.units import Unit
 
 MAX_TAGS_CHARACTERS = 255
 # `str.strip` also removes \x1c to \x1f and \x85, which `\s` does not match in the regular

@@ -28,9 +28,7 @@ from resolvers.routes import (
     to_near_locations,
 )
 from routing.values import NearestLocation, TravelMode
-from storage.locations import LOCATIONS, Location
-from storage.maps import MAPS, Map
-from storage.units import Unit
+from storage.catalog import LOCATIONS, MAPS, Location, Map, Unit
 
 MAX_NEAREST_SOURCES = 20
 

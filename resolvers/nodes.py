@@ -23,11 +23,9 @@ from resolvers.request.requirements import (
     requirement_of_kind,
 )
 from storage.administration.api_keys import ApiKey, list_api_keys
-from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.description.fields import FIELDS, SHARED
-from storage.catalog import RECORD_TYPES
-from storage.records.key_text import format_key, get_stored_keys, parse_values
-from storage.records.kinds import RecordType
+from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES
+from storage.records.kinds import RecordType, format_key, get_stored_keys, parse_values
 
 MAX_NODE_IDS = 100
 MAX_NODE_ID_CHARACTERS = 8_000

@@ -23,8 +23,7 @@ from resolvers.routes import (
     start_search,
 )
 from routing.values import TravelMode
-from storage.maps import Map
-from storage.units import UNITS, Unit
+from storage.catalog import UNITS, Map, Unit
 
 if TYPE_CHECKING:
     from routing.search.isochrone import Isochrone

@@ -7,10 +7,14 @@ from resolvers.request.context import Info, Relation
 from resolvers.request.filters import UpdatedSince, build_filter, combine
 from resolvers.request.input_rules import STORABLE, Length, Pattern, argument
 from resolvers.request.listing import list_resolver, paged
-from storage.records.fields import MAX_TEXT_CHARACTERS, REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
-from storage.records.kinds import Document
+from storage.catalog import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
+from storage.records.kinds import (
+    MAX_TEXT_CHARACTERS,
+    REFERENCE_KEY_FORM,
+    REFERENCE_KEY_PATTERN,
+    Document,
+)
 from storage.records.paging import Page
-from storage.references import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 
 REFERENCE_KEY_RULES: Final = (
     Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),

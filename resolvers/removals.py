@@ -12,8 +12,7 @@ from resolvers.request.kinds import RecordKind
 from resolvers.request.listing import paged
 from resolvers.request.requirements import Requirement
 from resolvers.request.times import IS_TIME, DateTime, parse_time
-from storage.records.key_text import format_key
-from storage.records.kinds import Document
+from storage.records.kinds import Document, format_key
 from storage.records.paging import Page
 from storage.tombstones import (
     OVERLAP_MINUTES,

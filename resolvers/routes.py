@@ -23,8 +23,7 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import Range, argument
 from resolvers.request.map_loads import load_routable_map
 from routing.values import ConnectorKind, NearestLocation, TravelMode, WaypointRef
-from storage.locations import LOCATIONS, Location
-from storage.maps import Map
+from storage.catalog import LOCATIONS, Location, Map
 
 if TYPE_CHECKING:
     from routing.network.network import Network

@@ -14,7 +14,7 @@ from resolvers.request.deferred_imports import ROUTING
 from resolvers.routes import Route
 from resolvers.units import load_unit_names
 from routing.values import MAX_STEP_NAMES, ConnectorKind
-from storage.floors import FLOORS, Floor
+from storage.catalog import FLOORS, Floor
 
 if TYPE_CHECKING:
     from routing.directions.steps import Step

@@ -17,12 +17,9 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.filters import RecordFilter
 from resolvers.request.input_rules import ID, argument, required_input_field
 from resolvers.request.requirements import Requirement
-from storage.attributes import ASSIGNMENTS
-from storage.floors import FLOORS
-from storage.maps import MAPS
+from storage.catalog import ASSIGNMENTS, FLOORS, MAPS, UNIT_REFERENCES
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.records.visibility import NOTHING
-from storage.references import UNIT_REFERENCES
 
 MAX_RELATED_UNITS = 10_000
 """Units with an attribute or a reference that a filter takes."""

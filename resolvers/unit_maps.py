@@ -16,7 +16,7 @@ from resolvers.request.deferred_imports import DRAWINGS
 from resolvers.request.input_rules import Range, argument
 from resolvers.request.limits.deadlines import extend_read
 from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
-from storage.maps import Map
+from storage.catalog import Map
 
 SvgDocument = NewType("SvgDocument", bytes)
 

@@ -27,10 +27,9 @@ from resolvers.unit_filters import (
     UnitReferenceArgument,
     build_unit_conditions,
 )
-from storage.maps import Map
+from storage.catalog import UNITS, Map, Unit
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.units import UNITS, Unit
 
 UnitId: TypeAlias = Annotated[strawberry.ID, argument("Id of the unit.", ID, example="ugwo2tfiznm")]
 

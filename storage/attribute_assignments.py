@@ -30,15 +30,13 @@ from storage.administration.audit import (
     Operation,
     Origin,
 )
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, AttributeGroup
+from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, UNITS, Assignment, AttributeGroup
 from storage.errors import StorageError
 from storage.mongo import driver
 from storage.pauses import build_in_parts, pause_if_due
-from storage.records.key_text import get_stored_keys
-from storage.records.kinds import Document
+from storage.records.kinds import Document, get_stored_keys
 from storage.records.visibility import AssetScope
 from storage.tombstones import add_tombstones, end_tombstones
-from storage.units import UNITS
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION, write_guard
 
 Precondition: TypeAlias = Callable[[driver.Session], Awaitable[None]]

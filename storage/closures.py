@@ -17,11 +17,10 @@ import msgspec
 
 from storage.administration import audit
 from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation, Origin
+from storage.catalog import MAPS, NETWORK_FIELD
 from storage.errors import NetworkOutdatedError
-from storage.maps import MAPS, NETWORK_FIELD
 from storage.mongo import driver
-from storage.records.kinds import Document
-from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 from storage.records.visibility import AssetScope
 from storage.store import Store
 

@@ -9,16 +9,15 @@ import msgspec
 from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.bundles.importing.import_run import MAP_FILE_FIELDS
-from storage.catalog import RECORD_TYPES
+from storage.catalog import MAPS, RECORD_TYPES
 from storage.errors import StorageError
-from storage.maps import MAPS
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import explain_refusals
 from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_networks
-from storage.setup import migrations, preparation
+from storage.setup import preparation
 from storage.setup.database import connect_to_database
-from storage.setup.validators import build_validator
+from storage.setup.preparation import build_validator
 
 Status: TypeAlias = Literal["ok", "warning", "error"]
 KEY_WARNING = timedelta(days=14)
@@ -155,8 +154,10 @@ async def _inspect_indexes(database: driver.Database, existing: dict[str, Any]) 
 
 
 async def _inspect_migrations(database: driver.Database) -> Finding:
-    state = await database[migrations.MIGRATIONS_COLLECTION].find_one({"_id": migrations.STATE_ID})
-    number, newest = (state or {}).get("number", 0), migrations.MIGRATIONS[-1].number
+    state = await database[preparation.MIGRATIONS_COLLECTION].find_one(
+        {"_id": preparation.STATE_ID}
+    )
+    number, newest = (state or {}).get("number", 0), preparation.MIGRATIONS[-1].number
     if number < newest:
         message = f"{newest - number} of this release have not run"
         return Finding("migrations", "warning", message, "start a gateway, which runs them")

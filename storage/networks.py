@@ -9,15 +9,17 @@ from storage.administration.audit import (
     Origin,
 )
 from storage.bundles.importing.recovery import hold_import_lease
-from storage.closures import CLOSURES_FIELD, Closures, read_closures
-from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import (
+from storage.catalog import (
+    LOCATIONS,
     MAPS,
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,
     PATHFINDING_TAG,
+    PROCESSED_FIELD,
     REPORT_FIELD,
+    Location,
 )
+from storage.closures import CLOSURES_FIELD, Closures, read_closures
 from storage.mongo import driver
 from storage.publication import (
     BuiltFrom,
@@ -27,8 +29,7 @@ from storage.publication import (
     publish,
     write_files,
 )
-from storage.records.kinds import Document
-from storage.records.timestamps import UPDATED_AT
+from storage.records.kinds import UPDATED_AT, Document
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
 from storage.routing_inputs import (
     REPROCESS_COMMAND,

@@ -21,6 +21,20 @@ from storage.administration.audit import (
 )
 from storage.administration.import_lease import ImportLease
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
+from storage.catalog import (
+    GEOREFERENCE_FIELD,
+    LOCATIONS,
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PARSED_FIELD,
+    PARSED_FIELDS,
+    PATHFINDING_TAG,
+    PROCESSED_FIELD,
+    REPORT_FIELD,
+    Location,
+    find_georeference,
+)
 from storage.closures import (
     CLOSED_PARTS_FIELD,
     CLOSURES_FIELD,
@@ -29,20 +43,8 @@ from storage.closures import (
     keep_closures,
 )
 from storage.errors import NetworkOutdatedError
-from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
-from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import (
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PARSED_FIELD,
-    PARSED_FIELDS,
-    PATHFINDING_TAG,
-    REPORT_FIELD,
-)
 from storage.mongo import driver, files
-from storage.records.kinds import Document
-from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 from storage.routing_inputs import (
     NetworkState,
     RoutingInputs,

@@ -15,18 +15,19 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from storage.administration.audit import AuditChange
-from storage.floors import FLOORS
-from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import (
+from storage.catalog import (
+    FLOORS,
+    LOCATIONS,
     MAPS,
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,
     NO_ROUTING,
     PATHFINDING_TAG,
+    PROCESSED_FIELD,
+    Location,
 )
 from storage.mongo import driver, files
-from storage.records.kinds import Document
-from storage.records.timestamps import UPDATED_AT, current_timestamp
+from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 
 FloorSorts: TypeAlias = Mapping[str, int]
 """`sort` by floor."""

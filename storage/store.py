@@ -4,25 +4,341 @@ Every read takes the caller's `AssetScope`. Values from requests are only ever o
 `$in` and the like, never in a position where MongoDB would read them as an operator.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from math import ceil
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from storage.cache.bookmarks import ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.cache import Cache
 from storage.cache.read_set import read_list
-from storage.counting import count_visible
-from storage.georeferences import GEOREFERENCE_FIELD, Georeference, read_georeference
-from storage.maps import MAPS, PARSED_FIELD
+from storage.catalog import GEOREFERENCE_FIELD, MAPS, PARSED_FIELD, Georeference, read_georeference
 from storage.mongo import driver, files
-from storage.pages import BRANCH_FIELD, build_page, build_page_branch, decode_documents
-from storage.records.fields import Record
-from storage.records.kinds import Document, RecordType
-from storage.records.paging import BY_KEY, Page, PageRequest
+from storage.pauses import build_in_parts
+from storage.records.kinds import Document, Record, RecordType
+from storage.records.paging import BY_KEY, Order, Page, PageRequest, Position
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
-from storage.visible_reads import MAX_SCANNED_RECORDS, ListRead, VisibleLists, both, find_stride
+
+RunUnion: TypeAlias = Callable[[list[list[Document]]], Awaitable[list[Document]]]
+"""Returns what several pipelines find."""
+
+LIST_FIELD = "_list"
+
+
+async def count_lists(
+    run: RunUnion, wheres: Sequence[Document], max_count: int, by: str | None = None
+) -> list[list[Document]]:
+    """Return for each list, up to `max_count` records, how many have each value of a field."""
+    if not wheres:
+        return []
+    groups = await run(
+        [_build_branch(number, where, max_count, by) for number, where in enumerate(wheres)]
+    )
+    groups_of_lists: defaultdict[int, list[Document]] = defaultdict(list)
+    for group in groups:
+        groups_of_lists[group[LIST_FIELD]].append(group)
+    return [groups_of_lists[number] for number in range(len(wheres))]
+
+
+async def count_visible(
+    run: RunUnion,
+    kind: RecordType[Any],
+    scope: AssetScope,
+    wheres: Sequence[Document],
+    max_count: int,
+) -> list[int]:
+    """Count the visible records that match each condition, up to `max_count`.
+
+    For a scope with too many assets for a command, lists of one owner are counted by asset: mostly
+    there is one. Other commands name the assets, which takes little beside the count itself.
+    """
+    counts = [0] * len(wheres)
+    by_asset = [scope.needs_scan(kind, where) and _is_of_owner(where) for where in wheres]
+    named = [number for number, is_by_asset in enumerate(by_asset) if not is_by_asset]
+    visible = [scope.restrict(kind, wheres[number]) for number in named]
+    for number, groups in zip(named, await count_lists(run, visible, max_count), strict=True):
+        counts[number] = _total(groups)
+    grouped = [number for number, is_by_asset in enumerate(by_asset) if is_by_asset]
+    found = await count_lists(
+        run, [wheres[number] for number in grouped], max_count, kind.scope_field
+    )
+    for number, groups in zip(grouped, found, strict=True):
+        of_assets = [{kind.scope_field: group["_id"], **group} for group in groups]
+        counts[number] = _total(scope.keep_visible(kind, of_assets))
+        if counts[number] < _total(groups) >= max_count:
+            restricted = [scope.restrict(kind, wheres[number])]
+            counts[number] = _total(*await count_lists(run, restricted, max_count))
+    return counts
+
+
+def _is_of_owner(where: Document) -> bool:
+    return any(isinstance(value, str) for value in where.values())
+
+
+def _build_branch(number: int, where: Document, max_count: int, by: str | None) -> list[Document]:
+    return [
+        {"$match": where},
+        # Without a condition MongoDB would read the documents, not an index.
+        *([] if where else [{"$sort": {"_id": 1}}]),
+        {"$limit": max_count},
+        {"$group": {"_id": by and f"${by}", "count": {"$sum": 1}}},
+        {"$project": {"count": 1, LIST_FIELD: {"$literal": number}}},
+    ]
+
+
+def _total(groups: Sequence[Document]) -> int:
+    return sum(group["count"] for group in groups)
+
+
+# Pages of lists as a caller sees them.
+#
+# A key with more assets than a command should name reads the list for everybody, and drops here
+# what it does not see. Where that is most of the list, it reads only keys, from an index that has
+# the asset, and then the documents of those that are visible. See docs/decisions/storage/scopes.md.
+
+
+MAX_WINDOW_RECORDS = 10_000
+"""Records that one command reads of a list."""
+MAX_SCANNED_RECORDS = 200_000
+"""Records that are read for one page, and as many for bookmarks before it. What is missing then is
+found by MongoDB, with a condition that names all assets of the key."""
+MAX_SHARES = 100
+"""Types of lists of a scope."""
+DENSE_SHARE = 0.5
+"""Share of visible records from which documents are read at once, and not keys first."""
+MARGIN = 1.2
+"""How many more records are read than the share demands, so that one window is mostly enough."""
+
+
+class ReadDocuments(Protocol):
+    """Reads documents that meet a condition."""
+
+    async def __call__(
+        self,
+        where: Document,
+        projection: Mapping[str, Any],
+        limit: int,
+        skip: int = 0,
+        sort: Mapping[str, int] | None = None,
+    ) -> list[Document]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListRead:
+    """A part of a list, and how it is read."""
+
+    read: ReadDocuments
+    kind: RecordType[Any]
+    scope: AssetScope
+    where: Document
+    projection: Mapping[str, Any]
+    limit: int
+    skip: int = 0
+    order: Order = BY_KEY
+    after: Position | None = None
+    """The position that the part follows; then nothing is skipped."""
+
+
+class _Window(NamedTuple):
+    """Some records of a list, one after another."""
+
+    documents: list[Document]
+    next: Position | None
+    """The position that the next window follows; None at the end of the list."""
+
+
+class VisibleLists:
+    """Read what callers see of lists."""
+
+    def __init__(self) -> None:
+        self._shares = WeakKeyDictionary[AssetScope, Cache[tuple[Any, ...], float]]()
+        """The share of a type of list that a scope was last found to see."""
+
+    async def find(self, part: ListRead) -> list[Document]:
+        """Return the documents of a part of a list as its scope sees it."""
+        if not part.scope.needs_scan(part.kind, part.where):
+            return await _find_in_database(part, part.after)
+        list_type = (part.kind.name, part.order, *part.where)
+        shares = self._shares.setdefault(part.scope, Cache(max_entries=MAX_SHARES))
+        share = shares.get(list_type, 1.0)
+        wanted, scanned, after = part.skip + part.limit, 0, part.after
+        found: list[Document] = []
+        unread: set[str] = set()
+        while len(found) < wanted:
+            if scanned >= MAX_SCANNED_RECORDS:
+                if part.skip:
+                    return await _find_in_database(part, None)
+                found += await _find_in_database(part, after, wanted - len(found))
+                break
+            missing = wanted - len(found)
+            size = min(ceil(missing * MARGIN / share) if share < 1 else missing, MAX_WINDOW_RECORDS)
+            only_keys = bool(part.skip) or share < DENSE_SHARE
+            window = await _read_window(part, after, size, only_keys=only_keys)
+            visible = part.scope.keep_visible(part.kind, window.documents)
+            found += visible
+            if only_keys:
+                unread.update([document["_id"] for document in visible])
+            scanned += size
+            if window.next is None:
+                break
+            after, share = window.next, max(len(found), 1) / scanned
+        shares.put(list_type, share)
+        found = found[part.skip : wanted]
+        if part.projection.keys() <= _project_key(part).keys():
+            return found
+        return await _complete(part, found, unread)
+
+
+async def find_stride(part: ListRead, run: RunUnion, key: str | None, size: int) -> Stride | None:
+    """Return the next `size` records after a key, or None if there are fewer.
+
+    Of a list that is read for everybody, those that are not visible count for the size.
+    """
+    kind, sort = part.kind, part.order.sort
+    after: Document = {} if key is None else {"_id": {"$gt": key}}
+    if not part.scope.needs_scan(kind, part.where):
+        where = both(part.scope.restrict(kind, part.where), after)
+        documents = await part.read(where, {"_id": 1}, 1, size - 1, sort)
+        return Stride(documents[0]["_id"], size) if documents else None
+    # One array takes a fifth of the time that decoding as many documents does.
+    found = {"_id": None, "last": {"$last": "$_id"}, "read": {"$sum": 1}}
+    group = {"$group": {**found, "assets": {"$push": f"${kind.scope_field}"}}}
+    where = both(part.where, after)
+    strides = await run([[{"$match": where}, {"$sort": sort}, {"$limit": size}, group]])
+    if not strides or strides[0]["read"] < size:
+        return None
+    return Stride(strides[0]["last"], part.scope.count_visible(strides[0]["assets"]))
+
+
+async def _read_window(
+    part: ListRead, after: Position | None, size: int, *, only_keys: bool
+) -> _Window:
+    """Return the next records of a list, also those that are not visible."""
+    projection = _project_key(part)
+    if not only_keys:
+        projection = {**part.projection, **projection}
+    if part.kind.scope_field == "_id" and part.order == BY_KEY:
+        ids = part.scope.list_ids_after(str(after[-1]) if after else None, size)
+        among = both(part.where, {"_id": {"$in": ids}})
+        documents = await part.read(among, projection, size, sort=part.order.sort)
+        return _Window(documents, (ids[-1],) if len(ids) == size else None)
+    documents = await _read_ranges(part, part.where, after, projection, size)
+    if len(documents) < size:
+        return _Window(documents, None)
+    [last] = part.order.list_positions(documents[-1:])
+    return _Window(documents, last)
+
+
+def _project_key(part: ListRead) -> dict[str, Any]:
+    return dict.fromkeys((*part.order.fields, part.kind.scope_field), 1)
+
+
+async def _complete(part: ListRead, found: list[Document], unread: set[str]) -> list[Document]:
+    """Read the documents of those found by their keys, in the same order."""
+    wanted = [document["_id"] for document in found if document["_id"] in unread]
+    if not wanted:
+        return found
+    projection = project_asset(part.kind, part.projection)
+    documents = await part.read({"_id": {"$in": wanted}}, projection, len(wanted))
+    # Again: without a snapshot, another record may have the key by now.
+    visible = part.scope.keep_visible(part.kind, documents)
+    read = {document["_id"]: document for document in visible}
+    completed = (
+        read.get(document["_id"]) if document["_id"] in unread else document for document in found
+    )
+    return [document for document in completed if document is not None]
+
+
+async def _find_in_database(
+    part: ListRead, after: Position | None, limit: int | None = None
+) -> list[Document]:
+    visible = part.scope.restrict(part.kind, part.where)
+    wanted = part.limit if limit is None else limit
+    return await _read_ranges(part, visible, after, part.projection, wanted, part.skip)
+
+
+async def _read_ranges(
+    part: ListRead,
+    where: Document,
+    after: Position | None,
+    projection: Mapping[str, Any],
+    limit: int,
+    skip: int = 0,
+) -> list[Document]:
+    """Return the first documents of what follows a position, one range after another."""
+    sort = part.order.sort
+    if after is None:
+        return await part.read(where, projection, limit, skip, sort)
+    documents: list[Document] = []
+    for condition in part.order.split_after(after):
+        if (missing := limit - len(documents)) > 0:
+            visible = both(where, condition)
+            documents += await part.read(visible, projection, missing, 0, sort)
+    return documents
+
+
+def both(where: Document, condition: Document) -> Document:
+    """Return the condition that both hold."""
+    return {"$and": [where, condition]} if where and condition else where or condition
+
 
 R = TypeVar("R", bound=Record)
+
+BRANCH_FIELD = "_branch"
+DOCUMENTS_IN_PART = 100
+"""Documents that are decoded before a look at the clock; each may have many parts."""
+
+
+def build_page_branch(
+    number: int,
+    kind: RecordType[Any],
+    scope: AssetScope,
+    where: Document,
+    page_request: PageRequest,
+    *,
+    reads_skipped: bool,
+) -> list[Document]:
+    """Return the pipeline of one page; its documents say which branch they come from.
+
+    For a scope that is too long for a command, the page is that of everybody.
+    """
+    visible = where if scope.needs_scan(kind, where) else scope.restrict(kind, where)
+    fields = page_request.project(kind.projection)
+    return [
+        {"$match": visible},
+        {"$sort": page_request.order.sort},
+        *([{"$skip": page_request.skip}] if page_request.skip and not reads_skipped else []),
+        {"$limit": page_request.limit + (page_request.skip if reads_skipped else 0)},
+        {"$project": {**project_asset(kind, fields), BRANCH_FIELD: {"$literal": number}}},
+    ]
+
+
+async def build_page(
+    kind: RecordType[R], documents: list[Document], page_request: PageRequest
+) -> Page[R]:
+    """Return the page of the documents that were read for it."""
+    positions = page_request.order.list_positions(documents)
+    documents = documents[: page_request.per_page]
+    if page_request.document_fields is not None:
+        whole: list[Any] = kind.complete_documents(documents, page_request.document_fields)
+        return page_request.build_page(whole, positions)
+    return page_request.build_page(await decode_documents(kind, documents), positions)
+
+
+async def decode_documents(kind: RecordType[R], documents: Sequence[Document]) -> list[R]:
+    """Return the records in documents, which are emptied: freeing thousands at once takes long."""
+
+    def decode_part(part: Sequence[Document]) -> list[R]:
+        records = kind.decode_each(part)
+        for document in part:
+            document.clear()
+        return records
+
+    return await build_in_parts(decode_part, documents, DOCUMENTS_IN_PART)
+
 
 MAX_RECORDS_READ_WHOLE = 20_000
 """Maximum number of records read when many short lists are read whole in one query."""

@@ -11,9 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from storage.mongo import driver
-from storage.records.fields import Id, Record
-from storage.records.key_text import get_key_values
-from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
+from storage.records.kinds import KEY_SEPARATOR, Document, Id, Record, RecordType, get_key_values
 
 TOMBSTONE_DAYS = 90
 OVERLAP_MINUTES = 5

@@ -122,7 +122,7 @@ def test_only_storage_mongo_imports_the_mongodb_driver() -> None:
         for file in modules(package)
         if any(name.partition(".")[0] in driver for name in imported(file))
     }
-    assert importing == {"storage/mongo", "storage/mongo/consistency"}
+    assert importing == {"storage/mongo"}
 
 
 DATABASE_NAMES = ("database", "_database")

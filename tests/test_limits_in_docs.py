@@ -26,8 +26,8 @@ LIMITS = {
         storage.bundles.reading.parser: MAX_MEMBER_CHARACTERS
         storage.bundles.reading.sources: MAX_DRAWING_BYTES
         storage.bundles.reading.violations: MAX_VIOLATIONS
-        storage.locations: MAX_COORDINATE
-        storage.records.fields: MAX_ID_CHARACTERS MAX_TEXT_CHARACTERS
+        storage.catalog: MAX_COORDINATE
+        storage.records.kinds: MAX_ID_CHARACTERS MAX_TEXT_CHARACTERS
     """,
     "command-line.md": """
         parsing.svg.report.picture: MAX_PICTURES MAX_MARKERS
@@ -37,7 +37,7 @@ LIMITS = {
     """,
     "explain.md": """
         storage.mongo.plans: MAX_EXPLAINED_BYTES
-        storage.mongo.recorded_database: MAX_COMMANDS
+        storage.mongo.protocols: MAX_COMMANDS
     """,
     "floor-plans.md": """
         parsing.archives: MAX_MEMBERS MAX_UNPACKED_BYTES
@@ -75,7 +75,7 @@ LIMITS = {
         schema.compiler.value_completion: MAX_ERRORS
         schema.compiler.variable_coercion: MAX_VARIABLE_ERRORS
         schema.execution: MAX_ITEMS_WHEN_DENIED
-        storage.records.fields: MAX_INT32
+        storage.records.kinds: MAX_INT32
     """,
     "graphql/limits.md": """
         gateway.documents.graphql_request: MAX_BODY_BYTES MAX_JSON_TOKENS
@@ -93,7 +93,7 @@ LIMITS = {
     "graphql/reading.md": """
         resolvers.request.filters: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
         resolvers.unit_filters: MAX_RELATED_UNITS
-        storage.records.name_search: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
+        storage.records.filters: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
         storage.records.paging: MAX_TOTAL_COUNT
     """,
     "graphql/writing.md": """
@@ -115,7 +115,7 @@ LIMITS = {
         rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
         storage.administration.api_keys: MAX_OVERLAP_DAYS
         storage.administration.audit: MAX_SHOWN_IDS
-        storage.mongo.consistency.topology: MAX_SECONDS_WITHOUT_PRIMARY
+        storage.mongo.topology: MAX_SECONDS_WITHOUT_PRIMARY
     """,
     "rest.md": """
         resolvers.changes: MAX_CHANGES
@@ -129,8 +129,8 @@ LIMITS = {
         rest.bodies: MAX_UNTYPED_TOKENS
         rest.parameters: MAX_IGNORED_REPORTED
         rest.request_body: MAX_URL_BYTES
-        storage.records.fields: MAX_ID_CHARACTERS
-        storage.records.location_filter: MAX_TERMS
+        storage.records.kinds: MAX_ID_CHARACTERS
+        storage.records.filters: MAX_TERMS
     """,
     "rest/changes.md": """
         resolvers.changes: MAX_CHANGES
@@ -140,8 +140,8 @@ LIMITS = {
         resolvers.distances: MAX_PAIRS
         resolvers.reachable: MAX_MINUTES MAX_REACHABLE
         resolvers.routes: MAX_CANDIDATES MAX_NEAREST
-        storage.locations: MAX_COORDINATE
-        storage.records.fields: MAX_TEXT_CHARACTERS
+        storage.catalog: MAX_COORDINATE
+        storage.records.kinds: MAX_TEXT_CHARACTERS
     """,
     "rest/maps.md": """
         rest.envelopes: MAX_WARNINGS_HEADER_BYTES

@@ -16,14 +16,10 @@ from pymongo import MongoClient
 from bench.data.bundle import FLOORS_PER_ASSET, ID_MULTIPLIER
 from bench.data.directory import Directory
 from storage.administration import api_keys
-from storage.assets import ASSETS
-from storage.floors import FLOORS
-from storage.level_tags import LEVEL_TAGS
-from storage.maps import MAPS
+from storage.catalog import ASSETS, FLOORS, LEVEL_TAGS, MAPS, UNITS
 from storage.mongo import driver
-from storage.records.name_search import index_name
+from storage.records.filters import index_name
 from storage.setup import preparation
-from storage.units import UNITS
 
 PREPARATION_SECONDS = 7_200.0
 BATCH_DOCUMENTS = 20_000

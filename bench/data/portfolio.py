@@ -18,15 +18,27 @@ from resolvers.request.caller import (
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
 from storage.administration import api_keys
-from storage.assets import ASSETS, Asset
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment, Attribute, AttributeGroup
-from storage.floors import FLOORS, Floor
-from storage.level_tags import LEVEL_TAGS, LevelTag, LevelTagValue
-from storage.maps import MAPS, Map
+from storage.catalog import (
+    ASSETS,
+    ASSIGNMENTS,
+    ATTRIBUTE_GROUPS,
+    FLOORS,
+    LEVEL_TAGS,
+    MAPS,
+    UNITS,
+    Asset,
+    Assignment,
+    Attribute,
+    AttributeGroup,
+    Floor,
+    LevelTag,
+    LevelTagValue,
+    Map,
+    Unit,
+)
 from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.setup import preparation
-from storage.units import UNITS, Unit
 
 DATABASE = "portfolio"
 TIME = "2026-01-31T12:00:00+00:00"

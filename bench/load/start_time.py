@@ -13,7 +13,7 @@ import msgspec
 from bench.load.machine import sum_cpu_seconds
 from bench.load.servers import CHECKOUT, PeerError, stop_at_exit
 from bench.peers.floorgate import COMMAND
-from storage.embedded import locks, mongod_supervisor
+from storage.embedded import embedded_mongo, mongod_supervisor
 
 
 @contextmanager
@@ -64,4 +64,4 @@ def _measure_start(data_dir: Path) -> StartTime:
 
 def _await_no_mongod(data_dir: Path) -> None:
     if (home := data_dir / "mongod").exists():
-        locks.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
+        embedded_mongo.wait_for_release(home / mongod_supervisor.SERVER_LOCK)

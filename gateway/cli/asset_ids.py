@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from storage.assets import ASSETS
+from storage.catalog import ASSETS
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store

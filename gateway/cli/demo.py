@@ -23,8 +23,8 @@ from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from resolvers.request.enums import name_word
 from storage.administration.api_keys import delete_api_key
 from storage.bundles.importing.recovery import hold_import_lease
-from storage.embedded import locks
-from storage.maps import MAPS
+from storage.catalog import MAPS
+from storage.embedded import embedded_mongo
 from storage.mongo import driver
 from storage.records import visibility
 from storage.store import Store
@@ -68,9 +68,9 @@ def create_key(settings: Settings) -> Iterator[str]:
     folder = settings.data_dir / "demo-keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in folder.glob("key_*"):
-        with locks.open_lock_file(path) as file:
+        with embedded_mongo.open_lock_file(path) as file:
             # The file of a key that is in another database stays: that may be served again.
-            if locks.try_lock(file, locks.EXCLUSIVE) and run_with_database(
+            if embedded_mongo.try_lock(file, embedded_mongo.EXCLUSIVE) and run_with_database(
                 settings, partial(delete_api_key, key_id=path.name)
             ):
                 path.unlink(missing_ok=True)
@@ -91,8 +91,8 @@ def create_key(settings: Settings) -> Iterator[str]:
     )["createApiKey"]
     key_id = created["apiKey"]["id"]
     path = folder / f"new-{key_id}"
-    with locks.open_lock_file(path) as ours:
-        locks.try_lock(ours, locks.EXCLUSIVE)
+    with embedded_mongo.open_lock_file(path) as ours:
+        embedded_mongo.try_lock(ours, embedded_mongo.EXCLUSIVE)
         path.rename(folder / key_id)
         os.set_inheritable(ours, True)  # the program that takes over on SIGHUP keeps the key
         yield created["key"]

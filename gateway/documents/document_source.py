@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gateway.documents.graphql_request import GraphQLRequest, bad_request_error, hash_document
 from gateway.documents.persisted_queries import PersistedQueries
 from rest.errors import HttpError, service_unavailable_error
-from storage.cache.trusted_document_cache import TrustedDocumentCache
+from storage.cache.record_cache import TrustedDocumentCache
 from storage.errors import Cause, UnavailableError
 
 

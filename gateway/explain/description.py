@@ -20,7 +20,7 @@ from schema.costs.query_size import OperationMeasure
 from schema.execution import Executor, Operation
 from schema.operations import locate_requirements
 from storage.mongo.plans import Plan
-from storage.mongo.recorded_database import RecordedCommand
+from storage.mongo.protocols import RecordedCommand
 
 UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimits)})
 SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})

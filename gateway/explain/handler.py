@@ -25,7 +25,7 @@ from rest.responses import VARY
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import Operation
 from storage.mongo.plans import explain_commands
-from storage.mongo.recorded_database import CommandLog
+from storage.mongo.protocols import CommandLog
 
 EXPLAIN_SECONDS = 5.0
 """How long MongoDB is asked for plans, after the response has been made."""

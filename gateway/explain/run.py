@@ -23,7 +23,7 @@ from schema.execution import (
     OperationResult,
 )
 from storage.cache.record_cache import BypassedRecordCache
-from storage.mongo.recorded_database import CommandLog
+from storage.mongo.protocols import CommandLog
 
 NOT_CACHEABLE = "not cacheable"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.server.logs import LogFormat
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
-from storage.cache.write_counter import WriteCounter
+from storage.mongo.shared_memory import WriteCounter
 
 if TYPE_CHECKING:
     import asyncio

@@ -17,7 +17,7 @@ from gateway.server.config import ServerConfig, SharedMemory
 from gateway.server.supervision import handover, systemd
 from gateway.server.supervision.handover import Handover
 from gateway.server.supervision.supervisor import Supervisor, measure_shared_memory
-from storage.cache import write_counter
+from storage.mongo import shared_memory
 
 _BACKLOG = 2048
 _MAX_PORT = 65_535
@@ -104,7 +104,7 @@ def _check_start(
 
     predecessor.check_options(fixed_options, workers)
     shared = (
-        write_counter.create_shared_memory(predecessor.slots),
+        shared_memory.create_shared_memory(predecessor.slots),
         arrival_table.create_shared_memory(),
     )
     predecessor.check_memory(measure_shared_memory(*shared))

@@ -37,7 +37,7 @@ from gateway.server.supervision.orders import (
     max_stop_seconds,
 )
 from gateway.server.uvicorn_server import UvicornServer
-from storage.cache.write_counter import WriteCounter
+from storage.mongo.shared_memory import WriteCounter
 
 _RESERVED_FILES = 256
 _logger = logging.getLogger("floorgate.server")

@@ -28,8 +28,8 @@ from resolvers.request.listing import paged
 from resolvers.request.times import DateTime, parse_time
 from storage.administration import api_keys
 from storage.administration.api_keys import ApiKey
+from storage.records.kinds import current_second
 from storage.records.paging import Page
-from storage.records.timestamps import current_second
 
 DEFAULT_OVERLAP_SECONDS = 24 * 3600
 MAX_ASSETS = 10_000

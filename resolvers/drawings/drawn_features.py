@@ -27,7 +27,7 @@ from resolvers.drawings.drawing_levels import (
     iter_level_elements,
 )
 from resolvers.drawings.georeferencing import DECIMALS, Placement, place_drawing
-from storage.georeferences import Georeference
+from storage.catalog import Georeference
 
 MAX_POSITIONS: Final = 1_000_000
 """Of the shapes of a drawing that are traced; those of curves count too."""

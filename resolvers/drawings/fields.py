@@ -27,9 +27,8 @@ from resolvers.request.context import Context, Info
 from resolvers.request.input_rules import ID, OneOf, argument
 from resolvers.request.limits.pauses import pause_if_due
 from resolvers.request.listing import paged
-from storage.maps import MAPS, Map
+from storage.catalog import MAPS, Map, Unit
 from storage.records.paging import Page
-from storage.units import Unit
 
 LevelFilter: TypeAlias = Annotated[
     strawberry.ID | None, argument("Id of a level of the drawing.", ID, example="second-floor")

@@ -25,15 +25,20 @@ from resolvers.request.limits.deadlines import extend_read
 from resolvers.request.limits.threads import run_in_thread
 from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
 from resolvers.request.requirements import READ_ATTRIBUTES, READ_LOCATIONS
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS, Assignment
-from storage.floors import Floor
-from storage.georeferences import Georeference
-from storage.locations import LOCATIONS, Location
-from storage.maps import Map
-from storage.records.fields import Record
-from storage.records.kinds import RecordType
+from storage.catalog import (
+    ASSIGNMENTS,
+    ATTRIBUTE_GROUPS,
+    LOCATIONS,
+    UNITS,
+    Assignment,
+    Floor,
+    Georeference,
+    Location,
+    Map,
+    Unit,
+)
+from storage.records.kinds import Record, RecordType
 from storage.store import StoredDrawing
-from storage.units import UNITS, Unit
 
 if TYPE_CHECKING:
     from resolvers.drawings.drawn_features import DrawnFeature, DrawnFeatures

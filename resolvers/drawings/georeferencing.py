@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from parsing.drawing import FEET_PER_METRE
 from parsing.geo.projection import ECCENTRICITY_SQUARED, SEMI_MAJOR_METRES
-from storage.georeferences import Georeference
+from storage.catalog import Georeference
 
 METRES_PER_PIXEL: Final = 156_543.03392
 """Of a web map at the equator, at zoom 0."""

@@ -44,7 +44,7 @@ from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.request.requirements import CALCULATE_DISTANCES
 from resolvers.routes import Route, find_route
 from routing.values import TravelMode
-from storage.maps import Map
+from storage.catalog import Map
 
 MIN_PICTURE_WIDTH = 16
 MAX_PICTURE_WIDTH = 2_048

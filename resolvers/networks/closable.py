@@ -8,8 +8,8 @@ from resolvers.request.context import Context
 from resolvers.request.enums import find_word, graphql_enum
 from resolvers.units import load_unit_names
 from routing.values import TravelMode
+from storage.catalog import Map
 from storage.closures import Part
-from storage.maps import Map
 
 if TYPE_CHECKING:
     import shapely

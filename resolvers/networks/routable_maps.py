@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from routing.values import TravelMode
-from storage.locations import Location
+from storage.catalog import Location
 
 if TYPE_CHECKING:
     from routing.search.router import Router

@@ -25,10 +25,8 @@ from resolvers.request.input_rules import (
     joint_rules,
 )
 from routing.values import Position, WaypointRef
-from storage.floors import FLOORS
-from storage.locations import LOCATIONS, MAX_COORDINATE
-from storage.maps import Map
-from storage.records.fields import MAX_TEXT_CHARACTERS
+from storage.catalog import FLOORS, LOCATIONS, MAX_COORDINATE, Map
+from storage.records.kinds import MAX_TEXT_CHARACTERS
 
 if TYPE_CHECKING:
     from routing.search.router import Router

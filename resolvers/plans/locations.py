@@ -17,7 +17,7 @@ from resolvers.plans.tag_classification import (
     matches_any,
 )
 from routing.plan import SpaceKind
-from storage.locations import UNIT_ID_TAG
+from storage.catalog import UNIT_ID_TAG
 
 MAX_OUTSIDE_FEET: Final = 50.0
 """A point farther than this from every space belongs to something else, such as a house nearby."""

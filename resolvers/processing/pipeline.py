@@ -37,17 +37,22 @@ from routing.progress import ProcessingProgress, ignore_progress
 from routing.values import TravelMode
 from storage import networks
 from storage.administration.audit import Origin
-from storage.assets import ASSETS
+from storage.catalog import (
+    ASSETS,
+    FLOORS,
+    FOOT_ROUTING,
+    MAPS,
+    UNITS,
+    WHEELCHAIR_ROUTING,
+    Location,
+    Map,
+)
 from storage.errors import BundleError, NetworkOutdatedError
-from storage.floors import FLOORS
-from storage.locations import Location
-from storage.maps import FOOT_ROUTING, MAPS, WHEELCHAIR_ROUTING, Map
 from storage.mongo import files
 from storage.publication import BuiltFrom, Publication
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import RoutingInputs, StaleNetwork, position_of
 from storage.store import Store
-from storage.units import UNITS
 
 __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_and_publish"]
 

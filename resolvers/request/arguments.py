@@ -9,7 +9,7 @@ import strawberry
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_rules import ID, Length, Range, Syntax, argument
 from storage.errors import InvalidPageRequestError
-from storage.records.fields import MAX_ID_CHARACTERS, MAX_INT32, TEXT_JSON_PATTERN
+from storage.records.kinds import MAX_ID_CHARACTERS, MAX_INT32, TEXT_JSON_PATTERN
 from storage.records.paging import (
     BY_KEY,
     DEFAULT_PER_PAGE,

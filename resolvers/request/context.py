@@ -25,16 +25,14 @@ from resolvers.request.loading import BatchLoad, DataLoader
 from resolvers.request.read_log import ReadLog
 from storage.administration.audit import Origin
 from storage.cache.record_cache import RecordCache, RecordCacheKey
+from storage.catalog import MAPS
 from storage.changes.hub import ChangeHub
-from storage.maps import MAPS
 from storage.mongo import driver
-from storage.mongo.recorded_database import CommandLog, RecordedDatabase
+from storage.mongo.protocols import CommandLog, RecordedDatabase
 from storage.networks import NETWORK_FIELDS
-from storage.pages import build_page
-from storage.records.fields import Record
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
-from storage.store import Store
+from storage.store import Store, build_page
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -48,7 +46,7 @@ MAX_KEYS_PER_COMMAND = 10_000
 class Relation(Generic[R]):
     """A list that each parent record has, such as the floors of an asset.
 
-    >>> from storage.floors import FLOORS
+    >>> from storage.catalog import FLOORS
     >>> floors_of_asset = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
     >>> floors_of_asset.where("alder-court")
     {'asset_id': 'alder-court'}

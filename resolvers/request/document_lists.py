@@ -8,8 +8,7 @@ from msgspec.inspect import ListType, StructType, type_info
 
 from resolvers.request.batching import Resolver, batch_resolver_of
 from resolvers.request.limits.pauses import build_in_parts
-from storage.records.decoding import stored_name
-from storage.records.kinds import RecordType
+from storage.records.kinds import RecordType, stored_name
 from storage.records.paging import Page
 
 _LISTED_KIND_ATTRIBUTE = "__listed_kind__"

@@ -17,9 +17,8 @@ from resolvers.request.input_rules import (
     argument,
 )
 from resolvers.request.times import IS_TIME, DateTime, parse_time
-from storage.records import name_search
-from storage.records.kinds import Document, RecordType
-from storage.records.timestamps import UPDATED_AT
+from storage.records import filters
+from storage.records.kinds import UPDATED_AT, Document, RecordType
 from storage.records.visibility import NOTHING
 
 MAX_IDS = 1_000
@@ -36,7 +35,7 @@ def parse_search(text: str) -> tuple[str, ...]:
     >>> parse_search("Conf. 21"), parse_search("#")
     (('conf', '21'), ())
     """
-    words = name_search.split_words(text)
+    words = filters.split_words(text)
     if len(words) > MAX_SEARCH_WORDS:
         raise ValueError(f"must have at most {MAX_SEARCH_WORDS} words, not {len(words)}")
     return tuple(words)
@@ -90,7 +89,7 @@ class RecordFilter(NamedTuple):
         if self.ids is not None:
             conditions.append({"_id": {"$in": [*self.ids]}})
         if self.words is not None:
-            found = name_search.build_condition(self.words) if self.words else NOTHING
+            found = filters.build_name_condition(self.words) if self.words else NOTHING
             conditions.append(found)
         if self.since is not None:
             conditions.append({UPDATED_AT: {"$gte": self.since}})
@@ -144,7 +143,7 @@ def narrow(relation: Relation[Any], filter: RecordFilter) -> Relation[Any]:
 
 @cache
 def _relate_to_words(kind: RecordType[Any]) -> Relation[Any]:
-    return Relation(kind, lambda word: name_search.build_condition((word,)))
+    return Relation(kind, lambda word: filters.build_name_condition((word,)))
 
 
 async def _order_by_rarity(

@@ -19,7 +19,7 @@ from strawberry.types.arguments import StrawberryArgumentAnnotation
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 from resolvers.request.requirements import Requirement
-from storage.records.fields import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, is_storable
+from storage.records.kinds import MAX_ID_CHARACTERS, TEXT_JSON_PATTERN, is_storable
 
 JsonSchema: TypeAlias = dict[str, Any]
 R = TypeVar("R", bound=Callable[..., Any])

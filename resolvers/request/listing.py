@@ -27,10 +27,9 @@ from resolvers.request.filters import (
     narrow,
 )
 from resolvers.request.orders import Orders
-from storage.records.kinds import RecordType
-from storage.records.name_search import NAME_WORDS_FIELD
+from storage.records.filters import NAME_WORDS_FIELD
+from storage.records.kinds import UPDATED_AT, RecordType
 from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Page, PageRequest
-from storage.records.timestamps import UPDATED_AT
 
 PAGING_PARAMETERS = {
     "page": PageNumber,

@@ -9,8 +9,8 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.context import Context, align
 from routing.values import Restrictions
 from storage import closures, networks
+from storage.catalog import MAPS, NETWORK_FIELD
 from storage.closures import Closures
-from storage.maps import MAPS, NETWORK_FIELD
 from storage.networks import RoutingState
 from storage.store import StoredDrawing
 

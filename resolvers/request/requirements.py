@@ -20,9 +20,13 @@ from resolvers.request.caller import (
     Caller,
 )
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError, RequestError
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
-from storage.locations import LOCATIONS
-from storage.references import ASSET_REFERENCES, UNIT_REFERENCES
+from storage.catalog import (
+    ASSET_REFERENCES,
+    ASSIGNMENTS,
+    ATTRIBUTE_GROUPS,
+    LOCATIONS,
+    UNIT_REFERENCES,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """API keys: the collection that holds their records with the digests of the keys."""
 
+import hashlib
 import secrets
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from storage.administration import audit, key_format
+from storage.administration import audit
 from storage.administration.audit import (
     MAX_LISTED_IDS,
     AuditChange,
@@ -17,9 +19,60 @@ from storage.administration.audit import (
     Origin,
 )
 from storage.mongo import driver
-from storage.records.fields import Id, Text
-from storage.records.timestamps import current_second
+from storage.records.kinds import Id, Text, current_second
 from storage.records.visibility import AssetScope
+
+# The format of API keys.
+#
+# A key is `fgk_`, 43 base62 digits of 256 random bits, and 6 of their CRC-32. The prefix lets
+# secret scanners recognise a leaked key, the checksum lets a mistyped one be rejected without a
+# query. An unsalted SHA-256 is enough to store 256 random bits (docs/decisions/storage/api-
+# keys.md).
+
+
+KEY_PREFIX = "fgk_"
+BASE62_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+SECRET_LENGTH = 43
+CHECKSUM_LENGTH = 6
+KEY_LENGTH = len(KEY_PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH
+
+KeyDigest: TypeAlias = bytes
+
+
+def generate_key() -> str:
+    """Return a new random key.
+
+    >>> is_well_formed(generate_key())
+    True
+    """
+    secret = _base62(secrets.randbits(256), SECRET_LENGTH)
+    return KEY_PREFIX + secret + _checksum(secret)
+
+
+def is_well_formed(key: str) -> bool:
+    """Return whether a key has the prefix, length and checksum of this format."""
+    if len(key) != KEY_LENGTH or not key.startswith(KEY_PREFIX) or not key.isascii():
+        return False
+    secret, checksum = key[len(KEY_PREFIX) : -CHECKSUM_LENGTH], key[-CHECKSUM_LENGTH:]
+    return _checksum(secret) == checksum
+
+
+def hash_key(key: str) -> KeyDigest:
+    """Return the digest under which a key is stored and looked up."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _checksum(secret: str) -> str:
+    return _base62(zlib.crc32(secret.encode()), CHECKSUM_LENGTH)
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(BASE62_ALPHABET[digit])
+    return "".join(reversed(digits))
+
 
 KEYS_COLLECTION = "api_keys"
 USES_COLLECTION = "api_key_uses"
@@ -283,9 +336,7 @@ async def get_api_key(database: driver.Database, key_id: str) -> ApiKey | None:
     return _to_api_key(found[0]) if found else None
 
 
-async def find_api_key(
-    database: driver.Database, key_digest: key_format.KeyDigest
-) -> ApiKey | None:
+async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:
     """Return the key with this digest, even if revoked or expired, or None."""
     with driver.translate_errors():
         found = await driver.find_documents(
@@ -294,7 +345,7 @@ async def find_api_key(
     return _to_api_key(found[0]) if found else None
 
 
-async def list_digests(database: driver.Database) -> frozenset[key_format.KeyDigest]:
+async def list_digests(database: driver.Database) -> frozenset[KeyDigest]:
     """Return the digests of all keys that are not revoked."""
     with driver.translate_errors():
         found = await driver.find_documents(
@@ -327,10 +378,10 @@ async def _insert_key(
     database: driver.Database, record: ApiKey, session: driver.Session
 ) -> tuple[str, AuditChange]:
     """Insert the document of a new key; return the key, and what changed."""
-    key = key_format.generate_key()
+    key = generate_key()
     document = msgspec.structs.asdict(record) | {
         "_id": record.id,
-        "digest": key_format.hash_key(key),
+        "digest": hash_key(key),
     }
     del document["id"], document["last_used_at"]
     await database[KEYS_COLLECTION].insert_one(document, session=session)

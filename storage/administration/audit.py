@@ -28,8 +28,7 @@ import msgspec
 
 from storage.administration.import_lease import GetKeys, check_writable
 from storage.mongo import driver
-from storage.records.fields import Record
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import ListSource, Order, Page, PageRequest
 
 AUDIT_COLLECTION = "audit_log"

@@ -13,8 +13,7 @@ from storage.administration import audit
 from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.errors import DocumentsError
 from storage.mongo import driver
-from storage.records.kinds import Document
-from storage.records.timestamps import current_timestamp
+from storage.records.kinds import Document, current_timestamp
 
 DOCUMENTS_COLLECTION = "trusted_documents"
 DOCUMENT_INDEXES = [driver.IndexModel([("ids", 1)], unique=True)]

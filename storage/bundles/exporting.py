@@ -9,14 +9,12 @@ from typing import Any
 
 import msgspec
 
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.members import encode_line, to_member
-from storage.catalog import RECORD_TYPES
-from storage.mongo import driver, iteration
+from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, RECORD_TYPES, UNITS, Unit
+from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from storage.units import UNITS, Unit
 
 FLUSH_BYTES = 1 << 20
 
@@ -76,7 +74,7 @@ async def iter_members(
     where = scope.restrict(kind, {})
     if kind is ATTRIBUTE_GROUPS and scope != ALL_ASSETS:
         where = await _match_used_groups(database, scope, session)
-    batches = iteration.iter_batches(database[kind.name], where, kind.projection, session)
+    batches = driver.iter_batches(database[kind.name], where, kind.projection, session)
     async for batch in batches:
         for record in kind.decode(batch):
             yield await to_member(database, kind, record, session, with_drawing=with_drawings)
@@ -86,13 +84,13 @@ async def iter_units_with_attributes(
     database: driver.Database, scope: AssetScope, session: driver.Session
 ) -> AsyncIterator[tuple[Unit, list[tuple[str, str]]]]:
     """Yield the units by id, each with the ids of the groups and attributes that it has."""
-    units = iteration.iter_batches(
+    units = driver.iter_batches(
         database[UNITS.name], scope.restrict(UNITS, {}), UNITS.projection, session
     )
     async for batch in units:
         ids = [document["_id"] for document in batch]
         found: dict[str, list[tuple[str, str]]] = {}
-        assignments = iteration.iter_batches(
+        assignments = driver.iter_batches(
             database[ASSIGNMENTS.name],
             {"unit_id": {"$in": ids}},
             ASSIGNMENTS.projection,

@@ -6,11 +6,10 @@ import msgspec
 
 from storage.bundles.reading.record_names import describe_record
 from storage.bundles.reading.sources import to_data_url
+from storage.catalog import MAPS
 from storage.errors import StorageError
-from storage.maps import MAPS
 from storage.mongo import driver, files
-from storage.records.fields import Record
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import Document, Record, RecordType
 
 
 async def to_member(

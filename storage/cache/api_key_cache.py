@@ -6,22 +6,88 @@ feed reports it. While changes might go unnoticed, every request reads the datab
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from storage.administration import api_keys, key_format
-from storage.administration.api_keys import ApiKey
-from storage.administration.key_format import KeyDigest
+from storage.administration import api_keys
+from storage.administration.api_keys import ApiKey, KeyDigest
 from storage.cache.cache import MISSING, Cache
-from storage.cache.change_feed import ChangeFeed
-from storage.cache.key_digests import KeyDigests
-from storage.cache.read_set import read_digest
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_since
+from storage.cache.read_set import read_digest, whole
 from storage.errors import UnavailableError
 from storage.mongo import driver
 from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import run_in_background
+
+# The digests of all API keys that are not revoked, read at once.
+#
+# They tell whether a key exists without one read of the database for each key that is asked for.
+
+
+REREAD_SECONDS = 1.0
+"""While changes might go unnoticed, and however often keys change."""
+
+
+class _Reading(NamedTuple):
+    digests: frozenset[KeyDigest]
+    snapshot: ChangeSnapshot | None
+    read_at: float
+
+
+class KeyDigests:
+    """Look up digests; a key that was created within the last second may be missing."""
+
+    def __init__(self, database: driver.Database, feed: ChangeFeed) -> None:
+        self._database = database
+        self._feed = feed
+        self._last = _Reading(frozenset(), None, float("-inf"))
+        self._reading: asyncio.Task[None] | None = None
+
+    async def contain(self, digest: KeyDigest) -> bool:
+        """Return whether a key has this digest. Raises UnavailableError."""
+        if not self._is_current(self._last):
+            await self.refresh()
+        return digest in self._last.digests
+
+    async def refresh(self) -> None:
+        """Read all digests. Raises UnavailableError."""
+        await asyncio.shield(self._start_reading())
+
+    def contained(self, digest: KeyDigest) -> bool:
+        """Return whether a key had this digest when they were last read, without waiting.
+
+        Start to read them again if that was too long ago.
+        """
+        if not self._is_current(self._last):
+            self._start_reading()
+        return digest in self._last.digests
+
+    def _start_reading(self) -> asyncio.Task[None]:
+        if self._reading is None:  # concurrent requests share one read
+            self._reading = asyncio.create_task(self._read())
+            # Its error is for those who wait for it, if anybody does.
+            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._reading
+
+    def _is_current(self, reading: _Reading) -> bool:
+        if time.monotonic() - reading.read_at < REREAD_SECONDS:
+            return True
+        before, now = reading.snapshot, self._feed.take_snapshot()
+        if before is None or now is None:
+            return False
+        return is_unchanged_since(before, now, whole(api_keys.KEYS_COLLECTION))
+
+    async def _read(self) -> None:
+        try:
+            snapshot = self._feed.take_snapshot()  # before the read: a change during it counts
+            digests = await api_keys.list_digests(self._database)
+            self._last = _Reading(digests, snapshot, time.monotonic())
+        finally:
+            self._reading = None
+
 
 FLUSH_INTERVAL_SECONDS = 5.0
 MAX_KEYS = 10_000
@@ -50,21 +116,19 @@ class ApiKeyCache:
 
     def find_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is cached and valid now; None if only a read can tell."""
-        digest = key_format.hash_key(key)
+        digest = api_keys.hash_key(key)
         record = self.get_cached_key(digest)
         return None if record is None else AuthenticatedKey(record, digest)
 
     async def is_stored(self, key: str) -> bool:
         """Return whether a key exists, without a read for each. Raises UnavailableError."""
-        return key_format.is_well_formed(key) and await self._digests.contain(
-            key_format.hash_key(key)
-        )
+        return api_keys.is_well_formed(key) and await self._digests.contain(api_keys.hash_key(key))
 
     async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
         """Return the key if it is valid now, else None. Raises UnavailableError."""
-        if not key_format.is_well_formed(key):
+        if not api_keys.is_well_formed(key):
             return None
-        digest = key_format.hash_key(key)
+        digest = api_keys.hash_key(key)
         record = await self.load_key(digest)
         return None if record is None else AuthenticatedKey(record, digest)
 
@@ -84,7 +148,7 @@ class ApiKeyCache:
         Any other key starts the next look: while requests with invented keys arrive, valid keys are
         known before their first request.
         """
-        digest = key_format.hash_key(key) if len(key) == key_format.KEY_LENGTH else b""
+        digest = api_keys.hash_key(key) if len(key) == api_keys.KEY_LENGTH else b""
         return self._records.peek(digest, None) is not None or self._digests.contained(digest)
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:

@@ -8,7 +8,7 @@ read again.
 The invariant: a read that begins after a snapshot sees every write that the stream does not report
 after that snapshot. It sees the writes before the stream's start and those reported before the
 snapshot, because `change_stream.tail_changes` advances the clock that all reads follow
-(`storage.mongo.consistency.cluster_clock`) to the stream's start and to each change, before it is
+(`storage.mongo.shared_memory`) to the stream's start and to each change, before it is
 counted here.
 
 A thread follows the stream, not the event loop: a loop that is busy with requests would read the
@@ -24,18 +24,227 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from storage.cache.change_events import FOLLOWED_COLLECTIONS, PIPELINE, read_changes
-from storage.cache.change_table import ChangeTable
-from storage.cache.read_set import ReadSet
-from storage.cache.write_counter import WriteCounter
+from storage.administration.audit import AUDIT_COLLECTION
+from storage.cache.read_set import PARTS, Read, ReadSet, Tags, list_tags
+from storage.changes.events import CHANGED_FIELDS
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
+from storage.mongo.protocols import Pipeline
+from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.unavailable import find_cause
+from storage.records.kinds import Document
+from storage.records.paging import KeyRange
+
+# When each part of each collection last changed, in bounded memory.
+
+
+MAX_CHANGED_TAGS = 50_000
+"""Tags in one generation of a collection; each takes some 100 bytes, and there are two."""
+MAX_LATEST_CHANGES = 1_000
+"""Changes of a collection that are looked at one by one, for pages of long lists."""
+
+
+class Change(NamedTuple):
+    """A change of a record with the tags that it had before and has afterwards."""
+
+    collection: str
+    tags: Sequence[int] | None = None
+    """None if any record may have changed."""
+    key: str | None = None
+    """Of the record; None if there may be several."""
+
+
+class _Collection:
+    """The changes of one collection: the newest, and the newest with each tag."""
+
+    __slots__ = ("forgotten", "last", "latest", "newer", "older")
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.forgotten = 0
+        """Of changes up to this one, the tags are not known."""
+        self.latest: deque[tuple[int, Change]] = deque(maxlen=MAX_LATEST_CHANGES)
+        self.newer: dict[int, int] = {}
+        self.older: dict[int, int] = {}
+
+    def record(self, change: Change, number: int) -> None:
+        # Readers take no lock. They look for tags first and at what is forgotten last.
+        self.latest.append((number, change))
+        self.last = number
+        if change.tags is None:
+            self.forgotten = number
+            return
+        self.newer.update(dict.fromkeys(change.tags, number))
+        if len(self.newer) > MAX_CHANGED_TAGS:
+            self.forgotten = max(self.forgotten, *self.older.values(), 0)
+            self.older = self.newer
+            self.newer = {}
+
+    def has_changed(self, read: Read, since: int) -> bool:
+        if self.last <= since or not self._has_changed_in(read.tags, since):
+            return False
+        return read.keys is None or self._has_changed_within(read.keys, read.tags, since)
+
+    def _has_changed_in(self, tags: Iterable[int] | None, since: int) -> bool:
+        if tags is None:
+            return True
+        newer, older = self.newer.get, self.older.get
+        for tag in tags:
+            if newer(tag, 0) > since or older(tag, 0) > since:
+                return True
+        return self.forgotten > since
+
+    def _has_changed_within(self, keys: KeyRange, tags: Tags | None, since: int) -> bool:
+        """Look at the latest changes one by one, the newest first."""
+        latest, parts = [*self.latest], None if tags is None else {*tags}
+        for number, change in reversed(latest):
+            if number <= since:
+                return False
+            is_elsewhere = parts and change.tags and parts.isdisjoint(change.tags)
+            if not is_elsewhere and (change.key is None or keys.contains(change.key)):
+                return True
+        return len(latest) == MAX_LATEST_CHANGES
+
+
+class ChangeTable:
+    """Number the changes of a database, and tell whether one concerns a read set.
+
+    One lock is for those who record changes; those who ask need none.
+
+    >>> table = ChangeTable(["units"])
+    >>> before = table.number
+    >>> table.record([Change("units", [7])])
+    >>> [table.has_changed({"units": Read((tag,))}, before) for tag in (7, 8)]
+    [True, False]
+    """
+
+    def __init__(self, collections: Collection[str]) -> None:
+        self.number = 0
+        """Of the newest changes; all of them and those before are in the table."""
+        self._lock = threading.Lock()
+        self._collections = {name: _Collection() for name in collections}
+
+    def record(self, changes: Iterable[Change]) -> None:
+        """Record changes that are reported together."""
+        with self._lock:
+            number = self.number + 1
+            for change in changes:
+                self._collections[change.collection].record(change, number)
+            self.number = number
+
+    def record_everything(self) -> None:
+        """Record that any record of any collection may have changed."""
+        self.record([Change(name) for name in self._collections])
+
+    def has_changed(self, reads: ReadSet, since: int) -> bool:
+        """Return whether a change after number `since` may concern what was read."""
+        return any(self._collections[name].has_changed(read, since) for name, read in reads.items())
+
+
+# The events of MongoDB's change stream, as changes of parts of collections.
+#
+# A part loses a record by its values before a change and gets it by those after it. MongoDB stores
+# documents as they were before (pre-images) for the collections of the catalog, see
+# `storage.setup.preparation`. Where one is missing, any part may have changed.
+
+
+FOLLOWED_COLLECTIONS: Final = tuple(PARTS)
+_KEY_FIELDS: Final = {
+    name: {field for fields in parts for field in fields} - {"_id"} for name, parts in PARTS.items()
+}
+_FIELDS: Final = sorted(set[str]().union(*_KEY_FIELDS.values()))
+_FOLLOWED: Final = {"$in": [*FOLLOWED_COLLECTIONS]}
+PIPELINE: Final[Pipeline] = [
+    {
+        "$match": {
+            "$or": [
+                {"ns.coll": _FOLLOWED},
+                {"to.coll": _FOLLOWED},
+                {"ns.coll": {"$exists": False}},
+                # Most writes have an audit record. So one that changes nothing else is reported
+                # too, and who waits for it need not wait for the next batch.
+                {"ns.coll": AUDIT_COLLECTION, "operationType": "insert"},
+            ]
+        }
+    },
+    {
+        "$project": {
+            "operationType": 1,
+            "ns.coll": 1,
+            "to.coll": 1,
+            "clusterTime": 1,
+            "documentKey._id": 1,
+            **{f"fullDocument.{field}": 1 for field in _FIELDS},
+            **{f"fullDocumentBeforeChange.{field}": 1 for field in _FIELDS},
+            "fields": CHANGED_FIELDS,
+            "values": {
+                "$filter": {
+                    "input": {
+                        "$objectToArray": {"$ifNull": ["$updateDescription.updatedFields", {}]}
+                    },
+                    "cond": {"$in": ["$$this.k", _FIELDS]},
+                }
+            },
+        }
+    },
+]
+"""Of documents only the fields that tell parts apart: a report on a floor plan has a megabyte. A
+rename replaces the collection it is renamed `to`; events of a whole database, such as
+`dropDatabase`, name no collection."""
+
+
+def read_changes(event: Document) -> Iterator[Change]:
+    """Yield the changes that an event reports."""
+    names = {event.get(member, {}).get("coll") for member in ("ns", "to") if member in event}
+    if not names - {None}:
+        yield from (Change(name) for name in FOLLOWED_COLLECTIONS)
+    for name in names.intersection(FOLLOWED_COLLECTIONS):
+        key = event.get("documentKey", {}).get("_id")
+        yield Change(name, _find_tags(name, event), key if isinstance(key, str) else None)
+
+
+def _find_tags(collection: str, event: Document) -> list[int] | None:
+    """Return the tags of a changed record before and after; None if they are not known."""
+    if "documentKey" not in event:
+        return None  # the collection itself was dropped or replaced
+    states = _find_states(collection, event)
+    if states is None:
+        return None
+    key = event["documentKey"]["_id"]
+    try:
+        return [*{tag for state in states for tag in list_tags(collection, {**state, "_id": key})}]
+    except TypeError:  # somebody has written a value of another type
+        return None
+
+
+def _find_states(collection: str, event: Document) -> list[Document] | None:
+    """Return the fields of a record before and after its change, as far as it was there."""
+    operation = event["operationType"]
+    if operation == "insert":
+        return [event["fullDocument"]]
+    if not _KEY_FIELDS[collection]:
+        return [{}]
+    before: Document | None = event.get("fullDocumentBeforeChange")
+    if before is None:
+        return None
+    if operation == "delete":
+        return [before]
+    if operation == "replace":
+        return [before, event["fullDocument"]]
+    changed = {field for field in event["fields"] if _root(field) in _KEY_FIELDS[collection]}
+    values: dict[str, Any] = {each["k"]: each["v"] for each in event["values"]}
+    return [before, before | values] if changed <= values.keys() else None
+
+
+def _root(field: str) -> str:
+    return field.partition(".")[0]
+
 
 POLL_MS = 200
 CONFIRMATION_TTL_SECONDS = 0.6

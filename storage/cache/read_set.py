@@ -94,7 +94,7 @@ def find_tags(
 
     Of a scope of many assets, the assets are not told apart.
 
-    >>> from storage.floors import FLOORS
+    >>> from storage.catalog import FLOORS
     >>> find_tags(FLOORS, {"asset_id": "a"}) == [compute_tag(("asset_id",), ("a",))]
     True
     """

@@ -8,7 +8,9 @@ at the same time. See docs/decisions/server/change-feed.md.
 """
 
 import asyncio
+import logging
 import math
+import threading
 import time
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -18,18 +20,193 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from storage.changes.events import ChangeEvent, Progress
-from storage.changes.positions import Cursor, Position
-from storage.changes.reading import (
-    Stretch,
-    check_epoch,
-    read_epoch,
-    read_newest_position,
-    read_stretch,
+from storage.catalog import ASSETS
+from storage.changes.events import (
+    EPOCH_BYTES,
+    PIPELINE,
+    ChangeEvent,
+    Cursor,
+    EventReader,
+    Position,
+    Progress,
 )
-from storage.changes.tail import Tail
-from storage.errors import Cause, UnavailableError
-from storage.mongo import driver
+from storage.errors import Cause, ChangesExpiredError, UnavailableError
+from storage.mongo import change_stream, driver
+from storage.mongo.driver import PyMongoError
+from storage.mongo.unavailable import find_cause
+
+# Reading changes from MongoDB's change stream itself, a stretch at a time.
+
+
+MAX_EVENTS_PER_READ = 200
+"""Events of the stream in one read; some are no changes, or not visible to the follower, or a
+sample of those that are not followed."""
+
+
+class Stretch(NamedTuple):
+    """Changes that follow a position, and the position that they lead to."""
+
+    events: list[ChangeEvent]
+    position: Position
+    has_more: bool
+    """Whether others may follow at once."""
+
+
+async def read_stretch(database: driver.Database, position: Position) -> Stretch:
+    """Return the changes that follow a position. Raises ChangesExpiredError, UnavailableError."""
+    clock = driver.get_clock(database.client)
+    # What comes before the offset is read again each time.
+    limit = MAX_EVENTS_PER_READ + position.offset * 3 // 2
+    while True:
+        with driver.translate_errors():
+            batch = await change_stream.read_changes(
+                database, clock, PIPELINE, position.time, limit
+            )
+        progress, has_more = EventReader(position).read(batch), len(batch.events) >= limit
+        if progress.position > position or not has_more:
+            return Stretch(progress.events, progress.position, has_more)
+        limit *= 4  # all of one transaction: its events have the same time
+
+
+async def read_newest_position(database: driver.Database) -> Position:
+    """Return the position after all that has been written. Raises UnavailableError."""
+    clock = driver.get_clock(database.client)
+    with driver.translate_errors():
+        return Position.after(await change_stream.read_newest_time(database, clock))
+
+
+async def read_epoch(database: driver.Database) -> bytes:
+    """Return what cursors of this database begin with; it changes when assets are restored.
+
+    A new replica set cannot tell that a position was another's. Raises UnavailableError.
+    """
+    with driver.translate_errors():
+        return to_epoch(await change_stream.read_uuid(database, ASSETS.name))
+
+
+def to_epoch(uuid: bytes | None) -> bytes:
+    """Return the epoch, from what names the collection of assets.
+
+    >>> to_epoch(None) == bytes(EPOCH_BYTES)
+    True
+    """
+    return uuid[:EPOCH_BYTES] if uuid else bytes(EPOCH_BYTES)
+
+
+def check_epoch(cursor: Cursor, epoch: bytes) -> Position:
+    """Return the position of a cursor. Raises ChangesExpiredError if it is another database's."""
+    if cursor.epoch != epoch:
+        raise ChangesExpiredError("the changes are of what the database was before")
+    return cursor.position
+
+
+# The thread that follows the change stream for all followers of a process.
+#
+# Unlike `storage.cache.change_feed`, it resumes where a stream has ended: after a failover too,
+# every change is reported once, in order.
+
+
+WAIT_MS = 1_000
+_RECONNECT_SECONDS = 0.2
+_CHECK_STOP_SECONDS = 0.2
+STOP_SECONDS = 2.0
+
+logger = logging.getLogger("floorgate.changes")
+
+
+class Tail:
+    """Follow the changes of a database from now on, until stopped.
+
+    In the event loop, `begin` receives the epoch and position of each stream that is opened, and
+    `publish` what it reports. The thread waits until that has been taken, so that nothing piles up.
+    """
+
+    def __init__(
+        self,
+        database: driver.Database,
+        begin: Callable[[bytes, Position], None],
+        publish: Callable[[Progress], None],
+    ) -> None:
+        self._database = database
+        self._begin = begin
+        self._publish = publish
+        self._loop = asyncio.get_running_loop()
+        self._position: Position | None = None
+        self._stopping = threading.Event()
+        # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
+        self._thread = threading.Thread(target=self._run, name="change-tail", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the thread end soon; nothing more is published."""
+        self._stopping.set()
+
+    def join(self) -> None:
+        """Wait for the end of the thread, for a while."""
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with change_stream.open_client(self._database.client, WAIT_MS) as client:
+                    self._follow(client)
+            except ChangesExpiredError:
+                logger.warning("changes were lost: MongoDB no longer has them")
+                self._position = None
+            except PyMongoError as error:
+                if not self._stopping.is_set():
+                    fields = {"cause": find_cause(error)}
+                    name = type(error).__name__
+                    logger.warning("the change stream ended: %s", name, extra={"fields": fields})
+            self._stopping.wait(_RECONNECT_SECONDS)
+
+    def _follow(self, client: driver.BlockingClient) -> None:
+        """Follow a stream until it ends, or until something is replaced: then the epoch may be
+        another."""
+        clock, name = driver.get_clock(self._database.client), self._database.name
+        epoch = to_epoch(change_stream.read_uuid_blocking(client, name, ASSETS.name))
+        if self._position is None:
+            time = change_stream.read_committed_time(client, name)
+            assert time is not None, "a standalone has no change streams"
+            self._position = Position.after(time)
+        reader = EventReader(self._position)
+        with change_stream.tail_changes(
+            client,
+            clock,
+            name,
+            PIPELINE,
+            WAIT_MS,
+            reader.position.time,
+            fullDocument="updateLookup",
+        ) as batches:
+            self._hand_over(self._begin, epoch, reader.position)
+            for batch in batches:
+                progress = reader.read(batch)
+                self._hand_over(self._publish, progress)
+                if self._stopping.is_set():
+                    return
+                self._position = progress.position
+                if any(event.operation == "reset" for event in progress.events):
+                    return
+
+    def _hand_over(self, take: Callable[..., None], *values: object) -> None:
+        """Call a function in the event loop, and wait until it has been called."""
+        taken = threading.Event()
+
+        def call() -> None:
+            try:
+                if not self._stopping.is_set():
+                    take(*values)
+            finally:
+                taken.set()
+
+        try:
+            self._loop.call_soon_threadsafe(call)
+        except RuntimeError:  # the event loop has ended
+            self._stopping.set()
+        while not taken.wait(_CHECK_STOP_SECONDS) and not self._stopping.is_set():
+            pass
+
 
 MAX_KEPT_EVENTS = 10_000
 """Changes that are kept for followers, of some 500 bytes each."""

@@ -10,13 +10,15 @@ dies, so there is no other state (reference counts, pid files) that could become
 | `server.lock` | exclusively while the supervisor or mongod runs                             |
 
 The database is in a directory named after its replica set; `port` holds the last port used and
-`password` the password (`storage/embedded/password.py`).
+`password` the password (`storage/embedded/embedded_mongo.py`).
 See docs/decisions/storage/embedded-mongod.md.
 """
 
+import fcntl
 import logging
 import os
 import random
+import secrets
 import socket
 import subprocess
 import sys
@@ -27,14 +29,94 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from storage.embedded import locks, mongod, mongod_supervisor, password
+from storage.embedded import mongod, mongod_supervisor
 from storage.errors import EmbeddedServerError
+
+# Advisory file locks (flock), which the kernel releases when a process ends in any manner.
+
+
+SHARED = fcntl.LOCK_SH
+EXCLUSIVE = fcntl.LOCK_EX
+
+_POLL_SECONDS = 0.01
+
+
+@contextmanager
+def open_lock_file(path: Path) -> Iterator[int]:
+    """Yield a descriptor of a lock file; leaving the context releases its lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def try_lock(descriptor: int, mode: int) -> bool:
+    """Lock the file in this mode unless another descriptor holds a conflicting lock."""
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(descriptor: int, mode: int, deadline: float) -> bool:
+    """Wait for a lock; False if `time.monotonic()` reaches `deadline` first."""
+    while not try_lock(descriptor, mode):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def wait_for_release(path: Path) -> None:
+    """Block until no exclusive lock is held on the file."""
+    with open_lock_file(path) as descriptor:
+        fcntl.flock(descriptor, SHARED)
+
+
+# The password of the embedded MongoDB: 256 random bits in a file that only its owner may read.
+#
+# The file is also the server's keyfile: MongoDB takes its content as the password of the internal
+# user `__system`. With that user every start creates or updates the user of this release, so a lost
+# file costs nothing but a new password.
+
+
+FILE_NAME = "password"
+
+
+def ensure_password(home: Path) -> None:
+    """Create the file unless it exists. Call it while no server runs and none can be started."""
+    path = home / FILE_NAME
+    if path.exists():
+        return
+    unfinished = home / f"{FILE_NAME}.new"
+    unfinished.unlink(missing_ok=True)  # of a process that was killed
+    unfinished.touch(0o600)
+    with unfinished.open("w") as file:
+        file.write(f"{secrets.token_hex(32)}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def read_password(home: Path) -> str:
+    """Return the password of the server that runs. Raises EmbeddedServerError without a file."""
+    path = home / FILE_NAME
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        raise EmbeddedServerError(
+            f"The MongoDB in {home} runs without its password file {path}: the file was removed,"
+            " or an older release started MongoDB. Stop every floorgate process that uses this"
+            " directory and start again: that creates a new password and keeps the data."
+        ) from None
+
 
 _START_LOCK = "start.lock"
 _PORT_FILE = "port"
 
 _READY_TIMEOUT_SECONDS = 90
-_POLL_SECONDS = 0.01
 _RETRY_SECONDS = 5
 _MAX_STARTS = 2
 # Below the ephemeral ports of Linux, so that no outgoing connection takes ours.
@@ -66,9 +148,9 @@ def run_embedded_mongo(
         with _explain_os_errors(data_dir):
             home = data_dir.resolve() / "mongod"
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            users = stack.enter_context(locks.open_lock_file(home / mongod_supervisor.USERS_LOCK))
+            users = stack.enter_context(open_lock_file(home / mongod_supervisor.USERS_LOCK))
             deadline = time.monotonic() + _READY_TIMEOUT_SECONDS
-            _lock_or_raise(deadline, users, locks.SHARED, f"The MongoDB in {home} did not stop")
+            _lock_or_raise(deadline, users, SHARED, f"The MongoDB in {home} did not stop")
             url = _ensure_primary(home, deadline)
         closed = threading.Event()
         stack.callback(closed.set)
@@ -89,40 +171,40 @@ def _explain_os_errors(data_dir: Path) -> Iterator[None]:
 
 
 def _lock_or_raise(deadline: float, descriptor: int, kind: int, message: str) -> None:
-    if not locks.wait_for_lock(descriptor, kind, deadline):
+    if not wait_for_lock(descriptor, kind, deadline):
         raise EmbeddedServerError(f"{message} within {_READY_TIMEOUT_SECONDS} seconds.")
 
 
 def _ensure_primary(home: Path, deadline: float) -> str:
     """Start the server if it is not running and wait until it is primary; return its URL."""
-    with locks.open_lock_file(home / _START_LOCK) as starting:
+    with open_lock_file(home / _START_LOCK) as starting:
         _lock_or_raise(
             deadline,
             starting,
-            locks.EXCLUSIVE,
+            EXCLUSIVE,
             f"Another process holds the start lock in {home} and did not start MongoDB",
         )
         database_dir = _ensure_database_dir(home)
         starts = 0
         while time.monotonic() < deadline:
-            with locks.open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
-                if locks.try_lock(server, locks.EXCLUSIVE):  # nothing runs
+            with open_lock_file(home / mongod_supervisor.SERVER_LOCK) as server:
+                if try_lock(server, EXCLUSIVE):  # nothing runs
                     if starts == _MAX_STARTS:
                         raise EmbeddedServerError(_describe_failure(home))
-                    password.ensure_password(home)
+                    ensure_password(home)
                     _start_supervisor(home, database_dir, server)
                     starts += 1
             # Here, because it imports the driver, which takes 0.1 s: meanwhile mongod starts.
             from storage.embedded import replica_set
 
-            secret = password.read_password(home)
+            secret = read_password(home)
             port = _read_port(home)
             if port and replica_set.make_primary(database_dir.name, port, secret, deadline):
                 return replica_set.build_url(database_dir.name, port, secret)
             time.sleep(_POLL_SECONDS)
     raise EmbeddedServerError(
         f"The MongoDB in {home} does not answer, or has another password than the one in"
-        f" {home / password.FILE_NAME}: waited {_READY_TIMEOUT_SECONDS} seconds; see"
+        f" {home / FILE_NAME}: waited {_READY_TIMEOUT_SECONDS} seconds; see"
         f" {home / mongod_supervisor.LOG_NAME}."
     )
 
@@ -146,7 +228,7 @@ def _start_supervisor(home: Path, database_dir: Path, server_lock: int) -> None:
     subprocess.run(
         [
             *(sys.executable, "-I", "-S", mongod_supervisor.__file__, str(home), str(server_lock)),
-            *mongod.build_command(database_dir, port, database_dir.name, home / password.FILE_NAME),
+            *mongod.build_command(database_dir, port, database_dir.name, home / FILE_NAME),
         ],
         check=False,  # whether it runs shows in the server lock
         cwd="/",
@@ -212,7 +294,7 @@ def _restart_when_down(
     while True:
         try:
             with _explain_os_errors(data_dir):
-                locks.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
+                wait_for_release(home / mongod_supervisor.SERVER_LOCK)
                 if closed.is_set():
                     return
                 _ensure_primary(home, time.monotonic() + _READY_TIMEOUT_SECONDS)

@@ -15,7 +15,6 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from storage.errors import ChangesExpiredError
-from storage.mongo.consistency.cluster_clock import ClusterClock, to_integer
 from storage.mongo.driver import (
     BlockingClient,
     Client,
@@ -24,6 +23,7 @@ from storage.mongo.driver import (
     open_plain_session,
 )
 from storage.mongo.protocols import Pipeline
+from storage.mongo.shared_memory import ClusterClock, to_integer
 from storage.records.kinds import Document
 
 OPEN_SECONDS = 3.0

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -33,22 +33,14 @@ from pymongo.errors import (
 )
 
 from storage.errors import Cause, UnavailableError
+from storage.mongo import topology
 from storage.mongo.connection import DriverName
-from storage.mongo.consistency import topology
-from storage.mongo.consistency.cluster_clock import ClusterClock
-from storage.mongo.consistency.operations import (
-    Operation,
-    end_operation,
-    get_operation,
-    limit_time,
-    remaining_seconds,
-    snapshot_taken,
-    start_operation,
+from storage.mongo.consistent_reads import (
+    NO_LIMIT,
+    ReadConnections,
+    aggregate_documents,
+    find_documents,
 )
-from storage.mongo.consistency.read_connections import ReadConnections
-from storage.mongo.consistency.reads import NO_LIMIT, aggregate_documents, find_documents
-from storage.mongo.consistency.topology import Deployment
-from storage.mongo.open_transactions import APPLICATION, end_in_background
 from storage.mongo.protocols import (
     Client,
     Collection,
@@ -58,7 +50,20 @@ from storage.mongo.protocols import (
     SortOrder,
     WriteOperation,
 )
-from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, translate_errors
+from storage.mongo.shared_memory import ClusterClock
+from storage.mongo.topology import APPLICATION, Deployment, end_in_background
+from storage.mongo.unavailable import (
+    TIMEOUT_SECONDS,
+    Operation,
+    end_operation,
+    find_cause,
+    get_operation,
+    limit_time,
+    remaining_seconds,
+    snapshot_taken,
+    start_operation,
+    translate_errors,
+)
 from storage.records.kinds import Document
 
 __all__ = [
@@ -130,7 +135,7 @@ def connect(
 ) -> Client:
     """Return a client with majority writes and reads, one retry and a timeout per operation.
 
-    Options here override those in `url`. Reads of `storage.mongo.consistency.reads` see everything
+    Options here override those in `url`. Reads of `storage.mongo.consistent_reads` see everything
     up to the time of `clock`; all others go to the primary.
     """
     create: Callable[..., Any] = AsyncMongoClient
@@ -372,3 +377,42 @@ async def open_snapshot_session(client: Client) -> AsyncIterator[Session]:
 
 async def _await_if_needed(value: T | Awaitable[T]) -> T:
     return await value if inspect.isawaitable(value) else value
+
+
+# Iterating over a whole collection in the order of `_id` or another unique field.
+#
+# Each batch is a separate query that continues after the last key. A single long-lived cursor
+# would be simpler, but MongoDB's time limit applies to all work of a cursor together.
+
+
+BATCH_DOCUMENTS = 1000
+
+
+async def iter_batches(
+    collection: Collection,
+    where: Document | None = None,
+    projection: Mapping[str, Any] | None = None,
+    session: Session | None = None,
+    order_by: str = "_id",
+) -> AsyncIterator[list[Document]]:
+    """Yield the matching documents, up to BATCH_DOCUMENTS at a time.
+
+    `order_by` must be unique in the collection and part of the projection.
+    """
+    conditions = [where] if where else []
+    while True:
+        cursor = collection.find(
+            {"$and": conditions} if conditions else {},
+            projection,
+            session=session,
+            limit=BATCH_DOCUMENTS,
+            batch_size=BATCH_DOCUMENTS,
+        )
+        batch = await cursor.sort(order_by, 1).to_list(None)
+        is_full = len(batch) == BATCH_DOCUMENTS
+        if is_full:
+            conditions = [{order_by: {"$gt": batch[-1][order_by]}}, *([where] if where else [])]
+        if batch:
+            yield batch
+        if not is_full:
+            return

@@ -9,7 +9,7 @@ from pymongo.errors import PyMongoError
 
 from storage.errors import UnavailableError
 from storage.mongo import driver
-from storage.mongo.recorded_database import CommandLog
+from storage.mongo.protocols import CommandLog
 from storage.records.kinds import Document
 
 MAX_EXPLAINED_BYTES = 256_000

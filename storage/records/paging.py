@@ -14,8 +14,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from storage.errors import InvalidPageRequestError
-from storage.records.fields import MAX_INT32
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import MAX_INT32, Document, RecordType
 
 T = TypeVar("T")
 

@@ -52,7 +52,7 @@ class AssetScope:
     def restrict(self, kind: RecordType[Any], where: Document) -> Document:
         """Return a condition that matches what `where` matches and the scope allows.
 
-        >>> from storage.floors import FLOORS
+        >>> from storage.catalog import FLOORS
         >>> AssetScope(frozenset({"a"})).restrict(FLOORS, {"asset_id": "a"})
         {'asset_id': 'a'}
         """

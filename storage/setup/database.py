@@ -7,8 +7,8 @@ from storage.embedded import embedded_mongo
 from storage.errors import DiskFullError, EmbeddedServerError, MongoUnusableError, UnavailableError
 from storage.mongo import driver
 from storage.mongo.connection import ConnectionSettings
-from storage.mongo.open_transactions import end_abandoned_transactions
 from storage.mongo.tasks import run_in_background
+from storage.mongo.topology import end_abandoned_transactions
 from storage.mongo.unavailable import check_requirements, explain_refusals
 from storage.setup import preparation
 

@@ -1,16 +1,215 @@
 """Preparing a database: collections, validators, indexes and migrations."""
 
-from typing import Any
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
 
 from storage.administration import api_keys, audit
 from storage.administration.trusted_documents import DOCUMENT_INDEXES, DOCUMENTS_COLLECTION
-from storage.catalog import RECORD_TYPES
+from storage.catalog import (
+    GEOREFERENCE_FIELD,
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PARSED_FIELD,
+    RECORD_TYPES,
+    find_georeference,
+)
+from storage.errors import MigrationRunningError
 from storage.mongo import driver, files
-from storage.records.kinds import Document, RecordType
-from storage.setup import migrations
-from storage.setup.validators import build_validator
+from storage.mongo.driver import Database, UpdateOne, iter_batches, run_in_transaction, write_valid
+from storage.mongo.lease import Lease
+from storage.records.filters import NAME_WORDS_FIELD, index_name
+from storage.records.kinds import UPDATED_AT, Document, RecordType, current_timestamp, stored_name
+from storage.routing_inputs import (
+    REPROCESS_COMMAND,
+    list_stale_networks,
+    withdraw_stale_networks,
+)
 from storage.tombstones import TOMBSTONE_INDEXES, TOMBSTONES
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
+
+# MongoDB's own validation: a `$jsonSchema` for each kind, built from its record type.
+
+
+def build_validator(kind: RecordType[Any]) -> Document:
+    """Return the `validator` option of a kind's collection: types of fields, required fields.
+
+    Only fields without default are required, so that a field added later does not make older
+    documents invalid: MongoDB validates the whole document on every update. Fields that the
+    record lacks (derived ones, or those of a newer version) are allowed.
+    """
+    info = msgspec.inspect.type_info(kind.struct)
+    assert isinstance(info, msgspec.inspect.StructType)
+    schema = _object_schema(info)
+    properties = schema["properties"]
+    schema["properties"] = {stored_name(name): rule for name, rule in properties.items()}
+    schema["required"] = [stored_name(name) for name in schema["required"]]
+    return {"$jsonSchema": schema}
+
+
+def _object_schema(info: msgspec.inspect.StructType) -> Document:
+    return {
+        "bsonType": "object",
+        "required": [field.encode_name for field in info.fields if field.required],
+        "properties": {field.encode_name: _property_schema(field.type) for field in info.fields},
+    }
+
+
+def _property_schema(info: msgspec.inspect.Type) -> Document:
+    match info:
+        case msgspec.inspect.StrType():
+            return {"bsonType": "string", **_length_bounds(info.min_length, info.max_length)}
+        case msgspec.inspect.BoolType():
+            return {"bsonType": "bool"}
+        case msgspec.inspect.IntType():
+            return {"bsonType": ["int", "long"]}
+        case msgspec.inspect.FloatType():
+            # The drivers store a Python int as an integer, also in a float field.
+            return {"bsonType": ["double", "int", "long"]}
+        case msgspec.inspect.ListType():
+            return {"bsonType": "array", "items": _property_schema(info.item_type)}
+        case msgspec.inspect.StructType():
+            return _object_schema(info)
+        case msgspec.inspect.UnionType():
+            options = [option for option in info.types if not _is_none(option)]
+            schema = _property_schema(options[0])
+            types = schema["bsonType"]
+            return {**schema, "bsonType": [*([types] if isinstance(types, str) else types), "null"]}
+    raise TypeError(f"no bsonType for {info}")
+
+
+def _length_bounds(minimum: int | None, maximum: int | None) -> Document:
+    bounds = {"minLength": minimum, "maxLength": maximum}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _is_none(info: msgspec.inspect.Type) -> bool:
+    return isinstance(info, msgspec.inspect.NoneType)
+
+
+# Migrations: changes to stored documents that a new release needs, each applied once.
+#
+# To add one, write a function that takes the database and returns what it changed, and append a
+# `Migration` with the next number. It must be idempotent, because a gateway killed in the middle
+# runs it again, and tolerate reads and writes by gateways that run at the same time. New fields
+# with a default need none: decoding fills them in, and validators do not require them.
+#
+# One document of the collection `migrations` holds the number of the last migration that has run.
+# It is also a lease, so that of several gateways starting together one runs each migration and the
+# others wait. Applied numbers are never lowered: an older release ignores newer migrations.
+
+
+MIGRATIONS_COLLECTION = "migrations"
+STATE_ID = "current"
+WAIT_SECONDS = 600.0
+
+logger = logging.getLogger("floorgate.migrations")
+
+
+class Migration(NamedTuple):
+    """One change to stored documents; `run` returns what it changed, for the log."""
+
+    number: int
+    name: str
+    run: Callable[[Database], Awaitable[str]]
+
+
+async def record_given_scales(database: Database) -> str:
+    """Record the scales that maps were processed with, where only their reports have them."""
+    given = "$routing_report.feet_per_unit"
+    state = {"source": "$source", "feet_per_unit": given, "is_scale_given": True}
+    fields = {NETWORK_STATE_FIELD: state, "feet_per_unit": given, UPDATED_AT: current_timestamp()}
+    unknown = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None, "feet_per_unit": None}
+    result = await database[MAPS.name].update_many(
+        {**unknown, "routing_report.feet_per_unit": {"$type": "number"}}, [{"$set": fields}]
+    )
+    return f"{result.modified_count} maps changed"
+
+
+async def withdraw_stale(database: Database) -> str:
+    """Withdraw the networks that this release does not use, as an import does.
+
+    A release with another format of networks has a migration of its own that does this. From then
+    on gateways of the release before have no routes on these maps either.
+    """
+    count = 0
+    for stale in await list_stale_networks(database):
+        work = partial(withdraw_stale_networks, database, [stale])
+        count += len(await run_in_transaction(database.client, work))
+    return f"{count} maps no longer routable" + f" until `{REPROCESS_COMMAND}`" * bool(count)
+
+
+async def index_names(database: Database) -> str:
+    """Index the words of names, of records written before names could be searched."""
+    count = 0
+    for kind in RECORD_TYPES:
+        if NAME_WORDS_FIELD not in kind.derived_fields:
+            continue
+        collection = database[kind.name]
+        missing = iter_batches(collection, {NAME_WORDS_FIELD: None}, {"name": 1})
+        async for documents in missing:
+            # With its name in the condition: it may be renamed meanwhile.
+            writes = [UpdateOne(each, {"$set": index_name(each)}) for each in documents]
+            # Without those that are damaged otherwise: they must not keep a gateway from starting.
+            count += await write_valid(collection, writes)
+    return f"{count} records changed"
+
+
+async def record_georeferences(database: Database) -> str:
+    """Record where drawings are on Earth, of maps written before imports recorded it."""
+    maps, count = database[MAPS.name], 0
+    missing = {PARSED_FIELD: {"$type": "string"}, GEOREFERENCE_FIELD: None}
+    async for documents in iter_batches(maps, missing, {PARSED_FIELD: 1}):
+        for document in documents:
+            content = await files.read_file(database, document[PARSED_FIELD])
+            if content is not None and (found := find_georeference(content)):
+                # With its drawing in the condition: another may be imported meanwhile.
+                write = UpdateOne(document, {"$set": {GEOREFERENCE_FIELD: found}})
+                count += await write_valid(maps, [write])
+    return f"{count} maps changed"
+
+
+MIGRATIONS = (
+    Migration(2, "scales of networks", record_given_scales),
+    Migration(3, "words of names", index_names),
+    Migration(4, "georeferences of drawings", record_georeferences),
+    Migration(5, "networks of other formats", withdraw_stale),
+)
+
+
+async def mark_all_run(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Mark all migrations as run, in a database that is new."""
+    state = {"number": migrations[-1].number, "expires": Lease.EXPIRED_AT}
+    await database[MIGRATIONS_COLLECTION].update_one(
+        {"_id": STATE_ID}, {"$setOnInsert": state}, upsert=True
+    )
+
+
+async def run_pending(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Run the migrations that have not run yet, in order, or wait while another gateway does.
+
+    Raises MigrationRunningError, LeaseLostError, UnavailableError.
+    """
+    state = await database[MIGRATIONS_COLLECTION].find_one({"_id": STATE_ID})
+    if state is not None and state.get("number", 0) >= migrations[-1].number:
+        return
+    lease = Lease(database[MIGRATIONS_COLLECTION], STATE_ID)
+    if not await lease.acquire(WAIT_SECONDS):
+        raise MigrationRunningError(
+            f"another gateway is migrating the database and did not end within"
+            f" {WAIT_SECONDS:.0f} seconds"
+        )
+    async with lease.keep_alive():
+        for migration in migrations:
+            if migration.number > lease.document.get("number", 0):
+                changes = await migration.run(database)
+                await lease.update({"number": migration.number})
+                logger.info("migration %d, %s: %s", migration.number, migration.name, changes)
+
 
 PLAIN_COLLECTIONS = (
     CONDITIONAL_WRITES_COLLECTION,
@@ -55,8 +254,8 @@ async def prepare_database(database: driver.Database) -> None:
         is_new = not existing.keys() & {kind.name for kind in RECORD_TYPES}
         # After the validators: those of an earlier version may refuse what migrations write.
         if is_new:
-            await migrations.mark_all_run(database)
-        await migrations.run_pending(database)
+            await mark_all_run(database)
+        await run_pending(database)
 
 
 async def list_collections(database: driver.Database) -> dict[str, Document]:

@@ -25,7 +25,7 @@ from rest.endpoint_table import ENDPOINTS, Endpoint
 from schema.permissions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import RECORD_TYPES_BY_NAME
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS
 from storage.store import Store
 from tests.authorisation import catalog as catalogs
 from tests.authorisation.checking import ApiCaller, Checker

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from storage.changes.positions import Cursor
+from storage.changes.events import Cursor
 from tests.rest.demo_service import FLOORGATE, DemoService
 from tools import client_generation
 

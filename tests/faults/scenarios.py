@@ -10,7 +10,7 @@ from typing import Any
 
 from pymongo.errors import OperationFailure
 
-from storage.mongo.open_transactions import APPLICATION
+from storage.mongo.topology import APPLICATION
 from tests.faults.deployment import Deployment
 from tests.faults.gateways import DEADLINE_SECONDS
 from tests.faults.killed_commands import (

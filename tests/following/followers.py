@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from resolvers.request.caller import FLAGS
-from storage.changes.positions import Cursor
+from storage.changes.events import Cursor
 from tests.gateway.subscriptions.service import PROTOCOL, read_events
 
 KIND = "attribute_assignments"

@@ -11,7 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from resolvers.request.limits.threads import owner
-from storage.administration import key_format
+from storage.administration import api_keys
 from tests.fixtures import (
     HIDDEN,
     SEEN,
@@ -93,7 +93,7 @@ async def test_a_key_is_taken_from_the_header_or_the_query(
         ([("API-Key", key)], [("api-key", "fgk_unknown")]),  # the header counts
     ):
         assert (await answer(anonymous, endpoint, headers, query)).status_code == 200
-    wrong = ([("API-Key", key_format.generate_key())], [("api-key", key)])
+    wrong = ([("API-Key", api_keys.generate_key())], [("api-key", key)])
     assert (await answer(anonymous, endpoint, *wrong)).status_code == 403
 
 
@@ -114,7 +114,7 @@ async def test_an_invalid_key_is_rejected_without_a_reason(
     for key in (
         "a",
         "fgk_",
-        key_format.generate_key(),  # well formed and unknown
+        api_keys.generate_key(),  # well formed and unknown
         world.keys.full[:-1],
         world.keys.full.swapcase(),
         f"{world.keys.full}, {world.keys.full}",  # what a proxy makes of two header lines
@@ -240,7 +240,7 @@ def lines() -> Iterator[LogLines]:
 
 async def test_no_key_is_ever_stored_or_logged(own_world: World, lines: LogLines) -> None:
     async with gateway_client(own_world.settings()) as client:
-        sent = [own_world.keys.full, own_world.keys.revoked, key_format.generate_key()]
+        sent = [own_world.keys.full, own_world.keys.revoked, api_keys.generate_key()]
         for key in sent:
             await client.get(REST, headers={"API-Key": key})
             await client.get(REST, params={"api-key": key})

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from gateway.exchange import log_request
-from storage.administration import key_format
+from storage.administration import api_keys
 from storage.store import Store
 from tests.fixtures import World, gateway_client
 from tests.gateway.cache.fast_path_server import serve_with_fast_path
@@ -132,7 +132,7 @@ def test_only_a_plain_name_is_logged(lines: LogLines, operation: str, logged: bo
 
 
 def test_a_key_as_operation_is_not_logged(lines: LogLines) -> None:
-    key = key_format.generate_key()
+    key = api_keys.generate_key()
     for operation in (key, f"x{key}", f"{'abc_' * 10}{key}"):
         log_line(operation=operation)
         assert key[4:20] not in lines.texts[-1]

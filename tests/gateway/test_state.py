@@ -18,10 +18,9 @@ from gateway.state import GatewayState, open_state
 from storage.administration.import_lease import STAGING_PREFIX, ImportLease
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
-from storage.cache.write_counter import WriteCounter
-from storage.catalog import RECORD_TYPES
+from storage.catalog import RECORD_TYPES, UNITS
+from storage.mongo.shared_memory import WriteCounter
 from storage.records.visibility import ALL_ASSETS
-from storage.units import UNITS
 from tests.drivers import EACH_DRIVER
 from tests.gateway.log_lines import capture_log_lines
 from tests.waiting import TIMEOUT_SECONDS

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from resolvers.nodes import parse_node_id
-from storage.changes import hub, reading
-from storage.changes.positions import Cursor, Position
+from storage.changes import hub
+from storage.changes.events import Cursor, Position
 from storage.mongo.raw_documents import rename_collection
 from tests.fixtures import (
     ALL_FLAGS,
@@ -146,7 +146,7 @@ async def test_pages_of_one_change_lose_none(own_world: World) -> None:
 async def test_responses_without_changes_lead_to_those_that_come_later(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_EVENTS_PER_READ", 10)
+    monkeypatch.setattr(hub, "MAX_EVENTS_PER_READ", 10)
     monkeypatch.setattr(hub, "POLL_SECONDS", 0)
     async with (
         gateway_client(own_world.settings(), own_world.keys.full) as full,

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from resolvers import steps
-from storage.units import UNITS
+from storage.catalog import UNITS
 from tests.fixtures import SEEN, World, data_of, gateway_client, make_key, open_database
 from tests.resolvers.tower import FLAGS, ask_matrix, unit_locations
 from tests.resolvers.yard import PLACES, yard_client

@@ -23,11 +23,9 @@ from rest.errors import HttpError
 from rest.path_routing import PathRouter
 from schema.execution import Caller, Context, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
-from storage.assets import ASSETS
-from storage.maps import MAPS
+from storage.catalog import ASSETS, MAPS, UNITS
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
-from storage.units import UNITS
 from tests.fixtures import BASE_URL, HIDDEN, MAP, SEEN
 from tests.resolvers.directory import Directory
 

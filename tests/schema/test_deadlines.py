@@ -20,8 +20,7 @@ from resolvers.request.loading import DataLoader
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
 from schema.permissions import IS_ADMIN, Requirement, RequirementExtension, guard_fields
-from storage.mongo import driver
-from storage.mongo.consistency import operations
+from storage.mongo import driver, unavailable
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
@@ -117,7 +116,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         clock = JumpingClock()
         time = SimpleNamespace(monotonic=lambda: clock.now)
         monkeypatch.setattr(deadlines, "time", time)
-        monkeypatch.setattr(operations, "time", time)
+        monkeypatch.setattr(unavailable, "time", time)
 
         def make_loop() -> asyncio.AbstractEventLoop:
             loop = asyncio.SelectorEventLoop(clock)

@@ -15,15 +15,23 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.api_keys import ApiKey
-from storage.assets import Asset
-from storage.attributes import Assignment, Attribute, AttributeGroup
-from storage.backgrounds import Background
-from storage.floors import Floor
-from storage.level_tags import LevelTag, LevelTagValue
-from storage.locations import Location, LocationFloor, LocationTag
-from storage.maps import Map
-from storage.references import AssetReference, UnitReference
-from storage.units import Unit
+from storage.catalog import (
+    Asset,
+    AssetReference,
+    Assignment,
+    Attribute,
+    AttributeGroup,
+    Background,
+    Floor,
+    LevelTag,
+    LevelTagValue,
+    Location,
+    LocationFloor,
+    LocationTag,
+    Map,
+    Unit,
+    UnitReference,
+)
 
 RECORDS: dict[str, Any] = {
     record.__name__: record

@@ -12,7 +12,7 @@ from storage.attribute_assignments import (
     assign_attributes,
     unassign_attributes,
 )
-from storage.attributes import Assignment
+from storage.catalog import Assignment
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS, AssetScope
 

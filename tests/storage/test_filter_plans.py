@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from storage.attributes import ASSIGNMENTS
+from storage.catalog import ASSIGNMENTS, UNIT_REFERENCES, UNITS
+from storage.records.filters import build_name_condition, index_name
 from storage.records.kinds import Document, RecordType
-from storage.records.name_search import build_condition, index_name
 from storage.records.paging import Order, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
-from storage.references import UNIT_REFERENCES
 from storage.store import Store
-from storage.units import UNITS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -88,11 +86,11 @@ async def test_no_filter_order_or_count_scans_or_sorts(client: Any, database_nam
 async def _check_filters(store: Store) -> None:
     attribute = {"group_id": "g", "attribute_id": "x1"}
     lists: list[tuple[RecordType[Any], AssetScope, Document, int]] = [
-        (UNITS, ALL_ASSETS, build_condition(("suite",)), 1),
-        (UNITS, ALL_ASSETS, build_condition(("00077",)), 1),
-        (UNITS, ALL_ASSETS, build_condition(("sui", "north", "3")), 15),
-        (UNITS, ONLY, build_condition(("suite",)), 1),
-        (UNITS, ONLY, build_condition(("00077",)), 1),
+        (UNITS, ALL_ASSETS, build_name_condition(("suite",)), 1),
+        (UNITS, ALL_ASSETS, build_name_condition(("00077",)), 1),
+        (UNITS, ALL_ASSETS, build_name_condition(("sui", "north", "3")), 15),
+        (UNITS, ONLY, build_name_condition(("suite",)), 1),
+        (UNITS, ONLY, build_name_condition(("00077",)), 1),
         (UNITS, ONLY, {"updated_at": {"$gte": "2026"}}, 1),
         (UNITS, ALL_ASSETS, {"updated_at": {"$gte": "2026"}}, 1),
         (UNITS, ALL_ASSETS, CHANGED, 1),
@@ -139,10 +137,10 @@ async def _check_orders(store: Store) -> None:
 async def _check_orders_of_few(store: Store) -> None:
     """Filters without an index of the order: MongoDB sorts few matches, or meets many early."""
     lists: list[tuple[Document, int]] = [
-        (build_condition(("suite",)), PER_PAGE + 5),
-        (build_condition(("00077",)), PER_PAGE + 5),
-        (build_condition(("north", "3")), 20 * PER_PAGE),
-        (build_condition(("09",)), 1_100),
+        (build_name_condition(("suite",)), PER_PAGE + 5),
+        (build_name_condition(("00077",)), PER_PAGE + 5),
+        (build_name_condition(("north", "3")), 20 * PER_PAGE),
+        (build_name_condition(("09",)), 1_100),
         (_ids_of(1_000), 3_000),
         (_ids_of(10_000), 21_000),
     ]
@@ -165,7 +163,7 @@ async def _check_counts(store: Store) -> None:
         {"asset_id": "a00001", "floor_id": "a00001-f"},
         {"asset_id": {"$in": ["a00001", "a00002"]}},
         {"updated_at": {"$gte": "2026"}},
-        build_condition(("suite",)),
+        build_name_condition(("suite",)),
     ]
     for where in lists:
         async with _at_most(store, UNITS, MAX_COUNT + 1, where):

@@ -8,14 +8,13 @@ import pytest
 
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
+from storage.catalog import MAPS
 from storage.inspection import Finding, inspect_database
-from storage.maps import MAPS
 from storage.mongo import files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.lease import Lease
 from storage.routing_inputs import NETWORK_FORMAT
-from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
-from storage.setup.preparation import prepare_database
+from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID, prepare_database
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,17 @@ from storage.administration.import_lease import ImportLease
 from storage.bundles.importing import recovery
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.reading.members import parse_member
+from storage.catalog import (
+    FOOT_ROUTING,
+    LOCATIONS,
+    MAPS,
+    NO_ROUTING,
+    PROCESSED_FIELD,
+    REPORT_FIELD,
+    WHEELCHAIR_ROUTING,
+    Location,
+)
 from storage.errors import ImportInterruptedError
-from storage.locations import LOCATIONS, PROCESSED_FIELD, Location
-from storage.maps import FOOT_ROUTING, MAPS, NO_ROUTING, REPORT_FIELD, WHEELCHAIR_ROUTING
 from storage.mongo import driver, files
 from storage.networks import (
     find_network_digest,

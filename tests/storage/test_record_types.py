@@ -6,18 +6,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.assets import ASSETS
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.reading.members import parse_member
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.level_tags import LEVEL_TAGS, LevelTagValue
-from storage.locations import LOCATIONS, Location
+from storage.catalog import (
+    ASSETS,
+    ASSIGNMENTS,
+    LEVEL_TAGS,
+    LOCATIONS,
+    RECORD_TYPES,
+    RECORD_TYPES_BY_NAME,
+    UNITS,
+    LevelTagValue,
+    Location,
+    Unit,
+)
 from storage.records.kinds import KEY_SEPARATOR, RecordType
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
-from storage.units import UNITS, Unit
 from tests.storage.catalogs import SMALL, import_violations, small, write_arrays
 
 ASSIGNMENT = {"group_id": "g", "attribute_id": "x", "asset_id": "a", "unit_id": "u"}

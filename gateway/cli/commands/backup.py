@@ -18,10 +18,14 @@ from gateway.cli.progress import show_progress
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.backup.backup_file import BackupReader, Manifest, read_manifest
-from storage.backup.contents import SAVED_COLLECTIONS
-from storage.backup.restoring import RestoreSummary, count_saved_documents, restore_backup
-from storage.backup.saving import save_backup
-from storage.embedded import embedded_mongo, locks
+from storage.backup.backups import (
+    SAVED_COLLECTIONS,
+    RestoreSummary,
+    count_saved_documents,
+    restore_backup,
+    save_backup,
+)
+from storage.embedded import embedded_mongo
 from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
@@ -107,7 +111,7 @@ def _open_output(archive: Path) -> Iterator[BinaryIO]:
         _remove_leftovers(archive)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            locks.try_lock(descriptor, locks.EXCLUSIVE)
+            embedded_mongo.try_lock(descriptor, embedded_mongo.EXCLUSIVE)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -130,7 +134,7 @@ def _remove_leftovers(archive: Path) -> None:
         with suppress(OSError):  # another user's, or removed meanwhile
             descriptor = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                if locks.try_lock(descriptor, locks.EXCLUSIVE):
+                if embedded_mongo.try_lock(descriptor, embedded_mongo.EXCLUSIVE):
                     leftover.unlink()
             finally:
                 os.close(descriptor)

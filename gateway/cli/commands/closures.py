@@ -19,8 +19,8 @@ from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError
 from resolvers.request.map_loads import load_closures, load_whole_map
+from storage.catalog import MAPS, Map
 from storage.closures import Closures
-from storage.maps import MAPS, Map
 from storage.mongo import driver, files
 from storage.store import Store
 

@@ -7,7 +7,7 @@ import signal
 from typing import NamedTuple
 
 from gateway.server.config import ServerConfig
-from storage.cache.write_counter import CounterSlot
+from storage.mongo.shared_memory import CounterSlot
 
 READY_MESSAGE = b"\0"
 """Written by a worker to its channel once it serves. Anything else is its start-up error."""

@@ -22,7 +22,7 @@ from gateway.server.supervision.orders import (
     max_stop_seconds,
 )
 from gateway.server.supervision.worker_process import WorkerProcess
-from storage.cache import write_counter
+from storage.mongo import shared_memory
 
 MIN_SLOTS = 32
 """Of the write counter: two generations of workers have one each, also if there will be more."""
@@ -69,7 +69,7 @@ class Supervisor:
         self._check: ProgramCheck | None = None
         if predecessor is None:
             self._slots = max(MIN_SLOTS, 2 * workers)
-            self._write_counter_fd = write_counter.create_shared_memory(self._slots)
+            self._write_counter_fd = shared_memory.create_shared_memory(self._slots)
             self._arrivals_fd = arrival_table.create_shared_memory()
         else:
             self._slots = predecessor.slots
@@ -130,7 +130,7 @@ class Supervisor:
     def _start_worker(self) -> None:
         taken = {worker.slot_number for worker in self._all_workers}
         number = next(number for number in range(self._slots) if number not in taken)
-        slot = write_counter.CounterSlot(self._write_counter_fd, number)
+        slot = shared_memory.CounterSlot(self._write_counter_fd, number)
         worker = WorkerProcess.start(self._server_config, self._listeners, slot, self._arrivals_fd)
         self._workers.append(worker)
         self._watch_channel(worker)

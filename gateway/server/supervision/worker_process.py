@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gateway.server.config import ServerConfig
 from gateway.server.supervision.orders import LONG_TASKS_MESSAGE, READY_MESSAGE, WorkerOrders
-from storage.cache.write_counter import CounterSlot
+from storage.mongo.shared_memory import CounterSlot
 
 # With -m the module would exist twice, as __main__ and under its name. Until a worker is ready, it
 # makes hundreds of thousands of objects that stay: looking through them takes a tenth of its start.

@@ -16,11 +16,9 @@ from storage.bundles.changes.shown_values import describe_size, show_change, to_
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.importing.timestamps import list_changed_fields
 from storage.bundles.removing.removals import OWNER_FIELD, VALUES_FIELD
-from storage.maps import PARSED_FIELD
+from storage.catalog import PARSED_FIELD
 from storage.mongo import driver, files
-from storage.records.key_text import format_key, get_key_values
-from storage.records.kinds import Document, RecordType
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS, Document, RecordType, format_key, get_key_values
 
 ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
 

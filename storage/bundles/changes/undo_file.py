@@ -6,14 +6,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.changes.pending_file import PendingFile, open_pending_file
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.members import encode_line, to_member
+from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.errors import BundleError, StorageError
 from storage.mongo import driver
-from storage.records.fields import is_storable
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import Document, RecordType, is_storable
 
 FIELDS_OF_ASSIGNMENTS = [
     name

@@ -28,10 +28,8 @@ from storage.bundles.reading.suggestions import suggest
 from storage.bundles.reading.tables.reader import TableReader
 from storage.bundles.reading.violations import Violations, quote_json, to_printable
 from storage.bundles.shown_parts import ShownParts, find_misplaced_units, find_unmatched_levels
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.floors import FLOORS
+from storage.catalog import FLOORS, RECORD_TYPES, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType
-from storage.units import UNITS
 
 MAX_CHECK_VIOLATIONS = 1000
 MAX_LISTED_OWNERS = 100

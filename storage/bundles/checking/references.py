@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from storage.bundles.importing.owners import Mismatch, find_mismatches, values_at
-from storage.records.decoding import stored_name
-from storage.records.kinds import Document, ForeignKey, RecordType
+from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
 
 
 class Reference(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from storage.records.fields import Record
+from storage.records.kinds import Record
 
 
 class FieldDescription(NamedTuple):
@@ -20,7 +20,7 @@ class FieldDescription(NamedTuple):
 def describe_field(record: type[Record], field: str) -> FieldDescription:
     """Return the description of a record's field. Raises KeyError if there is none.
 
-    >>> from storage.units import Unit
+    >>> from storage.catalog import Unit
     >>> describe_field(Unit, "floor_id").example
     'oak-1'
     """

@@ -12,7 +12,7 @@ import msgspec
 from storage.bundles.description.fields import RECORDS, describe_field, make_example
 from storage.bundles.reading.parser import SCHEMA_NAME
 from storage.catalog import RECORD_TYPES
-from storage.records.fields import Record
+from storage.records.kinds import Record
 
 JsonSchema: TypeAlias = dict[str, Any]
 

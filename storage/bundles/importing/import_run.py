@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 from storage.administration import audit
 from storage.administration.audit import Action, AuditEntry, AuditTarget, Origin
 from storage.administration.import_lease import ImportLease
-from storage.attributes import ASSIGNMENTS, ATTRIBUTE_GROUPS
 from storage.bundles.changes.change_plan import PlanRecorder
 from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
 from storage.bundles.changes.observer import ChangeObserver
@@ -44,9 +43,19 @@ from storage.bundles.removing.named_records import find_kind, find_named
 from storage.bundles.removing.removals import Removals
 from storage.bundles.removing.unmentioned import note_unmentioned_assets, note_unused_floors
 from storage.bundles.shown_parts import ShownParts
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.georeferences import GEOREFERENCE_FIELD, find_georeference
-from storage.maps import MAPS, NETWORK_FIELD, PARSED_FIELD, PARSED_FIELDS, PLAN_FIELD
+from storage.catalog import (
+    ASSIGNMENTS,
+    ATTRIBUTE_GROUPS,
+    GEOREFERENCE_FIELD,
+    MAPS,
+    NETWORK_FIELD,
+    PARSED_FIELD,
+    PARSED_FIELDS,
+    PLAN_FIELD,
+    RECORD_TYPES,
+    RECORD_TYPES_BY_NAME,
+    find_georeference,
+)
 from storage.mongo import driver, files
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType

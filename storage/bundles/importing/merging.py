@@ -9,10 +9,8 @@ from typing import Any
 
 import msgspec
 
-from storage.maps import MAPS, PARSED_FIELDS
-from storage.records.decoding import stored_name
-from storage.records.kinds import Document, RecordType
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.catalog import MAPS, PARSED_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS, Document, RecordType, stored_name
 
 DERIVED_FROM = {MAPS.name: {"source": PARSED_FIELDS}}
 """By kind and field, the derived fields that are kept with it."""

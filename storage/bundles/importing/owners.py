@@ -11,8 +11,7 @@ from storage.bundles.reading.violations import quote_json
 from storage.cache.cache import MISSING, Cache
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver
-from storage.records.decoding import stored_name
-from storage.records.kinds import Document, ForeignKey, RecordType
+from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
 
 MAX_OWNERS = 20_000
 

@@ -13,7 +13,7 @@ from storage.bundles.importing.import_run import (
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, finish_interrupted_import
 from storage.errors import ImportRunningError
 from storage.mongo import driver, raw_documents
-from storage.setup.migrations import MIGRATIONS_COLLECTION, STATE_ID
+from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID
 
 POLL_SECONDS = 0.25
 CHANGING_STATES = ("applying", "merging", "removing", "restoring")

@@ -20,9 +20,8 @@ from storage.administration.import_lease import STAGING_PREFIX, get_staging_pref
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.record_names import describe_duplicate
 from storage.bundles.reading.violations import Violations
-from storage.catalog import RECORD_TYPES_BY_NAME
-from storage.floors import FLOORS
-from storage.mongo import driver, iteration
+from storage.catalog import FLOORS, RECORD_TYPES_BY_NAME
+from storage.mongo import driver
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
 NEIGHBOURS = 100
@@ -95,7 +94,7 @@ class Staging:
         collection = self.collection_of(kind.name)
         await driver.build_index(collection, [(KEY_FIELD, 1), ("_id", 1)])
         fields = {KEY_FIELD: 1, ORIGIN_FIELD: 1}
-        async for batch in iteration.iter_batches(collection, projection=fields):
+        async for batch in driver.iter_batches(collection, projection=fields):
             where = {
                 KEY_FIELD: {"$in": list({document[KEY_FIELD] for document in batch})},
                 "_id": {"$lte": batch[-1]["_id"]},
@@ -146,7 +145,7 @@ class Staging:
         In bundle order; sorted by key if the kind has a `single_valued_flag`.
         """
         order = KEY_FIELD if kind.single_valued_flag else "_id"
-        async for batch in iteration.iter_batches(self.collection_of(kind.name), order_by=order):
+        async for batch in driver.iter_batches(self.collection_of(kind.name), order_by=order):
             for document in batch:
                 document["_id"] = document.pop(KEY_FIELD)
             yield batch

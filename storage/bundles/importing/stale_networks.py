@@ -9,9 +9,9 @@ from typing import Any
 
 from storage.bundles.importing.planning import PlannedBatch
 from storage.bundles.reading.violations import quote_json
-from storage.floors import FLOORS
-from storage.locations import LOCATIONS
-from storage.maps import (
+from storage.catalog import (
+    FLOORS,
+    LOCATIONS,
     MAPS,
     NETWORK_FIELD,
     NETWORK_STATE_FIELD,

@@ -10,7 +10,7 @@ from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.bundles.importing.import_run import ImportProgress, ImportProgressCallback
 from storage.catalog import RECORD_TYPES
 from storage.mongo import driver, raw_documents
-from storage.setup.migrations import MIGRATIONS_COLLECTION
+from storage.setup.preparation import MIGRATIONS_COLLECTION
 from storage.tombstones import TOMBSTONES
 
 SWITCHED_COLLECTIONS = (

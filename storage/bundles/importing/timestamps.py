@@ -10,8 +10,7 @@ from typing import Any
 
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.catalog import RECORD_TYPES
-from storage.records.kinds import Document, RecordType
-from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS, UPDATED_AT
+from storage.records.kinds import CREATED_AT, TIMESTAMP_FIELDS, UPDATED_AT, Document, RecordType
 
 
 def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:

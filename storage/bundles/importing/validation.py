@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from itertools import starmap
 from typing import Any
 
-from storage.assets import ASSETS
 from storage.bundles.importing.owners import (
     FindRemoved,
     OwnerCache,
@@ -37,12 +36,18 @@ from storage.bundles.shown_parts import (
     find_misplaced_units,
     find_unmatched_levels,
 )
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.floors import FLOORS
-from storage.maps import MAPS, NETWORK_FIELD, PATHFINDING_TAG
-from storage.mongo import driver, iteration
+from storage.catalog import (
+    ASSETS,
+    FLOORS,
+    MAPS,
+    NETWORK_FIELD,
+    PATHFINDING_TAG,
+    RECORD_TYPES,
+    RECORD_TYPES_BY_NAME,
+    UNITS,
+)
+from storage.mongo import driver
 from storage.records.kinds import Document, ForeignKey, RecordType
-from storage.units import UNITS
 
 MAX_IDS_IN_NOTE = 5
 MAX_DOUBTS = 100_000
@@ -237,7 +242,7 @@ class BundleValidator:
         if not dropped:
             return
         where = {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
-        async for batch in iteration.iter_batches(self._database[owned_kind.name], where):
+        async for batch in driver.iter_batches(self._database[owned_kind.name], where):
             kept = await self._find_kept(owned_kind, batch)
             if kept is None:
                 continue

@@ -4,8 +4,8 @@ from typing import Any
 
 from storage.administration.import_lease import ImportLease
 from storage.attribute_assignments import write_assignments
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.importing.planning import MemberChange
+from storage.catalog import ASSIGNMENTS
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.tombstones import end_tombstones

@@ -12,16 +12,17 @@ from storage.bundles.reading.partial_records import PARTIAL_STRUCTS
 from storage.bundles.reading.suggestions import Suggest, suggest
 from storage.bundles.reading.timestamped_arrays import TIMESTAMPED_ARRAYS
 from storage.bundles.reading.violations import quote_json
-from storage.records.fields import (
+from storage.records.kinds import (
     REFERENCE_KEY_FORM,
     TEXT_PATTERN,
+    TIMESTAMP_FIELDS,
+    Document,
     MapTag,
+    RecordType,
     ReferenceKey,
     TimestampText,
     WebAddress,
 )
-from storage.records.kinds import Document, RecordType
-from storage.records.timestamps import TIMESTAMP_FIELDS
 
 
 def _pattern_of(constrained: Any) -> str:
@@ -40,7 +41,7 @@ PATTERN_MESSAGES = {
     ): "Expected an http or https URL such as https://maps.example.com/1.json",
     TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }
-"""Messages for values that do not match a pattern of `storage.records.fields`."""
+"""Messages for values that do not match a pattern of `storage.records.kinds`."""
 
 
 class Fault(NamedTuple):

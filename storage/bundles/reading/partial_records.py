@@ -12,7 +12,7 @@ from storage.records.kinds import RecordType
 def build_partial_struct(kind: RecordType[Any]) -> type[msgspec.Struct]:
     """Return the struct of a kind with the same types, in which all but the key may be absent.
 
-    >>> from storage.units import UNITS
+    >>> from storage.catalog import UNITS
     >>> msgspec.to_builtins(build_partial_struct(UNITS)(id="u1", name="101"))
     {'id': 'u1', 'name': '101'}
     """

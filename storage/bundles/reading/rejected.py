@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.records.decoding import stored_name
-from storage.records.fields import is_storable
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import Document, RecordType, is_storable, stored_name
 
 MAX_REJECTED_KEYS = 100_000
 """Of a kind. With more, any member of the kind counts as rejected."""

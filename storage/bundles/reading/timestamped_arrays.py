@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from storage.catalog import RECORD_TYPES
-from storage.records.kinds import RecordType
-from storage.records.timestamps import CREATED_AT, TIMESTAMP_FIELDS
+from storage.records.kinds import CREATED_AT, TIMESTAMP_FIELDS, RecordType
 
 
 class TimestampedArray(NamedTuple):

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from storage.administration.import_lease import ImportLease
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.removing.removals import VALUES_FIELD, Removals
-from storage.catalog import RECORD_TYPES
+from storage.catalog import ASSIGNMENTS, RECORD_TYPES
 from storage.mongo import driver
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.tombstones import TOMBSTONES, build_tombstone

@@ -6,8 +6,7 @@ from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.records.decoding import stored_name
-from storage.records.kinds import Document, ForeignKey, RecordType, RemovalEffect
+from storage.records.kinds import Document, ForeignKey, RecordType, RemovalEffect, stored_name
 
 
 class Link(NamedTuple):

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from storage.assets import ASSETS
-from storage.floors import FLOORS
-from storage.maps import MAPS
+from storage.catalog import ASSETS, FLOORS, MAPS
 
 DEFAULT_SHARE = 0.2
 ALWAYS_ALLOWED = 5

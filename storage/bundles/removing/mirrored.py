@@ -5,12 +5,9 @@ from collections.abc import Collection, Mapping
 from storage.bundles.reading.mentions import Mentions
 from storage.bundles.removing.limits import RemovalLimit
 from storage.bundles.removing.removals import OWNER_FIELD, Removals
-from storage.catalog import RECORD_TYPES
-from storage.floors import FLOORS
-from storage.locations import PROCESSED_FIELD
+from storage.catalog import FLOORS, PROCESSED_FIELD, RECORD_TYPES, UNITS
 from storage.mongo import driver
 from storage.records.kinds import Document
-from storage.units import UNITS
 
 
 def find_mirrored(mentions: Mentions, asset_ids: Collection[str] | None) -> dict[str, Document]:

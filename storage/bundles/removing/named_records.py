@@ -10,8 +10,14 @@ from storage.bundles.reading.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES
 from storage.errors import BundleError
 from storage.mongo import driver
-from storage.records.key_text import format_key, get_key_values, get_stored_keys, parse_key
-from storage.records.kinds import Document, RecordType
+from storage.records.kinds import (
+    Document,
+    RecordType,
+    format_key,
+    get_key_values,
+    get_stored_keys,
+    parse_key,
+)
 
 KINDS_BY_TEXT = {
     text: kind

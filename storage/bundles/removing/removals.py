@@ -12,11 +12,16 @@ from storage.bundles.importing.owners import find_left, values_at
 from storage.bundles.importing.staging import KEY_FIELD, Staging
 from storage.bundles.removing.dependents import OWNERS_FIRST, Link, get_links
 from storage.catalog import RECORD_TYPES
-from storage.mongo import driver, iteration
-from storage.records.decoding import stored_name
-from storage.records.key_text import format_key, get_key_values
-from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
-from storage.records.timestamps import UPDATED_AT
+from storage.mongo import driver
+from storage.records.kinds import (
+    KEY_SEPARATOR,
+    UPDATED_AT,
+    Document,
+    RecordType,
+    format_key,
+    get_key_values,
+    stored_name,
+)
 
 REMOVED, CLEARED = "removed", "cleared"
 VALUES_FIELD = "values"
@@ -64,7 +69,7 @@ class Removals:
         fields = dict.fromkeys((*_fields_of(kind), kind.single_valued_flag or "_id"), 1)
         staged = _KeyStream(self._staging.collection_of(kind.name))
         unused: set[str] = set()
-        async for batch in iteration.iter_batches(self._database[kind.name], where, fields):
+        async for batch in driver.iter_batches(self._database[kind.name], where, fields):
             absent = {
                 document["_id"]: document
                 for document in batch
@@ -136,7 +141,7 @@ class Removals:
                 where = link.condition([*names])
                 if link.is_same_asset:
                     where["asset_id"] = asset_id
-                found = iteration.iter_batches(self._database[link.kind.name], where, projection)
+                found = driver.iter_batches(self._database[link.kind.name], where, projection)
                 async for batch in found:
                     keys = [document["_id"] for document in batch]
                     staged = await self._staging.find_members(link.kind.name, keys, set())
@@ -171,12 +176,12 @@ class Removals:
 
     async def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
         """Yield the staged removals of a kind, by key."""
-        async for batch in iteration.iter_batches(self.collection_of(kind.name)):
+        async for batch in driver.iter_batches(self.collection_of(kind.name)):
             yield batch
 
     async def iter_cleared(self, kind: RecordType[Any]) -> AsyncIterator[dict[str, Document]]:
         """Yield the fields to set in records that lose a reference, by key."""
-        async for batch in iteration.iter_batches(self.collection_of(kind.name, CLEARED)):
+        async for batch in driver.iter_batches(self.collection_of(kind.name, CLEARED)):
             yield {document["_id"]: document[CHANGES_FIELD] for document in batch}
 
 
@@ -184,7 +189,7 @@ class _KeyStream:
     """The staged keys of a kind in their order, to be asked for rising keys."""
 
     def __init__(self, collection: driver.Collection) -> None:
-        self._batches = iteration.iter_batches(
+        self._batches = driver.iter_batches(
             collection, None, {KEY_FIELD: 1, "_id": 0}, order_by=KEY_FIELD
         )
         self._batch: list[Document] = []

@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from storage.assets import ASSETS
 from storage.bundles.reading.mentions import Mentions
 from storage.bundles.reading.violations import quote_json
+from storage.catalog import ASSETS, UNITS
 from storage.mongo import driver
 from storage.records.kinds import Document
-from storage.units import UNITS
 
 MAX_NAMED = 10
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
-from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.exporting import iter_members, iter_units_with_attributes
 from storage.bundles.importing.settled_snapshot import open_settled_snapshot
 from storage.bundles.reading.tables.fields import column_fields
@@ -20,7 +19,7 @@ from storage.bundles.writing.workbook import (
     create_workbook,
     title_of,
 )
-from storage.catalog import RECORD_TYPES
+from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS, AssetScope
 

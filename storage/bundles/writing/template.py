@@ -17,8 +17,7 @@ from storage.bundles.writing.workbook import (
     write_field,
 )
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.records.kinds import RecordType
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
 
 Members = Mapping[str, Sequence[Mapping[str, Any]]]
 """Examples by kind, as a bundle has them."""

@@ -15,8 +15,8 @@ from gateway.app import Gateway
 from resolvers.request.caller import PERMISSIONS
 from storage.cache import change_feed
 from storage.cache.change_feed import ChangeFeed
-from storage.mongo.consistency import operations
-from storage.mongo.consistency.cluster_clock import to_integer
+from storage.mongo import unavailable
+from storage.mongo.shared_memory import to_integer
 from storage.store import Store
 from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
@@ -289,7 +289,7 @@ async def test_a_write_that_is_reported_late_ends_everything(
 async def test_what_a_long_operation_read_at_first_is_not_cached_after_a_change(
     reader: Reader, own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "SNAPSHOT_SECONDS", 0.0)  # each read is of another snapshot
+    monkeypatch.setattr(unavailable, "SNAPSHOT_SECONDS", 0.0)  # each read is of another snapshot
     load_pages = Store.load_pages
     async with open_database(own_world) as database:
 

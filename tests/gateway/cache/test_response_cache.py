@@ -21,7 +21,7 @@ from gateway.app import Gateway
 from gateway.cache import response_cache
 from gateway.cache.response_cache import ResponseCache
 from schema import execution, interpretation
-from storage.cache.change_table import Change, ChangeTable
+from storage.cache.change_feed import Change, ChangeTable
 from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,

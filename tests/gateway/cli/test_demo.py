@@ -8,7 +8,7 @@ from pymongo import MongoClient
 
 from gateway.cli.demo import build_announcement, create_key
 from gateway.settings import Settings
-from storage.administration.key_format import hash_key
+from storage.administration.api_keys import hash_key
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from gateway.cli.key_ids import MAX_CANDIDATES
 from resolvers.request.caller import PERMISSIONS
-from storage.administration.key_format import hash_key, is_well_formed
+from storage.administration.api_keys import hash_key, is_well_formed
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 NEVER_EXPIRES = "Note: this key never expires; --expires sets an end.\n"

@@ -21,7 +21,6 @@ from tests.gateway.floorgate_process import (
     run_serve_command,
     storage_options,
 )
-from tests.storage.mongo.consistency.test_read_connections import read_directly
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -29,6 +28,7 @@ from tests.storage.mongo.replica_set_of_three import (
     find_free_ports,
     start_member,
 )
+from tests.storage.mongo.test_consistent_reads import read_directly_read_connections
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,9 @@ def test_the_event_loop_reads_over_tls_as_the_user_of_the_url(url: str) -> None:
         try:
             await client.admin.command("ping")  # the driver finds the primary
             async with driver.open_read_connections(client):
-                return await read_directly(client[DATABASE], {"connectionStatus": 1})
+                return await read_directly_read_connections(
+                    client[DATABASE], {"connectionStatus": 1}
+                )
         finally:
             await driver.close(client)
 

@@ -14,8 +14,8 @@ from gateway.client_address import group_address
 from gateway.limits import bad_keys
 from gateway.limits.arrival_table import ArrivalTables
 from gateway.limits.bad_keys import BadKeyThrottle
-from storage.administration import api_keys, key_format
-from storage.cache import key_digests
+from storage.administration import api_keys
+from storage.cache import api_key_cache
 from storage.errors import Cause, UnavailableError
 from tests.fixtures import BASE_URL, World, make_key, open_database, run_gateway
 from tests.gateway.log_lines import LogLines, capture_log_lines
@@ -34,7 +34,7 @@ build_app = functools.lru_cache(maxsize=1)(Gateway.build_app)
 @pytest.fixture
 async def gateway(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gateway]:
     """A gateway that soon throttles, and forgives nothing however slow this machine is."""
-    monkeypatch.setattr(key_digests, "REREAD_SECONDS", 3600.0)
+    monkeypatch.setattr(api_key_cache, "REREAD_SECONDS", 3600.0)
     async with run_gateway(world.settings(bad_key_limit=1, bad_key_burst=BURST)) as gateway:
         gateway.bad_keys._each._interval_seconds = gateway.bad_keys._all._interval_seconds = 900.0
         gateway.bad_keys._each._tolerance_seconds = (BURST - 1) * 900.0
@@ -87,7 +87,7 @@ async def exhaust(gateway: Gateway, address: str = ATTACKER) -> None:
 async def test_invalid_keys_beyond_the_burst_are_throttled(
     gateway: Gateway, path: str, reads: list[str]
 ) -> None:
-    keys = [key_format.generate_key() for _ in range(BURST + 20)]
+    keys = [api_keys.generate_key() for _ in range(BURST + 20)]
     statuses = [await ask(gateway, key, path=path) for key in keys]
     assert statuses == [403] * BURST + [429] * 20
     assert reads.count("find_api_key") == BURST
@@ -98,7 +98,7 @@ async def test_a_throttled_client_is_told_when_to_try_again_and_not_what_is_wron
     gateway: Gateway, world: World
 ) -> None:
     await exhaust(gateway)
-    keys = ("fgk_x", key_format.generate_key(), world.keys.revoked, world.keys.expired)
+    keys = ("fgk_x", api_keys.generate_key(), world.keys.revoked, world.keys.expired)
     responses = [await request(gateway, key) for key in keys]
     assert {each.status_code for each in responses} == {429}
     assert {read_message(each) for each in responses} == {"Too many invalid API keys"}
@@ -113,19 +113,19 @@ async def test_valid_keys_from_the_same_address_still_work(gateway: Gateway, wor
     for _ in range(2 * BURST):
         assert await ask(gateway, world.keys.full) == 200
         assert await ask(gateway, world.keys.restricted) == 200  # was never cached before
-        assert await ask(gateway, key_format.generate_key()) == 429
+        assert await ask(gateway, api_keys.generate_key()) == 429
 
 
 async def test_valid_keys_are_not_counted(gateway: Gateway, world: World) -> None:
     for _ in range(3 * BURST):
         assert gateway.state is not None
-        gateway.state.key_cache._records.discard(key_format.hash_key(world.keys.full))
+        gateway.state.key_cache._records.discard(api_keys.hash_key(world.keys.full))
         assert await ask(gateway, world.keys.full) == 200
     await exhaust(gateway)
 
 
 async def test_requests_at_once_are_all_counted(gateway: Gateway, reads: list[str]) -> None:
-    keys = [key_format.generate_key() for _ in range(4 * BURST)]
+    keys = [api_keys.generate_key() for _ in range(4 * BURST)]
     statuses = await asyncio.gather(*(ask(gateway, key) for key in keys))
     assert sorted(statuses) == [403] * BURST + [429] * 3 * BURST
     assert reads.count("find_api_key") == BURST
@@ -162,9 +162,9 @@ async def test_a_key_created_meanwhile_works_at_a_throttled_address(
     settings = own_world.settings(bad_key_limit=1, bad_key_burst=1)
     async with run_gateway(settings) as gateway, open_database(own_world) as database:
         gateway.bad_keys._each._tolerance_seconds = -1e9  # always over the limit
-        assert await ask(gateway, key_format.generate_key()) == 429
+        assert await ask(gateway, api_keys.generate_key()) == 429
         _, key = await make_key(database, "new")
-        monkeypatch.setattr(key_digests, "REREAD_SECONDS", 0.0)
+        monkeypatch.setattr(api_key_cache, "REREAD_SECONDS", 0.0)
         while await ask(gateway, key) != 200:
             await asyncio.sleep(0.05)
 
@@ -177,7 +177,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
 
     with monkeypatch.context() as broken:
         broken.setattr(api_keys, "find_api_key", fail)
-        keys = [key_format.generate_key() for _ in range(3 * BURST)]
+        keys = [api_keys.generate_key() for _ in range(3 * BURST)]
         assert {await ask(gateway, key) for key in keys} == {503}
     await exhaust(gateway)
 

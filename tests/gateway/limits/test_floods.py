@@ -11,10 +11,10 @@ from gateway.limits.arrival_table import ArrivalTables
 from gateway.server.admission import Decision, Permit, Rejection
 from gateway.server.config import ConnectionLimits, SharedMemory
 from gateway.settings import Settings
-from storage.administration import api_keys, key_format
-from storage.cache import key_digests
-from storage.cache.write_counter import WriteCounter
+from storage.administration import api_keys
+from storage.cache import api_key_cache
 from storage.errors import Cause, UnavailableError
+from storage.mongo.shared_memory import WriteCounter
 from tests.fixtures import World, make_key, open_client, open_database, run_gateway
 from tests.gateway.log_lines import capture_log_lines
 from tests.gateway.server.exchanges import exchange
@@ -39,12 +39,12 @@ def take_all_slots(gateway: Gateway, key: str | None) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "invented", [key_format.generate_key(), "malformed", None], ids=["unknown", "malformed", "none"]
+    "invented", [api_keys.generate_key(), "malformed", None], ids=["unknown", "malformed", "none"]
 )
 async def test_the_first_request_of_a_new_key_is_served_during_a_flood(
     own_world: World, monkeypatch: pytest.MonkeyPatch, invented: str | None
 ) -> None:
-    monkeypatch.setattr(key_digests, "REREAD_SECONDS", 0.0)
+    monkeypatch.setattr(api_key_cache, "REREAD_SECONDS", 0.0)
     read = asyncio.Event()
     list_digests = api_keys.list_digests
     created = list[bytes]()
@@ -59,7 +59,7 @@ async def test_the_first_request_of_a_new_key_is_served_during_a_flood(
     async with run_gateway(own_world.settings()) as gateway, open_database(own_world) as database:
         take_all_slots(gateway, invented)
         _, key = await make_key(database, "new")
-        created.append(key_format.hash_key(key))
+        created.append(api_keys.hash_key(key))
         read.clear()
         while not read.is_set():  # the flood goes on
             assert isinstance(gateway.admission.admit(scope(invented)), Rejection)
@@ -77,7 +77,7 @@ async def test_a_flood_that_the_database_cannot_be_asked_about_is_rejected_all_t
 
     monkeypatch.setattr(api_keys, "list_digests", fail)
     async with run_gateway(world.settings()) as gateway:
-        take_all_slots(gateway, key_format.generate_key())
+        take_all_slots(gateway, api_keys.generate_key())
         await asyncio.sleep(0)
         assert isinstance(gateway.admission.admit(scope()), Rejection)
     assert "exception was never retrieved" not in caplog.text

@@ -23,8 +23,8 @@ from schema.permissions import IS_ADMIN, guard_fields
 from schema.root import Mutation, Query
 from schema.scalars import SCALAR_DEFINITIONS
 from schema.types import Unit
-from storage.units import UNITS
-from storage.units import Unit as UnitRecord
+from storage.catalog import UNITS
+from storage.catalog import Unit as UnitRecord
 from tests.fixtures import UNIT, World, run_gateway
 from tests.gateway.server import served_application
 

@@ -13,7 +13,7 @@ from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
 from schema.root import GRAPHQL_SCHEMA
 from storage.cache.record_cache import RecordCacheKey
-from storage.changes.positions import Cursor
+from storage.changes.events import Cursor
 from storage.records.visibility import AssetScope
 from tests.fixtures import UNIT, World, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, wait_until

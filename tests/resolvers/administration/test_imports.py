@@ -18,7 +18,7 @@ from resolvers.request.errors import RefusedDocumentError
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing import import_run
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.maps import PATHFINDING_TAG
+from storage.catalog import PATHFINDING_TAG
 from storage.mongo.lease import Lease
 from storage.networks import UNLOADABLE
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks

@@ -10,7 +10,7 @@ from resolvers.request.caller import (
     PARSE_UNIT_MAPS_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
-from storage.administration import api_keys, key_format
+from storage.administration import api_keys
 from tests.fixtures import SEEN
 from tests.resolvers.administration.key_changes import (
     LATER,
@@ -44,9 +44,7 @@ async def test_a_rotated_key_is_replaced_by_one_with_the_same_rights(
     assert ended.expires_at == datetime.fromisoformat(rotated["replaced"]["expiresAt"])
     assert then + timedelta(seconds=60) <= ended.expires_at
     assert ended.expires_at <= datetime.now(UTC) + timedelta(seconds=60)
-    found = await api_keys.find_api_key(
-        administration.database, key_format.hash_key(rotated["key"])
-    )
+    found = await api_keys.find_api_key(administration.database, api_keys.hash_key(rotated["key"]))
     assert found == new
 
 

@@ -11,7 +11,7 @@ from parsing.svg.unit_map import parse_unit_map
 from resolvers.drawings import drawn_features
 from resolvers.drawings.areas import AreaBuilder
 from resolvers.drawings.drawn_features import DrawnFeature, draw_features
-from storage.georeferences import Georeference
+from storage.catalog import Georeference
 
 PLACE = Georeference(latitude=56.0, longitude=10.0)
 

@@ -7,7 +7,7 @@ import pytest
 
 from parsing.geo.projection import local_projection
 from resolvers.drawings.georeferencing import place_drawing
-from storage.georeferences import Georeference, find_georeference
+from storage.catalog import Georeference, find_georeference
 
 PLACE = Georeference(latitude=56.0, longitude=10.0)
 

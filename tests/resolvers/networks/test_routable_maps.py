@@ -15,7 +15,7 @@ from resolvers.networks.routable_maps import (
 from routing.archive import FORMAT_VERSION, pack_archive
 from routing.errors import ArchiveError
 from routing.serialization import serialize_router
-from storage.locations import Location, LocationFloor
+from storage.catalog import Location, LocationFloor
 from storage.routing_inputs import NETWORK_FORMAT, read_format
 from tests.routing.ascii_plans import process_drawing
 

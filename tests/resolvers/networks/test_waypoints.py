@@ -20,7 +20,7 @@ from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from routing.search.waypoints import Position
 from storage.bundles.importing.import_bundles import import_bundles
-from storage.maps import Map
+from storage.catalog import Map
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store

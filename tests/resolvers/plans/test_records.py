@@ -7,12 +7,8 @@ from parsing import plans
 from resolvers.plans.records import build_directory, build_location_records
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from samples.venue import make_venue
-from storage.assets import Asset
-from storage.floors import Floor
-from storage.locations import Location
-from storage.maps import Map
-from storage.records.fields import Record
-from storage.units import Unit
+from storage.catalog import Asset, Floor, Location, Map, Unit
+from storage.records.kinds import Record
 from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
 
 

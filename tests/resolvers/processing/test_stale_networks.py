@@ -15,8 +15,8 @@ from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import InvalidInputError, RefusedDocumentError
 from storage.bundles.importing import import_run
+from storage.catalog import MAPS
 from storage.errors import NetworkOutdatedError
-from storage.maps import MAPS
 from storage.networks import load_state
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks

@@ -11,20 +11,17 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context, FirstPage, Relation
 from resolvers.request.map_loads import load_drawings, load_routable_map
 from resolvers.request.read_log import ReadLog
-from storage.assets import ASSETS
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
-from storage.floors import FLOORS
-from storage.maps import MAPS, PARSED_FIELD
+from storage.catalog import ASSETS, FLOORS, MAPS, PARSED_FIELD, UNITS
 from storage.mongo import driver, files
-from storage.mongo.recorded_database import CommandLog
+from storage.mongo.protocols import CommandLog
 from storage.records.paging import BY_KEY, KeyRange, Order
 from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetScope
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup import preparation
 from storage.store import Store
-from storage.units import UNITS
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from resolvers.locations import LocationTags
 from resolvers.maps import MapTags
 from resolvers.request.input_checks import read_annotation
 from resolvers.request.input_rules import ID, Items, Length, OneOf, Pattern, Range, Rule, Syntax
-from storage.records.location_filter import MAX_TERMS
+from storage.records.filters import MAX_TERMS
 
 
 def is_described(rule: Rule, value: Any) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from resolvers.request.document_lists import ListedKind
 from schema.compiler.document_rows import find_document_lists
+from storage.catalog import UNITS
 from storage.records.paging import BY_KEY, PageRequest
-from storage.units import UNITS
 from tests.fixtures import SEEN
 from tests.resolvers.directory import Directory, open_directory
 from tests.schema.compiler.test_selection import collect

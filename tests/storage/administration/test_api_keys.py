@@ -1,15 +1,17 @@
 """API keys: what is stored of them, and until when they are valid."""
 
 import asyncio
+import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from storage.administration import api_keys, key_format
-from storage.administration.api_keys import ApiKey
-from storage.administration.key_format import KEY_PREFIX
+from storage.administration import api_keys
+from storage.administration.api_keys import BASE62_ALPHABET, KEY_LENGTH, KEY_PREFIX, ApiKey
 
 pytestmark = pytest.mark.anyio
 
@@ -44,14 +46,11 @@ async def test_a_key_is_found_by_its_digest_as_it_was_made(database: Any) -> Non
     record, key = await create(
         database, name="till", permissions=["p"], asset_ids=["a/b", "$gt"], expires_at=NOW
     )
-    found = await api_keys.find_api_key(database, key_format.hash_key(key))
+    found = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert found == record
     assert found is not None
     assert found.created_at.tzinfo == UTC
-    assert (
-        await api_keys.find_api_key(database, key_format.hash_key(key_format.generate_key()))
-        is None
-    )
+    assert await api_keys.find_api_key(database, api_keys.hash_key(api_keys.generate_key())) is None
 
 
 async def test_the_key_itself_is_nowhere_in_the_database(database: Any) -> None:
@@ -60,15 +59,15 @@ async def test_the_key_itself_is_nowhere_in_the_database(database: Any) -> None:
     assert len(stored) == 1
     assert key not in repr(stored)
     assert key.removeprefix(KEY_PREFIX) not in repr(stored)
-    assert key[len(KEY_PREFIX) : -key_format.CHECKSUM_LENGTH] not in repr(stored)
+    assert key[len(KEY_PREFIX) : -api_keys.CHECKSUM_LENGTH] not in repr(stored)
 
 
 async def test_revoking_is_for_good_and_keeps_the_first_time(database: Any) -> None:
     record, key = await create(database)
     assert await api_keys.revoke_api_key(database, record.id)
-    first = await api_keys.find_api_key(database, key_format.hash_key(key))
+    first = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert await api_keys.revoke_api_key(database, record.id)
-    again = await api_keys.find_api_key(database, key_format.hash_key(key))
+    again = await api_keys.find_api_key(database, api_keys.hash_key(key))
     assert first is not None
     assert first.revoked_at is not None
     assert first == again
@@ -154,7 +153,7 @@ async def test_a_deleted_key_is_gone_with_its_last_use(database: Any) -> None:
     assert await api_keys.delete_api_key(database, record.id)
     assert not await api_keys.delete_api_key(database, record.id)
     assert await api_keys.find_last_use(database, record.id) is None
-    assert await api_keys.find_api_key(database, key_format.hash_key(key)) is None
+    assert await api_keys.find_api_key(database, api_keys.hash_key(key)) is None
 
 
 async def test_keys_about_to_expire_are_listed_the_first_to_expire_first(database: Any) -> None:
@@ -184,3 +183,39 @@ async def test_keys_are_listed_by_the_beginning_of_their_ids(
         await database["api_keys"].insert_one({**document, "_id": key_id})
     listed = await api_keys.list_keys_by_prefix(database, prefix, 3)
     assert [record.id for record in listed] == found
+
+
+KEY = api_keys.generate_key()
+
+
+def test_a_key_has_a_prefix_that_scanners_know_and_a_fixed_length() -> None:
+    for key in {api_keys.generate_key() for _ in range(100)}:
+        assert key.startswith(KEY_PREFIX)
+        assert len(key) == KEY_LENGTH
+        assert set(key.removeprefix(KEY_PREFIX)) <= set(BASE62_ALPHABET)
+        assert api_keys.is_well_formed(key)
+
+
+def test_a_key_holds_256_random_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits - 1)
+    greatest = api_keys.generate_key()[len(KEY_PREFIX) : -api_keys.CHECKSUM_LENGTH]
+    number = 0
+    for digit in greatest:
+        number = number * len(BASE62_ALPHABET) + BASE62_ALPHABET.index(digit)
+    assert number == 2**256 - 1
+
+
+@given(st.integers(len(KEY_PREFIX), KEY_LENGTH - 1), st.sampled_from(BASE62_ALPHABET))
+def test_a_mistyped_key_is_noticed_without_a_look_up(position: int, letter: str) -> None:
+    mistyped = KEY[:position] + letter + KEY[position + 1 :]
+    assert api_keys.is_well_formed(mistyped) == (mistyped == KEY)
+
+
+@given(st.text(max_size=80))
+def test_any_other_text_is_no_key(text: str) -> None:
+    assert not api_keys.is_well_formed(text)
+    assert not api_keys.is_well_formed(KEY_PREFIX + text)
+
+
+def test_only_a_digest_identifies_a_key() -> None:
+    assert api_keys.hash_key(KEY) == hashlib.sha256(KEY.encode()).digest()

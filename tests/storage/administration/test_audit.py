@@ -30,11 +30,10 @@ from storage.attribute_assignments import (
     assign_attributes,
     unassign_attributes,
 )
-from storage.attributes import Assignment
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.import_run import ImportRun
 from storage.bundles.importing.recovery import finish_interrupted_import
-from storage.maps import FOOT_ROUTING
+from storage.catalog import FOOT_ROUTING, Assignment
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.records.paging import PageRequest

@@ -13,7 +13,7 @@ import pytest
 from pymongo import monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX
-from storage.backup import restoring
+from storage.backup import backups
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.recovery import finish_interrupted_import
 from tests.storage.backup.archives import change_everything, fill_and_save, saved_contents
@@ -71,7 +71,7 @@ async def test_a_restore_killed_at_any_point_is_whole_or_has_not_happened(
     async with open_with_listener(mongo_url, kill_before(command, number, seen)) as doomed:
         with pytest.raises(Killed):
             content = io.BytesIO(archive.read_bytes())
-            await restoring.restore_backup(doomed[database.name], content, "archive.tar")
+            await backups.restore_backup(doomed[database.name], content, "archive.tar")
     assert len(seen) > number
     await expire_lease(database)
     await finish(database)
@@ -79,13 +79,13 @@ async def test_a_restore_killed_at_any_point_is_whole_or_has_not_happened(
     recorded = await database["audit_log"].count_documents({"action": "catalog.restored"})
     assert (found == old, recorded) == ((False, 1) if is_restored else (True, 0))
     if is_restored:
-        await restoring.restore_backup(database, io.BytesIO(archive.read_bytes()), "archive.tar")
+        await backups.restore_backup(database, io.BytesIO(archive.read_bytes()), "archive.tar")
         assert await saved_contents(database) == found
 
 
 RESTORE = """
 import asyncio, sys
-from storage.backup import restoring
+from storage.backup import backups as restoring
 from storage.mongo import driver, lease
 
 url, name, path = sys.argv[1:]

@@ -6,9 +6,8 @@ from typing import Any, cast
 
 from pymongo import AsyncMongoClient, monitoring
 
-from storage.mongo import driver
-from storage.mongo.consistency import topology
-from storage.mongo.consistency.topology import Deployment
+from storage.mongo import driver, topology
+from storage.mongo.topology import Deployment
 
 WRITES = {"insert", "update", "delete", "findAndModify", "drop", "commitTransaction"}
 

@@ -5,8 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from storage.cache.change_feed import ChangeFeed, ChangeSnapshot
-from storage.cache.change_table import Change
+from storage.cache.change_feed import Change, ChangeFeed, ChangeSnapshot
 
 
 class ChangesInMemory(ChangeFeed):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.administration import api_keys, key_format
+from storage.administration import api_keys
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.cache import api_key_cache
 from storage.cache.api_key_cache import ApiKeyCache
@@ -58,7 +58,7 @@ async def test_a_key_is_read_once_whether_it_exists_or_not(
     database: Any, cache: ApiKeyCache, reads: Reads
 ) -> None:
     _, key = await create(database)
-    for each, is_valid in ((key, True), (key_format.generate_key(), False)):
+    for each, is_valid in ((key, True), (api_keys.generate_key(), False)):
         assert cache.find_authenticated_key(each) is None
         first = reads.number + 1
         for _ in range(3):
@@ -78,7 +78,7 @@ async def test_every_key_is_known_from_the_beginning(database: Any, cache: ApiKe
 
 async def test_a_malformed_key_costs_no_read(cache: ApiKeyCache, reads: Reads) -> None:
     assert await cache.get_authenticated_key("fgk_x") is None
-    assert await cache.get_authenticated_key(key_format.generate_key()[:-1] + "!") is None
+    assert await cache.get_authenticated_key(api_keys.generate_key()[:-1] + "!") is None
     assert not await cache.is_stored("fgk_x")
     assert reads.number == 0
 
@@ -172,7 +172,7 @@ async def test_the_key_cache_is_bounded(
 ) -> None:
     monkeypatch.setattr(api_key_cache, "MAX_KEYS", 3)
     cache = ApiKeyCache(database, feed)
-    minted = [key_format.generate_key() for _ in range(4)]
+    minted = [api_keys.generate_key() for _ in range(4)]
     for key in minted:
         await cache.get_authenticated_key(key)
     for key, count in ((minted[3], 0), (minted[0], 1)):

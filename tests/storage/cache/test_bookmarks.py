@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from storage import visible_reads
+from storage import store as visible_reads
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.read_set import whole
-from storage.mongo.recorded_database import CommandLog, RecordedDatabase
+from storage.catalog import UNITS, Unit
+from storage.mongo.protocols import CommandLog, RecordedDatabase
 from storage.records import visibility
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
-from storage.units import UNITS, Unit
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.waiting import TIMEOUT_SECONDS
 

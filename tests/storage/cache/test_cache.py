@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from storage.assets import ASSETS
 from storage.cache.cache import MISSING, Cache
 from storage.cache.change_feed import is_unchanged_since
 from storage.cache.read_set import whole
 from storage.cache.record_cache import BypassedRecordCache, RecordCache, RecordCacheKey
-from storage.mongo import driver
-from storage.mongo.consistency import reads
+from storage.catalog import ASSETS
+from storage.mongo import consistent_reads, driver
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.storage.cache.test_change_feed import follow_changes, wait_for_snapshot, wait_until
@@ -223,7 +222,7 @@ async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_vers
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A field waits for the first read of its operation, and an asset is renamed meanwhile."""
-    send, answered, go_on = reads._send, asyncio.Event(), asyncio.Event()
+    send, answered, go_on = consistent_reads._send, asyncio.Event(), asyncio.Event()
 
     async def send_slowly(*args: Any) -> Any:
         reply = await send(*args)
@@ -241,7 +240,7 @@ async def test_a_record_read_at_an_older_snapshot_is_not_cached_under_newer_vers
     await database[ASSETS.name].insert_one({"_id": "oak", "name": "Oak", "market": "m", **stamps})
     async with follow_changes(database, monkeypatch) as followed:
         cache, key = RecordCache(followed), _record_key("oak")
-        monkeypatch.setattr(reads, "_send", send_slowly)
+        monkeypatch.setattr(consistent_reads, "_send", send_slowly)
         with driver.limit_time(60):
             first = asyncio.create_task(read_name())
             await answered.wait()

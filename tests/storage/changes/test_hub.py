@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from storage.changes import hub as hub_module
-from storage.changes import reading
-from storage.changes.events import ChangeEvent
+from storage.changes import hub as reading
+from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeEvent, Cursor, Position
 from storage.changes.hub import ChangeHub
-from storage.changes.positions import CURSOR_CHARACTERS, CURSOR_PATTERN, Cursor, Position
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
 from storage.setup import preparation

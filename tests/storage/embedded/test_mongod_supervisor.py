@@ -7,22 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from storage.embedded import locks, mongod_supervisor
+from storage.embedded import embedded_mongo, mongod_supervisor
 from tests.waiting import TIMEOUT_SECONDS
 
 
 def run_supervised(directory: Path, *command: str) -> None:
     """Run the command under a supervisor while we use it, until it ends by itself."""
     with (
-        locks.open_lock_file(directory / mongod_supervisor.USERS_LOCK) as users,
-        locks.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as again,
+        embedded_mongo.open_lock_file(directory / mongod_supervisor.USERS_LOCK) as users,
+        embedded_mongo.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as again,
     ):
-        assert locks.try_lock(users, locks.SHARED)
-        with locks.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as server:
-            assert locks.try_lock(server, locks.EXCLUSIVE)
+        assert embedded_mongo.try_lock(users, embedded_mongo.SHARED)
+        with embedded_mongo.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as server:
+            assert embedded_mongo.try_lock(server, embedded_mongo.EXCLUSIVE)
             arguments = [mongod_supervisor.__file__, str(directory), str(server), *command]
             subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
-        assert locks.wait_for_lock(again, locks.EXCLUSIVE, time.monotonic() + TIMEOUT_SECONDS)
+        assert embedded_mongo.wait_for_lock(
+            again, embedded_mongo.EXCLUSIVE, time.monotonic() + TIMEOUT_SECONDS
+        )
 
 
 @pytest.mark.parametrize(

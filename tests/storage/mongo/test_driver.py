@@ -8,20 +8,18 @@ import pytest
 from pymongo import ReadPreference
 
 from storage.attribute_assignments import assign_attributes
-from storage.attributes import Assignment
 from storage.bundles.importing.import_bundles import import_bundles
+from storage.catalog import UNITS, WHEELCHAIR_ROUTING, Assignment
 from storage.changes.hub import ChangeHub
 from storage.errors import UnavailableError
-from storage.maps import WHEELCHAIR_ROUTING
-from storage.mongo import driver
+from storage.mongo import driver, topology
 from storage.mongo.connection import DriverName
-from storage.mongo.consistency import topology
+from storage.mongo.driver import iter_batches
 from storage.networks import publish_network
 from storage.publication import Publication
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
-from storage.units import UNITS
 from tests.storage.catalogs import ARCHIVE
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -206,3 +204,41 @@ async def test_a_catalog_is_imported_read_changed_and_followed_with_the_other_dr
         assert await store.count_many(UNITS, wheres, 100) == [2, 1]
         stretch, _ = await hub.read(cursor, 1_000, bool)
         assert {"units", "attribute_assignments", "maps"} <= {each.kind for each in stretch.events}
+
+
+@pytest.fixture(autouse=True)
+def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "BATCH_DOCUMENTS", 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, [[0]]), (2, [[0, 1]]), (5, [[0, 1], [2, 3], [4]])]
+)
+async def test_all_documents_come_once_and_in_order(
+    database: Any, count: int, expected: list[list[int]]
+) -> None:
+    if count:
+        await database["all"].insert_many([{"_id": number} for number in reversed(range(count))])
+    batches = [
+        [document["_id"] for document in batch] async for batch in iter_batches(database["all"])
+    ]
+    assert batches == expected
+
+
+async def test_condition_projection_and_order_apply_to_every_batch(database: Any) -> None:
+    await database["all"].insert_many(
+        [{"_id": number, "rank": -number, "even": number % 2 == 0} for number in range(8)]
+    )
+    batches = iter_batches(database["all"], {"even": True}, {"_id": 0, "rank": 1}, None, "rank")
+    assert [batch async for batch in batches] == [
+        [{"rank": -6}, {"rank": -4}],
+        [{"rank": -2}, {"rank": 0}],
+    ]
+
+
+async def test_documents_inserted_behind_the_reader_are_not_seen(database: Any) -> None:
+    await database["all"].insert_many([{"_id": number} for number in (10, 20, 30)])
+    batches = iter_batches(database["all"])
+    await anext(batches)
+    await database["all"].insert_many([{"_id": 5}, {"_id": 25}])
+    assert [batch async for batch in batches] == [[{"_id": 25}, {"_id": 30}]]

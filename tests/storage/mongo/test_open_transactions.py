@@ -14,10 +14,9 @@ import pytest
 from pymongo import MongoClient
 
 from storage.errors import StorageError
-from storage.mongo import driver, open_transactions
-from storage.mongo.consistency import topology
-from storage.mongo.open_transactions import APPLICATION, LIST_IDLE, end_abandoned_transactions
+from storage.mongo import driver, topology
 from storage.mongo.tasks import cancel_and_wait, run_in_background
+from storage.mongo.topology import APPLICATION, LIST_IDLE, end_abandoned_transactions
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -178,7 +177,7 @@ async def test_others_end_the_transaction_of_a_killed_process(things: Any, mongo
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_transactions, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(topology, "LOOK_SECONDS", 0.1)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import InvalidPageRequestError
-from storage.records.fields import MAX_INT32
+from storage.records.kinds import MAX_INT32
 from storage.records.paging import (
     BY_KEY,
     DEFAULT_PER_PAGE,

@@ -12,7 +12,7 @@ from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.mongo.connection import ConnectionSettings, DriverName
 from storage.mongo.lease import Lease
-from storage.setup import migrations
+from storage.setup import preparation
 from storage.setup.database import open_database
 
 pytestmark = pytest.mark.anyio
@@ -38,10 +38,10 @@ async def test_migrations_that_do_not_end_are_an_error(
     database: Any, mongo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ConnectionSettings(tmp_path, mongo_url, database=database.name)
-    monkeypatch.setattr(migrations, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(preparation, "WAIT_SECONDS", 0.0)
     await database.create_collection("assets")  # not a new database, which has none to run
     assert await Lease(
-        database[migrations.MIGRATIONS_COLLECTION], migrations.STATE_ID
+        database[preparation.MIGRATIONS_COLLECTION], preparation.STATE_ID
     ).try_acquire()
     with pytest.raises(MigrationRunningError):
         async with open_database(settings, 30):

@@ -4,7 +4,7 @@ The same names give the same ids in every import, and other names other ids.
 """
 
 from storage.bundles.reading.tables.names import slug
-from storage.records.fields import MAX_ID_CHARACTERS
+from storage.records.kinds import MAX_ID_CHARACTERS
 
 ID_SOURCES = {
     "assets": ("name",),

@@ -10,8 +10,7 @@ from msgspec.inspect import BoolType, FloatType, IntType, ListType, NoneType, St
 from storage.bundles.reading.tables.values import cells, lists
 from storage.bundles.reading.tables.values.cells import Cell, CellError
 from storage.bundles.reading.tables.values.dates import DateOrder
-from storage.records.kinds import RecordType
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
 
 
 class ColumnField(NamedTuple):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from storage.attributes import ATTRIBUTE_GROUPS
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
@@ -10,6 +9,7 @@ from storage.bundles.reading.tables.headers import Column
 from storage.bundles.reading.tables.members import Rows
 from storage.bundles.reading.tables.names import name_symbol, slug, squeeze
 from storage.bundles.reading.tables.values.cells import CellError, clean
+from storage.catalog import ATTRIBUTE_GROUPS
 from storage.records.kinds import Document
 
 MAX_NAMES_IN_NOTE = 12

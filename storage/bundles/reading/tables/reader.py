@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.assets import ASSETS
 from storage.bundles.reading.parser import GZIP_MAGIC, BundleMember
 from storage.bundles.reading.tables.absent_columns import find_meant
 from storage.bundles.reading.tables.body import Body
@@ -40,10 +39,8 @@ from storage.bundles.reading.tables.unit_tables import (
     table_recognizer,
 )
 from storage.bundles.reading.violations import Violations
-from storage.catalog import RECORD_TYPES_BY_NAME
-from storage.floors import FLOORS
+from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import Document, RecordType
-from storage.units import UNITS
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".tab")
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.derived_ids import derive_id
 from storage.bundles.reading.tables.files.sheets import Row
@@ -15,9 +14,8 @@ from storage.bundles.reading.tables.mapping.structure import ATTRIBUTE, ATTRIBUT
 from storage.bundles.reading.tables.members import CellRejected, Rows
 from storage.bundles.reading.tables.names import slug
 from storage.bundles.reading.tables.values.cells import CellError, to_day
-from storage.records.fields import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN
-from storage.records.kinds import Document, RecordType
-from storage.references import UNIT_REFERENCES
+from storage.catalog import ASSIGNMENTS, UNIT_REFERENCES
+from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
 
 MAX_WRONG_VALUES = 1000
 """Of which the rows are counted; each row with another is an error."""

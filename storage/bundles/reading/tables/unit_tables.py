@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from storage.assets import ASSETS
 from storage.bundles.reading.parser import BundleMember
 from storage.bundles.reading.tables.absent_columns import find_absent
 from storage.bundles.reading.tables.derived_ids import derive_id
@@ -26,9 +25,8 @@ from storage.bundles.reading.tables.names import fold, is_same_name, squeeze
 from storage.bundles.reading.tables.seen import Seen
 from storage.bundles.reading.tables.unit_facts import UnitFacts
 from storage.bundles.reading.tables.values.cells import CellError, to_integer
-from storage.floors import FLOORS
+from storage.catalog import ASSETS, FLOORS, UNITS
 from storage.records.kinds import Document
-from storage.units import UNITS
 
 KNOWN_HEADERS = {
     "asset": ("asset", "asset name", "property", "property name", "community"),

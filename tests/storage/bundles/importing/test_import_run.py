@@ -13,12 +13,10 @@ from storage.bundles.importing.import_run import ParsedSource
 from storage.bundles.importing.owners import values_at
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.reading.sources import to_data_url
-from storage.catalog import RECORD_TYPES
-from storage.locations import Location
-from storage.maps import FOOT_ROUTING
+from storage.catalog import FOOT_ROUTING, RECORD_TYPES, Location
 from storage.mongo import driver
 from storage.publication import Publication
-from storage.records.timestamps import TIMESTAMP_FIELDS
+from storage.records.kinds import TIMESTAMP_FIELDS
 from tests.storage.bundles.killing import Killed, kill_before_write, open_with_listener
 from tests.storage.catalogs import ARCHIVE, SMALL, Bundle, contents, expire_lease, small
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from storage.administration.import_lease import STAGING_PREFIX
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.importing import staging as staging_module
 from storage.bundles.importing.staging import Staging
 from storage.bundles.reading.parser import read_members
 from storage.bundles.reading.violations import Violations
-from storage.catalog import RECORD_TYPES
+from storage.catalog import ASSIGNMENTS, RECORD_TYPES
 from storage.errors import BundleError
-from storage.mongo import iteration
+from storage.mongo import driver
 from storage.records.kinds import RecordType
 from tests.storage.catalogs import SMALL, stage
 
@@ -36,7 +35,7 @@ async def staged(staging: Staging, kind: RecordType[Any]) -> list[list[tuple[str
 async def test_members_come_back_in_bundle_order_in_batches(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(iteration, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(driver, "BATCH_DOCUMENTS", 2)
     staging = await stage(database, assets("c", "a"), assets("b"))
     assert await staged(staging, RECORD_TYPES[0]) == [
         [("c", "b0: $.assets[0]"), ("a", "b0: $.assets[1]")],
@@ -78,7 +77,7 @@ async def test_only_the_first_member_of_a_key_is_kept_so_that_others_can_be_chec
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staging_module, "BULK_MEMBERS", 1)
-    monkeypatch.setattr(iteration, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(driver, "BATCH_DOCUMENTS", 2)
     staging, violations = Staging(database, "import"), Violations()
     content = io.BytesIO(json.dumps(assets("a", "b", "a", "b", "a", "c")).encode())
     for member in read_members(content, "b", violations):

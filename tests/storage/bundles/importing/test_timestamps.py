@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from storage.bundles.importing.timestamps import has_same_content, set_timestamps
-from storage.locations import LOCATIONS
-from storage.units import UNITS
+from storage.catalog import LOCATIONS, UNITS
 
 NOW = "2026-05-01T00:00:00+00:00"
 OLD = "2020-01-01T00:00:00+00:00"

@@ -11,22 +11,19 @@ from pymongo import MongoClient, monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX
 from storage.attribute_assignments import assign_attributes, unassign_attributes
-from storage.attributes import Assignment
-from storage.backgrounds import BACKGROUNDS
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.bundles.importing.owners import values_at
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.bundles.removing import applying
 from storage.bundles.removing.limits import RemovalLimit
-from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.catalog import BACKGROUNDS, RECORD_TYPES, RECORD_TYPES_BY_NAME, UNITS, Assignment
 from storage.errors import UnavailableError
 from storage.mongo import driver
-from storage.records.decoding import stored_name
+from storage.records.kinds import stored_name
 from storage.records.visibility import ALL_ASSETS
 from storage.setup.preparation import prepare_database
 from storage.tombstones import OVERLAP_MINUTES, TOMBSTONES, add_tombstones, first_id_at
-from storage.units import UNITS
 from tests.storage.bundles.killing import Killed, kill_before_write, open_with_listener
 from tests.storage.catalogs import SMALL, contents, expire_lease, small
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.attributes import ASSIGNMENTS
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
 from storage.bundles.reading.members import parse_member
@@ -18,7 +17,7 @@ from storage.bundles.reading.tables.names import header_of
 from storage.bundles.reading.tables.values.cells import ERROR_VALUES, INVISIBLE
 from storage.bundles.writing.catalog_workbook import export_attributes, export_workbook
 from storage.bundles.writing.workbook import create_workbook, title_of
-from storage.catalog import RECORD_TYPES_BY_NAME
+from storage.catalog import ASSIGNMENTS, RECORD_TYPES_BY_NAME
 from storage.errors import StorageError
 from tests.storage.bundles.random_catalogs import DEAR, without_times
 from tests.storage.bundles.reading.tables.spreadsheets import read

@@ -6,8 +6,7 @@ import pytest
 
 from storage.mongo import driver
 from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command
-from storage.mongo.prefixed_database import PrefixedDatabase
-from storage.mongo.recorded_database import MAX_COMMANDS, CommandLog, RecordedDatabase
+from storage.mongo.protocols import MAX_COMMANDS, CommandLog, PrefixedDatabase, RecordedDatabase
 from storage.setup.preparation import prepare_database
 
 pytestmark = pytest.mark.anyio

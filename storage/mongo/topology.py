@@ -1,13 +1,18 @@
 """What the driver learns of the replica set behind a client: its primary, and its time."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pymongo
 from bson import Timestamp
+from pymongo.errors import PyMongoError
 from pymongo.monitoring import (
     ServerHeartbeatFailedEvent,
     ServerHeartbeatListener,
@@ -22,8 +27,8 @@ from pymongo.read_preferences import ReadPreference, _ServerMode
 from pymongo.topology_description import TopologyDescription
 
 from storage.errors import Cause, UnavailableError
-from storage.mongo.consistency.cluster_clock import ClusterClock
-from storage.mongo.protocols import Client
+from storage.mongo.protocols import Client, Session
+from storage.mongo.shared_memory import ClusterClock
 from storage.records.kinds import Document
 
 MAX_SECONDS_WITHOUT_PRIMARY = 15
@@ -190,3 +195,58 @@ def of(client: Client) -> Deployment:
     """Return the deployment of a client that `driver.connect` has returned."""
     deployment: Deployment = vars(client)[_ATTRIBUTE]
     return deployment
+
+
+# Ending transactions that are left open: MongoDB would keep their records locked for a minute.
+#
+# Drivers abort one that fails, in the time that the request has left: none, if a command was late.
+# After a commit without an answer they abort nothing, and a process that is killed ends nothing.
+
+
+APPLICATION = "floorgate"
+LOOK_SECONDS = 3.0
+"""A transaction is abandoned if it is the same at two looks."""
+_PIPELINE = [
+    {"$currentOp": {"idleSessions": True}},  # of the own user: that takes no privilege
+    {"$match": {"type": "idleSession", "appName": APPLICATION}},
+    {"$project": {"lsid.id": 1, "transaction": {"parameters.txnNumber": 1, "timeActiveMicros": 1}}},
+]
+LIST_IDLE = {"aggregate": 1, "pipeline": _PIPELINE, "cursor": {"batchSize": 1_000}}
+_logger = logging.getLogger("floorgate.transactions")
+
+
+def end_in_background(client: Client, session: Session) -> asyncio.Task[None]:
+    """End a session in which something failed, and what MongoDB still does in it.
+
+    A transaction that is committed stays so. `driver.close` waits for it.
+    """
+    endings = of(client).endings
+    ending = asyncio.create_task(_end(client, session), context=Context())  # without the deadline
+    endings.add(ending)
+    ending.add_done_callback(endings.discard)
+    return ending
+
+
+async def _end(client: Client, session: Session) -> None:
+    try:
+        with suppress(PyMongoError), pymongo.timeout(LOOK_SECONDS):  # later, looks find it
+            await client.admin.command("killSessions", [session.session_id])
+    finally:
+        await session.end_session()  # then others get its id
+
+
+async def end_abandoned_transactions(client: Client) -> None:
+    """End transactions between two looks at which no command was sent in them, until cancelled.
+
+    If their process is alive after all, and goes on, MongoDB calls the error transient, and
+    `driver.run_in_transaction` runs it again. While a command is in progress they are not idle.
+    """
+    before: list[Any] = []
+    while True:
+        with suppress(PyMongoError), pymongo.timeout(LOOK_SECONDS):
+            reply = await client.admin.command({**LIST_IDLE})
+            idle, before = before, reply["cursor"]["firstBatch"]
+            if abandoned := [each["lsid"] for each in before if each in idle]:
+                await client.admin.command("killSessions", abandoned)
+                _logger.warning("%d abandoned transactions were ended", len(abandoned))
+        await asyncio.sleep(LOOK_SECONDS)

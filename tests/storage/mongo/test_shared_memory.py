@@ -4,13 +4,12 @@ import os
 
 import pytest
 
-from storage.cache import reported_times, write_counter
-from storage.cache.reported_times import REPORTED_BYTES, ReportedTimes
-from storage.cache.write_counter import CounterSlot, WriteCounter
+from storage.mongo import shared_memory
+from storage.mongo.shared_memory import REPORTED_BYTES, CounterSlot, ReportedTimes, WriteCounter
 
 
 def test_workers_of_one_gateway_see_each_others_writes() -> None:
-    descriptor = write_counter.create_shared_memory(2)
+    descriptor = shared_memory.create_shared_memory(2)
     first, second = (WriteCounter.attach(CounterSlot(descriptor, number)) for number in (0, 1))
     os.close(descriptor)
     before = first.read()
@@ -49,5 +48,5 @@ def test_a_process_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPa
     first, second = attach(2)
     second.publish(4)
     assert not first.have_reached(5)
-    monkeypatch.setattr(reported_times, "DEAD_NS", 0)
+    monkeypatch.setattr(shared_memory, "DEAD_NS", 0)
     assert first.have_reached(5)

@@ -1,14 +1,8 @@
-"""Restoring a database from an archive: all of it, or nothing.
-
-1. Everything is read, checked and staged in collections of its own, as an import is. Files are
-   addressed by their digest, so they are stored beside those that are there.
-2. The staged collections are migrated to this release.
-3. One transaction commits the restore; then each staged collection replaces that of the service
-   (`storage.bundles.importing.switching`), if need be by another process.
-"""
+"""Saving a database: all of it, as of one moment, into an archive."""
 
 import asyncio
 from collections.abc import Iterator
+from importlib import metadata
 from typing import BinaryIO, NamedTuple
 
 from storage.administration import api_keys, audit
@@ -19,10 +13,15 @@ from storage.administration.audit import (
     AuditTarget,
     Origin,
 )
-from storage.administration.import_lease import ImportLease, get_staging_prefix
-from storage.assets import ASSETS
-from storage.backup.backup_file import BackupReader, Header, LoadedPart, Manifest
-from storage.backup.contents import SAVED_COLLECTIONS
+from storage.administration.import_lease import LEASE_COLLECTION, ImportLease, get_staging_prefix
+from storage.backup.backup_file import (
+    PART_BYTES,
+    BackupReader,
+    BackupWriter,
+    Header,
+    LoadedPart,
+    Manifest,
+)
 from storage.bundles.importing.import_run import (
     ImportProgress,
     ImportProgressCallback,
@@ -31,12 +30,93 @@ from storage.bundles.importing.import_run import (
 )
 from storage.bundles.importing.pipelining import PipelinedWriter
 from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
-from storage.bundles.importing.switching import switch_collections
+from storage.bundles.importing.settled_snapshot import open_settled_snapshot
+from storage.bundles.importing.switching import SWITCHED_COLLECTIONS, switch_collections
+from storage.catalog import ASSETS
 from storage.errors import BackupError
 from storage.mongo import driver, files, raw_documents
-from storage.mongo.prefixed_database import PrefixedDatabase
-from storage.setup.migrations import MIGRATIONS, MIGRATIONS_COLLECTION, STATE_ID, run_pending
-from storage.setup.preparation import prepare_database
+from storage.mongo.protocols import PrefixedDatabase
+from storage.records.kinds import current_timestamp
+from storage.setup.preparation import (
+    MIGRATIONS,
+    MIGRATIONS_COLLECTION,
+    STATE_ID,
+    prepare_database,
+    run_pending,
+)
+from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
+
+# What a backup holds: all collections but those that only running processes need.
+
+
+SAVED_COLLECTIONS = (
+    files.COLLECTION,
+    *(name for name in SWITCHED_COLLECTIONS if name != MIGRATIONS_COLLECTION),
+    audit.AUDIT_COLLECTION,
+)
+OMITTED_COLLECTIONS = (LEASE_COLLECTION, CONDITIONAL_WRITES_COLLECTION, MIGRATIONS_COLLECTION)
+"""A lease; counters that only conflict; the number of the last migration is in the header."""
+
+
+async def save_backup(
+    database: driver.Database,
+    output: BinaryIO,
+    *,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    progress: ImportProgressCallback = ignore_progress,
+) -> Manifest:
+    """Write an archive of the database, as of one moment, and return what is in it.
+
+    Waits for an import that is being applied, and finishes one that was killed. Raises
+    ImportRunningError, UnavailableError, and OSError if the archive cannot be written.
+    """
+    with driver.translate_errors():
+        async with open_settled_snapshot(database, wait_seconds, progress) as session:
+            migration = await raw_documents.find_in_snapshot(
+                database[MIGRATIONS_COLLECTION], STATE_ID, session
+            )
+            header = Header(
+                release=metadata.version("floorgate"),
+                migration=(migration or {}).get("number", 0),
+                created=current_timestamp(),
+            )
+            writer = await asyncio.to_thread(BackupWriter, output, header)
+            await _save_collections(database, session, writer, progress)
+        return await asyncio.to_thread(writer.finish)
+
+
+async def _save_collections(
+    database: driver.Database,
+    session: driver.Session,
+    writer: BackupWriter,
+    progress: ImportProgressCallback,
+) -> None:
+    pipeline = PipelinedWriter()
+    try:
+        for name in SAVED_COLLECTIONS:
+            total = (await database.command("count", name))["n"]
+            done = 0
+            batches = raw_documents.iter_raw_batches(database[name], PART_BYTES, session)
+            async for batch in batches:
+                await pipeline.submit(_write_part(writer, name, batch))
+                done += batch.documents
+                progress(ImportProgress(name, done, max(done, total)))
+    finally:
+        await pipeline.drain()
+
+
+async def _write_part(writer: BackupWriter, name: str, batch: raw_documents.RawBatch) -> None:
+    await asyncio.to_thread(writer.add_part, name, batch.documents, batch.content)
+
+
+# Restoring a database from an archive: all of it, or nothing.
+#
+# 1. Everything is read, checked and staged in collections of its own, as an import is. Files are
+#    addressed by their digest, so they are stored beside those that are there.
+# 2. The staged collections are migrated to this release.
+# 3. One transaction commits the restore; then each staged collection replaces that of the service
+#    (`storage.bundles.importing.switching`), if need be by another process.
+
 
 BACKUPS = "backups"
 MIN_FREE_BYTES = 128 << 20

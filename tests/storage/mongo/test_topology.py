@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from bson import Timestamp
 
-from storage.mongo.consistency.cluster_clock import ClusterClock
-from storage.mongo.consistency.topology import PrimaryListener
+from storage.mongo.shared_memory import ClusterClock
+from storage.mongo.topology import PrimaryListener
 
 HOSTS = ("a:1", "b:1", "c:1")
 
