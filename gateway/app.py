@@ -41,7 +41,7 @@ from gateway.subscriptions.websocket import WebSocketEndpoint
 from gateway.warm_up import warm_up
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.limits.deadlines import get_tasks_without_deadline
+from resolvers.request.deadlines import get_tasks_without_deadline
 from rest import endpoints
 from rest.endpoints import CacheKey, EndpointHandler, RequestServices
 from rest.errors import not_found_error, service_unavailable_error

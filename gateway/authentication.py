@@ -22,9 +22,9 @@ from gateway.exchange import (
 from gateway.header_fields import fields_of
 from gateway.limits.bad_keys import BadKeyThrottle
 from gateway.limits.rate_limit import RateLimiter
+from resolvers.request import threads
 from resolvers.request.caller import FLAGS as KNOWN_FLAGS
 from resolvers.request.caller import Caller
-from resolvers.request.limits import threads
 from rest.errors import (
     bad_keys_error,
     duplicate_key_error,

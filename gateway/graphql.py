@@ -40,8 +40,8 @@ from rest.errors import (
 from rest.json_writing import BYTES_IN_PART, write_json
 from rest.responses import RESPONSE_HEADERS, VARY, CompleteResponse, encode_headers
 from rest.scope_members import SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
-from schema.costs.response_size import estimate_bytes
 from schema.execution import InvalidOperationError, OperationResult
+from schema.query_size import estimate_bytes
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 
 GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from gateway.server.logs import LogFormat
-from schema.costs.query_limits import QueryLimits
+from schema.query_limits import QueryLimits
 from storage.mongo.connection import (
     ConnectionSettings,
     DriverName,

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Iterable
 
-from resolvers.request import deferred_imports
+from resolvers.request import threads
 from rest.endpoints import DeferredHandler
 from rest.path_routing import PathRoute
 
@@ -29,7 +29,7 @@ async def warm_up(routes: Iterable[PathRoute]) -> None:
     switch_seconds = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        for modules in deferred_imports.ALL:
+        for modules in threads.ALL:
             await modules.load()
     finally:
         sys.setswitchinterval(switch_seconds)

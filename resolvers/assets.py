@@ -5,19 +5,18 @@ from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.document_lists import lists
-from resolvers.request.filters import (
+from resolvers.request.inputs import ID, PageArguments, argument
+from resolvers.request.listing import (
     IdsFilter,
     NameSearch,
     UpdatedSince,
+    batch_resolver,
     build_filter,
     combine,
+    lists,
+    paged,
 )
-from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import paged
 from storage.catalog import ASSETS, Asset
 from storage.records.paging import Page
 

@@ -6,12 +6,17 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, cast
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.arguments import AssetFilter, PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
 from resolvers.request.errors import InvalidInputError, NotFoundError
-from resolvers.request.input_rules import ID, Items, argument, required_input_field
-from resolvers.request.listing import list_resolver, paged
+from resolvers.request.inputs import (
+    ID,
+    AssetFilter,
+    Items,
+    PageArguments,
+    argument,
+    required_input_field,
+)
+from resolvers.request.listing import batch_resolver, list_resolver, paged
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.catalog import (

@@ -5,10 +5,9 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver
+from resolvers.request.inputs import ID, argument
+from resolvers.request.listing import batch_resolver, list_resolver
 from storage.catalog import BACKGROUNDS, Background, Map
 
 BackgroundId: TypeAlias = Annotated[

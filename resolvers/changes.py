@@ -9,15 +9,21 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 import strawberry
 
 from resolvers.nodes import build_node_id, load_nodes
-from resolvers.request.arguments import AssetFilter
-from resolvers.request.batching import Resolver, batch_resolver
-from resolvers.request.caller import Caller
+from resolvers.request.caller import Caller, describe_kinds, requirement_of_kind
 from resolvers.request.context import Context, Info
-from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import ChangesExpiredError
-from resolvers.request.input_rules import Each, Items, Length, OneOf, Range, Syntax, argument
-from resolvers.request.kinds import RecordKind
-from resolvers.request.requirements import describe_kinds, requirement_of_kind
+from resolvers.request.inputs import (
+    AssetFilter,
+    Each,
+    Items,
+    Length,
+    OneOf,
+    Range,
+    Syntax,
+    argument,
+)
+from resolvers.request.kinds import RecordKind, graphql_enum
+from resolvers.request.listing import Resolver, batch_resolver
 from resolvers.request.times import DateTime
 from storage import errors
 from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS

@@ -16,14 +16,12 @@ from resolvers.networks.closable import (
 )
 from resolvers.networks.closable import Closable as Closable
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.request.arguments import PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
-from resolvers.request.input_rules import ID, Each, Items, argument
-from resolvers.request.limits.threads import run_in_thread
-from resolvers.request.listing import paged
+from resolvers.request.inputs import ID, Each, Items, PageArguments, argument
+from resolvers.request.listing import batch_resolver, paged
 from resolvers.request.map_loads import load_archive, load_closures, load_whole_map, prepare_routes
+from resolvers.request.threads import run_in_thread
 from storage import closures
 from storage.catalog import MAPS, Map
 from storage.closures import Closures as Closures

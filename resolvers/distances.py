@@ -21,10 +21,8 @@ from resolvers.networks.waypoints import (
     to_waypoint_ref,
 )
 from resolvers.request.context import Info
-from resolvers.request.deferred_imports import ROUTING
-from resolvers.request.enums import graphql_enum
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     InputViolation,
     Items,
     JsonSchema,
@@ -34,7 +32,9 @@ from resolvers.request.input_rules import (
     input_field,
     joint_rules,
 )
+from resolvers.request.kinds import graphql_enum
 from resolvers.request.map_loads import load_routable_map
+from resolvers.request.threads import ROUTING
 from routing.values import TravelMode as TravelMode
 from routing.values import WaypointRef
 from storage.catalog import Map

@@ -5,11 +5,9 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver
-from resolvers.request.orders import FLOOR_ORDERS
+from resolvers.request.inputs import ID, argument
+from resolvers.request.listing import FLOOR_ORDERS, batch_resolver, list_resolver
 from storage.catalog import FLOORS, Asset, Floor, Unit
 
 FloorId: TypeAlias = Annotated[

@@ -6,19 +6,18 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.document_lists import lists
-from resolvers.request.filters import (
+from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument
+from resolvers.request.listing import (
     IdsFilter,
     NameSearch,
     UpdatedSince,
+    batch_resolver,
     build_filter,
+    lists,
     narrow,
+    paged,
 )
-from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import paged
 from storage.catalog import (
     FLOORS,
     LOCATIONS,

@@ -6,19 +6,19 @@ from typing import Annotated, Protocol, TypeAlias
 import strawberry
 from strawberry.scalars import JSON
 
-from resolvers.request.arguments import AssetFilter, PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info, Relation
-from resolvers.request.document_lists import lists
-from resolvers.request.filters import (
+from resolvers.request.inputs import ID, AssetFilter, Length, PageArguments, Syntax, argument
+from resolvers.request.listing import (
     IdsFilter,
     NameSearch,
     UpdatedSince,
+    batch_resolver,
     build_filter,
     combine,
+    list_resolver,
+    lists,
+    paged,
 )
-from resolvers.request.input_rules import ID, Length, Syntax, argument
-from resolvers.request.listing import list_resolver, paged
 from resolvers.request.map_loads import load_routing_reports, load_routing_states
 from storage.catalog import MAPS, Background, Map, Unit
 from storage.networks import RoutingState as RoutingState

@@ -14,11 +14,10 @@ from resolvers.distances import Mode, WaypointId, WaypointIndex
 from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags
 from resolvers.networks.avoidance import Avoid, Avoidable
 from resolvers.networks.waypoints import WaypointInput
-from resolvers.request.arguments import PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import ID, Items, argument
+from resolvers.request.inputs import ID, Items, PageArguments, argument
+from resolvers.request.listing import batch_resolver
 from resolvers.routes import (
     DEFAULT_NEAREST,
     NearestLimit,

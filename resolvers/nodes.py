@@ -13,15 +13,10 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import strawberry
 
 from resolvers.attributes import GroupAttribute, find_attribute
+from resolvers.request.caller import ADMINISTER, READ_ATTRIBUTES, Requirement, requirement_of_kind
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, RequestError
-from resolvers.request.input_rules import Items, argument
-from resolvers.request.requirements import (
-    ADMINISTER,
-    READ_ATTRIBUTES,
-    Requirement,
-    requirement_of_kind,
-)
+from resolvers.request.inputs import Items, argument
 from storage.administration.api_keys import ApiKey, list_api_keys
 from storage.bundles.description.fields import FIELDS, SHARED
 from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES

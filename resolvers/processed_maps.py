@@ -11,8 +11,8 @@ from resolvers.processing.other_maps import NetworkPolicyArgument, process_with_
 from resolvers.processing.pipeline import ProcessingRequest
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
-from resolvers.request.input_rules import ID, POSITIVE, argument
-from resolvers.request.limits.deadlines import without_deadline
+from resolvers.request.deadlines import without_deadline
+from resolvers.request.inputs import ID, POSITIVE, argument
 
 
 class ProcessedMap(NamedTuple):

@@ -10,8 +10,8 @@ from resolvers.locations import LocationTags, get_unit_id
 from resolvers.networks.avoidance import Avoid
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
-from resolvers.request.input_rules import ID, Range, argument
-from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.inputs import ID, Range, argument
+from resolvers.request.threads import run_in_thread
 from resolvers.routes import (
     MAX_CANDIDATES,
     NearLocation,

@@ -2,11 +2,9 @@
 
 from typing import Annotated, Final, TypeAlias
 
-from resolvers.request.arguments import AssetFilter, PageArguments
 from resolvers.request.context import Info, Relation
-from resolvers.request.filters import UpdatedSince, build_filter, combine
-from resolvers.request.input_rules import STORABLE, Length, Pattern, argument
-from resolvers.request.listing import list_resolver, paged
+from resolvers.request.inputs import STORABLE, AssetFilter, Length, PageArguments, Pattern, argument
+from resolvers.request.listing import UpdatedSince, build_filter, combine, list_resolver, paged
 from storage.catalog import ASSET_REFERENCES, UNIT_REFERENCES, AssetReference, UnitReference
 from storage.records.kinds import (
     MAX_TEXT_CHARACTERS,

@@ -3,14 +3,12 @@
 from datetime import UTC
 from typing import Annotated, NamedTuple
 
-from resolvers.request import requirements
-from resolvers.request.arguments import AssetFilter, PageArguments
+from resolvers.request import caller
+from resolvers.request.caller import Requirement
 from resolvers.request.context import Info
-from resolvers.request.enums import find_word
-from resolvers.request.input_rules import argument
-from resolvers.request.kinds import RecordKind
+from resolvers.request.inputs import AssetFilter, PageArguments, argument
+from resolvers.request.kinds import RecordKind, find_word
 from resolvers.request.listing import paged
-from resolvers.request.requirements import Requirement
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.records.kinds import Document, format_key
 from storage.records.paging import Page
@@ -51,7 +49,7 @@ async def list_removals(
     where: Document = {}
     hidden = [
         kind
-        for kind, requirement in requirements.BY_KIND.items()
+        for kind, requirement in caller.BY_KIND.items()
         # The flag of a kind is of no concern: a removal shows nothing but the id.
         if not Requirement(permission=requirement.permission).is_met(context.caller)
     ]

@@ -20,7 +20,7 @@ from resolvers.networks.waypoints import (
 )
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import Range, argument
+from resolvers.request.inputs import Range, argument
 from resolvers.request.map_loads import load_routable_map
 from routing.values import ConnectorKind, NearestLocation, TravelMode, WaypointRef
 from storage.catalog import LOCATIONS, Location, Map

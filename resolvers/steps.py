@@ -10,7 +10,7 @@ import strawberry
 from resolvers.distances import round_up
 from resolvers.networks.searches import run_search
 from resolvers.request.context import Info
-from resolvers.request.deferred_imports import ROUTING
+from resolvers.request.threads import ROUTING
 from resolvers.routes import Route
 from resolvers.units import load_unit_names
 from routing.values import MAX_STEP_NAMES, ConnectorKind

@@ -11,12 +11,12 @@ from resolvers.request.caller import (
     READ_UNIT_REFERENCES_PERMISSION,
     REFERENCES_FLAG,
     UNIT_ATTRIBUTES_FLAG,
+    Requirement,
 )
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.filters import RecordFilter
-from resolvers.request.input_rules import ID, argument, required_input_field
-from resolvers.request.requirements import Requirement
+from resolvers.request.inputs import ID, argument, required_input_field
+from resolvers.request.listing import RecordFilter
 from storage.catalog import ASSIGNMENTS, FLOORS, MAPS, UNIT_REFERENCES
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.records.visibility import NOTHING

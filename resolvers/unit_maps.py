@@ -10,12 +10,12 @@ from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, Parse
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Info
-from resolvers.request.deferred_imports import DRAWINGS
-from resolvers.request.input_rules import Range, argument
-from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.deadlines import extend_read
+from resolvers.request.inputs import Range, argument
+from resolvers.request.listing import batch_resolver
 from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
+from resolvers.request.threads import DRAWINGS
 from storage.catalog import Map
 
 SvgDocument = NewType("SvgDocument", bytes)

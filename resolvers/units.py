@@ -5,20 +5,21 @@ from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.request.arguments import AssetFilter, PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.document_lists import lists
-from resolvers.request.filters import (
+from resolvers.request.inputs import ID, AssetFilter, PageArguments, argument
+from resolvers.request.listing import (
+    UNIT_ORDERS,
     IdsFilter,
     NameSearch,
     UpdatedSince,
+    batch_resolver,
     build_filter,
     combine,
+    list_resolver,
+    lists,
+    ordered,
+    paged,
 )
-from resolvers.request.input_rules import ID, argument
-from resolvers.request.listing import list_resolver, ordered, paged
-from resolvers.request.orders import UNIT_ORDERS
 from resolvers.unit_filters import (
     FloorFilter,
     MapFilter,

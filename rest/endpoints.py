@@ -37,7 +37,6 @@ from rest.responses import (
     encode_headers,
 )
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
-from schema.costs.argument_size import measure_value
 from schema.errors import Cause, UnavailableError
 from schema.execution import (
     Caller,
@@ -49,6 +48,7 @@ from schema.execution import (
     run_in_thread,
 )
 from schema.operation_inputs import MAX_REPORTED_ERRORS
+from schema.query_size import measure_value
 
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """A larger body is parsed in a thread: this takes up to 2 ms."""

@@ -12,8 +12,8 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.field import StrawberryField
 
 from rest.names import to_snake_case
-from schema.paging import MAX_PER_PAGE
 from schema.root import GRAPHQL_SCHEMA
+from schema.types import MAX_PER_PAGE
 
 TIMESTAMPS: Final = ("createdAt", "updatedAt")
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from schema.costs.response_size import estimate_bytes
 from schema.execution import pause_if_due
+from schema.query_size import estimate_bytes
 
 BYTES_IN_PART = 1_000_000
 """Estimated bytes that are written before a look at the clock: they take up to 4 ms."""

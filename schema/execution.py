@@ -6,34 +6,27 @@ queries become Python code: those of REST at once, a client's from the second ti
 cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
 """
 
+import asyncio
+import logging
+import time
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
-from resolvers.request.caching import Cache
 from resolvers.request.caller import Caller
-from resolvers.request.context import Context
+from resolvers.request.context import Cache, Context
+from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import (
     LimitExceededError,
     RequestError,
 )
-from resolvers.request.limits.deadlines import limit_read, limit_write
-from resolvers.request.limits.pauses import pause_if_due
-from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.threads import pause_if_due, run_in_thread
+from schema.compiler.coercion import InvalidVariablesError
 from schema.compiler.compiled_query import Event
 from schema.compiler.selection import UnsupportedQueryError
-from schema.compiler.variable_coercion import InvalidVariablesError
-from schema.costs.argument_size import measure_value
-from schema.costs.query_limits import QueryLimits
-from schema.event_sources import open_source
-from schema.execution_counters import ExecutionCounters
-from schema.interpretation import interpret
-from schema.operation_results import (
-    OperationResult,
-    error_result,
-    to_operation_result,
-)
+from schema.errors import OperationResult, error_result, to_operation_result
+from schema.interpretation import interpret, open_source
 from schema.operations import (
     InvalidOperationError,
     Operation,
@@ -42,6 +35,75 @@ from schema.operations import (
     parse_client_operation,
     parse_operation,
 )
+from schema.query_limits import QueryLimits
+from schema.query_size import measure_value
+
+MAX_LOGGED_REASONS = 100
+"""Operations and reasons that are remembered, so that each is logged once in a while."""
+MAX_LINES_PER_INTERVAL = 10
+LOG_INTERVAL_SECONDS = 60.0
+
+_logger = logging.getLogger("floorgate.graphql")
+
+
+class ExecutionCounts(NamedTuple):
+    """How many operations ran in which way, since the start."""
+
+    compiled: int = 0
+    interpreted: int = 0
+    """By graphql-core, because the compiler does not support them."""
+
+
+class ExecutionCounters:
+    """Counts of operations. An operation that is interpreted is logged, at a bounded rate.
+
+    >>> counters = ExecutionCounters()
+    >>> counters.count_compiled()
+    >>> counters.counts
+    ExecutionCounts(compiled=1, interpreted=0)
+    """
+
+    def __init__(self) -> None:
+        self._compiled = 0
+        self._interpreted = 0
+        self._logged: Cache[tuple[str | None, str], float] = Cache(max_entries=MAX_LOGGED_REASONS)
+        self._interval_end = 0.0
+        self._lines = 0
+
+    @property
+    def counts(self) -> ExecutionCounts:
+        """The counts so far."""
+        return ExecutionCounts(self._compiled, self._interpreted)
+
+    async def report_periodically(self) -> None:
+        """Log the counts once a minute if they have changed."""
+        reported = ExecutionCounts()
+        while True:
+            await asyncio.sleep(LOG_INTERVAL_SECONDS)
+            if self.counts != reported:
+                reported = self.counts
+                _logger.info("operations", extra={"fields": reported._asdict()})
+
+    def count_compiled(self) -> None:
+        """Count an operation that ran without graphql-core."""
+        self._compiled += 1
+
+    def count_interpreted(self, operation: str | None, reason: str) -> None:
+        """Count an operation that graphql-core runs; log it once a minute for each reason."""
+        self._interpreted += 1
+        now = time.monotonic()
+        if now >= self._interval_end:
+            self._interval_end, self._lines = now + LOG_INTERVAL_SECONDS, 0
+        logged_at = self._logged.get((operation, reason))
+        is_recent = logged_at is not None and now - logged_at < LOG_INTERVAL_SECONDS
+        if is_recent or self._lines >= MAX_LINES_PER_INTERVAL:
+            return
+        self._lines += 1
+        self._logged.put((operation, reason), now)
+        _logger.info(
+            "operation interpreted", extra={"fields": {"operation": operation, "reason": reason}}
+        )
+
 
 __all__ = [
     "Caller",

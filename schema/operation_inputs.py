@@ -1,9 +1,11 @@
-"""The inputs of an operation: its variables, with the definitions of the arguments they feed."""
+"""The inputs of an operation: its variables, with the definitions of the arguments they feed;
+and what bounds the values of its result.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from graphql import (
     ArgumentNode,
@@ -14,6 +16,7 @@ from graphql import (
     GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLNonNull,
+    GraphQLObjectType,
     GraphQLSchema,
     ObjectValueNode,
     TypeInfo,
@@ -31,7 +34,6 @@ from graphql import (
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import MAX_PAIRS
-from resolvers.request.arguments import MAX_ID_CHARACTERS, MAX_INT32, TEXT_JSON_PATTERN
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 from resolvers.request.input_checks import (
     MAX_REPORTED_ERRORS,
@@ -39,17 +41,29 @@ from resolvers.request.input_checks import (
     FieldChecks,
     PartialInput,
 )
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     ID,
+    MAX_ID_CHARACTERS,
+    MAX_INT32,
+    TEXT_JSON_PATTERN,
     InputDefinition,
     InputViolation,
     Items,
     JointRule,
     JsonSchema,
+    Range,
     joint_rules_of,
 )
-from schema.definitions import definition_of, meaning_of, strawberry_field_of
+from resolvers.request.kinds import get_record_limits
+from schema.definitions import (
+    PAGE_DATA_FIELD,
+    definition_of,
+    is_page,
+    meaning_of,
+    strawberry_field_of,
+)
 from schema.execution import Operation
+from schema.types import MAX_PER_PAGE
 
 __all__ = [
     "ID",
@@ -240,3 +254,23 @@ def joint_rules_of_type(input_type: GraphQLInputObjectType) -> tuple[JointRule, 
 def is_id(text: str) -> bool:
     """Return whether a text has the form of an id."""
     return ID.check(text) is None
+
+
+LIMIT_ARGUMENT: Final = "limit"
+
+
+def get_output_limits(parent: GraphQLObjectType, field: GraphQLField) -> JsonSchema:
+    """Return the limits of a field: of its record, its own rules, its page or its `limit`."""
+    definition = strawberry_field_of(field)
+    if definition is None:
+        return {}
+    limits: JsonSchema = {}
+    if is_page(parent) and definition.python_name == PAGE_DATA_FIELD:
+        limits["maxItems"] = MAX_PER_PAGE
+    if (argument := field.args.get(LIMIT_ARGUMENT)) is not None:
+        for rule in definition_of(argument).rules:
+            limits |= {"maxItems": rule.maximum} if isinstance(rule, Range) else {}
+    limits |= get_record_limits().get(parent.name, {}).get(definition.python_name, {})
+    for rule in InputDefinition.from_metadata(definition.metadata).rules:
+        limits |= rule.json_schema()
+    return limits

@@ -27,11 +27,10 @@ from graphql import (
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
 from schema.compiler.compiled_query import CompiledQuery
-from schema.costs.query_limits import QueryLimits
-from schema.costs.query_size import OperationMeasure, QuerySize
-from schema.definitions import definition_of
-from schema.input_errors import say_null
-from schema.permissions import Requirement, requirement_of
+from schema.definitions import Requirement, definition_of, requirement_of
+from schema.errors import say_null
+from schema.query_limits import QueryLimits
+from schema.query_size import OperationMeasure, QuerySize
 from schema.validation import validate
 
 MAX_NUMBER_DIGITS = 1_000

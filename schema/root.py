@@ -1,7 +1,9 @@
 """The schema: its queries and mutations, and the graphql-core schema built of them."""
 
+from typing import Any
+
 import strawberry
-from graphql import GraphQLSchema
+from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLSchema
 from strawberry.schema.config import StrawberryConfig
 
 import resolvers.administration.api_keys
@@ -21,28 +23,8 @@ import resolvers.references
 import resolvers.removals
 import resolvers.unit_maps
 import resolvers.units
-from schema.administration import ApiKey, AuditRecord
-from schema.definitions import PROCESS_COST
-from schema.enums import explain_enums
-from schema.fields import output_type, resolver_field
-from schema.introspection.descriptions import complete_descriptions
-from schema.introspection.directives import complete_directives
-from schema.mutations import mutation_field
-from schema.nodes import resolve_types_by_record
-from schema.paging import Page
-from schema.payloads import (
-    AssignUnitAttributesPayload,
-    CreateApiKeyPayload,
-    ImportCatalogPayload,
-    ProcessMapPayload,
-    RemoveRecordsPayload,
-    RevokeApiKeyPayload,
-    RotateApiKeyPayload,
-    SetClosuresPayload,
-    UnassignUnitAttributesPayload,
-    UpdateApiKeyPayload,
-)
-from schema.permissions import (
+from resolvers.nodes import type_name_of
+from schema.definitions import (
     CAN_CLOSE,
     CAN_FOLLOW_CHANGES,
     CAN_PARSE_MAPS,
@@ -52,24 +34,59 @@ from schema.permissions import (
     CAN_READ_UNIT_REFERENCES,
     CAN_WRITE_ATTRIBUTES,
     IS_ADMIN,
+    PROCESS_COST,
     guard_fields,
 )
-from schema.scalars import SCALAR_DEFINITIONS, ParsedMap
+from schema.descriptions import complete_descriptions, complete_directives
+from schema.errors import explain_enums
+from schema.fields import mutation_field, output_type, resolver_field
 from schema.types import (
+    SCALAR_DEFINITIONS,
+    ApiKey,
     Asset,
     AssetReference,
+    AssignUnitAttributesPayload,
     AttributeGroup,
+    AuditRecord,
     Background,
     Change,
     ChangeBatch,
+    CreateApiKeyPayload,
     Floor,
+    ImportCatalogPayload,
     Location,
     Map,
     Node,
+    Page,
+    ParsedMap,
+    ProcessMapPayload,
     Removal,
+    RemoveRecordsPayload,
+    RevokeApiKeyPayload,
+    RotateApiKeyPayload,
+    SetClosuresPayload,
+    UnassignUnitAttributesPayload,
     Unit,
     UnitReference,
+    UpdateApiKeyPayload,
 )
+
+
+def resolve_types_by_record(schema: GraphQLSchema) -> None:
+    """Let the interfaces of a schema tell the types of objects by their records.
+
+    Resolvers return records, which are no instances of strawberry's types, as it expects of an
+    object where an interface is.
+    """
+    for type in schema.type_map.values():
+        if isinstance(type, GraphQLInterfaceType):
+            type.resolve_type = _resolve_type
+        elif isinstance(type, GraphQLObjectType):
+            type.is_type_of = None
+
+
+def _resolve_type(record: Any, *_: Any) -> str:
+    return type_name_of(record)
 
 
 @strawberry.type(description="The directory as the API key sees it.")

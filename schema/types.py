@@ -1,14 +1,21 @@
-"""The GraphQL types of the directory's records.
+"""The GraphQL types.
 
 They are in one module because they refer to one another: a unit has a floor, a floor has units.
 Quoted names are resolved in this module's namespace once the schema is built.
 """
 
 import inspect
+import re
+from datetime import datetime
+from typing import Any, Generic, NewType, TypeVar
 
+import orjson
 import strawberry
 from strawberry.scalars import JSON
+from strawberry.types.scalar import ScalarDefinition
 
+import resolvers.administration.api_keys
+import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
 import resolvers.backgrounds
@@ -24,6 +31,7 @@ import resolvers.locations
 import resolvers.maps
 import resolvers.nearest
 import resolvers.nodes
+import resolvers.processed_maps
 import resolvers.reachable
 import resolvers.references
 import resolvers.removals
@@ -31,13 +39,35 @@ import resolvers.routes
 import resolvers.steps
 import resolvers.unit_maps
 import resolvers.units
+from resolvers.administration import api_keys, audit
+from resolvers.administration.enums import (
+    AuditAction,
+    AuditActorType,
+    AuditInterface,
+    AuditOperation,
+    Permission,
+)
+from resolvers.administration.imports import PlannedOperation
+from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.changes import ChangeOperation
 from resolvers.distances import TravelMode
 from resolvers.drawings.fields import ShapePart, ShapeType
+from resolvers.request.inputs import DEFAULT_PER_PAGE as DEFAULT_PER_PAGE
+from resolvers.request.inputs import MAX_INT32, Items, Range
+from resolvers.request.inputs import MAX_PER_PAGE as MAX_PER_PAGE
+from resolvers.request.inputs import MAX_TOTAL_COUNT as MAX_TOTAL_COUNT
 from resolvers.request.kinds import RecordKind
+from resolvers.request.listing import count_total
 from resolvers.request.times import DateTime
+from resolvers.unit_maps import SvgDocument
 from schema.definitions import (
     AREAS_COST,
+    CAN_CALCULATE_DISTANCES,
+    CAN_READ_ASSET_REFERENCES,
+    CAN_READ_ATTRIBUTES,
+    CAN_READ_LOCATIONS,
+    CAN_READ_UNIT_REFERENCES,
+    COUNT_COST,
     DRAWING_COST,
     GEOJSON_COST,
     LOAD_COST,
@@ -50,16 +80,129 @@ from schema.definitions import (
     SHAPE_COST,
     STEPS_COST,
 )
-from schema.fields import output_type, resolver_field
-from schema.paging import Page
-from schema.permissions import (
-    CAN_CALCULATE_DISTANCES,
-    CAN_READ_ASSET_REFERENCES,
-    CAN_READ_ATTRIBUTES,
-    CAN_READ_LOCATIONS,
-    CAN_READ_UNIT_REFERENCES,
+from schema.fields import bounded_field, output_type, resolver_field
+
+ParsedMap = NewType("ParsedMap", bytes)
+GeoJson = NewType("GeoJson", bytes)
+
+_DECLARED_ENCODING = re.compile(r"""\A(\ufeff?<\?xml[^>]*?)\s+encoding=("[^"]*"|'[^']*')""")
+
+
+def _parse_svg_document(value: Any) -> bytes:
+    """Return the bytes of an SVG document.
+
+    REST passes bytes as they were sent. GraphQL passes text, which was decoded already, so the
+    encoding that its XML declaration names is removed, and UTF-8 is used.
+
+    >>> _parse_svg_document('<?xml version="1.0" encoding="latin-1"?><svg/>')
+    b'<?xml version="1.0"?><svg/>'
+    """
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be the text of an SVG document")
+    return _DECLARED_ENCODING.sub(r"\1", value).encode()
+
+
+def _serialize_time(value: Any) -> str:
+    """Return a time as text; that of records is text already."""
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _parse_time_text(value: Any) -> str:
+    """Return the text of a time, which the rules of its argument check and resolvers parse."""
+    if not isinstance(value, str):
+        raise ValueError("must be the text of a time in ISO 8601")
+    return value
+
+
+SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
+    DateTime: strawberry.scalar(
+        name="DateTime",
+        description="A time in ISO 8601, such as `2026-01-31T12:00:00+00:00`. Results have an "
+        "offset; an argument without one is in UTC, and one without a time is its first moment.",
+        specified_by_url="https://datatracker.ietf.org/doc/html/rfc3339",
+        serialize=_serialize_time,
+        parse_value=_parse_time_text,
+    ),
+    SvgDocument: strawberry.scalar(
+        name="SvgDocument",
+        description="The text of a unit map in SVG.",
+        serialize=str,
+        parse_value=_parse_svg_document,
+    ),
+    ParsedMap: strawberry.scalar(
+        name="ParsedMap",
+        description="A parsed unit map: an object with version, type, width, height and elements.",
+        # It is JSON already and is copied into the response as it is.
+        serialize=orjson.Fragment,
+        parse_value=str,
+    ),
+    GeoJson: strawberry.scalar(
+        name="GeoJson",
+        description="A GeoJSON FeatureCollection: an object with type and features.",
+        specified_by_url="https://datatracker.ietf.org/doc/html/rfc7946",
+        serialize=orjson.Fragment,
+        parse_value=str,
+    ),
+}
+
+
+T = TypeVar("T")
+
+
+@strawberry.type(description="Which page of a list this is.")
+class Paging:
+    per_page: int = bounded_field(
+        f"The page size used; at most {MAX_PER_PAGE}.", Range(1, MAX_PER_PAGE)
+    )
+    current_page: int = bounded_field(
+        "The page's number, from 1. After a cursor, one more than that of the page with the "
+        "cursor.",
+        Range(1, MAX_INT32),
+    )
+    has_next: bool = strawberry.field(description="Whether another page follows.")
+    next: str | None = strawberry.field(
+        description="Cursor of the next page: pass it as `after`, which is enough. Then deep pages "
+        "are as fast as the first. Null on the last page."
+    )
+
+
+@strawberry.type(description="Which page of a list this is, as Relay pages.")
+class PageInfo:
+    has_next_page: bool = strawberry.field(description="Whether another page follows.")
+    has_previous_page: bool = strawberry.field(
+        description="Whether there is a page before: not so for the first page only."
+    )
+    start_cursor: str | None = strawberry.field(
+        description="Cursor of the first record; null on an empty page."
+    )
+    end_cursor: str | None = strawberry.field(
+        description="Cursor of the last record: pass it as `after` for the next page. Null on an "
+        "empty page."
+    )
+
+
+@strawberry.type(description="A record of a page, and its cursor.")
+class Edge(Generic[T]):
+    cursor: str = strawberry.field(description="Pass it as `after` to continue after this record.")
+    node: T | None = strawberry.field(
+        description="The record; null, with an error, only if it is damaged."
+    )
+
+
+@strawberry.type(
+    description="One page of a list: `data` and `paging`, and the same as `edges` and `pageInfo`, "
+    "as Relay has it."
 )
-from schema.scalars import GeoJson, ParsedMap
+class Page(Generic[T]):
+    paging: Paging = strawberry.field(description="Which page this is.")
+    data: list[T] = strawberry.field(description="The records of this page.")
+    edges: list[Edge[T]] = strawberry.field(
+        description="The records of this page, each with a cursor."
+    )
+    page_info: PageInfo = strawberry.field(description="Which page this is, as Relay pages.")
+    total_count = resolver_field(count_total, int | None, cost=COUNT_COST)
 
 
 @strawberry.interface(description="A record that `node` finds by its `nodeId`.")
@@ -435,3 +578,114 @@ ChangeBatch = output_type(resolvers.changes.ChangeBatch, data=list[Change])
 @strawberry.type(description=inspect.getdoc(resolvers.removals.Removal))
 class Removal(output_type(resolvers.removals.Removal)):  # type: ignore[misc]
     record_node_id = resolver_field(resolvers.changes.get_record_node_id, strawberry.ID | None)
+
+
+# The GraphQL types of what only operators read: API keys and the audit log.
+
+
+@strawberry.type(description="What is known of a key; never the key itself.")
+class ApiKey(Node):
+    id: strawberry.ID
+    name: str
+    permissions = resolver_field(api_keys.list_permissions, list[Permission], nullable=False)
+    asset_ids: list[strawberry.ID] | None = strawberry.field(
+        description="The assets that the key sees; null means all of them."
+    )
+    created_at: DateTime
+    expires_at: DateTime | None
+    revoked_at: DateTime | None
+    last_used_at: DateTime | None
+    replaced_by_id: strawberry.ID | None = strawberry.field(
+        description="The key that has replaced it by `rotateApiKey`."
+    )
+
+
+@strawberry.type(description=inspect.getdoc(audit.Actor))
+class AuditActor(output_type(audit.Actor)):  # type: ignore[misc]
+    type = resolver_field(audit.find_actor_type, AuditActorType | None)
+
+
+@strawberry.type(description=inspect.getdoc(audit.AuditChange))
+class AuditChange(
+    output_type(audit.AuditChange, before=JSON | None, after=JSON | None)  # type: ignore[misc]
+):
+    operation = resolver_field(audit.find_operation, AuditOperation | None)
+
+
+@strawberry.type(description=inspect.getdoc(audit.AuditRecord))
+class AuditRecord(
+    output_type(audit.AuditRecord, actor=AuditActor, changes=list[AuditChange])  # type: ignore[misc]
+):
+    action = resolver_field(audit.find_action, AuditAction | None)
+    interface = resolver_field(audit.find_interface, AuditInterface | None)
+
+
+# What mutations return: the records that they changed, so that a client's cache is up to date.
+
+
+@strawberry.type(description="The assignments that were made, and their units.")
+class AssignUnitAttributesPayload:
+    assignments: list[Assignment] = bounded_field(
+        "The assignments of the request, in its order.", Items(1, MAX_ASSIGNMENTS)
+    )
+    units = resolver_field(resolvers.attributes.load_changed_units, list[Unit] | None)
+
+
+@strawberry.type(description="The assignments that were removed, and their units.")
+class UnassignUnitAttributesPayload:
+    assignments: list[Assignment] = strawberry.field(
+        name="removedAssignments",
+        description="The assignments of the request, in its order, whether the unit had the "
+        "attribute or not: remove them from a cache.",
+    )
+    units = resolver_field(resolvers.attributes.load_changed_units, list[Unit] | None)
+
+
+@strawberry.type(description="The map, and what is closed on it.")
+class SetClosuresPayload:
+    map = resolver_field(resolvers.maps.load_changed_map, Map | None)
+    closures: Closures = strawberry.field(  # type: ignore[valid-type]
+        description="What is closed from now on."
+    )
+
+
+@strawberry.type(description="The map, whether it is routable, and what is wrong with its plan.")
+class ProcessMapPayload:
+    map = resolver_field(resolvers.maps.load_changed_map, Map | None)
+    is_routable: bool = strawberry.field(
+        description="Whether there are routes and walking distances on the map now."
+    )
+    report: JSON = strawberry.field(
+        description="What is reached, and what to put right in the plan: causes, remedies, places."
+    )
+
+
+def _api_key_payload(result_type: Any, name: str, **fields: Any) -> Any:
+    return output_type(result_type, name, api_key=ApiKey, **fields)
+
+
+CreateApiKeyPayload = _api_key_payload(
+    resolvers.administration.api_keys.CreatedApiKey, "CreateApiKeyPayload"
+)
+RotateApiKeyPayload = _api_key_payload(
+    resolvers.administration.api_keys.RotatedApiKey, "RotateApiKeyPayload", replaced=ApiKey
+)
+UpdateApiKeyPayload = _api_key_payload(
+    resolvers.administration.api_keys.ChangedApiKey, "UpdateApiKeyPayload"
+)
+RevokeApiKeyPayload = _api_key_payload(
+    resolvers.administration.api_keys.ChangedApiKey, "RevokeApiKeyPayload"
+)
+RecordChange = output_type(
+    resolvers.administration.imports.RecordChange, kind=RecordKind, operation=PlannedOperation
+)
+ChangePlan = output_type(
+    resolvers.administration.imports.ChangePlan,
+    changes=list[RecordChange],  # type: ignore[valid-type]
+)
+ImportCatalogPayload = output_type(
+    resolvers.administration.imports.ImportResult, "ImportCatalogPayload", plan=ChangePlan
+)
+RemoveRecordsPayload = output_type(
+    resolvers.administration.imports.ImportResult, "RemoveRecordsPayload", plan=ChangePlan
+)

@@ -4,23 +4,195 @@ graphql-core looks up two methods of each rule for each kind of node, for every 
 at each node it goes through all rules. For a short document, that is nine tenths of validation.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import graphql
 from graphql import (
     SKIP,
     DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    GraphQLOutputType,
     GraphQLSchema,
+    InlineFragmentNode,
     Node,
+    OperationDefinitionNode,
+    SelectionSetNode,
     ValidationContext,
     ValidationRule,
+    VisitorAction,
+    get_named_type,
+    is_leaf_type,
+    print_ast,
 )
 from graphql.language.visitor import EnterLeaveVisitor
 from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 
-from schema.overlapping_fields import OverlappingFieldsRule
+# Validation: fields with one response key must be the same field with the same arguments.
+#
+# The rule of graphql-core compares each pair of such fields: a document of 4 KB takes it over a
+# second. Here all fields of an object that have one response key are compared with the first of
+# them, and what they select is merged, as it is when the operation runs. Where an object may be of
+# several types, as `node` is, that holds for the fields of each type; those of different types need
+# only values of the same shape (section 5.3.2 of the GraphQL specification, SameResponseShape).
+
+
+TypedSet: TypeAlias = tuple[SelectionSetNode, GraphQLNamedType | None]
+"""A selection set, and the type that it is on."""
+
+
+class TypedField(NamedTuple):
+    """A field in a document, and its definition, if it has one."""
+
+    node: FieldNode
+    parent: GraphQLNamedType | None
+    type: GraphQLOutputType | None
+
+
+class ComparedSets(NamedTuple):
+    """Selections on one object; or, with `is_shape`, on objects of different types."""
+
+    sets: Sequence[TypedSet]
+    is_shape: bool
+
+
+MAX_COMPARED_FIELDS = 10_000
+"""Fields that are looked at; fragments can nest so that there is no end to them."""
+
+
+class OverlappingFieldsRule(ValidationRule):
+    """See the module. Reports the two fields that conflict, at any depth."""
+
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self._checked: set[tuple[frozenset[int], bool]] = set()
+        self._field_count = 0
+
+    def enter_operation_definition(
+        self, node: OperationDefinitionNode, *_: Any
+    ) -> VisitorAction | None:
+        """Check an operation with all fragments that it uses."""
+        root = self.context.schema.get_root_type(node.operation)
+        waiting = [ComparedSets([(node.selection_set, root)], is_shape=False)]
+        while waiting and self._field_count <= MAX_COMPARED_FIELDS:
+            compared = waiting.pop()
+            # The same selections merged elsewhere have the same conflicts.
+            key = frozenset(id(node) for node, _ in compared.sets), compared.is_shape
+            if key not in self._checked:
+                self._checked.add(key)
+                waiting += self._check_objects(compared)
+        if self._field_count > MAX_COMPARED_FIELDS:
+            self.report_error(GraphQLError("Fragments select too many fields", node))
+        return None
+
+    def _check_objects(self, compared: ComparedSets) -> Iterator[ComparedSets]:
+        """Report conflicts among the fields of objects; yield what their fields select."""
+        grouped: dict[str, list[TypedField]] = {}
+        for field in self._iter_fields(compared.sets, set()):
+            self._field_count += 1
+            grouped.setdefault((field.node.alias or field.node.name).value, []).append(field)
+        for key, fields in grouped.items():
+            by_type = [fields] if compared.is_shape else _group_by_type(fields)
+            if len(by_type) > 1 or compared.is_shape:
+                self._compare_shapes(key, fields)
+            if len(by_type) > 1:
+                yield ComparedSets(_nested_sets(fields), is_shape=True)
+            for same_type in by_type:
+                if len(same_type) > 1 and not compared.is_shape:
+                    self._compare(key, [field.node for field in same_type])
+                if nested := _nested_sets(same_type):
+                    yield ComparedSets(nested, compared.is_shape)
+
+    def _iter_fields(self, sets: Sequence[TypedSet], visited: set[str]) -> Iterator[TypedField]:
+        for selection_set, parent in sets:
+            for node in selection_set.selections:
+                if isinstance(node, FieldNode):
+                    fields = getattr(parent, "fields", {})
+                    definition = fields.get(node.name.value)
+                    yield TypedField(node, parent, definition and definition.type)
+                elif isinstance(node, InlineFragmentNode):
+                    inner = self._type_of(node, parent)
+                    yield from self._iter_fields([(node.selection_set, inner)], visited)
+                elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited:
+                    visited.add(node.name.value)
+                    if fragment := self.context.get_fragment(node.name.value):
+                        inner = self._type_of(fragment, parent)
+                        yield from self._iter_fields([(fragment.selection_set, inner)], visited)
+
+    def _type_of(
+        self,
+        node: InlineFragmentNode | FragmentDefinitionNode,
+        parent: GraphQLNamedType | None,
+    ) -> GraphQLNamedType | None:
+        condition = node.type_condition
+        return self.context.schema.get_type(condition.name.value) if condition else parent
+
+    def _compare_shapes(self, key: str, fields: Sequence[TypedField]) -> None:
+        first, *others = fields
+        for other in others:
+            if first.type and other.type and _shape_of(first.type) != _shape_of(other.type):
+                reason = f"they return the types {first.type} and {other.type}"
+                self._report_conflict(key, reason, [first.node, other.node])
+                return
+
+    def _compare(self, key: str, fields: Sequence[FieldNode]) -> None:
+        first, *others = fields
+        arguments = _describe_arguments(first)
+        for other in others:
+            if other.name.value != first.name.value:
+                reason = f"'{first.name.value}' and '{other.name.value}' are different fields"
+            elif _describe_arguments(other) != arguments:
+                reason = "they have differing arguments"
+            else:
+                continue
+            self._report_conflict(key, reason, [first, other])
+            return
+
+    def _report_conflict(self, key: str, reason: str, nodes: Sequence[FieldNode]) -> None:
+        self.report_error(
+            GraphQLError(
+                f"Fields '{key}' conflict because {reason}. Use different aliases on the "
+                "fields to fetch both if this was intentional.",
+                nodes,
+            )
+        )
+
+
+def _group_by_type(fields: Sequence[TypedField]) -> list[list[TypedField]]:
+    """Return the fields that one object may have together, for each type of objects."""
+    of_objects: dict[str, list[TypedField]] = {}
+    of_all: list[TypedField] = []
+    for field in fields:
+        if isinstance(field.parent, GraphQLObjectType):
+            of_objects.setdefault(field.parent.name, []).append(field)
+        else:
+            of_all.append(field)
+    return [[*of_all, *each] for each in of_objects.values()] or [of_all]
+
+
+def _nested_sets(fields: Sequence[TypedField]) -> list[TypedSet]:
+    return [
+        (field.node.selection_set, get_named_type(field.type) if field.type else None)
+        for field in fields
+        if field.node.selection_set
+    ]
+
+
+def _shape_of(type: GraphQLOutputType) -> str:
+    """Return the text of a type, in which all types of objects are the same."""
+    named = get_named_type(type)
+    return str(type) if is_leaf_type(named) else str(type).replace(named.name, "{}")
+
+
+def _describe_arguments(field: FieldNode) -> dict[str, str]:
+    return {node.name.value: print_ast(node.value) for node in field.arguments or ()}
+
 
 MAX_VALIDATION_ERRORS = 5
 _SKIPS = (SKIP, False)

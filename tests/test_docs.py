@@ -25,8 +25,8 @@ from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError
 from rest.errors import HttpError
 from rest.openapi.description import build_description
-from schema.costs.query_limits import QueryLimits
 from schema.execution import InvalidOperationError
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, is_test, page, rows, section
 from tests.faults.test_scenarios import ALWAYS, SELDOM

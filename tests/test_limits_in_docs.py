@@ -72,18 +72,18 @@ LIMITS = {
         storage.administration.trusted_documents: MAX_TRUSTED_DOCUMENTS
     """,
     "graphql/errors.md": """
-        schema.compiler.value_completion: MAX_ERRORS
-        schema.compiler.variable_coercion: MAX_VARIABLE_ERRORS
+        schema.compiler.completion: MAX_ERRORS
+        schema.compiler.coercion: MAX_VARIABLE_ERRORS
         schema.execution: MAX_ITEMS_WHEN_DENIED
         storage.records.kinds: MAX_INT32
     """,
     "graphql/limits.md": """
         gateway.documents.graphql_request: MAX_BODY_BYTES MAX_JSON_TOKENS
-        resolvers.request.limits.budget: MAX_RECORDS_PER_REQUEST
+        resolvers.request.context: MAX_RECORDS_PER_REQUEST
         schema.execution: MAX_INTERPRETED_COST
         schema.interpretation: MAX_INTROSPECTED_FIELDS MAX_FIELDS_INTROSPECTED_ALONG
         schema.operations: MAX_NUMBER_DIGITS
-        schema.overlapping_fields: MAX_COMPARED_FIELDS
+        schema.validation: MAX_COMPARED_FIELDS
     """,
     "graphql/maps.md": """
         parsing.svg.outcome: MAX_LISTED_PLACES
@@ -91,7 +91,7 @@ LIMITS = {
         resolvers.nearest: MAX_NEAREST_SOURCES
     """,
     "graphql/reading.md": """
-        resolvers.request.filters: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
+        resolvers.request.listing: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
         resolvers.unit_filters: MAX_RELATED_UNITS
         storage.records.filters: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
         storage.records.paging: MAX_TOTAL_COUNT
@@ -124,8 +124,8 @@ LIMITS = {
         resolvers.locations: MAX_FILTER_CHARACTERS
         resolvers.maps: MAX_TAGS_CHARACTERS
         resolvers.reachable: MAX_REACHABLE
-        resolvers.request.arguments: MAX_CURSOR_CHARACTERS
-        resolvers.request.filters: MAX_IDS
+        resolvers.request.inputs: MAX_CURSOR_CHARACTERS
+        resolvers.request.listing: MAX_IDS
         rest.bodies: MAX_UNTYPED_TOKENS
         rest.parameters: MAX_IGNORED_REPORTED
         rest.request_body: MAX_URL_BYTES

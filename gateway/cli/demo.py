@@ -20,7 +20,7 @@ from gateway.settings import Settings
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from resolvers.request.enums import name_word
+from resolvers.request.kinds import name_word
 from storage.administration.api_keys import delete_api_key
 from storage.bundles.importing.recovery import hold_import_lease
 from storage.catalog import MAPS

@@ -7,7 +7,7 @@ that does not have it. See docs/decisions/graphql/persisted-queries.md.
 
 import sys
 
-from resolvers.request.caching import Cache
+from resolvers.request.context import Cache
 
 MAX_PERSISTED_QUERIES = 1_000
 """Documents of one API key."""

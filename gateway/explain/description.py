@@ -15,10 +15,10 @@ from starlette.types import Scope
 from gateway.explain.run import ExplainedRun
 from gateway.explain.values import shorten
 from resolvers.request.errors import LimitExceededError
-from schema.costs.query_limits import QueryLimits
-from schema.costs.query_size import OperationMeasure
 from schema.execution import Executor, Operation
 from schema.operations import locate_requirements
+from schema.query_limits import QueryLimits
+from schema.query_size import OperationMeasure
 from storage.mongo.plans import Plan
 from storage.mongo.protocols import RecordedCommand
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.cache.response_cache import ResponseCache, is_cacheable
-from resolvers.request.requirements import EXPLAIN
+from resolvers.request.caller import EXPLAIN
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import from_graphql_error
 from schema.errors import RequestError

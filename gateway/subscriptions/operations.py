@@ -18,8 +18,8 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
 from rest.errors import note_errors
-from schema.event_sources import list_event_variables
 from schema.execution import Event, Operation, OperationResult
+from schema.interpretation import list_event_variables
 
 MAX_EVENTS_AT_A_TIME = 10
 """Events that a worker executes at a time. One change is an event of every stream: without a bound

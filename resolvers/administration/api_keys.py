@@ -9,21 +9,21 @@ import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
 from resolvers.administration.enums import Permission
-from resolvers.request.arguments import PageArguments
 from resolvers.request.caller import ADMIN_PERMISSION, Caller
 from resolvers.request.context import Info
-from resolvers.request.enums import find_word
 from resolvers.request.errors import InvalidInputError, NotFoundError
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     ID,
     Each,
     InputViolation,
     JsonSchema,
+    PageArguments,
     Range,
     Syntax,
     argument,
     joint_rules,
 )
+from resolvers.request.kinds import find_word
 from resolvers.request.listing import paged
 from resolvers.request.times import DateTime, parse_time
 from storage.administration import api_keys

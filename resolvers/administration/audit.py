@@ -11,12 +11,11 @@ from resolvers.administration.enums import (
     AuditInterface,
     AuditOperation,
 )
-from resolvers.request.arguments import MAX_INT32, PageArguments
 from resolvers.request.caller import ADMIN_PERMISSION
 from resolvers.request.context import Info
-from resolvers.request.enums import find_word
 from resolvers.request.errors import PermissionRequiredError
-from resolvers.request.input_rules import ID, Range, argument
+from resolvers.request.inputs import ID, MAX_INT32, PageArguments, Range, argument
+from resolvers.request.kinds import find_word
 from resolvers.request.listing import paged
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.administration.audit import (

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from resolvers.request import caller
-from resolvers.request.enums import graphql_enum
+from resolvers.request.kinds import graphql_enum
 
 
 class Permission(StrEnum):

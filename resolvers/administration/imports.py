@@ -11,11 +11,10 @@ from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing.other_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS
 from resolvers.request.context import Info
-from resolvers.request.enums import graphql_enum
+from resolvers.request.deadlines import without_deadline
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import ID, Each, Items, Length, OneOf, Syntax, argument
-from resolvers.request.kinds import RecordKind
-from resolvers.request.limits.deadlines import without_deadline
+from resolvers.request.inputs import ID, Each, Items, Length, OneOf, Syntax, argument
+from resolvers.request.kinds import RecordKind, graphql_enum
 from storage.bundles.changes.change_plan import ChangePlan as ChangePlan
 from storage.bundles.changes.change_plan import RecordChange as RecordChange
 from storage.bundles.changes.change_request import ChangeRequest

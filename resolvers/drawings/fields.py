@@ -21,12 +21,10 @@ from resolvers.drawings.shapes import ShapeBox as ShapeBox
 from resolvers.drawings.shapes import ShapePart as ShapePart
 from resolvers.drawings.shapes import ShapeType as ShapeType
 from resolvers.maps import MapId
-from resolvers.request.arguments import PageArguments
-from resolvers.request.batching import batch_resolver
 from resolvers.request.context import Context, Info
-from resolvers.request.input_rules import ID, OneOf, argument
-from resolvers.request.limits.pauses import pause_if_due
-from resolvers.request.listing import paged
+from resolvers.request.inputs import ID, OneOf, PageArguments, argument
+from resolvers.request.listing import batch_resolver, paged
+from resolvers.request.threads import pause_if_due
 from storage.catalog import MAPS, Map, Unit
 from storage.records.paging import Page
 

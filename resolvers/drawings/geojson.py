@@ -14,17 +14,19 @@ from resolvers.locations import get_unit_id
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
-from resolvers.request.arguments import MAX_PER_PAGE, PageArguments
-from resolvers.request.caching import Cache
-from resolvers.request.context import MAX_KEYS_PER_COMMAND, Context, Info
-from resolvers.request.deferred_imports import DRAWINGS
+from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
+from resolvers.request.context import (
+    MAX_KEYS_PER_COMMAND,
+    MAX_RECORDS_PER_REQUEST,
+    Cache,
+    Context,
+    Info,
+)
+from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
-from resolvers.request.input_rules import ID, argument
-from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST
-from resolvers.request.limits.deadlines import extend_read
-from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.inputs import ID, MAX_PER_PAGE, PageArguments, argument
 from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
-from resolvers.request.requirements import READ_ATTRIBUTES, READ_LOCATIONS
+from resolvers.request.threads import DRAWINGS, run_in_thread
 from storage.catalog import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,

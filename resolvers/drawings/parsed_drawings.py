@@ -6,11 +6,10 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 
 from resolvers.drawings.shapes import PATH_BY_KIND, Place, ShapePart
-from resolvers.request.caching import Cache
-from resolvers.request.context import Context
+from resolvers.request.context import Cache, Context
 from resolvers.request.errors import LimitExceededError
-from resolvers.request.limits.threads import run_in_thread
 from resolvers.request.map_loads import load_drawing_digests, load_drawings
+from resolvers.request.threads import run_in_thread
 
 MAX_DRAWING_BYTES = 8_000_000
 """Of the JSON of a drawing that is read; it holds the interpreter for 50 ms."""

@@ -26,22 +26,23 @@ from resolvers.networks.waypoints import WaypointInput
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
 from resolvers.processes.drawings import run_on_drawing
 from resolvers.processes.process_pool import ProcessPool, max_seconds
-from resolvers.request.arguments import MAX_PER_PAGE, PageArguments
+from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
-from resolvers.request.enums import graphql_enum
+from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import InvalidInputError, LimitExceededError
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     ID,
+    MAX_PER_PAGE,
     InputViolation,
     JsonSchema,
     OneOf,
+    PageArguments,
     Range,
     argument,
     joint_rules,
 )
-from resolvers.request.limits.deadlines import extend_read
+from resolvers.request.kinds import graphql_enum
 from resolvers.request.map_loads import load_drawing_digests, load_drawings
-from resolvers.request.requirements import CALCULATE_DISTANCES
 from resolvers.routes import Route, find_route
 from routing.values import TravelMode
 from storage.catalog import Map

@@ -9,7 +9,7 @@ from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.geometry.lengths import format_number, parse_length
 from parsing.svg.geometry.matrices import parse_transform
 from parsing.svg.geometry.outlines import trace_shape
-from resolvers.request.enums import graphql_enum
+from resolvers.request.kinds import graphql_enum
 
 TOLERANCE: Final = 0.05
 """How far a box may be from a curve, in units of the drawing."""

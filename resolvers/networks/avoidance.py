@@ -4,8 +4,8 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
-from resolvers.request.enums import graphql_enum
-from resolvers.request.input_rules import Each, Items, OneOf, Rule, argument
+from resolvers.request.inputs import Each, Items, OneOf, Rule, argument
+from resolvers.request.kinds import graphql_enum
 from routing.values import ConnectorKind, Restrictions
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from resolvers.request.context import Context
-from resolvers.request.enums import find_word, graphql_enum
+from resolvers.request.kinds import find_word, graphql_enum
 from resolvers.units import load_unit_names
 from routing.values import TravelMode
 from storage.catalog import Map

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from resolvers.request.limits.threads import FairThreads, run_in_thread
+from resolvers.request.threads import FairThreads, run_in_thread
 from routing.values import Restrictions, TravelMode
 from storage.cache.cache import Cache
 

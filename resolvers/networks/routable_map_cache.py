@@ -11,7 +11,7 @@ from resolvers.networks import routable_maps
 from resolvers.networks.archive_files import ArchiveFiles
 from resolvers.networks.restricted_routers import RestrictedRouters
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.request.deferred_imports import ROUTING
+from resolvers.request.threads import ROUTING
 from routing.errors import ArchiveError
 from routing.values import Restrictions
 from storage.cache.cache import Cache

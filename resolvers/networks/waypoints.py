@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from resolvers.locations import LOCATIONS_OF_UNIT
 from resolvers.networks.routable_maps import Placement, RoutableMap, to_placement
-from resolvers.request.arguments import PageArguments
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     ID,
     NO_NUL,
     InputViolation,
     JsonSchema,
     Length,
+    PageArguments,
     Range,
     input_field,
     joint_rules,

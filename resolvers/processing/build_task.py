@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolvers.networks.routable_maps import Placement
 from resolvers.plans.catalog_records import ExistingLocation, RecordDict
-from resolvers.request.input_rules import Range
+from resolvers.request.inputs import Range
 from storage.closures import Part
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from resolvers.processing.stale_networks import (
     NetworkPolicy,
     settle_stale_networks,
 )
-from resolvers.request.enums import graphql_enum
-from resolvers.request.input_rules import OneOf, argument
+from resolvers.request.inputs import OneOf, argument
+from resolvers.request.kinds import graphql_enum
 from routing.progress import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
 from storage.store import Store

@@ -4,6 +4,8 @@ Resolvers of sibling records request one record each. Loaders collect the reques
 of the event loop and read the records with one MongoDB command.
 """
 
+import asyncio
+from array import array
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -17,13 +19,12 @@ from msgspec.structs import replace
 
 from resolvers.networks.routable_map_cache import RoutableMapCache
 from resolvers.processes.process_pool import ProcessPool
-from resolvers.request.arguments import PageArguments, check_list
 from resolvers.request.caller import Caller
-from resolvers.request.errors import InvalidInputError
-from resolvers.request.limits.budget import MAX_RECORDS_PER_REQUEST, Budget
-from resolvers.request.loading import BatchLoad, DataLoader
-from resolvers.request.read_log import ReadLog
+from resolvers.request.errors import InvalidInputError, LimitExceededError
+from resolvers.request.inputs import PageArguments, check_list
 from storage.administration.audit import Origin
+from storage.cache.cache import Cache as Cache
+from storage.cache.read_set import MAX_TAGS, Read, ReadSet, find_tags, key_tag
 from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.catalog import MAPS
 from storage.changes.hub import ChangeHub
@@ -31,8 +32,295 @@ from storage.mongo import driver
 from storage.mongo.protocols import CommandLog, RecordedDatabase
 from storage.networks import NETWORK_FIELDS
 from storage.records.kinds import Document, Record, RecordType
-from storage.records.paging import MAX_TOTAL_COUNT, ListSource, Page, PageRequest
+from storage.records.paging import MAX_TOTAL_COUNT, KeyRange, ListSource, Page, PageRequest
+from storage.records.visibility import AssetScope
 from storage.store import Store, build_page
+
+MAX_RECORDS_PER_REQUEST = 100_000
+"""Limit on the records that one operation reads in lists, and on the cost of what it returns."""
+
+
+class Budget(Struct):
+    """Counts what an operation does while it runs, and ends it over a limit.
+
+    All methods but `count_bytes` raise LimitExceededError, again and again once a limit is
+    exceeded.
+
+    >>> budget = Budget(max_bytes=1_000)
+    >>> budget.count_bytes(800)
+    >>> budget.count_bytes(800)
+    >>> budget.check_least(budget.drawing_bytes)
+    Traceback (most recent call last):
+    resolvers.request.errors.LimitExceededError: The response would have at least 1600 bytes, ...
+    """
+
+    max_bytes: int | None = None
+    """Limit on the bytes of the response; None for none."""
+    drawing_bytes: int = 0
+    """The drawings in the response, a drawing as often as it is written."""
+    waited_seconds: float = 0.0
+    """How long the operation waited for an equal one; counts for its deadline."""
+    _records_read: int = 0
+    _cost: int = 0
+
+    @property
+    def records_read(self) -> int:
+        """The records of lists that were read so far."""
+        return self._records_read
+
+    @property
+    def cost(self) -> int:
+        """What was returned so far, in records."""
+        return self._cost
+
+    def count_read(self, count: int) -> None:
+        """Count the records of a list that was read."""
+        self._records_read += count
+        _check(self._records_read)
+
+    def count_cost(self, count: int) -> None:
+        """Count records that are returned, as often as they are, or the cost of a field."""
+        self._cost += count
+        _check(self._cost)
+
+    def count_bytes(self, count: int) -> None:
+        """Count bytes of drawings that the response will contain.
+
+        They are checked in the end, when the number is the same however the operation was executed.
+        Until the response is written there are no copies of a drawing.
+        """
+        self.drawing_bytes += count
+
+    def check_least(self, size: int) -> None:
+        """Check a size that the response will have at least."""
+        self._check_size(size, "at least ")
+
+    def check_response(self, size: int) -> None:
+        """Check the size of the whole response."""
+        self._check_size(size)
+
+    def restart(self) -> None:
+        """Reset the counts of what is returned, to count it again; nothing is read again."""
+        self.drawing_bytes = self._cost = 0
+
+    def _check_size(self, size: int, prefix: str = "") -> None:
+        if self.max_bytes is not None and size > self.max_bytes:
+            raise LimitExceededError(
+                f"The response would have {prefix}{size} bytes, over the limit of "
+                f"{self.max_bytes}; ask for smaller pages with perPage, or for parsed of fewer "
+                "maps",
+                limit="response_bytes",
+                maximum=self.max_bytes,
+                requested=size,
+            )
+
+
+def _check(count: int) -> None:
+    if count > MAX_RECORDS_PER_REQUEST:
+        raise LimitExceededError(
+            f"The operation returns more than {MAX_RECORDS_PER_REQUEST} records, counting each as "
+            "often as it occurs and expensive fields by their cost; ask for smaller pages with "
+            "perPage",
+            limit="records",
+            maximum=MAX_RECORDS_PER_REQUEST,
+        )
+
+
+# Batched loading: keys requested in one iteration of the event loop are read together.
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+BatchLoad = Callable[[list[K]], Awaitable[Sequence[V]]]
+"""Return a value for each of some distinct keys, in their order."""
+
+
+class DataLoader(Generic[K, V]):
+    """Load values by key, each once, and keep them as long as the loader.
+
+    Callers in the same iteration of the event loop share one call of `load`. More than `max_keys`
+    keys are loaded by several calls, one after another.
+
+    >>> async def load(keys):
+    ...     print("load", keys)
+    ...     return [key * 2 for key in keys]
+    >>> async def main():
+    ...     loader = DataLoader(load, max_keys=100)
+    ...     return await asyncio.gather(loader.load([3, 1]), loader.load_one(2), loader.load([1]))
+    >>> asyncio.run(main())
+    load [3, 1, 2]
+    [[6, 2], 4, [2]]
+    """
+
+    def __init__(self, load: BatchLoad[K, V], max_keys: int) -> None:
+        self._load = load
+        self._max_keys = max_keys
+        self._values: dict[K, V] = {}
+        self._batches: dict[K, _Batch[K]] = {}
+        """The batch in which each key is loaded, or failed to."""
+        self._next_batch: _Batch[K] | None = None
+
+    async def load(self, keys: Sequence[K]) -> list[V]:
+        """Return the value of each key, which may be the exception of this key alone.
+
+        Raise what loading a batch raised.
+        """
+        values = self._values
+        if missing := [key for key in keys if key not in values]:
+            await self._fetch(missing)
+        return [values[key] for key in keys]
+
+    def keep(self, key: K, value: V) -> None:
+        """Have the value of a key, so that it is not loaded."""
+        self._values[key] = value
+
+    async def load_one(self, key: K) -> V:
+        """Return the value of one key; raise what loading it raised."""
+        if key not in self._values:
+            if self._next_batch is None and key not in self._batches:
+                await self._lead(_Batch((key,)))
+            else:
+                await self._fetch((key,))
+        value = self._values[key]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    async def _fetch(self, keys: Sequence[K]) -> None:
+        while missing := [key for key in keys if key not in self._values]:
+            new = [key for key in missing if key not in self._batches]
+            batch = self._next_batch if new else self._batches[missing[0]]
+            if batch is None:
+                await self._lead(_Batch(new))
+            else:
+                batch.keys.update(dict.fromkeys(new))
+                self._batches.update(dict.fromkeys(new, batch))
+                await batch.wait()
+
+    async def _lead(self, batch: "_Batch[K]") -> None:
+        """Load a batch for all its callers, in the task of the first: a new task costs more."""
+        self._next_batch = batch
+        self._batches.update(dict.fromkeys(batch.keys, batch))
+        try:
+            await asyncio.sleep(0)  # others may add keys
+            self._next_batch = None
+            keys = [*batch.keys]
+            for start in range(0, len(keys), self._max_keys):
+                part = keys[start : start + self._max_keys]
+                self._values.update(zip(part, await self._load(part), strict=True))
+        except Exception as error:
+            batch.error = error
+            raise
+        except BaseException:  # this caller is cancelled; another one leads then
+            for key in batch.keys:
+                del self._batches[key]
+            raise
+        finally:
+            if self._next_batch is batch:
+                self._next_batch = None
+            batch.end()
+
+
+class _Batch(Generic[K]):
+    """Keys that are loaded together."""
+
+    __slots__ = ("_ended", "_is_over", "error", "keys")
+
+    def __init__(self, keys: Sequence[K]) -> None:
+        self.keys: dict[K, None] = dict.fromkeys(keys)
+        """Distinct, in the order of their requests."""
+        self.error: Exception | None = None
+        self._is_over = False
+        self._ended: asyncio.Event | None = None
+
+    async def wait(self) -> None:
+        """Wait until the caller who loads the batch has ended; raise what loading it raised."""
+        if not self._is_over:
+            if self._ended is None:
+                self._ended = asyncio.Event()
+            await self._ended.wait()
+        if self.error is not None:
+            raise self.error
+
+    def end(self) -> None:
+        """Let those continue who wait."""
+        self._is_over = True
+        if self._ended is not None:
+            self._ended.set()
+
+
+class ReadLog(Struct, eq=False):
+    """The parts of collections that a response was read from.
+
+    The response may be cached if the log is complete: a change of one of these parts then
+    invalidates it.
+
+    >>> reads = ReadLog()
+    >>> reads.add("units")
+    >>> reads.collections, reads.is_complete
+    ({'units'}, True)
+    """
+
+    _tags: dict[str, set[int] | None] = field(default_factory=dict)
+    """By collection; None is all of it."""
+    _keys: dict[str, KeyRange | None] = field(default_factory=dict)
+    """By collection, where one page was all that was read."""
+    is_complete: bool = True
+    """False if the response also depends on something that is not logged."""
+    is_constant: bool = False
+    """Whether the response depends on no data, so that it may be cached without a read."""
+
+    @property
+    def collections(self) -> set[str]:
+        """The collections that were read, in part at least."""
+        return {*self._tags}
+
+    def add(
+        self, collection: str, tags: Iterable[int] | None = None, keys: KeyRange | None = None
+    ) -> None:
+        """Log a read of a collection, or of the records with one of these tags.
+
+        Of these, only the `keys` matter.
+        """
+        self._keys[collection] = None if collection in self._keys else keys
+        known = self._tags.setdefault(collection, set())
+        if tags is None:
+            self._tags[collection] = None
+        elif known is not None:
+            known.update(tags)
+            if len(known) > MAX_TAGS:
+                self._tags[collection] = None
+
+    def add_keys(self, kind: RecordType[Any], keys: Iterable[str]) -> None:
+        """Log a read of the records with these `_id`s."""
+        self.add(kind.name, map(key_tag, keys))
+
+    def add_lists(
+        self, kind: RecordType[Any], scope: AssetScope | None, wheres: Sequence[Document]
+    ) -> None:
+        """Log a read of the records in a scope that match one of these conditions."""
+        for where in wheres:
+            if self._tags.get(kind.name, ()) is None:
+                self.add(kind.name)
+                return  # it depends on all of the collection
+            self.add(kind.name, find_tags(kind, where, scope))
+
+    def add_page(self, source: ListSource, scope: AssetScope, page: Page[Any]) -> None:
+        """Log a read of a page of the records in a scope that match a condition."""
+        self.add(source.kind.name, find_tags(source.kind, source.where, scope), page.keys)
+
+    def build_read_set(self) -> ReadSet:
+        """Return what was read so far."""
+        return {
+            name: Read(None if tags is None else array("q", tags), self._keys[name])
+            for name, tags in self._tags.items()
+        }
+
+    def mark_incomplete(self) -> None:
+        """Log that the response depends on something else, so that it will not be cached."""
+        self.is_complete = False
+
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -243,7 +531,7 @@ class Context(Struct, frozen=True, eq=False):
             ]
 
         # No command reads more than an operation may, so that counting ends in time.
-        max_parents = MAX_RECORDS_PER_REQUEST // page_request.per_page
+        max_parents = MAX_RECORDS_PER_REQUEST // page_request.per_page or 1
         loader = self.get_loader((relation, page_request, pages.filters), load, max_parents)
         return await loader.load(parents)
 

@@ -1,4 +1,4 @@
-"""Checks of inputs, built from their definitions in `resolvers.request.input_rules`.
+"""Checks of inputs, built from their definitions in `resolvers.request.inputs`.
 
 A check finds all errors of a value, so that a client can correct them at once. What breaks a rule
 of its own is not looked into: a list that is too long costs nothing.
@@ -15,11 +15,10 @@ from strawberry.types.arguments import StrawberryArgumentAnnotation
 from strawberry.types.base import has_object_definition
 from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.batching import batch_resolver, batch_resolver_of
-from resolvers.request.caller import Caller
+from resolvers.request.caller import Caller, Requirement
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import InputDefinition, InputViolation, Rule, joint_rules_of
-from resolvers.request.requirements import Requirement
+from resolvers.request.inputs import InputDefinition, InputViolation, Rule, joint_rules_of
+from resolvers.request.listing import batch_resolver, batch_resolver_of
 
 MAX_REPORTED_ERRORS = 100
 """Errors that one response lists of a field's inputs, or of a body."""

@@ -1,35 +1,390 @@
-"""Build resolvers of lists: their arguments, and child lists, such as the floors of an asset."""
+"""Build resolvers of lists: their pages, filters and orders, for many parents at once."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from collections.abc import Awaitable, Callable, Sequence, Set
+from dataclasses import replace
+from enum import StrEnum
+from functools import cache, lru_cache, wraps
 from inspect import Parameter
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from resolvers.request.arguments import (
+import strawberry
+from msgspec.inspect import ListType, StructType, type_info
+
+from resolvers.request.context import Context, FirstPage, Info, ParentKey, Relation
+from resolvers.request.inputs import (
     DEFAULT_PER_PAGE,
+    ID,
     MAX_PER_PAGE,
+    NO_NUL,
     AfterCursor,
+    Each,
     FirstCount,
+    Items,
+    Length,
+    OneOf,
     PageArguments,
     PageNumber,
     PageSize,
+    Syntax,
+    argument,
 )
-from resolvers.request.batching import Resolver, batch_resolver, batch_resolver_of
-from resolvers.request.context import FirstPage, Info, ParentKey, Relation
-from resolvers.request.document_lists import listed_kind_of, lists
-from resolvers.request.filters import (
-    IdsFilter,
-    NameSearch,
-    UpdatedSince,
-    build_filter,
-    narrow,
-)
-from resolvers.request.orders import Orders
+from resolvers.request.kinds import graphql_enum
+from resolvers.request.threads import build_in_parts
+from resolvers.request.times import IS_TIME, DateTime, parse_time
+from storage.records import filters
 from storage.records.filters import NAME_WORDS_FIELD
-from storage.records.kinds import UPDATED_AT, RecordType
-from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Page, PageRequest
+from storage.records.kinds import UPDATED_AT, Document, RecordType, stored_name
+from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageRequest
+from storage.records.visibility import NOTHING
+
+BatchResolver: TypeAlias = Callable[..., Awaitable[list[Any]]]
+"""From parents, info and the field's arguments to a value for each parent, in their order."""
+Resolver: TypeAlias = Callable[..., Awaitable[Any]]
+
+_BATCH_RESOLVER_ATTRIBUTE = "__batch_resolver__"
+
+
+def batch_resolver(resolve_many: BatchResolver) -> Resolver:
+    """Return the resolver of one parent, made from `resolve_many`, which takes `parents` first.
+
+    Compiled execution finds `resolve_many` with `batch_resolver_of` and calls it once a level.
+    """
+
+    async def resolve(parent: strawberry.Parent[Any], info: Info, **arguments: Any) -> Any:
+        [value] = await resolve_many([parent], info=info, **arguments)
+        return value
+
+    # strawberry reads a field's arguments from the signature. `**arguments` says nothing, so the
+    # signature is that of `resolve_many` with one parent (PEP 362: `__signature__` goes first).
+    signature = inspect.signature(resolve_many)
+    _, *others = signature.parameters.values()
+    parent = next(iter(inspect.signature(resolve).parameters.values()))
+    resolve.__dict__["__signature__"] = signature.replace(parameters=[parent, *others])
+    resolve.__dict__[_BATCH_RESOLVER_ATTRIBUTE] = resolve_many
+    # strawberry resolves annotations in the namespace of this module.
+    resolve.__module__, resolve.__name__ = resolve_many.__module__, resolve_many.__name__
+    resolve.__doc__ = resolve_many.__doc__
+    return resolve
+
+
+def batch_resolver_of(resolver: object) -> BatchResolver | None:
+    """Return the batch resolver that a resolver was made from, or None."""
+    resolve_many: BatchResolver | None = vars(resolver).get(_BATCH_RESOLVER_ATTRIBUTE)
+    return resolve_many
+
+
+# Lists that compiled queries may read as MongoDB's documents, without records in between.
+
+
+_LISTED_KIND_ATTRIBUTE = "__listed_kind__"
+
+
+class ListedKind(NamedTuple):
+    """The kind of the records in a list."""
+
+    kind: RecordType[Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the kind."""
+        return self.kind.name
+
+    @property
+    def is_stored_whole(self) -> bool:
+        """Whether records have nothing but the values of documents."""
+        return not hasattr(self.kind.struct, "__post_init__")
+
+    @property
+    def objects(self) -> dict[str, set[str]]:
+        """The fields with objects inside a record, and the fields that these objects must have."""
+        info = type_info(self.kind.struct)
+        assert isinstance(info, StructType)
+        items = {
+            field.name: field.type.item_type
+            for field in info.fields
+            if isinstance(field.type, ListType)
+        }
+        return {
+            name: {field.name for field in item.fields if field.required}
+            for name, item in items.items()
+            if isinstance(item, StructType)
+        }
+
+    def find_member(self, field: str) -> str:
+        """Return where documents have a field of a record."""
+        return stored_name(field)
+
+    async def decode(self, pages: Sequence[Any], fields: Set[str]) -> list[Any]:
+        """Return pages with records in the place of documents, of which these fields are selected.
+
+        The other fields of the records mean nothing. Other values stay as they are.
+        """
+        blank = self.kind.build_blank(fields)
+
+        def decode_part(documents: Sequence[Any]) -> list[Any]:
+            return self.kind.decode_each(
+                [
+                    blank | {name: document[name] for name in fields if name in document}
+                    for document in documents
+                ]
+            )
+
+        decoded: dict[int, Page[Any]] = {}
+        for page in pages:
+            has_documents = isinstance(page, Page) and page.data and isinstance(page.data[0], dict)
+            if has_documents and id(page) not in decoded:
+                # A new page: other fields may have the same one, with documents.
+                records = await build_in_parts(decode_part, page.data)
+                decoded[id(page)] = replace(page, data=records)
+        return [decoded.get(id(page), page) for page in pages]
+
+
+def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
+    """Let compiled queries ask a paged resolver for documents: it hands its pages on as they are.
+
+    Its `info` says for which fields of documents it has been asked.
+    """
+
+    def declare(resolve: Resolver) -> Resolver:
+        resolve.__dict__[_LISTED_KIND_ATTRIBUTE] = kind
+        return resolve
+
+    return declare
+
+
+def listed_kind_of(resolver: object) -> ListedKind | None:
+    """Return the kind of the records that a resolver lists, if it may list their documents."""
+    kind = vars(batch_resolver_of(resolver) or resolver).get(_LISTED_KIND_ATTRIBUTE)
+    return None if kind is None else ListedKind(kind)
+
+
+DESCENDING = "_desc"
+
+
+class UnitOrder(StrEnum):
+    """What units are sorted by."""
+
+    ID = "id"
+    ID_DESC = "id_desc"
+    NAME = "name"
+    NAME_DESC = "name_desc"
+    UPDATED_AT = "updated_at"
+    UPDATED_AT_DESC = "updated_at_desc"
+
+
+class FloorOrder(StrEnum):
+    """What floors are sorted by."""
+
+    SORT = "sort"
+    SORT_DESC = "sort_desc"
+    ID = "id"
+    ID_DESC = "id_desc"
+
+
+graphql_enum(
+    UnitOrder,
+    "What units are sorted by, and then by their id.",
+    id="By id.",
+    id_desc="By id, the last first.",
+    name="By name, by code point, so 1001 comes before 101.",
+    name_desc="By name, the last first.",
+    updated_at="By the time of the last change.",
+    updated_at_desc="By the time of the last change, the last first.",
+)
+graphql_enum(
+    FloorOrder,
+    "What floors are sorted by, and then by their id.",
+    sort="By `sort`, which is from the lowest up.",
+    sort_desc="By `sort`, from the highest down.",
+    id="By id.",
+    id_desc="By id, the last first.",
+)
+
+
+class Orders(NamedTuple):
+    """The orders of the lists of one kind: the default, and the annotation of the argument."""
+
+    default: StrEnum
+    annotation: Any
+
+    def parse(self, word: str | None) -> Order:
+        """Return the order that a word stands for.
+
+        >>> UNIT_ORDERS.parse("name_desc")
+        Order(field='name', is_descending=True)
+        """
+        word = word or self.default.value
+        field = word.removesuffix(DESCENDING)
+        return Order(None if field == "id" else field, word.endswith(DESCENDING))
+
+
+UNIT_ORDERS = Orders(
+    UnitOrder.ID,
+    Annotated[
+        UnitOrder | None,
+        argument(
+            "What units are sorted by, with `_desc` the last first: their `id`, their `name` (by"
+            " code point, so 1001 comes before 101) or the time of their last change, and then"
+            " their id.",
+            OneOf(*(each.value for each in UnitOrder)),
+            example=UnitOrder.UPDATED_AT_DESC.value,
+        ),
+    ],
+)
+FLOOR_ORDERS = Orders(
+    FloorOrder.SORT,
+    Annotated[
+        FloorOrder | None,
+        argument(
+            "What floors are sorted by, with `_desc` the last first: `sort`, which is from the"
+            " lowest up, and then their id, or their `id` alone.",
+            OneOf(*(each.value for each in FloorOrder)),
+            example=FloorOrder.SORT_DESC.value,
+        ),
+    ],
+)
+
+
+# Filters that lists of many kinds have: by ids, by words of the name, by the last change.
+
+
+MAX_IDS = 1_000
+MAX_SEARCH_CHARACTERS = 255
+MAX_SEARCH_WORDS = 10
+MAX_COUNTED_NAMES = 2_000
+"""Where counting the names with a word stops: planning needs to know only the rarest words."""
+
+
+@lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
+def parse_search(text: str) -> tuple[str, ...]:
+    """Return the words of a search. Raises ValueError.
+
+    >>> parse_search("Conf. 21"), parse_search("#")
+    (('conf', '21'), ())
+    """
+    words = filters.split_words(text)
+    if len(words) > MAX_SEARCH_WORDS:
+        raise ValueError(f"must have at most {MAX_SEARCH_WORDS} words, not {len(words)}")
+    return tuple(words)
+
+
+IdsFilter: TypeAlias = Annotated[
+    list[strawberry.ID] | None,
+    argument(
+        "Only those with these ids. Unknown ids are left out.",
+        Items(0, MAX_IDS, "ids"),
+        Each(ID),
+        example=["ugwo2tfiznm"],
+    ),
+]
+NameSearch: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only those with a name in which each of these words begins a word, in any order, without "
+        f"regard to case and accents. At most {MAX_SEARCH_WORDS} words; signs are none, and a "
+        "search without words finds nothing.",
+        Length(1, MAX_SEARCH_CHARACTERS),
+        NO_NUL,
+        Syntax(parse_search),
+        example="10",
+    ),
+]
+UpdatedSince: TypeAlias = Annotated[
+    DateTime | None,
+    argument(
+        "Only those created or changed at this time or later, in ISO 8601, to the second.",
+        IS_TIME,
+        example="2026-01-31T12:00:00+00:00",
+    ),
+]
+
+
+class RecordFilter(NamedTuple):
+    """The filters of one list; None for one that is not given."""
+
+    ids: tuple[str, ...] | None = None
+    words: tuple[str, ...] | None = None
+    since: str | None = None
+
+    def build_conditions(self) -> list[Document]:
+        """Return the conditions, all of which must hold.
+
+        >>> RecordFilter(ids=("a",), since="2026-01-31T12:00:00+00:00").build_conditions()
+        [{'_id': {'$in': ['a']}}, {'updated_at': {'$gte': '2026-01-31T12:00:00+00:00'}}]
+        """
+        conditions: list[Document] = []
+        if self.ids is not None:
+            conditions.append({"_id": {"$in": [*self.ids]}})
+        if self.words is not None:
+            found = filters.build_name_condition(self.words) if self.words else NOTHING
+            conditions.append(found)
+        if self.since is not None:
+            conditions.append({UPDATED_AT: {"$gte": self.since}})
+        return conditions
+
+
+async def build_filter(
+    context: Context,
+    kind: RecordType[Any],
+    ids: Sequence[str] | None = None,
+    search: str | None = None,
+    updated_since: str | None = None,
+) -> RecordFilter:
+    """Return the filter that the arguments of a list stand for."""
+    words = None if search is None else await _order_by_rarity(context, kind, parse_search(search))
+    return RecordFilter(
+        None if ids is None else tuple(sorted({*ids})),
+        words,
+        # Stored times have whole seconds.
+        updated_since and parse_time(updated_since).replace(microsecond=0).isoformat(),
+    )
+
+
+def combine(conditions: Sequence[Document]) -> Document:
+    """Return the condition that all conditions hold.
+
+    >>> combine([]), combine([{"a": 1}])
+    ({}, {'a': 1})
+    """
+    if len(conditions) < 2:
+        return conditions[0] if conditions else {}
+    return {"$and": [*conditions]}
+
+
+@lru_cache(maxsize=256)
+def narrow(relation: Relation[Any], filter: RecordFilter) -> Relation[Any]:
+    """Return a relation with only the records that meet a filter.
+
+    The same arguments give the same relation, so that the reads of siblings are batched.
+    """
+    conditions = filter.build_conditions()
+    if not conditions:
+        return relation
+    return Relation(
+        relation.kind,
+        lambda *key: combine([relation.where(*key), *conditions]),
+        relation.identity_length,
+        base=relation,
+    )
+
+
+@cache
+def _relate_to_words(kind: RecordType[Any]) -> Relation[Any]:
+    return Relation(kind, lambda word: filters.build_name_condition((word,)))
+
+
+async def _order_by_rarity(
+    context: Context, kind: RecordType[Any], words: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the words, the rarest first: MongoDB looks up the first in the index."""
+    if len(words) < 2:
+        return words
+    keys = [(word,) for word in words]
+    counts = await context.count_lists(_relate_to_words(kind), keys, MAX_COUNTED_NAMES)
+    return tuple(word for _, word in sorted(zip(counts, words, strict=True)))
+
 
 PAGING_PARAMETERS = {
     "page": PageNumber,

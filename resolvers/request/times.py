@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NewType
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
 
 if TYPE_CHECKING:  # commands that read times start without GraphQL
-    from resolvers.request.input_rules import JsonSchema
+    from resolvers.request.inputs import JsonSchema
 
 DateTime = NewType("DateTime", str)
 """The text of a time: as it was sent in an argument, as it is stored in a result."""

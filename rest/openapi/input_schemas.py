@@ -30,7 +30,7 @@ from schema.operation_inputs import (
     joint_rules_of_type,
     meaning_of,
 )
-from schema.paging import DEFAULT_PER_PAGE, MAX_PER_PAGE
+from schema.types import DEFAULT_PER_PAGE, MAX_PER_PAGE
 
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""

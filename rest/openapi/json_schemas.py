@@ -27,8 +27,7 @@ from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
 from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
 from schema.definitions import is_null_on_error, meaning_of
 from schema.execution import Operation
-from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema
-from schema.output_limits import get_output_limits
+from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema, get_output_limits
 
 LONGEST_TEXT_CHARACTERS: Final = 65_536
 """Bound of a text that no record holds, such as a step of a route with the names on its way."""

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from schema.definitions import EXPLAIN_PERMISSION, FLAGS
 from schema.operation_inputs import MAX_ID_CHARACTERS
-from schema.permissions import EXPLAIN_PERMISSION, FLAGS
 
 DESCRIPTION: Final = f"""\
 Properties, their floors and units, and the interactive maps that show them. The same directory is

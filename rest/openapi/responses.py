@@ -33,8 +33,8 @@ from schema.errors import (
 )
 from schema.execution import Executor
 from schema.operation_inputs import MAX_INT32, MAX_REPORTED_ERRORS, JsonSchema
-from schema.paging import MAX_TOTAL_COUNT
 from schema.root import GRAPHQL_SCHEMA
+from schema.types import MAX_TOTAL_COUNT
 
 EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
 LONGEST_MESSAGE_CHARACTERS: Final = 1_000_000

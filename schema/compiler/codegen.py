@@ -27,17 +27,17 @@ from graphql import (
     get_nullable_type,
 )
 
-from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts
-from schema.compiler import runtime
-from schema.compiler.field_resolvers import FieldResolvers, build_call
-from schema.compiler.leaves import build_completion, build_type_test
+from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts
+from schema.compiler import resolving
+from schema.compiler.completion import build_completion, build_type_test
+from schema.compiler.resolving import FieldResolvers, build_call
 from schema.compiler.selection import (
     SelectedField,
     Selection,
     TypenameField,
     UnsupportedQueryError,
 )
-from schema.costs.counting import build_counter, charge_cost
+from schema.counting import build_counter, charge_cost
 from schema.definitions import cost_of, is_page
 
 OBJECTS_WITH_LISTS_IN_PART = 20
@@ -73,13 +73,13 @@ class CodeWriter:
 
     def __init__(self, resolvers: FieldResolvers) -> None:
         self.namespace: dict[str, Any] = {
-            "require_list": runtime.require_list,
+            "require_list": resolving.require_list,
             "charge_cost": charge_cost,
-            "raise_missing_object": runtime.raise_missing_object,
-            "reject_failed": runtime.reject_failed,
+            "raise_missing_object": resolving.raise_missing_object,
+            "reject_failed": resolving.reject_failed,
             "build_in_parts": build_in_parts,
-            "resolve_concurrently": runtime.resolve_concurrently,
-            "split_by_type": runtime.split_by_type,
+            "resolve_concurrently": resolving.resolve_concurrently,
+            "split_by_type": resolving.split_by_type,
         }
         self.lines: list[str] = []
         self._resolvers = resolvers
@@ -190,7 +190,7 @@ class CodeWriter:
         """Add the lines that complete a level's values and put them into the rows."""
         is_single = selected.is_object and not _is_list(selected.output_type)
         if selected.has_nested_resolvers or selected.children_by_type is not None or is_single:
-            nesting = self.bind("nesting", runtime.build_nesting(selected.output_type))
+            nesting = self.bind("nesting", resolving.build_nesting(selected.output_type))
             objects = self.new_name("objects")
             function.add_line(f"{objects} = {nesting}.flatten({values})")
             inner_weights = "None"

@@ -25,20 +25,19 @@ from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
-from resolvers.request.limits.threads import run_in_thread
+from resolvers.request.threads import run_in_thread
 from schema.compiler.codegen import CodeWriter
-from schema.compiler.document_rows import find_document_lists
-from schema.compiler.field_resolvers import FieldResolvers
+from schema.compiler.coercion import VariableCoercer, is_large
 from schema.compiler.level_execution import LevelExecutor
-from schema.compiler.runtime import Row, RunInfo
+from schema.compiler.resolving import FieldResolvers, Row, RunInfo
 from schema.compiler.selection import (
     FieldCollector,
     SelectedField,
     Selection,
     UnsupportedQueryError,
+    find_document_lists,
     fragments_by_name,
 )
-from schema.compiler.variable_coercion import VariableCoercer, is_large
 
 CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]

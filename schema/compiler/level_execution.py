@@ -20,20 +20,19 @@ from graphql import (
     get_nullable_type,
 )
 
+from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
-from resolvers.request.limits.deadlines import check_deadline
-from resolvers.request.limits.pauses import OBJECTS_IN_PART, build_in_parts, pause_if_due
-from schema.compiler.field_resolvers import FieldResolvers, build_call
-from schema.compiler.runtime import Row, RunInfo, settle_all
-from schema.compiler.selection import SelectedField, Selection, TypenameField
-from schema.compiler.value_completion import (
+from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_due
+from schema.compiler.completion import (
     MAX_ERRORS,
     Complete,
     FailedPartError,
     FieldError,
     build_value_completion,
 )
-from schema.costs.counting import Weights, build_counter, charge_cost
+from schema.compiler.resolving import FieldResolvers, Row, RunInfo, build_call, settle_all
+from schema.compiler.selection import SelectedField, Selection, TypenameField
+from schema.counting import Weights, build_counter, charge_cost
 from schema.definitions import cost_of
 
 

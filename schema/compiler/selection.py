@@ -4,9 +4,9 @@ Fragments are flattened, and `@skip` and `@include` applied, as in CollectFields
 the GraphQL specification, October 2021), but once per operation and not once per object.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from graphql import (
     BooleanValueNode,
@@ -28,14 +28,18 @@ from graphql import (
 )
 from strawberry.types.field import StrawberryField
 
+from resolvers.request.listing import ListedKind, first_page_of, listed_kind_of
 from schema.definitions import (
     EDGE_NODE_FIELD,
     PAGE_DATA_FIELD,
     PAGE_EDGES_FIELD,
+    Requirement,
+    RequirementExtension,
     is_loaded,
+    is_page,
+    requirement_of,
     strawberry_field_of,
 )
-from schema.permissions import RequirementExtension
 
 TYPENAME = "__typename"
 MAX_FIELDS = 1_000
@@ -136,7 +140,7 @@ class SelectedField:
             raise value
         named = get_named_type(self.definition.type)
         assert isinstance(named, GraphQLInterfaceType) and named.resolve_type is not None
-        # The functions of `schema.nodes` look at the value alone.
+        # The functions of `schema.root` look at the value alone.
         name = named.resolve_type(value, cast(Any, None), named)
         assert isinstance(name, str)
         return name
@@ -291,3 +295,128 @@ def _strawberry_field(definition: GraphQLField) -> StrawberryField:
         # A requirement is checked for the whole operation; other extensions wrap the resolver.
         raise UnsupportedQueryError(f"the field {field.python_name}, which has extensions")
     return field
+
+
+# Find queries of one record and one list of it: a single command reads both.
+#
+# See docs/decisions/storage/read-connections.md.
+
+
+def find_joined_list(
+    selection: Selection, query_type: GraphQLObjectType | None
+) -> tuple[SelectedField, SelectedField] | None:
+    """Return the only field of a query, and the list that is read with the record that it gets.
+
+    None unless the record has just one field with a resolver, and that lists records without
+    counting them.
+    """
+    if len(selection) != 1 or not isinstance(root := selection[0], SelectedField):
+        return None
+    resolved = [each for each in root.nested_fields if each.field.base_resolver is not None]
+    if root.parent is not query_type or root.children_by_type is not None or len(resolved) != 1:
+        return None
+    [listed] = resolved
+    resolver = listed.field.base_resolver
+    assert resolver is not None
+    is_counted = any(each.is_resolved_per_level for each in listed.nested_fields)
+    if first_page_of(resolver.wrapped_func) is None or is_counted:
+        return None
+    return (root, listed) if requirement_of(listed.definition) == Requirement() else None
+
+
+# Rows of a list straight from MongoDB's documents, where no resolver needs its records.
+#
+# A record is made of every document otherwise, only for its fields to be read once. The rows are
+# the same: what is not as it should be raises, and records are made of the documents, for the
+# errors.
+
+
+class DocumentList(NamedTuple):
+    """A list that is read as documents."""
+
+    kind: ListedKind
+    fields: frozenset[str]
+    """What is read of each document."""
+    selected: frozenset[str]
+    """What this list shows of it; others of its kind may show more."""
+    members: Mapping[int, str]
+    """Where documents have the fields of records, at any depth, by the number of the field."""
+
+    async def decode(self, pages: Sequence[Any]) -> list[Any]:
+        """Return pages with records in the place of documents."""
+        return await self.kind.decode(pages, self.selected)
+
+
+def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
+    """Return the lists of an operation that are read as documents, by the number of their field.
+
+    Lists of one kind are all read in the same way, so that those which are the same are read once.
+    """
+    as_documents: dict[int, tuple[ListedKind, frozenset[str], dict[int, str]]] = {}
+    fields_of_kinds: dict[str, set[str]] = {}
+    kinds_of_records: set[str] = set()
+    for selected in _iter_fields(selection):
+        resolver = selected.field.base_resolver
+        if resolver is None or not is_page(get_named_type(selected.definition.type)):
+            continue
+        kind = listed_kind_of(resolver.wrapped_func)
+        if kind is None:
+            continue
+        members = _find_members(selected, kind)
+        if members is None:
+            kinds_of_records.add(kind.name)
+        else:
+            of_records = (each.number for each in _iter_record_fields(selected))
+            fields = frozenset({"_id", *(members[number] for number in of_records)})
+            as_documents[selected.number] = kind, fields, members
+            fields_of_kinds.setdefault(kind.name, set()).update(fields)
+    return {
+        number: DocumentList(kind, frozenset(fields_of_kinds[kind.name]), fields, members)
+        for number, (kind, fields, members) in as_documents.items()
+        if kind.name not in kinds_of_records
+    }
+
+
+def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] | None:
+    """Return where documents have the fields of a list, or None if it is read as records."""
+    parts = {each.node.name.value for each in selected.nested_fields}
+    lists = [each for each in selected.nested_fields if each.node.name.value == PAGE_DATA_FIELD]
+    if PAGE_EDGES_FIELD in parts or not lists or not kind.is_stored_whole:
+        return None
+    # Making a record reads all of the objects in it: a broken one is an error.
+    objects = kind.objects
+    for each in lists:
+        inside = {
+            child.field.python_name: _list_names(child.children) for child in each.nested_fields
+        }
+        if not inside or not all(
+            names >= objects.get(name, set()) for name, names in inside.items()
+        ):
+            return None
+    fields = [field for each in lists for field in _iter_fields(each.children)]
+    if any(each.field.base_resolver or each.children_by_type is not None for each in fields):
+        return None
+    members = {each.number: each.field.python_name for each in fields}
+    return members | {
+        each.number: kind.find_member(each.field.python_name)
+        for each in _iter_record_fields(selected)
+    }
+
+
+def _iter_record_fields(selected: SelectedField) -> Iterator[SelectedField]:
+    """Return the fields that a list selects of each record."""
+    for each in selected.nested_fields:
+        if each.node.name.value == PAGE_DATA_FIELD:
+            yield from each.nested_fields
+
+
+def _list_names(selection: Selection) -> set[str]:
+    return {each.field.python_name for each in selection if isinstance(each, SelectedField)}
+
+
+def _iter_fields(selection: Selection) -> Iterator[SelectedField]:
+    for each in selection:
+        if isinstance(each, SelectedField):
+            yield each
+            for inside in each.selections:
+                yield from _iter_fields(inside)

@@ -22,7 +22,7 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import FLAGS
 from rest.endpoint_table import ENDPOINTS, Endpoint
-from schema.permissions import Requirement, requirement_of
+from schema.definitions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import RECORD_TYPES_BY_NAME
 from storage.records.kinds import TIMESTAMP_FIELDS

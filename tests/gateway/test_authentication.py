@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pymongo import MongoClient
 
-from resolvers.request.limits.threads import owner
+from resolvers.request.threads import owner
 from storage.administration import api_keys
 from tests.fixtures import (
     HIDDEN,

@@ -14,8 +14,8 @@ from resolvers import processed_maps, unit_maps
 from resolvers.administration import import_and_process
 from resolvers.processes import process_pool
 from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import RefusedDocumentError
-from resolvers.request.limits.deadlines import extend_read
 from rest import disconnection
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver

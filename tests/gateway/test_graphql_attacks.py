@@ -9,12 +9,12 @@ import pytest
 from pymongo import monitoring
 
 from gateway.documents.graphql_request import MAX_BODY_BYTES
-from schema.costs.query_limits import QueryLimits
 from schema.execution import Executor
+from schema.query_limits import QueryLimits
 from schema.validation import MAX_VALIDATION_ERRORS
 from tests.fixtures import ALL_FLAGS, CATALOG, World, gateway_client
 from tests.resolvers.directory import Commands
-from tests.schema.costs.test_query_size import flat_fragments, nested_fragments
+from tests.schema.test_query_size import flat_fragments, nested_fragments
 
 pytestmark = pytest.mark.anyio
 

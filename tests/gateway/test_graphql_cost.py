@@ -10,12 +10,12 @@ import pytest
 
 import resolvers.unit_maps
 from gateway.graphql import write_result
+from resolvers.request import context as budget
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from resolvers.request.limits import budget
 from rest.errors import JSON_MEDIA_TYPE
-from schema.costs.query_limits import QueryLimits
 from schema.execution import OperationResult
+from schema.query_limits import QueryLimits
 from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import MAP, World, open_client, post_graphql, run_gateway
 

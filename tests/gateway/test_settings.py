@@ -16,7 +16,7 @@ from gateway.settings import (
     settings_from_parameters,
     with_options,
 )
-from schema.costs.query_limits import QueryLimits
+from schema.query_limits import QueryLimits
 
 CHANGED = Settings(
     data_dir=Path("/data"),

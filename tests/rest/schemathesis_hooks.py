@@ -7,7 +7,7 @@ import schemathesis
 from hypothesis import strategies as st
 
 from resolvers.distances import MAX_PAIRS
-from resolvers.request.input_rules import ID
+from resolvers.request.inputs import ID
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
 
 DRAWINGS = st.builds(

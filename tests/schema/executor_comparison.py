@@ -17,8 +17,8 @@ import orjson
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.compiler.compiled_query import CompiledQuery
-from schema.costs.query_limits import QueryLimits
 from schema.execution import Executor, InvalidOperationError, Operation, OperationResult
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS, AssetScope

@@ -9,12 +9,11 @@ from graphql import FieldNode, NameNode, SelectionSetNode, Visitor
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from resolvers.request.context import Context
-from resolvers.request.limits import budget as budget_module
-from resolvers.request.limits.budget import Budget
-from schema.costs.query_size import OperationMeasure
+from resolvers.request import context as budget_module
+from resolvers.request.context import Budget, Context
 from schema.definitions import MATRIX_COST
 from schema.execution import Executor, InvalidOperationError, OperationResult
+from schema.query_size import OperationMeasure
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import MAP, UNIT_IDS
 from tests.schema.executor_comparison import (

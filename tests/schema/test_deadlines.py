@@ -11,15 +11,14 @@ from typing import Any, cast
 import pytest
 import strawberry
 
+from resolvers.request import deadlines
 from resolvers.request.caller import Caller
-from resolvers.request.context import Context, Info
+from resolvers.request.context import Context, DataLoader, Info
+from resolvers.request.deadlines import extend_read, without_deadline
 from resolvers.request.errors import Cause, UnavailableError
-from resolvers.request.limits import deadlines
-from resolvers.request.limits.deadlines import extend_read, without_deadline
-from resolvers.request.loading import DataLoader
+from schema.definitions import IS_ADMIN, Requirement, RequirementExtension, guard_fields
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
-from schema.permissions import IS_ADMIN, Requirement, RequirementExtension, guard_fields
 from storage.mongo import driver, unavailable
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store

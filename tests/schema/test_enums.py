@@ -11,10 +11,10 @@ from resolvers.drawings.shapes import PATH_BY_KIND
 from resolvers.networks.avoidance import Avoidable
 from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Context
-from resolvers.request.enums import name_word
+from resolvers.request.kinds import name_word
 from routing.costing import TravelMode
 from routing.plan import ConnectorKind, SpaceKind
-from schema.enums import explain_enums
+from schema.errors import explain_enums
 from schema.execution import Caller, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration import audit

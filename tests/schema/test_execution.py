@@ -4,17 +4,18 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import strawberry
 
-from resolvers.request.batching import batch_resolver
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError, LimitExceededError
+from resolvers.request.listing import batch_resolver
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
+from schema.root import GRAPHQL_SCHEMA
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
@@ -264,3 +265,35 @@ async def test_what_graphql_core_has_to_run_is_counted_and_logged_once_for_each_
         "operation": "Look",
         "reason": "introspection by __schema",
     }
+
+
+NULL = "query ($null: Boolean) { __schema { types { name %s } } }"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # Each null has one error, and what is inside it has none.
+        "fields(includeDeprecated: $null) { name }",
+        "fields { name args(includeDeprecated: $null) { name } }",
+        "fields { type { fields(includeDeprecated: $null) { name } } "
+        "args(includeDeprecated: $null) { name } }",
+    ],
+)
+async def test_errors_of_introspection_are_those_of_other_operations(fields: str) -> None:
+    executor = Executor(GRAPHQL_SCHEMA, compile_queries=False)
+    results = []
+    # Below a fragment of the root, it is run as other operations are.
+    for text in (NULL % fields, f"{NULL % fields} fragment F on Query {{ __typename }}"):
+        if "fragment" in text:
+            text = text.replace("{ __schema", "{ ...F __schema", 1)
+        operation = executor.get_client_operation(text, None, {"null": None})
+        assert operation.is_introspection is ("fragment" not in text)
+        context = Context(Caller("key", ALL_ASSETS), cast(Any, None))
+        result = await executor.run(operation, {"null": None}, context)
+        errors = [(error.message, error.path) for error in result.errors]
+        assert errors
+        assert result.data is not None
+        results.append((result.data["__schema"], errors))
+    assert results[0] == results[1]

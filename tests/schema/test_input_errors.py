@@ -6,8 +6,8 @@ import pytest
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
+from schema.errors import quote_json
 from schema.execution import Executor, InvalidOperationError, OperationResult
-from schema.input_errors import quote_json
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store

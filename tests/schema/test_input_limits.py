@@ -8,14 +8,14 @@ import pytest
 import strawberry.types.arguments
 from graphql.execution import values
 
-from schema.costs.argument_size import ArgumentSize, measure_value
-from schema.costs.query_limits import QueryLimits
+from schema.definitions import Requirement, requirement_of
 from schema.execution import (
     MAX_ITEMS_WHEN_DENIED,
     Executor,
     InvalidOperationError,
 )
-from schema.permissions import Requirement, requirement_of
+from schema.query_limits import QueryLimits
+from schema.query_size import ArgumentSize, measure_value
 from schema.root import GRAPHQL_SCHEMA
 from tests.fixtures import MAP, SEEN, UNIT, post_graphql
 

@@ -8,8 +8,8 @@ from graphql import GraphQLInputObjectType, GraphQLNonNull, GraphQLObjectType
 
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_rules import Length, argument
-from schema.mutations import mutation_field
+from resolvers.request.inputs import Length, argument
+from schema.fields import mutation_field
 from schema.root import GRAPHQL_SCHEMA
 
 pytestmark = pytest.mark.anyio

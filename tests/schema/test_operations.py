@@ -2,13 +2,13 @@
 
 import pytest
 
-from schema.costs.query_limits import QueryLimits
 from schema.operations import (
     InvalidOperationError,
     locate_requirements,
     parse_client_operation,
     parse_operation,
 )
+from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 
 TWO = "query A { units { data { id } } } query B($n: Int) { units(perPage: $n) { data { id } } }"

@@ -4,9 +4,9 @@ import pytest
 from graphql import FieldNode, parse, validate
 from graphql.validation import OverlappingFieldsCanBeMergedRule
 
-from schema import overlapping_fields
-from schema.overlapping_fields import OverlappingFieldsRule
+from schema import validation
 from schema.root import GRAPHQL_SCHEMA
+from schema.validation import OverlappingFieldsRule
 
 SAME = [
     "{ units { data { id } } units { data { name } } }",
@@ -61,20 +61,20 @@ def test_work_grows_with_the_number_of_fields_and_not_of_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     described = []
-    describe = overlapping_fields._describe_arguments
+    describe = validation._describe_arguments
 
     def count(field: FieldNode) -> dict[str, str]:
         described.append(field)
         return describe(field)
 
-    monkeypatch.setattr(overlapping_fields, "_describe_arguments", count)
+    monkeypatch.setattr(validation, "_describe_arguments", count)
     fields = "units { data { " + "floor { id } " * 20 + "} } "
     assert conflicts(OverlappingFieldsRule, "{ " + fields * 20 + "}") == 0
     assert len(described) <= 20 * (2 + 20 * 2)
 
 
 def test_nested_fragments_end_at_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlapping_fields, "MAX_COMPARED_FIELDS", 50)
+    monkeypatch.setattr(validation, "MAX_COMPARED_FIELDS", 50)
     chain = "".join(
         f"fragment F{n} on Unit {{ a{n}: floor {{ id }} ...F{n + 1} }} " for n in range(60)
     )

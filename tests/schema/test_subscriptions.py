@@ -12,7 +12,8 @@ from graphql import SourceLocation
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
-from resolvers.request.input_rules import Range, argument
+from resolvers.request.inputs import Range, argument
+from schema.definitions import RequirementExtension, guard_fields
 from schema.execution import (
     Event,
     Executor,
@@ -21,7 +22,6 @@ from schema.execution import (
     OperationResult,
 )
 from schema.fields import resolver_field
-from schema.permissions import RequirementExtension, guard_fields
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 

@@ -9,6 +9,7 @@ from graphql import (
     GraphQLField,
     GraphQLNonNull,
     GraphQLObjectType,
+    GraphQLScalarType,
     get_named_type,
 )
 from strawberry.schema.schema_converter import GraphQLCoreConverter
@@ -32,6 +33,8 @@ from storage.catalog import (
     Unit,
     UnitReference,
 )
+from tests.fixtures import SEEN, UNIT_IDS
+from tests.resolvers.directory import Directory
 
 RECORDS: dict[str, Any] = {
     record.__name__: record
@@ -111,3 +114,73 @@ def test_what_a_record_does_not_have_a_resolver_finds(name: str) -> None:
     own = {graphql_name(name, field.name) for field in msgspec.structs.fields(RECORDS[name])}
     others = {shown for shown, field in fields_of(name).items() if not is_resolved(field)}
     assert others <= own
+
+
+PAGES = [name for name in GRAPHQL_SCHEMA.type_map if name.endswith("Page")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_named_for_its_records_and_never_holds_null(name: str) -> None:
+    page = fields_of(name)
+    assert [*page] == ["paging", "data", "edges", "pageInfo", "totalCount"]
+    assert str(page["data"].type) == f"[{name.removesuffix('Page')}!]!"
+    assert str(page["paging"].type) == "Paging!"
+    assert str(page["edges"].type) == f"[{name.removesuffix('Page')}Edge!]!"
+    assert str(page["pageInfo"].type) == "PageInfo!"
+    assert str(page["totalCount"].type) == "Int"
+
+
+CONNECTION = """query ($first: Int, $after: String) {
+    units(first: $first, after: $after) {
+        totalCount
+        edges { cursor node { id } }
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    }
+}"""
+
+
+@pytest.mark.anyio
+async def test_a_loop_that_passes_only_the_end_cursor_ends(directory: Directory) -> None:
+    found: list[str] = []
+    after, first = None, 1
+    while True:
+        page = (await directory.read(CONNECTION, [SEEN], first=first, after=after))["units"]
+        info = page["pageInfo"]
+        assert info["hasPreviousPage"] is (after is not None)
+        assert info["endCursor"] == page["edges"][-1]["cursor"]
+        assert page["totalCount"] == len(UNIT_IDS)
+        found += [edge["node"]["id"] for edge in page["edges"]]
+        if not info["hasNextPage"]:
+            break
+        after, first = info["endCursor"], first + 1  # sizes may differ
+    assert found == UNIT_IDS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<svg/>", b"<svg/>"),
+        ("<svg>\u00e9</svg>", "<svg>\u00e9</svg>".encode()),
+        ("<?xml version='1.0' encoding='latin-1' standalone='no'?><svg/>",
+         b"<?xml version='1.0' standalone='no'?><svg/>"),
+        ('\ufeff<?xml version="1.0" encoding="utf-16"?>',
+         '\ufeff<?xml version="1.0"?>'.encode()),
+        ('<svg encoding="x"/>', b'<svg encoding="x"/>'),
+        (b'<?xml version="1.0" encoding="latin-1"?>', b'<?xml version="1.0" encoding="latin-1"?>'),
+    ],
+)  # fmt: skip
+def test_text_is_encoded_as_utf8_and_bytes_stay_as_they_were_sent(
+    text: str | bytes, expected: bytes
+) -> None:
+    assert _svg_document().coerce_input_value(text) == expected
+
+
+def test_a_drawing_must_be_text() -> None:
+    with pytest.raises(ValueError, match="must be the text of an SVG document"):
+        _svg_document().coerce_input_value(1)
+
+
+def _svg_document() -> GraphQLScalarType:
+    scalar = GRAPHQL_SCHEMA.type_map["SvgDocument"]
+    assert isinstance(scalar, GraphQLScalarType)
+    return scalar

@@ -355,7 +355,7 @@ async def _execute(
     database: driver.Database, document: str, inputs: dict[str, Any]
 ) -> dict[str, Any]:
     from gateway.cli.operations import execute
-    from resolvers.request.enums import name_word
+    from resolvers.request.kinds import name_word
 
     if permissions := inputs.get("permissions"):
         inputs = {**inputs, "permissions": [name_word(word) for word in permissions]}

@@ -17,12 +17,10 @@ from websockets.exceptions import ConnectionClosed
 from gateway.app import Gateway
 from gateway.server.config import ConnectionLimits
 from resolvers.request.context import Info
+from schema.definitions import IS_ADMIN, guard_fields
 from schema.fields import resolver_field
-from schema.nodes import resolve_types_by_record
-from schema.permissions import IS_ADMIN, guard_fields
-from schema.root import Mutation, Query
-from schema.scalars import SCALAR_DEFINITIONS
-from schema.types import Unit
+from schema.root import Mutation, Query, resolve_types_by_record
+from schema.types import SCALAR_DEFINITIONS, Unit
 from storage.catalog import UNITS
 from storage.catalog import Unit as UnitRecord
 from tests.fixtures import UNIT, World, run_gateway

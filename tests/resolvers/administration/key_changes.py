@@ -8,7 +8,7 @@ import httpx
 from resolvers.request.caller import (
     PERMISSIONS,
 )
-from resolvers.request.enums import name_word
+from resolvers.request.kinds import name_word
 from storage.administration import api_keys
 from storage.mongo import driver
 from tests.fixtures import make_key

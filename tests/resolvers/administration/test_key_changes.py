@@ -13,7 +13,7 @@ from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     WRITE_UNIT_ATTRIBUTES_PERMISSION,
 )
-from resolvers.request.enums import name_word
+from resolvers.request.kinds import name_word
 from storage.administration import api_keys
 from tests.fixtures import HIDDEN, SEEN
 from tests.resolvers.administration.key_changes import (

@@ -7,7 +7,7 @@ from graphql import GraphQLObjectType
 
 from resolvers.request import caller
 from resolvers.request.caller import EXPLAIN_PERMISSION, FLAGS, PERMISSIONS, Caller
-from schema.permissions import Requirement, requirement_of
+from schema.definitions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import ALL_ASSETS, AssetScope
 

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import pytest
 import strawberry
 
-from resolvers.request.batching import batch_resolver
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_checks import FieldChecks, check_inputs
-from resolvers.request.input_rules import (
+from resolvers.request.inputs import (
     InputViolation,
     Items,
     JsonSchema,
@@ -23,6 +22,7 @@ from resolvers.request.input_rules import (
     joint_rules,
     required_input_field,
 )
+from resolvers.request.listing import batch_resolver
 from schema.execution import Executor
 from schema.fields import resolver_field
 from storage.records.visibility import AssetScope

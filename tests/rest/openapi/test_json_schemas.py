@@ -10,7 +10,7 @@ from graphql import GraphQLObjectType
 from resolvers.routes import MAX_NEAREST
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
 from schema.execution import Executor
-from schema.output_limits import get_output_limits
+from schema.operation_inputs import get_output_limits
 from schema.root import GRAPHQL_SCHEMA
 
 

@@ -1,20 +1,33 @@
 """The fields of an operation: fragments are flattened, conditions applied, repetitions merged."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from graphql import parse
+from graphql.execution.values import VariableValues
 from graphql.language import OperationDefinitionNode
 
+from resolvers.request.listing import MAX_JOINED_RECORDS, ListedKind
 from schema.compiler import selection
+from schema.compiler.resolving import FieldResolvers, RunInfo
 from schema.compiler.selection import (
     FieldCollector,
     SelectedField,
     Selection,
     UnsupportedQueryError,
+    find_document_lists,
     fragments_by_name,
 )
 from schema.root import GRAPHQL_SCHEMA
+from storage.catalog import UNITS
+from storage.records.paging import BY_KEY, Order, PageRequest
+from tests.fixtures import HIDDEN, HIDDEN_MAP, MAP, SEEN
+from tests.resolvers.directory import Directory, open_directory
+from tests.schema.executor_comparison import CALLERS, STORES, ExecutorComparison
+from tests.schema.operations import DrawnOperation
 
 
 def collect(text: str, **conditions: bool) -> Selection:
@@ -95,3 +108,200 @@ def test_fragments_may_not_multiply_fields_without_bound(monkeypatch: pytest.Mon
     assert tree(collect(text))
     with pytest.raises(UnsupportedQueryError, match="more than 6 fields"):
         collect(text.replace("{ id }", "{ id name }"))
+
+
+ID = "{ data { id } }"
+
+
+def find_page(text: str) -> Any:
+    """Return the page that is read with the record of a query, or None."""
+    resolvers, selection = FieldResolvers(GRAPHQL_SCHEMA), collect(text)
+    resolvers.join_list(selection)
+    root = selection[0]
+    assert isinstance(root, SelectedField)
+    listed = resolvers.get(root).joined_list
+    if listed is None:
+        return None
+    context: Any = SimpleNamespace(with_first_page=lambda page: page)
+    run = RunInfo(context, VariableValues({}, {}))
+    joined = listed.read_with_record(run)
+    return None if joined is run else joined.context
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "order", "size"),
+    [
+        (f"{{ asset(id: 1) {{ floors {ID} }} }}", "floors", Order("sort"), 100),
+        (f"{{ asset(id: 1) {{ name units(first: 7) {ID} }} }}", "units", Order(), 7),
+        (f"{{ floor(id: 1) {{ units(orderBy: name_desc, page: 1) {ID} __typename }} }}", "units",
+         Order("name", True), 100),
+        (f"{{ map(id: 1) {{ backgrounds(perPage: 100) {ID} }} }}", "backgrounds", Order(), 100),
+        ("{ map(id: 1) { levelTags(perPage: 9000) { data { key } } } }", "level_tags", Order(),
+         9000),
+        ("{ floor(id: 1) { units { data { asset { name } } } } }", "units", Order(), 100),
+    ],
+)  # fmt: skip
+def test_a_record_and_its_only_list_are_read_together(
+    text: str, kind: str, order: Order, size: int
+) -> None:
+    page = find_page(text)
+    assert page.relation.kind.name == kind
+    assert (page.request.order, page.request.per_page) == (order, size)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{ asset(id: 1) { id } }", "there is no list"),
+        (f"{{ asset(id: 1) {{ floors {ID} units {ID} }} }}", "there are two"),
+        (f"{{ a: asset(id: 1) {{ floors {ID} }} b: asset(id: 2) {{ floors {ID} }} }}",
+         "all assets are read with one command, and all floors with another"),
+        (f"{{ assets {{ data {{ floors {ID} }} }} }}", "there are many assets"),
+        (f'{{ node(id: "x") {{ ... on Asset {{ floors {ID} }} }} }}', "it may be of any type"),
+        ("{ asset(id: 1) { floors { totalCount } } }", "the list is counted"),
+        (f"{{ asset(id: 1) {{ units(page: 2) {ID} }} }}", "a bookmark may save the skipping"),
+        (f'{{ asset(id: 1) {{ units(after: "x") {ID} }} }}', "two ranges may be read"),
+        (f"{{ asset(id: 1) {{ units(ids: [1]) {ID} }} }}", "there is a filter"),
+        (f'{{ asset(id: 1) {{ units(search: "a") {ID} }} }}', "words are counted first"),
+        (f"{{ asset(id: 1) {{ units(perPage: {MAX_JOINED_RECORDS + 1}) {ID} }} }}",
+         "MongoDB reads long lists faster alone"),
+        (f"{{ asset(id: 1) {{ units(perPage: 0) {ID} }} }}", "it is an error"),
+        (f"{{ map(id: 1) {{ units {ID} }} }}", "the condition needs the asset of the map"),
+        (f"{{ map(id: 1) {{ locations {ID} }} }}", "it needs a flag"),
+    ],
+)  # fmt: skip
+def test_everything_else_is_read_one_after_the_other(text: str, reason: str) -> None:
+    assert find_page(text) is None, reason
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("caller", CALLERS[:2])
+def test_answers_are_those_of_separate_reads(
+    comparison: ExecutorComparison, caller: str, store: str
+) -> None:
+    """Also of records that are damaged, hidden, or absent, and of lists that are."""
+    fields = "{ paging { next } data { id name createdAt } }"
+    texts = [
+        f'{{ asset(id: "{asset}") {{ id market {name}(perPage: 2) {fields} }} }}'
+        for asset in (SEEN, HIDDEN, "none")
+        for name in ("floors", "units", "maps")
+    ]
+    texts += [
+        f'query ($a: ID = "unit-1") {{ asset(id: "{SEEN}") {{ units(ids: [$a]) {ID} }} }}',
+        f'{{ map(id: "{MAP}") {{ style levelTags {{ data {{ key values {{ name }} }} }} }} }}',
+        f'{{ map(id: "{HIDDEN_MAP}") {{ backgrounds {{ edges {{ node {{ id }} }} }} }} }}',
+        '{ floor(id: "n-2") { sort units { data { id name floor { sort } } } } }',
+    ]
+    for text in texts:
+        comparison.check(DrawnOperation(text, {}), caller, store)
+    assert comparison.answered > comparison.invalid == 0
+
+
+FLOORS, TAGS = "floors { floorId }", "tags { key value }"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ units { data { id name createdAt } paging { next } totalCount } }",
+        "{ units { data { id } again: data { name } } }",
+        "{ asset(id: 1) { units(orderBy: NAME) { data { __typename id } } } }",
+        f"{{ map(id: 1) {{ locations {{ data {{ {FLOORS} {TAGS} }} }} }} }}",
+        "{ map(id: 1) { locations { data { id name } } } }",
+    ],
+)
+def test_lists_of_plain_fields_are_read_as_documents(text: str) -> None:
+    assert find_document_lists(collect(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{ units { data { id floor { name } } } }", "the floor needs the record of its unit"),
+        ("{ maps { data { id url } } }", "a resolver makes the address from the record"),
+        ("{ units { edges { node { id } } } }", "an edge has a record and a cursor"),
+        ("{ units { paging { next } } }", "no record is shown"),
+        ("{ units { data { __typename } } }", "reading a record tells whether it is damaged"),
+        ("{ map(id: 1) { locations { data { tags { key } } } } }", "values may be damaged"),
+        ("{ units { data { id asset { units { data { id } } } } } }", "both may be the same list"),
+        ("{ asset(id: 1) { floors { data { label } } } }", "an empty label is that of the name"),
+        ("{ unit(id: 1) { id } }", "it is no list"),
+    ],
+)
+def test_other_lists_are_read_as_records(text: str, reason: str) -> None:
+    assert not find_document_lists(collect(text)), reason
+
+
+@pytest.mark.anyio
+async def test_rows_have_the_fields_in_the_order_of_the_selection(directory: Directory) -> None:
+    query = "query ($id: ID!) { asset(id: $id) { units { data { name __typename i: id name } } } }"
+    first = (await directory.read(query, id=SEEN))["asset"]["units"]["data"][0]
+    assert [*first] == ["name", "__typename", "i"]
+    assert first["__typename"] == "Unit"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ units { data { name floorId } } }",
+        "{ units { data { name } } again: units { data { floorId } } }",
+    ],
+)
+def test_only_what_is_selected_is_read(text: str) -> None:
+    lists = find_document_lists(collect(text)).values()
+    assert {each.fields for each in lists} == {frozenset({"_id", "name", "floor_id"})}
+
+
+@pytest.fixture
+async def units(mongo_url: str, database_name: str) -> AsyncIterator[Directory]:
+    """Two units of an earlier release, which had no `map_ids`."""
+    async with open_directory(mongo_url, database_name) as directory:
+        stamps = {"created_at": "", "updated_at": ""}
+        await directory.store.database["units"].insert_many(
+            [{"_id": id, "asset_id": "a", "floor_id": "f", "name": id, **stamps} for id in "uv"]
+        )
+        yield directory
+
+
+@pytest.mark.anyio
+async def test_a_document_of_an_earlier_release_has_defaults(units: Directory) -> None:
+    rows = (await units.read("{ units { data { id name } } }"))["units"]["data"]
+    assert rows == [{"id": "u", "name": "u"}, {"id": "v", "name": "v"}]
+    assert units.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("damage", [{"$unset": {"name": ""}}, {"$set": {"name": [1]}}])
+async def test_a_damaged_record_is_an_error_of_its_own(
+    units: Directory, damage: dict[str, Any]
+) -> None:
+    await units.store.database["units"].update_one(
+        {"_id": "v"}, damage, bypass_document_validation=True
+    )
+    result = await units.run("{ units { data { id name } } }")
+    assert [error.path[:3] for error in result.errors if error.path] == [["units", "data", 1]]
+    assert units.collections_read == ["units"]
+
+
+@pytest.mark.anyio
+async def test_a_page_of_several_fields_is_decoded_for_each_of_them() -> None:
+    documents = [{"_id": f"{number}", "name": "a", "floor_id": "f"} for number in range(300)]
+    page = PageRequest(1, 300).build_page(documents, BY_KEY.list_positions(documents))
+    listed = ListedKind(UNITS)
+    [[named], [placed, same]] = await asyncio.gather(
+        listed.decode([page], {"_id", "name"}), listed.decode([page, page], {"_id", "floor_id"})
+    )
+    assert page.data == documents
+    assert {(unit.id, unit.name) for unit in named.data} == {(d["_id"], "a") for d in documents}
+    assert {unit.floor_id for unit in placed.data} == {"f"}
+    assert placed is same
+
+
+@pytest.mark.anyio
+async def test_an_error_elsewhere_reads_no_list_again(units: Directory) -> None:
+    query = '{ units { data { id } totalCount } maps(after: "x") { data { id } } }'
+    result = await units.run(query)
+    listed = {"data": [{"id": "u"}, {"id": "v"}], "totalCount": 2}
+    assert result.data == {"units": listed, "maps": None}
+    assert [error.path for error in result.errors] == [["maps"]]
+    assert units.collections_read == ["units", "units"]  # the list, and its count
