@@ -15,8 +15,8 @@ from parsing.errors import (
 )
 from parsing.geo.geojson import parse_collections
 from parsing.imdf import reader
-from parsing.osm import geojson, osm_xml
-from parsing.osm.osm_json import OSM_JSON_START
+from parsing.osm import extracts, indoor_geojson
+from parsing.osm.extracts import OSM_JSON_START
 from parsing.svg import floor_plan
 
 PlanFormat: TypeAlias = Literal["svg", "osm", "geojson", "imdf"]
@@ -124,7 +124,7 @@ def _read(
     if kind == "geojson":
         return _read_geojson(files, collector)
     if kind == "osm":
-        return osm_xml.read_osm_xml(files, collector)
+        return extracts.read_osm_xml(files, collector)
     if kind == "imdf" and len(files) > 1:
         return reader.read_imdf(files, collector)
     if len(files) > 1:
@@ -162,7 +162,7 @@ def _read_geojson(files: Mapping[str, bytes], collector: NoteCollector) -> Drawi
         if len(files) > 1:
             reader.note_missing_files({name.rpartition("/")[2] for name in files}, collector)
         return reader.read_imdf_features(features, collector)
-    return geojson.read_features(collections, collector)
+    return indoor_geojson.read_features(collections, collector)
 
 
 def _detect_file_format(name: str, content: bytes) -> PlanFormat:

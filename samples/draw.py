@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 
 from samples.buildings.alder_court import build_alder_court
 from samples.buildings.birch_house import build_birch_house
-from samples.output.bundle import drawing_name, make_bundle
-from samples.output.contact_sheet import draw_sheet
+from samples.output.bundle import CatalogMember, drawing_name, format_members, make_bundle
 from samples.output.files import write_files
-from samples.output.svg import draw_building
-from samples.templates.bundle import make_template_bundle, make_template_table
-from samples.templates.elm_place import build_levels
-from samples.templates.figma import draw_figma
-from samples.templates.illustrator import draw_illustrator
+from samples.output.svg import draw_building, draw_sheet
+from samples.templates import exports, inkscape
+from samples.templates.elm_place import ASSET_ID, Box, Level, build_levels
+from samples.templates.exports import draw_figma, draw_illustrator
 from samples.templates.panel import draw_panel
+
+# Build the catalog of the templates: a table of apartments, and a bundle with all drawings.
+
+
+CAD_FEET_PER_UNIT = 25.4 / 96
+"""Inkscape takes a unit of a DXF file for a millimetre, and writes 96 pixels an inch."""
+SCALES = {
+    "inkscape": inkscape.FEET_PER_UNIT,
+    "illustrator": exports.FEET_PER_POINT,
+    "figma": exports.FEET_PER_PIXEL,
+    "cad": CAD_FEET_PER_UNIT,
+}
+"""Feet per unit by the name of the drawing."""
+
+
+TABLE_HEADER = ("Property", "Floor", "Unit #", "Bed", "Bath", "Rent", "Status", "PMS Unit ID")
+
+
+def make_template_table(levels: Iterable[Level]) -> str:
+    """Return the apartments as CSV, with columns as property managers have them."""
+    text = StringIO()
+    table = csv.writer(text)
+    table.writerow(TABLE_HEADER)
+    homes = [(level.number, unit_name(box)) for level in levels for box in level.apartments]
+    for index, (floor, unit) in enumerate(homes):
+        beds = index % 3
+        status = "Occupied" if index % 4 else "Vacant"
+        row = ("Elm Place", floor, unit, beds, max(1, beds), 1400 + 300 * beds, status)
+        table.writerow((*row, f"P{index + 1:04}"))
+    return text.getvalue()
+
+
+def unit_name(box: Box) -> str:
+    return box.name.removeprefix(f"{ASSET_ID}-")
+
+
+def make_template_bundle(levels: Iterable[Level]) -> str:
+    """Return the bundle as JSON, one member a line."""
+    levels = list(levels)
+    kinds: dict[str, list[CatalogMember]] = {
+        "assets": [{"id": ASSET_ID, "name": "Elm Place"}],
+        "floors": [
+            {"id": level.floor_id, "asset_id": ASSET_ID, "name": f"Floor {level.number}"}
+            | {"short_label": str(level.number), "sort": level.number}
+            for level in levels
+        ],
+        "units": [
+            {"id": box.name, "asset_id": ASSET_ID, "floor_id": level.floor_id}
+            | {"name": unit_name(box)}
+            for level in levels
+            for box in level.apartments
+        ],
+        "maps": [
+            {"id": f"{ASSET_ID}-{name}", "asset_id": ASSET_ID, "name": f"Floor plates ({name})"}
+            | {"feet_per_unit": scale, "source": f"{name}.svg"}
+            for name, scale in SCALES.items()
+        ],
+    }
+    return format_members(kinds)
+
 
 DEMO = Path("samples/demo")
 DRAWINGS = Path("samples/drawings")

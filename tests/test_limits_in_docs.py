@@ -30,7 +30,7 @@ LIMITS = {
         storage.records.kinds: MAX_ID_CHARACTERS MAX_TEXT_CHARACTERS
     """,
     "command-line.md": """
-        parsing.svg.report.picture: MAX_PICTURES MAX_MARKERS
+        parsing.svg.warning_pictures: MAX_PICTURES MAX_MARKERS
     """,
     "decisions/server/subscriptions.md": """
         gateway.subscriptions.operations: MAX_EVENTS_AT_A_TIME
@@ -43,8 +43,8 @@ LIMITS = {
         parsing.archives: MAX_MEMBERS MAX_UNPACKED_BYTES
         parsing.drawing: MAX_LISTED_FAULTS
         parsing.geo.geojson: MAX_SOURCE_BYTES
-        parsing.geo.ground: MAX_EXTENT_FEET MAX_FEATURES
-        parsing.osm.levels: MAX_STOREYS
+        parsing.geo.projection: MAX_EXTENT_FEET MAX_FEATURES
+        parsing.osm.tags: MAX_STOREYS
         resolvers.plans.connector_joining: MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
         resolvers.plans.footpaths: MAX_BRANCH_FEET
         resolvers.plans.shapes: MAX_MEETING_CORNERS
@@ -179,21 +179,21 @@ LIMITS = {
         storage.bundles.reading.tables.values.cells: MAX_CELL_CHARACTERS
     """,
     "unit-maps.md": """
-        parsing.svg.geometry.clipping: MAX_TRACED
-        parsing.svg.geometry.lengths: MAX_MAGNITUDE
-        parsing.svg.geometry.paths: MAX_PATH_CHARS
-        parsing.svg.naming.layer_names: MAX_NAME_CHARACTERS
+        parsing.svg.viewports: MAX_TRACED
+        parsing.svg.lengths: MAX_MAGNITUDE
+        parsing.svg.outlines: MAX_PATH_CHARS
+        parsing.svg.group_names: MAX_NAME_CHARACTERS
         parsing.svg.outcome: MAX_PLACES MAX_LISTED_PLACES
-        parsing.svg.report.canvas: MAX_TRACED_CHARS MAX_GLANCE_CHARS
-        parsing.svg.report.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
-        parsing.svg.report.found_elements: MAX_BOXES
-        parsing.svg.style.media: MAX_MEDIA_CHARS
-        parsing.svg.style.nesting: MAX_NESTED_RULES MAX_JOINED_CHARS
-        parsing.svg.style.selectors: MAX_COMPOUNDS
-        parsing.svg.style.styles: MAX_STYLE_CHARS
-        parsing.svg.style.transforms: MAX_TRANSFORM_CHARS
-        parsing.svg.style.values: MAX_SUBSTITUTED_CHARS
-        parsing.svg.use_expansion: MAX_NESTED_USES
+        parsing.svg.drawn_shapes: MAX_TRACED_CHARS MAX_GLANCE_CHARS
+        parsing.svg.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
+        parsing.svg.warnings: MAX_BOXES
+        parsing.svg.style_sheets: MAX_MEDIA_CHARS
+        parsing.svg.style_sheets: MAX_NESTED_RULES MAX_JOINED_CHARS
+        parsing.svg.style_sheets: MAX_COMPOUNDS
+        parsing.svg.style_sheets: MAX_STYLE_CHARS
+        parsing.svg.transforms: MAX_TRANSFORM_CHARS
+        parsing.svg.values: MAX_SUBSTITUTED_CHARS
+        parsing.svg.definitions: MAX_NESTED_USES
         resolvers.processes.cpu_limit: MAX_PARSE_CPU_SECONDS
     """,
 }

@@ -19,8 +19,7 @@ from parsing.drawing import (
 )
 from parsing.errors import FaultyElementError, InvalidPlanError, NotWellFormedError
 from parsing.geo.geojson import GeoJsonFeature, find_position, parse_collections
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
-from parsing.imdf.links import derive_connector_tags
+from parsing.geo.projection import build_drawing_in_feet, leave_out_remote, limit_features
 from parsing.imdf.records import (
     ImdfRecord,
     find_place,
@@ -30,9 +29,9 @@ from parsing.imdf.records import (
     pick_label,
     strip_folders,
 )
-from parsing.imdf.terms import AMENITY_TAGS, OPENING_TAGS, ROOM, UNIT_TAGS, find_tags
-from parsing.imdf.traversals import derive_door_tags
+from parsing.imdf.relationships import derive_connector_tags, derive_door_tags
 from parsing.osm.indoor import levels_of
+from parsing.osm.tags import AMENITY_TAGS, OPENING_TAGS, ROOM, UNIT_TAGS, find_tags
 
 REQUIRED_FILES: Final = ("level.geojson", "unit.geojson")
 EXPECTED_FILES: Final = ("manifest.json", "venue.geojson", *REQUIRED_FILES)

@@ -23,18 +23,19 @@ from parsing.drawing import (
     shorten,
 )
 from parsing.errors import InvalidPlanError
-from parsing.geo.ground import build_drawing_in_feet, leave_out_remote, limit_features
-from parsing.osm.levels import (
+from parsing.geo.projection import build_drawing_in_feet, leave_out_remote, limit_features
+from parsing.osm.tags import (
     LEVEL_KEYS,
+    GeoFeature,
     LevelSpan,
     UnreadableLevelError,
     expand_spans,
+    find_surroundings,
     format_level,
     normalize_levels,
     parse_levels,
+    translate_tags,
 )
-from parsing.osm.surroundings import GeoFeature, find_surroundings
-from parsing.osm.variants import translate_tags
 
 INDOOR_KEYS: Final = frozenset(
     {

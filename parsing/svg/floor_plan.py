@@ -23,15 +23,13 @@ from parsing.drawing import (
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.data_tags import parse_tags
-from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
-from parsing.svg.geometry.lengths import Number
-from parsing.svg.geometry.matrices import parse_transform
-from parsing.svg.geometry.outlines import Outline, find_start, trace_shape
+from parsing.svg.elements import Georeference, Group, RejectedShape, Shape, parse_tags
+from parsing.svg.lengths import Number
 from parsing.svg.names import RECT_LENGTHS
+from parsing.svg.outlines import Outline, find_start, trace_shape
+from parsing.svg.transforms import parse_transform
 from parsing.svg.walk_drawing import walk_drawing
-from parsing.xml.decoding import decode_document
-from parsing.xml.tokens import number_faults, number_lines
+from parsing.xml_documents import decode_document, number_faults, number_lines
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
 """Largest distance between a curve and its chords: a centimetre."""

@@ -1,12 +1,16 @@
-"""Render a parsed map as SVG in the same dialect; parsing the result gives the same map."""
+"""Render parsed maps: as SVG in the same dialect, or one level as a picture."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
-from xml.sax.saxutils import quoteattr
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
-from parsing.svg.data_tags import format_tags
-from parsing.svg.identities import HIT_PREFIX
+from parsing.drawing import Coordinate, Coordinates
+from parsing.svg.elements import HIT_PREFIX, format_tags
+from parsing.svg.lengths import format_number
 from parsing.svg.names import SHAPE_KINDS
+
+# Render a parsed map as SVG in the same dialect; parsing the result gives the same map.
+
 
 TAG_BY_KIND: Final = {kind: kind.lower() for kind in SHAPE_KINDS}
 JsonObject = Mapping[str, Any]
@@ -73,4 +77,139 @@ def _identity_attributes(element: JsonObject) -> dict[str, str]:
 
 
 def _format_attributes(attributes: Mapping[str, object]) -> str:
+    return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())
+
+
+# Render a level of a parsed map as a picture: an SVG without text, links and scripts.
+#
+# Over the level lie what is marked: a unit, and the route on the level.
+
+
+Element = Mapping[str, Any]
+Direction = Literal["up", "down", "here"]
+
+CANVAS_COLOUR: Final = "#ffffff"
+MARK_COLOUR: Final = "#f59f00"
+ROUTE_COLOUR: Final = "#1864ab"
+START_COLOUR: Final = "#2b8a3e"
+END_COLOUR: Final = "#c92a2a"
+MARKS_PER_SIDE: Final = 60
+"""Radii of a marker in the longer side of the canvas."""
+_ARROWS: Final[Mapping[Direction, str]] = {
+    "up": "M0-.6L.55.4H-.55z",
+    "down": "M0 .6L.55-.4H-.55z",
+    "here": "M-.4-.4H.4V.4H-.4z",
+}
+
+
+class RouteStop(NamedTuple):
+    """Where a route leaves the level, or comes onto it (`here`)."""
+
+    position: Coordinate
+    direction: Direction
+
+
+class Marks(NamedTuple):
+    """What a picture shows on a level, in the coordinates of the map."""
+
+    unit_id: str | None = None
+    lines: Sequence[Coordinates] = ()
+    stops: Sequence[RouteStop] = ()
+    start: Coordinate | None = None
+    end: Coordinate | None = None
+
+
+def render_picture(
+    parsed: Element, level_uid: str | None, marks: Marks, title: str, width: int, height: int
+) -> str:
+    """Render what is on the level with this `uid`, and on none; all without a `uid`.
+
+    `width` and `height` are those of the picture, in pixels.
+    """
+    box = f"0 0 {parsed['width']} {parsed['height']}"
+    canvas = {"width": parsed["width"], "height": parsed["height"], "fill": CANVAS_COLOUR}
+    shapes = [*_iter_shapes(parsed["elements"], level_uid)]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f"viewBox={quoteattr(box)}>",
+        f"<title>{escape(title)}</title>",
+        f"<rect{_format(canvas)}/>",
+        *(_render(shape) for _, shape in shapes),
+    ]
+    radius = max(parsed["width"], parsed["height"]) / MARKS_PER_SIDE
+    if marks.unit_id is not None:
+        lines += [
+            _render_marked(shape, radius) for unit_id, shape in shapes if unit_id == marks.unit_id
+        ]
+    return "\n".join([*lines, *_render_route(marks, radius), "</svg>", ""])
+
+
+def find_levels_of_unit(elements: Sequence[Element], unit_id: str) -> Iterator[str | None]:
+    """Yield the `uid` of each Level that shows a unit, None if it is on none."""
+    for element in elements:
+        if element["type"] == "Unit" and element["id"] == unit_id:
+            yield None
+        inside = find_levels_of_unit(element.get("elements", ()), unit_id)
+        yield from (element["uid"] for _ in inside) if element["type"] == "Level" else inside
+
+
+def _iter_shapes(
+    elements: Sequence[Element], level_uid: str | None
+) -> Iterator[tuple[str | None, Element]]:
+    """Yield what is painted, in this order, with the unit that it shows."""
+    for element in elements:
+        kind = element["type"]
+        if kind == "Unit":
+            yield element["id"], element["shape"]
+        elif kind in SHAPE_KINDS:
+            yield None, element
+        elif kind != "Level" or level_uid in (None, element["uid"]):
+            yield from _iter_shapes(element.get("elements", ()), level_uid)
+
+
+def _render(shape: Element) -> str:
+    own = {name: value for name, value in shape.items() if name != "type"}
+    return f"<{TAG_BY_KIND[shape['type']]}{_format(own)}/>"
+
+
+def _render_marked(shape: Element, radius: float) -> str:
+    look = {
+        "fill": MARK_COLOUR,
+        "fill-opacity": "0.55",
+        "stroke": MARK_COLOUR,
+        "stroke-width": format_number(radius / 4),
+    }
+    return _render({**shape, **look})
+
+
+def _render_route(marks: Marks, radius: float) -> Iterator[str]:
+    for colour, thickness in (("#ffffff", 0.9), (ROUTE_COLOUR, 0.5)):
+        for line in marks.lines:
+            points = " ".join(f"{format_number(x)},{format_number(y)}" for x, y in line)
+            look = {
+                "points": points,
+                "fill": "none",
+                "stroke": colour,
+                "stroke-width": format_number(radius * thickness),
+                "stroke-linejoin": "round",
+                "stroke-linecap": "round",
+            }
+            yield f"<polyline{_format(look)}/>"
+    for stop in marks.stops:
+        yield _render_pin(stop.position, radius, ROUTE_COLOUR, _ARROWS[stop.direction])
+    if marks.start is not None:
+        yield _render_pin(marks.start, radius, START_COLOUR, "")
+    if marks.end is not None:
+        yield _render_pin(marks.end, radius, END_COLOUR, "M0-.5L.5 0L0 .5L-.5 0z")
+
+
+def _render_pin(position: Coordinate, radius: float, colour: str, sign: str) -> str:
+    x, y = map(format_number, position)
+    place = quoteattr(f"translate({x} {y}) scale({format_number(radius)})")
+    drawn = f'<path d="{sign}" fill="#ffffff"/>' if sign else ""
+    circle = f'<circle r="1" fill="{colour}" stroke="#ffffff" stroke-width="0.25"/>'
+    return f"<g transform={place}>{circle}{drawn}</g>"
+
+
+def _format(attributes: Mapping[str, object]) -> str:
     return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())

@@ -9,12 +9,11 @@ import orjson
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
-from parsing.svg.geometry.lengths import Number, parse_opacity
-from parsing.svg.identities import Identity
+from parsing.svg.drawing_report import DrawingReport
+from parsing.svg.elements import Georeference, Group, Identity, RejectedShape, Shape
+from parsing.svg.lengths import Number, parse_opacity
 from parsing.svg.names import OUTLINE_ATTRIBUTES, SHAPE_KINDS, UNIT_LAYERS
 from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
-from parsing.svg.report.drawing_report import DrawingReport
 from parsing.svg.walk_drawing import walk_drawing
 
 UNIT_MAP_VERSION: Final = "1.2"

@@ -5,13 +5,29 @@ from typing import Final
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DocumentLimits
-from parsing.svg.conditions import choose_switch_child
-from parsing.svg.definitions import Definitions
-from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, ShapeContainer
-from parsing.svg.geometry.lengths import Number, Viewport
-from parsing.svg.georeferences import parse_georeference
-from parsing.svg.identities import IDENTITY_ATTRIBUTES
+from parsing.svg.colors import Color
+from parsing.svg.definitions import (
+    MAX_NESTED_USES,
+    Definitions,
+    ExpansionCounter,
+    check_nested_uses,
+    choose_switch_child,
+)
+from parsing.svg.drawing_report import DrawingReport
+from parsing.svg.effects import REPORTED_ATTRIBUTES
+from parsing.svg.elements import (
+    IDENTITY_ATTRIBUTES,
+    DrawingHandler,
+    Group,
+    RejectedShape,
+    Shape,
+    ShapeContainer,
+    parse_georeference,
+    parse_tags,
+)
+from parsing.svg.group_names import NamedType, NameReader
 from parsing.svg.inheritance import InheritedStyle
+from parsing.svg.lengths import FontSizes, Number, Viewport
 from parsing.svg.names import (
     CONDITION_ATTRIBUTES,
     CONTAINER_TAGS,
@@ -20,23 +36,74 @@ from parsing.svg.names import (
     SHAPE_TAGS,
     SVG_NAMESPACE,
     SYMBOL_TAGS,
+    UNIT_LAYERS,
     USE_TAGS,
     referenced_id,
 )
-from parsing.svg.naming.group_types import check_name, read_name, to_group
-from parsing.svg.naming.layer_names import NamedType
-from parsing.svg.naming.names_as_markup import NameReader
-from parsing.svg.paint.colors import Color
-from parsing.svg.paint.patterns import MAX_TILE_CHARS, TilePainter, read_tile
-from parsing.svg.report.drawing_report import DrawingReport
-from parsing.svg.report.effects import REPORTED_ATTRIBUTES
-from parsing.svg.report.warnings import ignore_faults
-from parsing.svg.style.fonts import FontSizes
-from parsing.svg.style.resolving import StyleResolver
-from parsing.svg.style.selectors import ROOT_CLASS
-from parsing.svg.use_expansion import MAX_NESTED_USES, ExpansionCounter, check_nested_uses
+from parsing.svg.paint_servers import MAX_TILE_CHARS, TilePainter, read_tile
+from parsing.svg.resolving import StyleResolver
+from parsing.svg.style_sheets import ROOT_CLASS
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
-from parsing.xml.tokens import ParserTarget, StartTag, Token
+from parsing.svg.warnings import ignore_faults
+from parsing.xml_documents import ParserTarget, StartTag, Token
+
+# What a group is: by its `data-type`, or by its name in drawings without any.
+
+
+PLAIN_LAYER: Final = Group("Layer")
+
+
+def read_name(
+    names: NameReader,
+    attributes: Mapping[str, str],
+    position: ShapeContainer,
+    report: DrawingReport,
+    ordinal: int,
+) -> NamedType | None:
+    """Return what the name of a group makes of it, if anything; report it."""
+    found = names.read_group(attributes)
+    if found is None:
+        return None
+    name, named = found
+    if isinstance(named, str):
+        if named in UNIT_LAYERS or position.level is None:
+            report.suggest_name(name, named, ordinal)
+    elif not names.are_markup:
+        report.ignore_name(name, named.kind, ordinal)
+    elif position.layer:
+        report.add_nested_name(name, named.kind, position.layer, ordinal)
+    elif named.kind == "Level" and position.level:
+        report.add_nested_name(name, named.kind, position.level.kind, ordinal)
+    else:
+        report.add_name(name, named.kind, ordinal)
+        return named
+    return None
+
+
+def check_name(
+    names: NameReader,
+    element: str,
+    attributes: Mapping[str, str],
+    report: DrawingReport,
+    ordinal: int,
+) -> None:
+    """Report a name that would make a group a part of the map, on an element that is none."""
+    found = names.read_group(attributes)
+    if found is not None and isinstance(found[1], NamedType) and names.are_markup:
+        report.misplace_name(found[0], element, ordinal)
+
+
+def to_group(
+    names: NameReader, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
+) -> Group:
+    """Return the group of a kind, with the id and tags that its attributes or its name give."""
+    if kind == "Level":
+        if named is not None:
+            return Group(kind, attributes.get("data-id", named.id), named.tags)
+        tags = parse_tags(attributes.get("data-tags", ""))
+        return Group(kind, names.find_name(attributes), tags or None)
+    return Group(kind) if kind in UNIT_LAYERS else PLAIN_LAYER
+
 
 HREFS: Final = frozenset(HREF_ATTRIBUTES)
 HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})

@@ -10,7 +10,7 @@ from shapely import MultiPolygon, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import AreaGeometry, Coordinates
-from parsing.svg.geometry.areas import signed_area
+from parsing.svg.outlines import signed_area
 from resolvers.plans.shapes import TooManyRingsError, to_shape
 
 MAX_MEETING_EDGES: Final = 100_000

@@ -13,9 +13,9 @@ import shapely
 from parsing.drawing import Coordinates
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.floor_plan import CURVE_TOLERANCE_FEET
-from parsing.svg.geometry.matrices import parse_transform
-from parsing.svg.geometry.outlines import trace_shape
 from parsing.svg.names import SHAPE_KINDS
+from parsing.svg.outlines import trace_shape
+from parsing.svg.transforms import parse_transform
 from resolvers.drawings.areas import MAX_UNITED, Area, AreaBuilder
 from resolvers.drawings.drawing_levels import (
     HIT_AREA,

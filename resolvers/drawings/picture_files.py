@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from parsing.errors import DocumentRejectedError
-from parsing.svg.picture import Marks, find_levels_of_unit, render_picture
+from parsing.svg.render import Marks, find_levels_of_unit, render_picture
 from resolvers.drawings.drawing_levels import (
     Element,
     ShownFloor,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import strawberry
 from msgspec import Struct
 
-from parsing.svg.picture import Marks, RouteStop
+from parsing.svg.render import Marks, RouteStop
 from resolvers.distances import TRAVEL_MODES
 from resolvers.drawings.parsed_drawings import MAX_DRAWING_BYTES
 from resolvers.drawings.picture_files import (

@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
-from parsing.svg.geometry.lengths import format_number, parse_length
-from parsing.svg.geometry.matrices import parse_transform
-from parsing.svg.geometry.outlines import trace_shape
+from parsing.svg.lengths import format_number, parse_length
+from parsing.svg.outlines import trace_shape
+from parsing.svg.transforms import parse_transform
 from resolvers.request.kinds import graphql_enum
 
 TOLERANCE: Final = 0.05

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from parsing.drawing import Drawing, DrawnLevel, NoteCollector
-from parsing.osm.levels import find_level_in_name
+from parsing.osm.tags import find_level_in_name
 from resolvers.request.errors import InvalidInputError
 from routing.plan import Connector
 from storage.bundles.shown_parts import ShownLevel, find_floor_id

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector, PointGeometry
-from parsing.osm.surroundings import is_site
+from parsing.osm.tags import is_site
 from resolvers.plans.shapes import PlanGeometry, ShapeIndex, label_point
 from resolvers.plans.tag_classification import (
     POINT_OF_INTEREST_MATCHERS,

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from parsing.drawing import AreaGeometry, Feature, LinesGeometry, PointGeometry, Tags
-from parsing.osm.quantities import parse_feet
-from parsing.osm.surroundings import is_building, is_site
+from parsing.osm.tags import is_building, is_site, parse_feet
 from routing.plan import ConnectorKind, SpaceKind
 
 SPACE_KINDS: Final[Mapping[str, SpaceKind]] = {

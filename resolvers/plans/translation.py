@@ -9,7 +9,7 @@ from shapely import MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
 from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote, SourcePlace
-from parsing.osm.surroundings import is_building, is_site
+from parsing.osm.tags import is_building, is_site
 from resolvers.plans.connector_joining import LevelStack
 from resolvers.plans.connectors import find_connectors
 from resolvers.plans.door_directions import is_one_way, parse_direction

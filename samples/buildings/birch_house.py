@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from samples.buildings.apartments import ONE, TWO
-from samples.buildings.frame import EAST, NORTH, SITE, SOUTH, LocalFrame, PlanPosition
-from samples.buildings.plan import Building, DrawnSpace, Storey
+from samples.buildings.plan import (
+    EAST,
+    NORTH,
+    SITE,
+    SOUTH,
+    Building,
+    DrawnSpace,
+    LocalFrame,
+    PlanPosition,
+    Storey,
+)
 from samples.buildings.rows import (
     CORRIDOR_FILL,
     ApartmentSlot,

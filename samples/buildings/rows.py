@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from samples.buildings.apartments import DEPTH_FEET, ApartmentType
-from samples.buildings.frame import LocalFrame, PlanPosition, Polyline, area_square_feet, close_ring
-from samples.buildings.furniture import furnish_room
-from samples.buildings.plan import Apartment, CircleShape, DrawnSpace, Storey, Tags
+from samples.buildings.apartments import DEPTH_FEET, ApartmentType, furnish_room
+from samples.buildings.plan import (
+    Apartment,
+    CircleShape,
+    DrawnSpace,
+    LocalFrame,
+    PlanPosition,
+    Polyline,
+    Storey,
+    Tags,
+    area_square_feet,
+    close_ring,
+)
 
 WALL_FEET = 0.5
 CORRIDOR_WALL = (-0.5, 0.0)

@@ -6,14 +6,42 @@ covers the one below.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from parsing.svg.data_tags import format_tags
+from parsing.svg.elements import format_tags
 from samples.buildings.apartments import APARTMENT_TYPES
-from samples.buildings.frame import PlanPosition, Polyline
-from samples.buildings.plan import Apartment, Building, CircleShape, DrawnSpace, Storey
-from samples.output.ids import unit_id
+from samples.buildings.plan import (
+    Apartment,
+    Building,
+    CircleShape,
+    DrawnSpace,
+    PlanPosition,
+    Polyline,
+    Storey,
+)
+from samples.buildings.rows import AMENITY_FILL, SERVICE_FILL
+
+
+def opaque_id(prefix: str, *parts: object) -> str:
+    """Return `prefix` and ten letters or digits derived from `parts`."""
+    name = "/".join(str(part) for part in parts)
+    digest = hashlib.sha256(name.encode()).digest()
+    return prefix + base64.b32encode(digest)[:10].decode().lower()
+
+
+def number_from(*parts: object) -> int:
+    """Return a five-digit number derived from `parts`."""
+    name = "/".join(str(part) for part in parts)
+    return 10_000 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) % 90_000
+
+
+def unit_id(asset_id: str, number: str) -> str:
+    return opaque_id("u", asset_id, "unit", number)
+
 
 UNITS_PER_FOOT = 10
 FEET_PER_UNIT = 1 / UNITS_PER_FOOT
@@ -199,3 +227,67 @@ def add_text(
     SubElement(
         parent, "text", {"x": format_feet(position.x), "y": format_feet(position.y), **style}
     ).text = text
+
+
+# Draw a contact sheet: the storeys of a building side by side, with a legend.
+
+
+COLUMNS = 2
+GAP_FEET, TITLE_FEET = 10.0, 12.0
+PAPER_FILL = "#ffffff"
+
+
+def draw_sheet(building: Building) -> bytes:
+    """Return an SVG for people, without ids and tags: two storeys a row, then the legend."""
+    cells = len(building.storeys) + 1
+    rows = -(-cells // COLUMNS)
+    root = svg_root(
+        (COLUMNS * (building.width_feet + GAP_FEET) + GAP_FEET) * UNITS_PER_FOOT,
+        (rows * (building.height_feet + TITLE_FEET + GAP_FEET)) * UNITS_PER_FOOT,
+    )
+    SubElement(root, "rect", {"width": "100%", "height": "100%", "fill": PAPER_FILL})
+    for index, storey in enumerate(building.storeys):
+        cell = add_cell(root, building, index)
+        add_text(cell, PlanPosition(0, -3), storey.label, 60, "bold", PAPER_FILL, "start")
+        draw_site(cell, building)
+        strip_metadata(draw_level(cell, building, storey))
+    add_legend(add_cell(root, building, len(building.storeys)), building)
+    return to_bytes(root)
+
+
+def add_cell(root: Element, building: Building, index: int) -> Element:
+    row, column = divmod(index, COLUMNS)
+    x = GAP_FEET + column * (building.width_feet + GAP_FEET)
+    y = TITLE_FEET + row * (building.height_feet + TITLE_FEET + GAP_FEET)
+    return SubElement(root, "g", {"transform": f"translate({format_feet(x)} {format_feet(y)})"})
+
+
+def strip_metadata(level: Element) -> None:
+    """Remove hit areas, ids and tags, which only programs read."""
+    for parent in [level, *level]:
+        for child in list(parent):
+            if child.get("data-type") == "HitAreaLayer":
+                parent.remove(child)
+    for element in level.iter():
+        for name in ("id", "data-tags", "data-type", "data-name"):
+            element.attrib.pop(name, None)
+
+
+def add_legend(cell: Element, building: Building) -> None:
+    flats = building.apartments
+    counts = Counter(flat.kind for flat in flats)
+    add_text(cell, PlanPosition(0, 14), building.name, 90, "bold", PAPER_FILL, "start")
+    summary = f"{len(flats)} apartments on {len(building.storeys)} floors"
+    add_text(cell, PlanPosition(0, 24), summary, 50, "normal", PAPER_FILL, "start")
+    entries = [(kind.fill, f"{kind.name} ({counts[kind.key]})") for kind in APARTMENT_TYPES]
+    entries += [(AMENITY_FILL, "Amenity"), (SERVICE_FILL, "Service, stair, lift")]
+    for index, (fill, text) in enumerate(entries):
+        y = 36 + index * 13
+        box = {"x": "0", "y": format_feet(y), "width": "120", "height": "80", "fill": fill}
+        SubElement(cell, "rect", {**box, "stroke": "#3f4855", "stroke-width": "4"})
+        add_text(cell, PlanPosition(16, y + 6), text, 50, "normal", PAPER_FILL, "start")
+    y = 36 + len(entries) * 13 + 6
+    top, middle, bottom = format_feet(y - 2), format_feet(y), format_feet(y + 2)
+    bar = f"M0,{top} V{bottom} M0,{middle} H500 M500,{top} V{bottom}"
+    SubElement(cell, "path", {"d": bar, "stroke": "#2c333d", "stroke-width": "6", "fill": "none"})
+    add_text(cell, PlanPosition(54, y + 1.5), "50 feet", 45, "normal", PAPER_FILL, "start")

@@ -14,7 +14,7 @@ from tests.fidelity.measuring import (
     summarize,
 )
 from tests.parsing.browser import CHROMIUM
-from tests.parsing.sources import DEMO, MADE, REAL
+from tests.parsing.parsed_maps import DEMO, MADE, REAL
 
 MIN_SAME_SHARE = 0.95
 """Of drawings without gradients and patterns, which a parsed map draws as one colour."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parsing.drawing import Drawing
+from parsing.drawing import Drawing, Feature
 from parsing.plans import read_plan
 
 CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne"
@@ -114,3 +114,10 @@ def read_caserne(kind: str) -> bytes:
     if not file.exists():
         pytest.skip(f"{file} is absent: a real plan in OpenStreetMap's terms is not tested")
     return file.read_bytes()
+
+
+# Features of a drawing, for tests.
+
+
+def features_of(drawing: Drawing) -> dict[str, Feature]:
+    return {feature.id: feature for feature in drawing.features}

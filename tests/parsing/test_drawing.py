@@ -1,3 +1,7 @@
+import pickle
+
+import pytest
+
 from parsing.drawing import (
     MAX_EXAMPLES,
     MAX_MESSAGE_CHARS,
@@ -12,6 +16,8 @@ from parsing.drawing import (
     SourcePlace,
     compute_bounds,
 )
+from parsing.errors import DocumentRejectedError, InvalidPlanError, ParsingError
+from parsing.limits import check_text_length
 
 GEOMETRIES: list[Geometry] = [
     PointGeometry((1, 9)),
@@ -76,3 +82,26 @@ def test_a_fault_without_a_line_gets_that_of_its_part() -> None:
         ("plan.osm", 9),
         ("other.osm", 0),
     ]
+
+
+# Errors have a position, cross processes, and name the limits.
+
+
+def test_the_message_starts_with_the_position_if_it_is_known() -> None:
+    assert str(InvalidPlanError("no room")) == "no room"
+    assert str(InvalidPlanError("no room").with_position((3, 14))) == "line 3, column 14: no room"
+
+
+def test_an_error_survives_pickling_with_its_type_and_position() -> None:
+    copy: ParsingError = pickle.loads(pickle.dumps(InvalidPlanError("no room", 3, 14)))
+    assert type(copy) is InvalidPlanError
+    assert (copy.message, copy.line, copy.column) == ("no room", 3, 14)
+
+
+def test_text_up_to_the_limit_is_returned() -> None:
+    assert check_text_length("abc", "id", 3) == "abc"
+
+
+def test_longer_text_is_rejected_with_the_attribute_and_the_limit() -> None:
+    with pytest.raises(DocumentRejectedError, match="id has 4 characters; at most 3 are read"):
+        check_text_length("abcd", "id", 3)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.parsing.properties import check_properties
+from tests.parsing.fuzz import check_properties
 from tests.parsing.strategies import broken_drawings, drawings
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))

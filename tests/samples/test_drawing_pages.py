@@ -9,8 +9,8 @@ import pytest
 
 from gateway.cli.commands.parse import parse
 from parsing.svg.unit_map import parse_unit_map
+from samples.draw import SCALES
 from samples.output.files import CHECKOUT
-from samples.templates.bundle import SCALES
 from tests.doc_pages import page, rows, section
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"

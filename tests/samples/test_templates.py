@@ -18,8 +18,8 @@ from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from resolvers.plans.translation import translate_plan
 from routing.processing import process_plan
+from samples.draw import SCALES
 from samples.output.files import CHECKOUT
-from samples.templates.bundle import SCALES
 from samples.templates.elm_place import Box, build_levels
 from samples.templates.inkscape import draw_inkscape
 

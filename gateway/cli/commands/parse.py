@@ -9,8 +9,8 @@ from gateway.cli.drawing_check import STANDARD_INPUT, DrawingCheck, check_drawin
 from gateway.cli.picture_files import find_picture_file, write_pictures
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES
 from parsing.svg.render import to_svg
-from parsing.svg.report.picture import draw_pictures
 from parsing.svg.unit_map import ParsedUnitMap
+from parsing.svg.warning_pictures import draw_pictures
 
 STANDARD_OUTPUT = Path("-")
 

@@ -4,7 +4,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from parsing.drawing import AreaGeometry, Feature, LinesGeometry, PointGeometry, Tags
-from parsing.osm.surroundings import is_building, is_site
+from parsing.osm.tags import is_building, is_site
 from resolvers.plans.tag_classification import (
     CLOSED_ROOM_MATCHERS,
     TagMatcher,

@@ -20,8 +20,7 @@ from parsing.drawing import (
     compute_bounds,
 )
 from parsing.limits import DEFAULT_LIMITS
-from parsing.svg.elements import Georeference, Group, Shape, ShapeContainer
-from parsing.svg.identities import HIT_PREFIX, Identity
+from parsing.svg.elements import HIT_PREFIX, Georeference, Group, Identity, Shape, ShapeContainer
 from parsing.svg.unit_map import UnitMapWriter
 from resolvers.plans.drawings.door_gaps import DECIMALS, DoorGaps
 from resolvers.plans.drawings.looks import WALL_COLOUR, Band, Look, choose_look

@@ -1,16 +1,40 @@
 """A venue of IMDF becomes levels, rooms, doors and connectors in the terms of OpenStreetMap."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from parsing.archives import unzip
-from parsing.drawing import AreaGeometry, LinesGeometry, PointGeometry
-from parsing.imdf.terms import OPENING_TAGS, UNIT_TAGS, find_tags
+from parsing.drawing import (
+    AreaGeometry,
+    LinesGeometry,
+    NoteCollector,
+    PointGeometry,
+    iter_coordinates,
+)
+from parsing.errors import InvalidPlanError
+from parsing.geo.geojson import GeoJsonFeature
+from parsing.imdf.records import (
+    ImdfRecord,
+    parse_language,
+    parse_records,
+    pick_label,
+    strip_folders,
+)
+from parsing.osm.tags import OPENING_TAGS, UNIT_TAGS, find_tags
 from parsing.plans import read_plan
 from samples.venue import make_archive, make_venue
-from tests.parsing.imdf.venues import Change, changed, feature_of, read_imdf, set_property
+from tests.parsing.imdf.venues import (
+    Change,
+    changed,
+    feature_of,
+    make_feature,
+    read_imdf,
+    set_member,
+    set_property,
+)
 
 
 def test_units_of_an_outdoor_level_are_outdoors() -> None:
@@ -218,3 +242,231 @@ def test_an_unknown_category_has_no_tags(category: str) -> None:
 @pytest.mark.parametrize("category", ["bedroom", "residence", "livingroom", "residential.studio"])
 def test_homes_are_private(category: str) -> None:
     assert find_tags(UNIT_TAGS, category) == {"indoor": "room", "access": "private"}
+
+
+# What is wrong with a venue is named with its place, and the rest is read.
+
+
+NOWHERE = {"id": "nowhere", "feature_type": "unit"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "note"),
+    [
+        ("unit", set_property(1, "category", "ballroom"), "unit category ballroom, read as a room"),
+        ("unit", set_property(1, "category", None), "unit category missing, read as a room"),
+        ("opening", set_property(2, "category", "hatch"), "opening category hatch, read as a door"),
+        ("amenity", set_property(0, "unit_ids", []), "amenity on no unit"),
+        ("occupant", set_property(0, "anchor_id", None), "occupant without anchor"),
+        ("relationship", set_property(0, "category", "slide"), "relationship slide"),
+    ],
+)
+def test_unknown_terms_are_noted_with_their_id(kind: str, change: Change, note: str) -> None:
+    members = changed(kind, change)
+    ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
+    (found,) = read_imdf(members).notes
+    assert found.message == note
+    assert ids.issuperset(found.examples)
+
+
+def test_files_that_are_not_read_are_named() -> None:
+    drawing = read_imdf(make_venue() | {"section.geojson": b"", "readme.txt": b""})
+    assert [str(note) for note in drawing.notes] == [
+        "file not read: 2 (readme.txt, section.geojson)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("unit", set_property(0, "level_id", "attic"), "level_id is 'attic', which no level has"),
+        ("unit", set_member(0, "geometry", None), "geometry is missing; a unit has one"),
+        ("unit", lambda units: units.clear(), "refers to unit '.*', which is not there"),
+        ("level", set_property(0, "ordinal", "first"), "ordinal is 'first'; expected a number"),
+        ("opening", set_property(0, "level_id", "attic"), "level_id is 'attic'"),
+        ("amenity", set_property(0, "unit_ids", ["x"]), "refers to unit 'x', which is not there"),
+        ("occupant", set_property(0, "anchor_id", "x"), "refers to anchor 'x', which is not there"),
+        ("anchor", set_property(0, "unit_id", "x"), "refers to unit 'x', which is not there"),
+        ("anchor", set_member(0, "geometry", None), "geometry is missing; expected a Point"),
+        ("relationship", set_property(0, "origin", NOWHERE), "refers to unit 'nowhere'"),
+    ],
+)
+def test_a_broken_venue_is_an_error_with_file_and_feature(
+    kind: str, change: Change, message: str
+) -> None:
+    members = changed(kind, change)
+    with pytest.raises(InvalidPlanError, match=message) as error:
+        read_imdf(members, strict=True)
+    assert re.match(r".*\.geojson(, line \d+)?: ", str(error.value), re.DOTALL)
+
+
+def test_a_broken_feature_does_not_end_the_reading() -> None:
+    members = changed("occupant", set_property(0, "anchor_id", "x"))
+    whole, drawing = read_imdf(make_venue()), read_imdf(members)
+    (lost,) = {f.id for f in whole.features} - {f.id for f in drawing.features}
+    (fault,) = drawing.faults
+    assert (fault.part, fault.file) == (lost, "occupant.geojson")
+    assert fault.message == f"occupant {lost} refers to anchor 'x', which is not there"
+    assert [str(note) for note in drawing.notes] == [f"left out, reference to nothing: 1 ({lost})"]
+
+
+def test_a_fault_has_the_position_and_the_level_of_its_feature() -> None:
+    whole = read_imdf(make_venue())
+    without_level = read_imdf(changed("opening", set_property(0, "level_id", "attic")))
+    (fault,) = without_level.faults
+    opening = next(feature for feature in whole.features if feature.id == fault.part)
+    assert fault.position in list(iter_coordinates(opening.geometry))
+    assert fault.levels == ()
+    unit = make_feature("unit", 0)
+    (fault,) = read_imdf(changed("unit", set_member(0, "geometry", None))).faults[:1]
+    assert fault.levels == (unit["properties"]["level_id"],)
+
+
+def test_the_fault_of_what_is_in_a_unit_has_the_level_of_the_unit() -> None:
+    whole, drawing = (
+        read_imdf(each)
+        for each in (make_venue(), changed("anchor", set_member(0, "geometry", None)))
+    )
+    (lost,) = (feature for feature in whole.features if feature not in drawing.features)
+    assert {fault.part: fault.levels for fault in drawing.faults} == {lost.id: lost.levels}
+
+
+def test_all_that_is_on_a_level_that_is_left_out_is_one_fault() -> None:
+    def disorder(levels: list[Any]) -> None:
+        levels[0]["properties"] |= {"ordinal": None, "name": {"en": "Hall"}, "short_name": None}
+
+    whole, drawing = (read_imdf(each) for each in (make_venue(), changed("level", disorder)))
+    level = make_feature("level", 0)
+    first, second = drawing.faults
+    assert first.message == f"level {level['id']} (Hall): ordinal is None; expected a number"
+    lost = {feature.id for feature in whole.features} - {feature.id for feature in drawing.features}
+    assert second.elements == len(lost - {level["id"]}) > 2
+    assert second.message == (
+        f"unit {second.part} ({second.name}) and {second.elements - 1} more: level_id is "
+        f"{level['id']!r}, but level {level['id']} (Hall) is left out"
+    )
+    [_, note] = [note for note in drawing.notes if note.message.startswith("left out")]
+    assert note.count == second.elements
+
+
+@pytest.mark.parametrize("name", ["level.geojson", "unit.geojson"])
+def test_a_missing_member_is_an_error_that_names_it(name: str) -> None:
+    members = make_venue()
+    del members[name]
+    with pytest.raises(InvalidPlanError, match=f"{name} is missing; an IMDF archive has"):
+        read_imdf(members)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "venue.geojson"])
+def test_a_missing_member_that_is_not_needed_is_named(name: str) -> None:
+    members = make_venue()
+    del members[name]
+    assert [str(fault) for fault in read_imdf(members).faults] == [f"{name} is missing"]
+
+
+def test_two_venues_in_one_archive_are_an_error() -> None:
+    one = {f"a/{name}": content for name, content in make_venue().items()}
+    with pytest.raises(InvalidPlanError, match="is there twice; an archive holds one venue"):
+        read_imdf(one | {"b/unit.geojson": b""})
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "venue.geojson", "amenity.geojson"])
+def test_a_broken_file_that_archives_may_lack_is_left_out(name: str) -> None:
+    drawing = read_imdf(make_venue() | {name: b'{"type": "Feat'})
+    (fault,) = drawing.faults
+    assert (fault.cause, fault.file) == ("left out, broken file", name)
+    assert drawing.features
+
+
+def test_all_files_that_are_missing_or_broken_are_named_at_once() -> None:
+    members = make_venue() | {"unit.geojson": b"{"}
+    del members["level.geojson"]
+    with pytest.raises(InvalidPlanError) as error:
+        read_imdf(members)
+    assert re.match(r"(?s)level.geojson is missing.*\nunit.geojson: not JSON", str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("labels", "language", "label"),
+    [
+        ({"da": "Bageri", "en": "Bakery"}, "da", "Bageri"),
+        ({"da": "Bageri", "en": "Bakery"}, "de", "Bakery"),
+        ({"da": "Bageri"}, "de", "Bageri"),
+        (None, "de", ""),
+    ],
+)
+def test_a_label_falls_back_to_english_then_to_the_first(
+    labels: dict[str, str] | None, language: str, label: str
+) -> None:
+    assert pick_label(labels, language) == label
+
+
+def test_folders_and_files_of_operating_systems_are_stripped() -> None:
+    members = {"hall/unit.geojson": b"1", "__MACOSX/unit.geojson": b"", "hall/.DS_Store": b""}
+    assert strip_folders(members) == {"unit.geojson": b"1"}
+    assert strip_folders({"hall\\unit.geojson": b"1"}) == {"unit.geojson": b"1"}
+
+
+def test_properties_of_another_type_count_as_missing() -> None:
+    record = ImdfRecord(
+        "a", "unit", "u1", {"category": 3, "accessibility": ["wheelchair", None]}, None
+    )
+    assert record.get_text("category") == ""
+    assert record.get_texts("accessibility") == ["wheelchair"]
+    assert record.get_texts("category") == []
+
+
+def unit(**changes: Any) -> GeoJsonFeature:
+    written = {"type": "Feature", "id": "u1", "feature_type": "unit", "properties": {}, **changes}
+    return GeoJsonFeature("unit.geojson", "features[0]", written)
+
+
+def test_records_are_returned_by_id() -> None:
+    record = ImdfRecord("unit.geojson", "unit", "u1", {}, None)
+    assert parse_records([unit()], "unit", NoteCollector()) == {"u1": record}
+    assert parse_records([], "unit", NoteCollector()) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"feature_type": "level"}, "unit.geojson: u1 has feature_type 'level'; expected 'unit'"),
+        ({"id": None}, "unit.geojson: features[0] has no id"),
+        (
+            {"id": None, "properties": {"name": {"en": "Bar"}}},
+            "unit.geojson: 'Bar' (features[0]) has no id",
+        ),
+        ({"properties": None}, "unit.geojson: u1 has no properties"),
+    ],
+)
+def test_a_faulty_feature_is_left_out_and_named(changes: dict[str, Any], message: str) -> None:
+    collector = NoteCollector()
+    records = parse_records([unit(id="u2"), unit(**changes)], "unit", collector)
+    assert list(records) == ["u2"]
+    assert [str(fault) for fault in collector.faults] == [message]
+
+
+def test_the_first_feature_of_an_id_counts() -> None:
+    collector = NoteCollector()
+    features = [unit(properties={"category": "room"}), unit()]
+    assert parse_records(features, "unit", collector)["u1"].get_text("category") == "room"
+    assert [str(f) for f in collector.faults] == ["unit.geojson: u1 is there twice; ids are unique"]
+
+
+def test_the_type_of_a_feature_may_be_among_its_properties() -> None:
+    feature = unit(feature_type=None, properties={"feature_type": "unit"})
+    assert list(parse_records([feature], "unit", NoteCollector())) == ["u1"]
+
+
+def test_the_manifest_gives_the_language() -> None:
+    manifest = b'{"version": "1.0.0", "language": "da"}'
+    assert parse_language(manifest, NoteCollector()) == "da"
+    with pytest.raises(InvalidPlanError, match=r"version is 2.0.0; 1.0.0 is read"):
+        parse_language(b'{"version": "2.0.0"}', NoteCollector())
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"{}", b'{"version": 1}'])
+def test_a_manifest_without_version_is_a_fault(manifest: bytes) -> None:
+    collector = NoteCollector()
+    assert parse_language(manifest, collector) == ""
+    assert str(collector.faults[0]).startswith("manifest.json: version is missing; expected")

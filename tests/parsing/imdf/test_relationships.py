@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from parsing.drawing import AreaGeometry, Geometry, LinesGeometry, NoteCollector, PointGeometry
-from parsing.imdf.links import derive_connector_tags
 from parsing.imdf.records import ImdfRecord
-from parsing.imdf.traversals import derive_door_tags
+from parsing.imdf.relationships import derive_connector_tags, derive_door_tags
 from parsing.plans import read_plan
 from samples.venue import feature_id, make_venue
 from tests.parsing.geography import box, lon_lat

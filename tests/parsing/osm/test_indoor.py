@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from parsing.drawing import AreaGeometry, NoteCollector, PointGeometry
 from parsing.errors import DocumentRejectedError, InvalidPlanError
+from parsing.osm.extracts import OpenRingError, join_rings
 from parsing.osm.indoor import build_drawing
-from parsing.osm.rings import OpenRingError, join_rings
-from parsing.osm.surroundings import GeoFeature, find_surroundings, is_building, is_site
+from parsing.osm.tags import GeoFeature, find_surroundings, is_building, is_site
 
 RING = ((10.0, 56.0), (10.001, 56.0), (10.001, 56.001))
 

@@ -11,10 +11,9 @@ from parsing.errors import (
     ParsingError,
 )
 from parsing.limits import DocumentLimits
-from parsing.osm.osm_xml import read_osm_xml
+from parsing.osm.extracts import read_osm_xml
 from parsing.plans import read_plan
-from tests.parsing.geography import OsmPlanBuilder, box, read_osm
-from tests.parsing.osm.features import features_of
+from tests.parsing.geography import OsmPlanBuilder, box, features_of, read_osm
 
 
 def test_an_unreadable_level_leaves_out_that_feature_with_its_id() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from parsing.drawing import NoteCollector
 from parsing.errors import InvalidMarkupError, ParsingError
-from parsing.svg.data_tags import format_tags, parse_tags
 from parsing.svg.elements import (
     DrawingHandler,
     Georeference,
@@ -19,13 +18,15 @@ from parsing.svg.elements import (
     RejectedShape,
     Shape,
     ShapeContainer,
+    format_tags,
+    parse_georeference,
+    parse_tags,
 )
 from parsing.svg.floor_plan import read_svg_plan
-from parsing.svg.georeferences import parse_georeference
 from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.walk_drawing import walk_drawing
+from tests.parsing.parsed_maps import parse_drawing
 from tests.parsing.strategies import broken_drawings, drawings
-from tests.parsing.tree import parse_drawing
 
 END = "end"
 

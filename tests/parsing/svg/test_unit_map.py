@@ -9,7 +9,7 @@ import pytest
 
 from parsing.errors import InvalidMarkupError
 from parsing.svg.unit_map import parse_unit_map
-from tests.parsing.tree import parse_content, parse_shapes
+from tests.parsing.parsed_maps import parse_content, parse_shapes
 
 UNIT_MAP = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
   <g data-type="Georeference" data-latitude="41.5" data-longitude="-87" data-zoom="18"/>

@@ -3,10 +3,10 @@
 import pytest
 
 from parsing.errors import InvalidMarkupError
-from parsing.svg.geometry import clipping
-from parsing.svg.geometry.areas import signed_area
-from parsing.svg.geometry.clipping import ClipBox, clip_line, clip_ring
-from tests.parsing.tree import parse_drawing, parse_shapes
+from parsing.svg import viewports
+from parsing.svg.outlines import signed_area
+from parsing.svg.viewports import ClipBox, clip_line, clip_ring
+from tests.parsing.parsed_maps import parse_drawing, parse_shapes
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_units_stay_whole_so_that_the_drawing_and_the_plan_agree() -> None:
 
 
 def test_after_many_characters_shapes_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clipping, "MAX_TRACED", 70)
+    monkeypatch.setattr(viewports, "MAX_TRACED", 70)
     first, second, third = clipped('<path d="M5 5h9v9z"/>' * 3)
     assert first["d"] == second["d"] != third["d"] == "M5 5h9v9z"
 

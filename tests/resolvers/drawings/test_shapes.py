@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from parsing.svg.geometry.outlines import trace_shape
+from parsing.svg.outlines import trace_shape
 from resolvers.drawings.shapes import Place, build_path, build_shape, measure_box, measure_cost
 
 SHAPES: list[tuple[dict[str, Any], str]] = [

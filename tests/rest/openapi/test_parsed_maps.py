@@ -15,7 +15,7 @@ from rest.openapi.parsed_maps import (
     RECT_NUMBER_ATTRIBUTES,
     STYLE_ATTRIBUTES,
 )
-from tests.parsing.sources import DEMO, MADE
+from tests.parsing.parsed_maps import DEMO, MADE
 
 
 def closed(schema: dict[str, Any]) -> dict[str, Any]:

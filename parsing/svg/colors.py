@@ -1,0 +1,327 @@
+"""Parse the colours of CSS in all its colour spaces, and mix them."""
+
+import cmath
+import colorsys
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from parsing.svg.lengths import NUMBER_PATTERN, parse_opacity
+
+# The named colours of CSS Color 4, section 6.1.
+
+
+_TABLE: Final = """
+aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc
+bisque ffe4c4 black 000000 blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a
+burlywood deb887 cadetblue 5f9ea0 chartreuse 7fff00 chocolate d2691e coral ff7f50
+cornflowerblue 6495ed cornsilk fff8dc crimson dc143c cyan 00ffff darkblue 00008b darkcyan
+008b8b darkgoldenrod b8860b darkgray a9a9a9 darkgreen 006400 darkgrey a9a9a9 darkkhaki bdb76b
+darkmagenta 8b008b darkolivegreen 556b2f darkorange ff8c00 darkorchid 9932cc darkred 8b0000
+darksalmon e9967a darkseagreen 8fbc8f darkslateblue 483d8b darkslategray 2f4f4f darkslategrey
+2f4f4f darkturquoise 00ced1 darkviolet 9400d3 deeppink ff1493 deepskyblue 00bfff dimgray
+696969 dimgrey 696969 dodgerblue 1e90ff firebrick b22222 floralwhite fffaf0 forestgreen 228b22
+fuchsia ff00ff gainsboro dcdcdc ghostwhite f8f8ff gold ffd700 goldenrod daa520 gray 808080
+green 008000 greenyellow adff2f grey 808080 honeydew f0fff0 hotpink ff69b4 indianred cd5c5c
+indigo 4b0082 ivory fffff0 khaki f0e68c lavender e6e6fa lavenderblush fff0f5 lawngreen 7cfc00
+lemonchiffon fffacd lightblue add8e6 lightcoral f08080 lightcyan e0ffff lightgoldenrodyellow
+fafad2 lightgray d3d3d3 lightgreen 90ee90 lightgrey d3d3d3 lightpink ffb6c1 lightsalmon ffa07a
+lightseagreen 20b2aa lightskyblue 87cefa lightslategray 778899 lightslategrey 778899
+lightsteelblue b0c4de lightyellow ffffe0 lime 00ff00 limegreen 32cd32 linen faf0e6 magenta
+ff00ff maroon 800000 mediumaquamarine 66cdaa mediumblue 0000cd mediumorchid ba55d3
+mediumpurple 9370db mediumseagreen 3cb371 mediumslateblue 7b68ee mediumspringgreen 00fa9a
+mediumturquoise 48d1cc mediumvioletred c71585 midnightblue 191970 mintcream f5fffa mistyrose
+ffe4e1 moccasin ffe4b5 navajowhite ffdead navy 000080 oldlace fdf5e6 olive 808000 olivedrab
+6b8e23 orange ffa500 orangered ff4500 orchid da70d6 palegoldenrod eee8aa palegreen 98fb98
+paleturquoise afeeee palevioletred db7093 papayawhip ffefd5 peachpuff ffdab9 peru cd853f pink
+ffc0cb plum dda0dd powderblue b0e0e6 purple 800080 rebeccapurple 663399 red ff0000 rosybrown
+bc8f8f royalblue 4169e1 saddlebrown 8b4513 salmon fa8072 sandybrown f4a460 seagreen 2e8b57
+seashell fff5ee sienna a0522d silver c0c0c0 skyblue 87ceeb slateblue 6a5acd slategray 708090
+slategrey 708090 snow fffafa springgreen 00ff7f steelblue 4682b4 tan d2b48c teal 008080
+thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 white ffffff
+whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32
+"""
+_WORDS: Final = _TABLE.split()
+HEX_BY_NAME: Final = dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
+"""Six hexadecimal digits by name in lower case."""
+
+# CSS Color 4, section 6.2 and appendix A; which colours they are depends on the viewer.
+_SYSTEM_COLORS: Final = """
+accentcolor accentcolortext activetext buttonborder buttonface buttontext canvas canvastext
+field fieldtext graytext highlight highlighttext linktext mark marktext selecteditem
+selecteditemtext visitedtext activeborder activecaption appworkspace background buttonhighlight
+buttonshadow captiontext inactiveborder inactivecaption inactivecaptiontext infobackground
+infotext menu menutext scrollbar threeddarkshadow threedface threedhighlight threedlightshadow
+threedshadow window windowframe windowtext
+"""
+SYSTEM_COLORS: Final = frozenset(_SYSTEM_COLORS.split())
+
+
+# Convert the colour spaces of CSS Color 4 to sRGB.
+
+
+Triple = tuple[float, float, float]
+Matrix = tuple[Triple, Triple, Triple]
+
+# CSS Color 4, chapter 18. That of Lab adapts from the white D50, too.
+OKLAB_TO_LMS: Final[Matrix] = (
+    (1.0, 0.3963377774, 0.2158037573),
+    (1.0, -0.1055613458, -0.0638541728),
+    (1.0, -0.0894841775, -1.291485548),
+)
+LMS_TO_LINEAR: Final[Matrix] = (
+    (4.0767416621, -3.3077115913, 0.2309699292),
+    (-1.2684380046, 2.6097574011, -0.3413193965),
+    (-0.0041960863, -0.7034186147, 1.707614701),
+)
+XYZ_D50_TO_LINEAR: Final[Matrix] = (
+    (3.1341358529, -1.6173863321, -0.4906619460),
+    (-0.9787954765, 1.9162543774, 0.0334427312),
+    (0.0719553799, -0.2289768264, 1.4053860351),
+)
+P3_TO_LINEAR: Final[Matrix] = (
+    (1.2249401763, -0.2249401763, 0.0),
+    (-0.0420569547, 1.0420569547, 0.0),
+    (-0.0196375546, -0.0786360456, 1.0982736001),
+)
+WHITE_D50: Final[Triple] = (0.9642956764, 1.0, 0.8251046025)
+EPSILON: Final = 216 / 24389
+KAPPA: Final = 24389 / 27
+HUNDRED_PERCENT: Final[Mapping[str, Triple]] = {
+    "lab": (100.0, 125.0, 125.0),
+    "lch": (100.0, 150.0, 1.0),
+    "oklab": (1.0, 0.4, 0.4),
+    "oklch": (1.0, 0.4, 1.0),
+}
+"""The components of a colour, by its function, that are written as 100%."""
+
+
+def to_srgb(space: str, components: Sequence[float]) -> Triple | None:
+    """Return red, green and blue from 0 to 1, or None for a space that is not known.
+
+    Hues are in turns. What sRGB does not have is clipped, as in browsers.
+
+    >>> [round(part, 2) for part in to_srgb("display-p3", (0.5, 0.2, 0))]
+    [0.54, 0.17, 0.0]
+    """
+    if space in ("lch", "oklch"):
+        lightness, chroma, turns = components
+        color = cmath.rect(max(chroma, 0.0), turns * math.tau)
+        return to_srgb(space.replace("ch", "ab"), (lightness, color.real, color.imag))
+    to_linear = TO_LINEAR.get(space)
+    if to_linear is None:
+        return None
+    red, green, blue = (_encode(min(max(part, 0.0), 1.0)) for part in to_linear(components))
+    return red, green, blue
+
+
+def _lab_to_linear(components: Sequence[float]) -> Triple:
+    lightness, a, b = components
+    y = (min(max(lightness, 0.0), 100.0) + 16) / 116
+    roots = y + a / 500, y, y - b / 200
+    ratios = (root**3 if root**3 > EPSILON else (116 * root - 16) / KAPPA for root in roots)
+    xyz = [ratio * white for ratio, white in zip(ratios, WHITE_D50, strict=True)]
+    return _multiply(XYZ_D50_TO_LINEAR, xyz)
+
+
+def _oklab_to_linear(components: Sequence[float]) -> Triple:
+    lightness, a, b = components
+    roots = _multiply(OKLAB_TO_LMS, (min(max(lightness, 0.0), 1.0), a, b))
+    return _multiply(LMS_TO_LINEAR, [root**3 for root in roots])
+
+
+def _p3_to_linear(components: Sequence[float]) -> Triple:
+    return _multiply(P3_TO_LINEAR, _decode(components))
+
+
+def _decode(components: Sequence[float]) -> Triple:
+    """Return linear components of gamma-encoded ones, negative ones as their mirror images."""
+    red, green, blue = (
+        part / 12.92
+        if abs(part) <= 0.04045
+        else math.copysign(((abs(part) + 0.055) / 1.055) ** 2.4, part)
+        for part in components
+    )
+    return red, green, blue
+
+
+def _encode(part: float) -> float:
+    return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
+
+
+def _multiply(matrix: Matrix, vector: Sequence[float]) -> Triple:
+    one, two, three = (
+        sum(factor * part for factor, part in zip(row, vector, strict=True)) for row in matrix
+    )
+    return one, two, three
+
+
+TO_LINEAR: Final[Mapping[str, Callable[[Sequence[float]], Sequence[float]]]] = {
+    "srgb": _decode,
+    "srgb-linear": tuple,
+    "display-p3": _p3_to_linear,
+    "lab": _lab_to_linear,
+    "oklab": _oklab_to_linear,
+}
+"""Functions that return linear red, green and blue of sRGB."""
+
+
+MAX_COLOR_CHARS: Final = 100
+PAINT_WORDS: Final = SYSTEM_COLORS.union(
+    HEX_BY_NAME, {"none", "transparent", "currentcolor", "inherit", "initial", "unset", "revert"}
+).union({"revert-layer", "context-fill", "context-stroke"})
+PAINT_FUNCTIONS: Final = re.compile(
+    r"(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color|color-mix|device-cmyk|light-dark|var)\("
+)
+SERVER: Final = re.compile(r"url\([^)]*\)\s*")
+HEX_COLOR: Final = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})")
+FUNCTION: Final = re.compile(
+    r"(rgb|hsl|hwb|lab|lch|oklab|oklch|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)"
+)
+ARGUMENT: Final = re.compile(rf"((?>{NUMBER_PATTERN}))(%|deg|turn|rad|grad)?|none")
+PERCENT: Final = 0.01
+LARGEST_COMPONENT: Final = 1_000.0
+TURNS_PER_UNIT: Final = {
+    None: 1 / 360,
+    "deg": 1 / 360,
+    "turn": 1.0,
+    "grad": 1 / 400,
+    "rad": 0.159155,
+}
+
+
+class Color(NamedTuple):
+    """Red, green, blue and opacity from 0 to 1."""
+
+    red: float
+    green: float
+    blue: float
+    alpha: float = 1.0
+
+    def fade(self, opacity: float) -> "Color":
+        """Return the colour with its opacity multiplied."""
+        return self._replace(alpha=self.alpha * opacity)
+
+    def lay_over(self, below: "Color") -> "Color":
+        """Return the colour that shows where this one is painted over another."""
+        return mix_colors([(self, 1.0), (below, 1.0 - self.alpha)], total=1.0)
+
+    def format(self) -> str:
+        """Format as `#rrggbb`, `#rrggbbaa` if it is translucent, or `none` if it is invisible.
+
+        >>> Color(1, 0.5, 0, 0.5).format()
+        '#ff800080'
+        """
+        red, green, blue, alpha = (int(min(max(part, 0.0), 1.0) * 255 + 0.5) for part in self)
+        if not alpha:
+            return "none"
+        return f"#{red:02x}{green:02x}{blue:02x}" + (f"{alpha:02x}" if alpha < 255 else "")
+
+
+BLACK: Final = Color(0, 0, 0)
+TRANSPARENT: Final = Color(0, 0, 0, 0)
+
+
+def mix_colors(weighted: Iterable[tuple[Color, float]], total: float | None = None) -> Color:
+    """Return the mean of colours by weight, in which a translucent one counts less.
+
+    >>> mix_colors([(Color(1, 1, 1), 1), (Color(0, 0, 0), 1)])
+    Color(red=0.5, green=0.5, blue=0.5, alpha=1.0)
+    """
+    red = green = blue = alpha = weights = 0.0
+    for color, weight in weighted:
+        share = weight * color.alpha
+        red += color.red * share
+        green += color.green * share
+        blue += color.blue * share
+        alpha += share
+        weights += weight
+    total = weights if total is None else total
+    return Color(red / alpha, green / alpha, blue / alpha, alpha / total) if alpha else TRANSPARENT
+
+
+@lru_cache(maxsize=1_000)
+def parse_color(text: str) -> Color | None:
+    """Parse a colour of CSS Color 4, or return None for any other text.
+
+    Of the predefined colour spaces, only those of screens are known, and there is no `color-mix()`.
+
+    >>> parse_color("rgb(100% 0 0 / 50%)")
+    Color(red=1.0, green=0.0, blue=0.0, alpha=0.5)
+    """
+    text = text.strip().lower()
+    if len(text) > MAX_COLOR_CHARS:
+        return None
+    if text == "transparent":
+        return TRANSPARENT
+    digits = HEX_BY_NAME.get(text)
+    if match := HEX_COLOR.fullmatch(text):
+        digits = match[1] if len(match[1]) > 4 else "".join(digit * 2 for digit in match[1])
+    if digits is not None:
+        return Color(
+            *(int(digits[start : start + 2], 16) / 255 for start in range(0, len(digits), 2))
+        )
+    match = FUNCTION.fullmatch(text)
+    return _parse_function(match[1], match[2]) if match else None
+
+
+@lru_cache(maxsize=1_000)
+def is_unknown_paint(text: str) -> bool:
+    """Return whether a paint, or the colour behind a reference, is one that no viewer knows.
+
+    >>> is_unknown_paint("bogus"), is_unknown_paint("url(#a) #12345"), is_unknown_paint("Red")
+    (True, True, False)
+    """
+    word = text.strip().lower()
+    if server := SERVER.match(word):
+        word = word[server.end() :] or "none"
+    is_known = word in PAINT_WORDS or HEX_COLOR.fullmatch(word) or PAINT_FUNCTIONS.match(word)
+    return not is_known
+
+
+def _parse_function(name: str, text: str) -> Color | None:
+    parts = [part for part in re.split(r"[\s,/]+", text.strip()) if part]
+    space = parts.pop(0) if name == "color" and parts else name
+    arguments = [ARGUMENT.fullmatch(part) for part in parts]
+    is_named = name == "color" and space in HUNDRED_PERCENT  # color(lab …) is no colour
+    if len(parts) not in (3, 4) or None in arguments or is_named:
+        return None
+    alpha = parse_opacity(parts[3]) if len(parts) == 4 and parts[3] != "none" else 1.0
+    values = [(float(match[1] or 0), match[2]) for match in arguments if match]
+    if name == "rgb":
+        red, green, blue = (
+            _clamp(number * PERCENT if unit == "%" else number / 255) for number, unit in values[:3]
+        )
+        return Color(red, green, blue, alpha)
+    if name not in ("hsl", "hwb"):
+        color = to_srgb(space, _parse_components(name, values[:3]))
+        return color and Color(*color, alpha)
+    (angle, unit), (second, _), (third, _) = values[:3]
+    hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
+    second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)
+    if name == "hsl":
+        return Color(*colorsys.hls_to_rgb(hue, third, second), alpha)
+    whiteness, blackness = second / max(1, second + third), third / max(1, second + third)
+    red, green, blue = (
+        part * (1 - whiteness - blackness) + whiteness for part in colorsys.hsv_to_rgb(hue, 1, 1)
+    )
+    return Color(red, green, blue, alpha)
+
+
+def _parse_components(name: str, values: Sequence[tuple[float, str | None]]) -> list[float]:
+    """Return the components of a colour: percentages as what they are of, hues in turns."""
+    hundreds = HUNDRED_PERCENT.get(name, (1.0, 1.0, 1.0))
+    components = [
+        number * PERCENT * hundred if unit == "%" else number
+        for (number, unit), hundred in zip(values, hundreds, strict=True)
+    ]
+    if name.endswith("lch"):
+        angle, unit = values[2]
+        components[2] = angle * TURNS_PER_UNIT.get(unit, 1 / 360)
+    return [min(max(part, -LARGEST_COMPONENT), LARGEST_COMPONENT) for part in components]
+
+
+def _clamp(number: float) -> float:
+    return min(max(number, 0.0), 1.0)

@@ -1,0 +1,495 @@
+"""Collect the warnings of one drawing and the summary of its map while it is walked."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from parsing.errors import InvalidMarkupError
+from parsing.svg.definitions import Definitions
+from parsing.svg.drawn_shapes import DrawnShapes, PicturePatterns
+from parsing.svg.effects import (
+    EFFECT_ATTRIBUTES,
+    REPORTED_ATTRIBUTES,
+    URLS,
+    changes_shapes,
+    find_canvas_clips,
+    find_effects,
+    find_reference,
+    find_unread_sheets,
+    has_effects,
+)
+from parsing.svg.elements import (
+    COPY_NUMBER,
+    HIT_PREFIX,
+    IDENTITY_ATTRIBUTES,
+    Georeference,
+    Group,
+    Shape,
+    inkscape_label,
+    is_generated_id,
+    is_made_up,
+    parse_tags,
+)
+from parsing.svg.group_names import GROUP_TYPES, is_type, suggest_type
+from parsing.svg.names import HREF_ATTRIBUTES
+from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
+from parsing.svg.warnings import (
+    FindElements,
+    WarningCollector,
+    find_blank_texts,
+    ignore_faults,
+    quote,
+)
+from parsing.xml_documents import XmlDocument
+
+TYPE_ATTRIBUTE: Final = "data-type"
+NEAR_TYPE_ATTRIBUTE: Final = re.compile(r"(?!(?-i:data-type)\Z)data[-_]?type", re.IGNORECASE)
+
+
+def may_misspell_type(text: bytes) -> bool:
+    """Return whether a drawing may have such attributes; this is cheap."""
+    folded, name = text.lower(), TYPE_ATTRIBUTE.encode()
+    return b"datatype" in folded or b"data_type" in folded or folded.count(name) > text.count(name)
+
+
+def find_misspelt_types(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Iterate over names and values of attributes that were probably meant to be `data-type`.
+
+    >>> [*find_misspelt_types({"dataType": "Level", "Data-type": "12"})]
+    [('dataType', 'Level')]
+    """
+    for name, value in attributes.items():
+        if NEAR_TYPE_ATTRIBUTE.fullmatch(name) and is_type(value):
+            yield name, value
+
+
+MAX_GROUPS: Final = 100_000
+DIGIT: Final = re.compile(r"[0-9]")
+
+
+@dataclass(slots=True)
+class OpenGroup:
+    """A group with the name of a unit, and what was found in it so far."""
+
+    name: str
+    ordinal: int
+    shapes_before: int
+    units: int = 0
+    numbered_units: int = 0
+
+
+class UnitGroups:
+    """The groups of one drawing that have the name of a unit."""
+
+    def __init__(self, warnings: WarningCollector) -> None:
+        self._warnings = warnings
+        self._open: list[OpenGroup] = []
+        self._without_unit: list[OpenGroup] = []
+
+    def enter(self, name: str, ordinal: int, shapes: int) -> None:
+        """Receive the start of a group; `shapes` are those of the drawing so far."""
+        self._open.append(OpenGroup(name, ordinal, shapes))
+
+    def add_unit(self, id: str) -> None:
+        """Receive a unit or hit area with a name of its own or that of its group."""
+        if self._open:
+            self._open[-1].units += 1
+            self._open[-1].numbered_units += DIGIT.search(id) is not None
+
+    def leave(self, has_unit: bool, shapes: int) -> None:
+        """Receive the end of a group; report one without a shape."""
+        group = self._open.pop()
+        if self._open:
+            self._open[-1].units += group.units
+            self._open[-1].numbered_units += group.numbered_units
+        if shapes == group.shapes_before:
+            if not self._warnings.is_full("empty-unit"):
+                self._report("empty-unit", group)
+        elif group.units and not has_unit and len(self._without_unit) < MAX_GROUPS:
+            self._without_unit.append(group)
+
+    def finish(self, missing_units: set[str]) -> None:
+        """Report groups that are probably units, though all shapes in them have other names.
+
+        They are if a hit area points to a unit of this name, or if they have a number and the
+        shapes have none, unlike an area with rooms.
+        """
+        for group in self._without_unit:
+            is_number = DIGIT.search(group.name) and not group.numbered_units
+            if is_number or group.name in missing_units:
+                self._report("named-parts", group)
+
+    def _report(self, code: str, group: OpenGroup) -> None:
+        detail = f"group named {quote(group.name)!r}"
+        self._warnings.add(code, group.ordinal, "g", group.name, detail=detail)
+
+
+RANGES: Final = {
+    "latitude": (-90, 90),
+    "longitude": (-180, 180),
+    "zoom": (0, 24),
+    "bearing": (-360, 360),
+    "pitch": (0, 90),
+}
+
+
+def find_out_of_range(georeference: Georeference) -> Iterator[str]:
+    """Iterate over what is out of range.
+
+    >>> [*find_out_of_range(Georeference(123, 0, 18, 0, 0))]
+    ['latitude is 123']
+    >>> [*find_out_of_range(Georeference(-90.5, 180.5, 24, 360, 90))]
+    ['latitude is -90.5', 'longitude is 180.5']
+    """
+    for name, value in georeference._asdict().items():
+        low, high = RANGES[name]
+        if not low <= value <= high:
+            yield f"{name} is {value}"
+
+
+MAX_CHECKED_IDS: Final = 100_000
+"""Ids of Levels, of units and of hit areas that are compared."""
+MAX_ID_CHARACTERS: Final = 255
+
+LEFT_OUT_CAUSES: Final = {"text": "text", "image": "image", "foreignObject": "foreign-object"}
+PROLOG_BYTES: Final = 100_000
+"""The root and its namespaces are in the first bytes."""
+INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
+
+
+class DrawingReport:
+    """What is told about a drawing in addition to its parts."""
+
+    def __init__(self, max_places: int = MAX_PLACES) -> None:
+        self._warnings = WarningCollector(max_places)
+        self.drawn = DrawnShapes(self._warnings)
+        self.has_references = False
+        """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
+        self._definitions = Definitions()
+        self._patterns = PicturePatterns(self._definitions)
+        self._is_from_inkscape = self._has_names = self._misspells_type = False
+        self._level_ids: set[str] = set()
+        # The start tag of the first of each id.
+        self._unit_ordinals: dict[str, int] = {}
+        self._hit_area_ordinals: dict[str, int] = {}
+        self._target_ordinals: dict[str, int] = {}
+        self._clips: list[tuple[int, str, str, str, str]] = []
+        self._texts: list[tuple[int, str, str]] = []
+        self._georeferences = 0
+        self._misspelt_types = 0
+        self._levels = self._units = self._hit_areas = 0
+        self._outside_ordinals: list[int] = []
+        self._readable_tags: set[str] = set()  # many shapes have the same
+        self._unit_groups = UnitGroups(self._warnings)
+
+    def begin(self, text: bytes, definitions: Definitions) -> None:
+        """Receive the text of the drawing, and the rules and patterns in it."""
+        self.has_references = any(url in text for url in URLS)
+        self._misspells_type = may_misspell_type(text)
+        self._is_from_inkscape = INKSCAPE_NAMESPACE in text[:PROLOG_BYTES]
+        self._definitions = definitions
+        self._patterns = PicturePatterns(definitions)
+        for sheet in find_unread_sheets(text, definitions.style_sheet):
+            self._warnings.add("style", 0, detail=sheet)
+        for media in definitions.unread_media:
+            self.rule_unread(f"@media {media}")
+
+    def rule_unread(self, prelude: str) -> None:
+        """Report a rule of a style sheet that is not read, by its selector or at-rule."""
+        if changes_shapes(prelude):
+            self._warnings.add("style", 0, detail=quote(" ".join(prelude[:1_000].split())))
+
+    @property
+    def summary(self) -> MapSummary:
+        """Return the counts so far."""
+        return MapSummary(self._levels, self._units, self._hit_areas, self.drawn.shapes)
+
+    def see_style(self, style: str) -> None:
+        """Receive each `style` attribute and rule with effects, once or more often."""
+        if not self.has_references and has_effects(style):
+            self.has_references = True
+
+    def add_name(self, name: str, kind: str, ordinal: int) -> None:
+        """Report that a name of a group is read as its type."""
+        self._has_names = True
+        detail = f"read as {kind}: group named {quote(name)!r}"
+        self._warnings.add("read-as", ordinal, "g", name, detail=detail)
+
+    def suggest_name(self, name: str, suggestion: str, ordinal: int) -> None:
+        """Report a name of a group that is almost markup."""
+        detail = f"{quote(name)!r}; did you mean {suggestion!r}?"
+        self._warnings.add("misspelt-name", ordinal, "g", name, detail=detail)
+
+    def misplace_name(self, name: str, element: str, ordinal: int) -> None:
+        """Report a name that would be markup on a group, on an element that is none."""
+        detail = f"{quote(name)!r} on <{element}>; put it on a <g>"
+        self._warnings.add("misspelt-name", ordinal, element, name, detail=detail)
+
+    def ignore_name(self, name: str, kind: str, ordinal: int) -> None:
+        """Report a name that would be markup if the drawing had no attributes for it."""
+        detail = f"{quote(name)!r} would be a {kind}"
+        self._warnings.add("name-not-read", ordinal, "g", name, detail=detail)
+
+    def add_nested_name(self, name: str, kind: str, outer: str, ordinal: int) -> None:
+        """Report a name that is not read, because it is inside a group that is markup."""
+        detail = f"the {kind} {quote(name)!r} is in a {outer}"
+        self._warnings.add("nested-name", ordinal, "g", name, detail=detail)
+
+    def check_type(self, kind: str, element_id: str, ordinal: int) -> None:
+        """Report a `data-type` of a group that is no type."""
+        if kind in GROUP_TYPES:
+            return
+        self._misspelt_types += 1
+        suggestion = suggest_type(kind[:40]) if self._misspelt_types <= MAX_PLACES else ""
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+        detail = f"{quote(kind)!r}{hint}"
+        self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
+
+    def check_attribute_names(
+        self, element: str, attributes: Mapping[str, str], ordinal: int
+    ) -> None:
+        """Report attributes of a group that are called almost `data-type`."""
+        for name, value in find_misspelt_types(attributes) if self._misspells_type else ():
+            id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
+            self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
+
+    def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
+        """Report a type of a group on an element that is none."""
+        kind, name = attributes["data-type"], attributes.get("id", "")
+        if is_type(kind):
+            detail = f"{kind!r} on <{element}>"
+            self._warnings.add("misplaced-type", ordinal, element, name, detail=detail)
+
+    def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
+        """Count a Level and check its id; `outer` is the Level around it."""
+        self._levels += 1
+        if level.id and self._levels <= MAX_CHECKED_IDS:
+            self._check_id(level.id, level.id in self._level_ids, "g", None, ordinal)
+            self._level_ids.add(level.id)
+        self.drawn.add_level(level, outer, ordinal)
+
+    def add_layer(self, level: Group | None, ordinal: int) -> None:
+        """Note a UnitLayer or HitAreaLayer that is outside of every Level."""
+        if level is None and len(self._outside_ordinals) < MAX_CHECKED_IDS:
+            self._outside_ordinals.append(ordinal)
+
+    def enter_unit(self, name: str, ordinal: int) -> None:
+        """Receive the start of a group that has the name of a unit."""
+        self._unit_groups.enter(name, ordinal, sum(self.summary))
+
+    def leave_unit(self, has_unit: bool) -> None:
+        """Receive the end of such a group, and whether a shape in it is the unit."""
+        self._unit_groups.leave(has_unit, sum(self.summary))
+
+    def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
+        """Check the ranges of a Georeference."""
+        self._georeferences += 1
+        if self._georeferences > 1:
+            self._warnings.add("georeferences", ordinal, "g")
+        for detail in find_out_of_range(georeference):
+            self._warnings.add("georeference-range", ordinal, "g", detail=detail)
+
+    def leave_out(
+        self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
+    ) -> None:
+        """Report an element that a unit map cannot have."""
+        code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
+        if code == "text" and len(self._texts) < MAX_CHECKED_IDS:
+            self._texts.append((ordinal, name, _level_id(level)))  # it may have nothing in it
+        else:
+            self._warnings.add(code, ordinal, element, name, _level_id(level))
+
+    def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
+        """Report a `use` that draws nothing."""
+        if self._warnings.is_full("use"):
+            return
+        address = next((attributes[name] for name in HREF_ATTRIBUTES if name in attributes), "")
+        name = attributes.get("id", "")
+        subject = f"<use> {quote(name)!r}" if name else "<use>"
+        detail = f"{subject} of {quote(address)!r}" if address else f"{subject} without href"
+        self._warnings.add("use", ordinal, "use", name, _level_id(level), detail)
+
+    def check_references(
+        self,
+        element: str,
+        attributes: Mapping[str, str],
+        ruled: Mapping[str, str],
+        level: Group | None,
+        ordinal: int,
+    ) -> None:
+        """Report clips, masks, filters, markers and the like; `ruled` are values of rules."""
+        if not ruled and EFFECT_ATTRIBUTES.isdisjoint(attributes):
+            return
+        for cause, name, value in find_effects(attributes, ruled):
+            place = attributes.get("id", ""), _level_id(level)
+            reference = find_reference(value)
+            if cause == "clip" and reference is not None:
+                # Whether it cuts anything off is known once the clip path itself is.
+                if len(self._clips) < MAX_CHECKED_IDS:
+                    self._clips.append((ordinal, reference, element, *place))
+            elif not self._warnings.is_full(cause):
+                detail = f"{name}: {quote(value)}" if reference is None else ""
+                self._warnings.add(cause, ordinal, element, *place, detail)
+
+    def check_shape(
+        self,
+        shape: Shape,
+        ordinal: int,
+        specified: Mapping[str, str],
+        ruled: Mapping[str, str],
+    ) -> None:
+        """Check a shape: its place, its paint as it is specified, and in a layer its identity.
+
+        `ruled` are values that rules of style have for it, if any is reported.
+        """
+        if shape.is_visible and (
+            self.has_references or not REPORTED_ATTRIBUTES.isdisjoint(shape.source)
+        ):
+            self._check_paint(shape, ordinal, specified)
+            level = shape.container.level
+            self.check_references(shape.kind.lower(), shape.source, ruled, level, ordinal)
+        if layer := shape.container.layer:
+            self._check_in_layer(shape, layer, ordinal)
+        elif shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
+            self.drawn.look_at(shape, ordinal)
+        if "data-type" in shape.source:
+            self.misplace_type(shape.kind.lower(), shape.source, ordinal)
+
+    def check_tags(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
+        """Report `data-tags` of a shape that cannot be read; a parsed map does without them."""
+        text = attributes["data-tags"]
+        if text in self._readable_tags:
+            return
+        with ignore_faults():
+            try:
+                parse_tags(text)
+                self._readable_tags.add(text)
+            except InvalidMarkupError as error:
+                name = attributes.get("id", "")
+                subject = f"<{element}> {quote(name)!r}" if name else f"<{element}>"
+                detail = f"{subject}: {quote(error.message)}"
+                self._warnings.add("tags", ordinal, element, name, detail=detail)
+
+    def finish(self, document: XmlDocument, find: FindElements | None = None) -> list[ParseWarning]:
+        """Check the drawing as a whole; return the warnings with the places that `find` finds."""
+        if not self._levels:
+            self._warnings.add("no-level", 0)
+        else:
+            for ordinal in self._outside_ordinals:
+                self._warnings.add("outside-level", ordinal, "g")
+        self._compare_layers()
+        self._unit_groups.finish(self._target_ordinals.keys() - self._unit_ordinals.keys())
+        blank = find_blank_texts(document, [each[0] for each in self._texts])
+        for ordinal, name, level in self._texts:
+            if ordinal not in blank:
+                self._warnings.add("text", ordinal, "text", name, level)
+        if self._clips:
+            harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
+            for ordinal, reference, *place in self._clips:
+                if reference not in harmless:
+                    self._warnings.add("clip", ordinal, *place)
+        self.drawn.finish(self._levels > 0)
+        return self._warnings.locate(document, find)
+
+    def check_image_share(self) -> None:
+        """Reject a drawing that is a picture. Raises `DocumentRejectedError`."""
+        self.drawn.check_image_share(self._units + self._hit_areas)
+
+    def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
+        for name in ("fill", "stroke"):
+            value = specified.get(name) or ""
+            server = find_reference(value) if "(" in value else None
+            if server is None:
+                continue
+            element, source_id = shape.kind.lower(), shape.source.get("id", "")
+            drawn = shape.attributes.get(name, "none")
+            subject = f"<{element}> {quote(source_id)!r}" if source_id else f"<{element}>"
+            detail = f"{name} {quote(value)} of {subject} is drawn as {drawn}"
+            code = "paint" if server in self._definitions.paint_servers else "missing-paint"
+            if self._patterns.is_picture(server):
+                code = "image"
+                self.drawn.add_painted(shape)
+            level = _level_id(shape.container.level)
+            self._warnings.add(code, ordinal, element, source_id, level, detail)
+
+    def _check_in_layer(self, shape: Shape, layer: str, ordinal: int) -> None:
+        identity = shape.identity
+        if identity is None:
+            self._add_unidentified(shape, layer, ordinal)
+            if shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
+                self.drawn.look_at(shape, ordinal)
+            return
+        id = identity.id
+        self._unit_groups.add_unit(id)
+        if layer == "UnitLayer":
+            self._units += 1
+            ordinals = self._unit_ordinals
+        else:
+            self._hit_areas += 1
+            ordinals = self._hit_area_ordinals
+            if identity.target_type == "Unit" and len(self._target_ordinals) < MAX_CHECKED_IDS:
+                self._target_ordinals.setdefault(identity.target_id, ordinal)
+        is_second = id in ordinals
+        if is_second or len(id) > MAX_ID_CHARACTERS or id.isspace():
+            self._check_id(id, is_second, shape.kind, shape.container.level, ordinal)
+        elif len(ordinals) < MAX_CHECKED_IDS:
+            ordinals[id] = ordinal
+        self.drawn.check_unit(shape, layer == "HitAreaLayer", ordinal)
+        written = shape.source.get("id", "")
+        if self._has_names and IDENTITY_ATTRIBUTES & shape.source.keys() == {"id"}:
+            copy = COPY_NUMBER.fullmatch(id)
+            if copy and copy[1] in ordinals:
+                level = _level_id(shape.container.level)
+                self._warnings.add("numbered", ordinal, shape.kind.lower(), id, level)
+        if id != written and "data-id" not in shape.source:
+            detail = f"read as {quote(id)!r}: a <{shape.kind.lower()}> with id {quote(written)!r}"
+            self._warnings.add("unit-by-name", ordinal, shape.kind.lower(), id, detail=detail)
+        elif (
+            id == written
+            and (label := inkscape_label(shape.source)) not in ("", id.strip())
+            and not is_made_up(label)
+        ):
+            detail = f"the id {quote(id)!r} counts, not the label {quote(label)!r}"
+            self._warnings.add("other-label", ordinal, shape.kind.lower(), id, detail=detail)
+        elif self._is_from_inkscape and id == written and is_generated_id(id):
+            level = _level_id(shape.container.level)
+            self._warnings.add("generated-id", ordinal, shape.kind.lower(), id, level)
+
+    def _check_id(
+        self, id: str, is_second: bool, kind: str, level: Group | None, ordinal: int
+    ) -> None:
+        causes = {
+            "duplicate-id": is_second,
+            "long-id": len(id) > MAX_ID_CHARACTERS,
+            "blank-id": id.isspace(),
+        }
+        for code, applies in causes.items():
+            if applies:
+                self._warnings.add(code, ordinal, kind.lower(), id, _level_id(level))
+
+    def _add_unidentified(self, shape: Shape, layer: str, ordinal: int) -> None:
+        written, hint = shape.source.get("id", ""), ""
+        if layer == "HitAreaLayer" and written.lower().startswith(HIT_PREFIX):
+            meant = HIT_PREFIX + written[len(HIT_PREFIX) :].lstrip(" -_")
+            if meant not in (written, HIT_PREFIX):
+                hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
+        code = "generated-id" if is_generated_id(written) else "no-id"
+        level = _level_id(shape.container.level)
+        self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)
+
+    def _compare_layers(self) -> None:
+        """Report units without hit areas, if the drawing has any, and the reverse."""
+        units, targets = self._unit_ordinals, self._target_ordinals
+        if max(len(units), len(targets)) == MAX_CHECKED_IDS:
+            return  # the others are not known
+        for id, ordinal in units.items():
+            if targets and id not in targets:
+                self._warnings.add("unit-without-hit-area", ordinal, name=id)
+        for id, ordinal in targets.items():
+            if id not in units:
+                self._warnings.add("hit-area-without-unit", ordinal, name=id)
+
+
+def _level_id(level: Group | None) -> str:
+    return level.id if level else ""
