@@ -35,13 +35,13 @@ from resolvers.networks.routable_maps import (
     deserialize_routable_map,
     serialize_routable_map,
 )
+from routing.archive import serialize_router
 from routing.costing import TravelMode
 from routing.network.network import Network
 from routing.network.views import all_round, spread_views
 from routing.plan import Plan
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router, TravelMatrix
-from routing.serialization import serialize_router
 
 SEED = 7
 TURN_QUESTIONS = 20

@@ -16,8 +16,8 @@ from gateway.errors import StartError
 from gateway.limits.rate_limit import RateLimiter
 from gateway.middleware.cors import CorsHeaderLines
 from gateway.settings import BYTES_PER_MB, Settings
-from resolvers.networks.routable_map_cache import RoutableMapCache
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.networks.routable_maps import RoutableMapCache
+from resolvers.processing.process_pool import ProcessPool
 from storage.administration.audit import delete_audit_records
 from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache

@@ -1,15 +1,21 @@
-"""Resolvers of changes: what was created, updated and removed, for those who mirror the catalog."""
+"""Resolvers of changes and removals, for clients that mirror the catalog.
+
+Changes are what was created, updated and removed since a cursor; removals list records that are
+gone by the time of their end.
+"""
 
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from datetime import UTC
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import strawberry
 
 from resolvers.nodes import build_node_id, load_nodes
-from resolvers.request.caller import Caller, describe_kinds, requirement_of_kind
+from resolvers.request import caller
+from resolvers.request.caller import Caller, Requirement, describe_kinds, requirement_of_kind
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import ChangesExpiredError
 from resolvers.request.inputs import (
@@ -18,19 +24,31 @@ from resolvers.request.inputs import (
     Items,
     Length,
     OneOf,
+    PageArguments,
     Range,
     Syntax,
     argument,
 )
-from resolvers.request.kinds import RecordKind, graphql_enum
-from resolvers.request.listing import Resolver, batch_resolver
-from resolvers.request.times import DateTime
+from resolvers.request.kinds import RecordKind, find_word, graphql_enum
+from resolvers.request.listing import Resolver, batch_resolver, paged
+from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage import errors
 from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS
 from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeEvent, Cursor
 from storage.changes.hub import ChangeHub
 from storage.errors import Cause, UnavailableError
-from storage.records.kinds import Record, RecordType
+from storage.records.kinds import Document, Record, RecordType, format_key
+from storage.records.paging import Page
+from storage.tombstones import (
+    OVERLAP_MINUTES,
+    TOMBSTONE_DAYS,
+    TOMBSTONES,
+    Tombstone,
+    first_id_at,
+)
+
+# Resolvers of changes: what was created, updated and removed, for those who mirror the catalog.
+
 
 R = TypeVar("R", bound=Record)
 
@@ -275,3 +293,68 @@ load_changed_map = _record_loader(MAPS, "Get the unit map, if one was created or
 load_changed_location = _record_loader(
     LOCATIONS, "Get the location, if one was created or updated."
 )
+
+
+class Removal(NamedTuple):
+    """A record that was removed."""
+
+    kind: Annotated[
+        RecordKind | None, "The collection, such as `units`; null if this version has no such kind."
+    ]
+    record_id: Annotated[
+        str,
+        "Its id; of kinds with several identifying fields, these with slashes between them, or as a"
+        " JSON array.",
+    ]
+    asset_id: Annotated[str | None, "The asset that it belonged to; null for attribute groups."]
+    removed_at: Annotated[DateTime, "When, to the millisecond."]
+
+
+@paged
+async def list_removals(
+    info: Info,
+    pages: PageArguments,
+    asset: AssetFilter = None,
+    since: Annotated[
+        DateTime | None, argument("Only removals from this time on, in ISO 8601.", IS_TIME)
+    ] = None,
+) -> Page[Removal]:
+    context = info.context
+    where: Document = {}
+    hidden = [
+        kind
+        for kind, requirement in caller.BY_KIND.items()
+        # The flag of a kind is of no concern: a removal shows nothing but the id.
+        if not Requirement(permission=requirement.permission).is_met(context.caller)
+    ]
+    if hidden:
+        where["kind"] = {"$nin": hidden}
+    if asset is not None:
+        where["asset_id"] = asset
+    if since is not None:
+        where["_id"] = {"$gte": first_id_at(parse_time(since))}
+    found = await context.list_page(TOMBSTONES, where, pages)
+    return Page(
+        [*map(_to_removal, found.data)],
+        found.positions,
+        found.request,
+        found.has_next,
+        list_id=found.list_id,
+        source=found.source,
+    )
+
+
+list_removals.__doc__ = f"""List the records that were removed from what the API key sees.
+
+The first removed come first. To follow the list, ask again with `since`: `removedAt` of the last
+removal that you have, less {OVERLAP_MINUTES} minutes, because some are committed late. A removal is
+listed for {TOMBSTONE_DAYS} days, and as long as the record is not inserted again. Removals of
+attribute groups are listed for keys that see all assets.
+"""
+
+
+def _to_removal(tombstone: Tombstone) -> Removal:
+    removed_at = tombstone.removed_at.replace(tzinfo=UTC).isoformat(timespec="milliseconds")
+    key = format_key(tombstone.values)
+    kind = find_word(RecordKind, tombstone.kind)
+    return Removal(kind, key, tombstone.asset_id or None, DateTime(removed_at))

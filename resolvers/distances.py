@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import strawberry
 from msgspec import Struct
 
-from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, to_restrictions
 from resolvers.networks.routable_maps import RoutableMap
-from resolvers.networks.searches import run_search
 from resolvers.networks.waypoints import (
+    AVOID_DESCRIPTION,
+    AVOID_RULES,
+    Avoidable,
     Waypoint,
     WaypointInput,
     find_locations,
     resolve_waypoints,
+    run_search,
+    to_restrictions,
     to_waypoint_ref,
 )
 from resolvers.request.context import Info
@@ -264,7 +267,7 @@ def _search(
 
 def _measure_euclidean(request: MatrixRequest) -> "TravelMatrix":
     from routing.costing import Costing
-    from routing.search.euclidean import euclidean_distances
+    from routing.search.matrix import euclidean_distances
 
     scale = request.unit_map.feet_per_unit
     if scale is None:

@@ -12,8 +12,7 @@ import strawberry
 
 from resolvers.distances import Mode, WaypointId, WaypointIndex
 from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags
-from resolvers.networks.avoidance import Avoid, Avoidable
-from resolvers.networks.waypoints import WaypointInput
+from resolvers.networks.waypoints import Avoid, Avoidable, WaypointInput
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Items, PageArguments, argument

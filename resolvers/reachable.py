@@ -7,8 +7,7 @@ import strawberry
 
 from resolvers.distances import Mode, round_up
 from resolvers.locations import LocationTags, get_unit_id
-from resolvers.networks.avoidance import Avoid
-from resolvers.networks.searches import run_search
+from resolvers.networks.waypoints import Avoid, run_search
 from resolvers.request.context import Info
 from resolvers.request.inputs import ID, Range, argument
 from resolvers.request.threads import run_in_thread

@@ -7,9 +7,8 @@ from typing import Annotated, NamedTuple, NewType
 from urllib.parse import quote
 
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
-from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
-from resolvers.processes.drawings import run_on_drawing
-from resolvers.processes.process_pool import ProcessPool, max_seconds
+from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
+from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.context import Info
 from resolvers.request.deadlines import extend_read
 from resolvers.request.inputs import Range, argument

@@ -1,16 +1,26 @@
-"""Resolvers of units: all of them, and those of an asset, a floor or a map."""
+"""Resolvers of units and the filters of their lists."""
 
 from collections.abc import Sequence
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 import strawberry
 
+from resolvers.references import REFERENCE_KEY_RULES, REFERENCE_VALUE_RULES
+from resolvers.request.caller import (
+    READ_UNIT_ATTRIBUTES_PERMISSION,
+    READ_UNIT_REFERENCES_PERMISSION,
+    REFERENCES_FLAG,
+    UNIT_ATTRIBUTES_FLAG,
+    Requirement,
+)
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.inputs import ID, AssetFilter, PageArguments, argument
+from resolvers.request.errors import InvalidInputError
+from resolvers.request.inputs import ID, AssetFilter, PageArguments, argument, required_input_field
 from resolvers.request.listing import (
     UNIT_ORDERS,
     IdsFilter,
     NameSearch,
+    RecordFilter,
     UpdatedSince,
     batch_resolver,
     build_filter,
@@ -20,17 +30,123 @@ from resolvers.request.listing import (
     ordered,
     paged,
 )
-from resolvers.unit_filters import (
-    FloorFilter,
-    MapFilter,
-    UnitAttribute,
-    UnitPlace,
-    UnitReferenceArgument,
-    build_unit_conditions,
-)
-from storage.catalog import UNITS, Map, Unit
-from storage.records.kinds import Document
+from storage.catalog import ASSIGNMENTS, FLOORS, MAPS, UNIT_REFERENCES, UNITS, Map, Unit
+from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.records.paging import Page
+from storage.records.visibility import NOTHING
+
+MAX_RELATED_UNITS = 10_000
+"""Units with an attribute or a reference that a filter takes."""
+
+
+@strawberry.input(description="An attribute that units have.")
+class AttributeFilter:
+    group_id: strawberry.ID = required_input_field("The attribute group.", ID)
+    attribute_id: strawberry.ID = required_input_field("An attribute of the group.", ID)
+
+
+@strawberry.input(description="A unit's id in a third-party system.")
+class ReferenceFilter:
+    key: str = required_input_field("Names the third-party system.", *REFERENCE_KEY_RULES)
+    value: str = required_input_field("The unit's id in that system.", *REFERENCE_VALUE_RULES)
+
+
+FloorFilter: TypeAlias = Annotated[
+    strawberry.ID | None,
+    argument("Only those on the floor with this id.", ID, example="alder-court-floor-1"),
+]
+MapFilter: TypeAlias = Annotated[
+    strawberry.ID | None,
+    argument("Only those on the map with this id.", ID, example="alder-court-floor-plates"),
+]
+UnitAttribute: TypeAlias = Annotated[
+    AttributeFilter | None,
+    argument(
+        f"Only those with this attribute. At most {MAX_RELATED_UNITS} units may have it, of the "
+        "asset, floor or map if one of them is given.",
+        example={"group_id": "apartment-type", "attribute_id": "apartment-type-one-bedroom"},
+        requirement=Requirement(UNIT_ATTRIBUTES_FLAG, READ_UNIT_ATTRIBUTES_PERMISSION),
+    ),
+]
+UnitReferenceArgument: TypeAlias = Annotated[
+    ReferenceFilter | None,
+    argument(
+        "Only those with this id in a third-party system.",
+        example={"key": "keyring", "value": "AL-101"},
+        requirement=Requirement(REFERENCES_FLAG, READ_UNIT_REFERENCES_PERMISSION),
+    ),
+]
+
+
+class UnitPlace(NamedTuple):
+    """Where units are: in an asset, on a floor, on a map, or anywhere."""
+
+    asset: str | None = None
+    floor: str | None = None
+    map: str | None = None
+
+
+async def build_unit_conditions(
+    context: Context,
+    filter: RecordFilter,
+    place: UnitPlace,
+    attribute: AttributeFilter | None,
+    reference: ReferenceFilter | None,
+) -> list[Document]:
+    """Return the conditions on units, all of which must hold. Raises InvalidInputError."""
+    asset_ids = {place.asset} if place.asset is not None else set[str]()
+    conditions: list[Document] = []
+    if place.map is not None:
+        unit_map = await context.get_record(MAPS, place.map)
+        if unit_map is None:
+            return [NOTHING]
+        asset_ids.add(unit_map.asset_id)
+        # A unit that names no maps is on every map of its asset.
+        conditions.append({"map_ids": {"$in": [None, unit_map.id]}})
+    if place.floor is not None:
+        floor = await context.get_record(FLOORS, place.floor)
+        if floor is None:
+            return [NOTHING]
+        asset_ids.add(floor.asset_id)
+        conditions.append({"floor_id": floor.id})
+    if len(asset_ids) > 1:  # no unit is in two assets
+        return [NOTHING]
+    in_asset: Document = {"asset_id": next(iter(asset_ids))} if asset_ids else {}
+    related: list[set[str]] = []
+    if attribute is not None:
+        where: Document = {"group_id": attribute.group_id, "attribute_id": attribute.attribute_id}
+        found = await _find_related_units(context, ASSIGNMENTS, where | in_asset, "attribute")
+        related.append(found)
+    if reference is not None:
+        where = {"value": reference.value, "key": reference.key}
+        found = await _find_related_units(context, UNIT_REFERENCES, where | in_asset, "reference")
+        related.append(found)
+    return _intersect(filter, related) + conditions + ([in_asset] if in_asset else [])
+
+
+def _intersect(filter: RecordFilter, related: Sequence[set[str]]) -> list[Document]:
+    """Return the conditions of a filter, with the ids that are in all sets."""
+    if related:
+        given = [] if filter.ids is None else [{*filter.ids}]
+        filter = filter._replace(ids=tuple(sorted(set.intersection(*related, *given))))
+    return filter.build_conditions()
+
+
+async def _find_related_units(
+    context: Context, kind: RecordType[Any], where: Document, argument: str
+) -> set[str]:
+    """Return the units of visible records that meet a condition. Raises InvalidInputError."""
+    keys = await context.list_ids(kind, where, MAX_RELATED_UNITS + 1)
+    if len(keys) > MAX_RELATED_UNITS:
+        raise InvalidInputError(
+            **{
+                argument: f"must be that of at most {MAX_RELATED_UNITS} units; "
+                "name an asset, a floor or a map, too"
+            }
+        )
+    position = kind.key_fields.index("unit_id")
+    return {key.split(KEY_SEPARATOR)[position] for key in keys}
+
 
 UnitId: TypeAlias = Annotated[strawberry.ID, argument("Id of the unit.", ID, example="ugwo2tfiznm")]
 

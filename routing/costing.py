@@ -12,7 +12,7 @@ import numpy as np
 
 from routing.arrays import FloatArray
 from routing.plan import Connector, ConnectorKind
-from routing.units import FEET_PER_METRE
+from routing.values import FEET_PER_METRE
 from routing.values import TravelMode as TravelMode
 
 FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 
 from routing.costing import Costing, TravelMode
 from routing.issues import PlanIssue
-from routing.network.components import ComponentLabels, find_components
+from routing.network.components import ComponentLabels, find_components, guard_private_space
 from routing.network.network import Network, build_network
-from routing.network.private_space import guard_private_space
 from routing.plan import Plan
-from routing.progress import ProcessingProgress, ignore_progress
 from routing.report import ProcessingReport, build_report
-from routing.search.distance_table import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
+from routing.search.matrix import MAX_TABLE_LOCATIONS, DistanceTable, build_distance_table
 from routing.search.router import Router
 from routing.space.plan_repair import repair_plan
 from routing.space.walkable import WalkableLevel, build_walkable_levels
+from routing.values import ProcessingProgress, ignore_progress
 from routing.verification import Verification, verify_router
 
 

@@ -11,14 +11,25 @@ import numpy as np
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
-from routing.diagnosis.connectors import find_loose_connectors, list_uncertain_connectors
 from routing.diagnosis.doors import explain_doors, state_locked_doors
 from routing.diagnosis.names import PlanNames, name_parts
-from routing.diagnosis.survey import survey_network
-from routing.diagnosis.unreached import diagnose_unreached
-from routing.diagnosis.wheelchairs import diagnose_wheelchairs
-from routing.groups import ProblemGroup, ToSource, cut, group_problems
-from routing.issues import CAUSES, FROM_FILES, IssueKind, PlanIssue, point_in
+from routing.diagnosis.survey import (
+    find_loose_connectors,
+    list_uncertain_connectors,
+    survey_network,
+)
+from routing.diagnosis.unreached import diagnose_unreached, diagnose_wheelchairs
+from routing.issues import (
+    CAUSES,
+    FROM_FILES,
+    IssueKind,
+    PlanIssue,
+    ProblemGroup,
+    ToSource,
+    cut,
+    group_problems,
+    point_in,
+)
 from routing.network.components import ComponentLabels, find_largest
 from routing.network.network import Network
 from routing.plan import Plan

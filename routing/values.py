@@ -5,9 +5,22 @@ Imports neither numpy nor shapely: a worker that starts needs these alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+FEET_PER_METRE: Final = 1 / 0.3048
+"""The international foot is 0.3048 m exactly."""
+
+
+ProcessingProgress = Callable[[float, str], None]
+"""Called with the completed share, from 0 to 1, and the name of the next step."""
+
+
+def ignore_progress(share: float, step: str) -> None:
+    """Accept progress and do nothing."""
+
 
 MAX_STEP_NAMES = 10
 """Spaces and rooms that a step names, the last ones: a hall may have hundreds of doors."""

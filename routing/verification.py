@@ -19,14 +19,12 @@ import shapely
 from routing.arrays import BoolArray, FloatArray, IntArray
 from routing.costing import TravelMode, cost_of
 from routing.errors import VerificationError
-from routing.network.labels import VertexWalks
 from routing.network.levels import Levels, are_open
 from routing.network.mesh import PUBLIC, SIGHT_TOLERANCE_FEET
-from routing.network.network import Network
-from routing.network.stops import Stops, join_stops
+from routing.network.network import Network, Stops, join_stops
+from routing.network.walk_graph import VertexWalks
 from routing.plan import Polygonal
-from routing.search.route import find_route
-from routing.search.router import Router
+from routing.search.router import Router, find_route
 from routing.search.walks import measure_walks, place_stops, trace_walk
 
 MAX_ERROR_FEET = 1e-6

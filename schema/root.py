@@ -20,7 +20,6 @@ import resolvers.maps
 import resolvers.nodes
 import resolvers.processed_maps
 import resolvers.references
-import resolvers.removals
 import resolvers.unit_maps
 import resolvers.units
 from resolvers.nodes import type_name_of
@@ -120,7 +119,7 @@ class Query:
     attribute_group = resolver_field(
         resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
     )
-    removals = resolver_field(resolvers.removals.list_removals, Page[Removal])
+    removals = resolver_field(resolvers.changes.list_removals, Page[Removal])
     changes = resolver_field(resolvers.changes.list_changes, ChangeBatch | None, CAN_FOLLOW_CHANGES)
     api_keys = resolver_field(
         resolvers.administration.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN

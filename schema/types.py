@@ -22,9 +22,9 @@ import resolvers.backgrounds
 import resolvers.changes
 import resolvers.closures
 import resolvers.distances
-import resolvers.drawings.fields
 import resolvers.drawings.geojson
 import resolvers.drawings.pictures
+import resolvers.drawings.shapes
 import resolvers.floors
 import resolvers.level_tags
 import resolvers.locations
@@ -34,9 +34,7 @@ import resolvers.nodes
 import resolvers.processed_maps
 import resolvers.reachable
 import resolvers.references
-import resolvers.removals
 import resolvers.routes
-import resolvers.steps
 import resolvers.unit_maps
 import resolvers.units
 from resolvers.administration import api_keys, audit
@@ -51,7 +49,7 @@ from resolvers.administration.imports import PlannedOperation
 from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.changes import ChangeOperation
 from resolvers.distances import TravelMode
-from resolvers.drawings.fields import ShapePart, ShapeType
+from resolvers.drawings.shapes import ShapePart, ShapeType
 from resolvers.request.inputs import DEFAULT_PER_PAGE as DEFAULT_PER_PAGE
 from resolvers.request.inputs import MAX_INT32, Items, Range
 from resolvers.request.inputs import MAX_PER_PAGE as MAX_PER_PAGE
@@ -265,7 +263,7 @@ class Unit(Node):
         resolvers.locations.load_location_of_unit, "Location | None", CAN_READ_LOCATIONS
     )
     shape = resolver_field(
-        resolvers.drawings.fields.load_shape_of_unit, "Shape | None", cost=SHAPE_COST
+        resolvers.drawings.shapes.load_shape_of_unit, "Shape | None", cost=SHAPE_COST
     )
     nearest = resolver_field(
         resolvers.nearest.find_nearest_to_unit,
@@ -356,7 +354,7 @@ class NearestFromSource:
 
 
 RouteLeg = output_type(resolvers.routes.RouteLeg)
-RouteStep = output_type(resolvers.steps.RouteStep)
+RouteStep = output_type(resolvers.routes.RouteStep)
 
 
 @strawberry.type(description="The fastest route between two waypoints.")
@@ -365,7 +363,7 @@ class Route:
     feet: float
     seconds: float
     legs: list[RouteLeg]  # type: ignore[valid-type]
-    steps = resolver_field(resolvers.steps.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
+    steps = resolver_field(resolvers.routes.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 
 NearUnit = output_type(resolvers.reachable.NearUnit, unit=Unit)
@@ -389,11 +387,11 @@ class Reachable:
     )
 
 
-ShapeBox = output_type(resolvers.drawings.fields.ShapeBox)
+ShapeBox = output_type(resolvers.drawings.shapes.ShapeBox)
 Shape = output_type(
-    resolvers.drawings.fields.Shape, part=ShapePart, type=ShapeType | None, box=ShapeBox | None
+    resolvers.drawings.shapes.Shape, part=ShapePart, type=ShapeType | None, box=ShapeBox | None
 )
-DrawingLevel = output_type(resolvers.drawings.fields.DrawingLevel)
+DrawingLevel = output_type(resolvers.drawings.shapes.DrawingLevel)
 
 
 @strawberry.type(description="The drawing of a map, in the map's own coordinates.")
@@ -402,7 +400,7 @@ class Drawing:
     height: int
     levels: list[DrawingLevel]  # type: ignore[valid-type]
     shapes = resolver_field(
-        resolvers.drawings.fields.list_shapes_of_drawing,
+        resolvers.drawings.shapes.list_shapes_of_drawing,
         Page[Shape] | None,  # type: ignore[valid-type]
     )
 
@@ -443,7 +441,7 @@ class Map(Node):
     )
     parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
     drawing = resolver_field(
-        resolvers.drawings.fields.load_drawing_of_map, Drawing | None, cost=DRAWING_COST
+        resolvers.drawings.shapes.load_drawing_of_map, Drawing | None, cost=DRAWING_COST
     )
     geojson = resolver_field(
         resolvers.drawings.geojson.get_geojson_of_map, GeoJson | None, cost=GEOJSON_COST
@@ -575,8 +573,8 @@ class Change(
 ChangeBatch = output_type(resolvers.changes.ChangeBatch, data=list[Change])
 
 
-@strawberry.type(description=inspect.getdoc(resolvers.removals.Removal))
-class Removal(output_type(resolvers.removals.Removal)):  # type: ignore[misc]
+@strawberry.type(description=inspect.getdoc(resolvers.changes.Removal))
+class Removal(output_type(resolvers.changes.Removal)):  # type: ignore[misc]
     record_node_id = resolver_field(resolvers.changes.get_record_node_id, strawberry.ID | None)
 
 

@@ -23,8 +23,8 @@ from pymongo import MongoClient
 from gateway.app import Gateway
 from gateway.limits.rate_limit import RateLimitStatus
 from gateway.settings import Settings
+from resolvers.drawings.shown_units import parse_with_units
 from resolvers.request.caller import FLAGS, PERMISSIONS
-from resolvers.shown_units import parse_with_units
 from storage.administration import api_keys
 from storage.bundles.importing.import_bundles import ParsedSource, import_bundles
 from storage.mongo import driver

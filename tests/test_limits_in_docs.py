@@ -8,8 +8,8 @@ import pytest
 
 from gateway.compression import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
-from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
-from resolvers.processes.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
+from resolvers.processing.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
+from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
 from rest.endpoint_table import ENDPOINTS
 from schema.definitions import cost_of, strawberry_field_of
 from schema.root import GRAPHQL_SCHEMA
@@ -17,7 +17,7 @@ from tests.doc_pages import page, rows, section
 
 LIMITS = {
     "bundles.md": """
-        resolvers.shown_units: MAX_WARNINGS MAX_LEVELS
+        resolvers.drawings.shown_units: MAX_WARNINGS MAX_LEVELS
         storage.bundles.changes.change_plan: MAX_LISTED_CHANGES
         storage.bundles.changes.shown_values: MAX_VALUE_CHARACTERS
         storage.bundles.checking.check_bundles: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
@@ -45,16 +45,16 @@ LIMITS = {
         parsing.geo.geojson: MAX_SOURCE_BYTES
         parsing.geo.projection: MAX_EXTENT_FEET MAX_FEATURES
         parsing.osm.tags: MAX_STOREYS
-        resolvers.plans.connector_joining: MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
-        resolvers.plans.footpaths: MAX_BRANCH_FEET
+        resolvers.plans.connectors: MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
+        resolvers.plans.translation: MAX_BRANCH_FEET
         resolvers.plans.shapes: MAX_MEETING_CORNERS
-        resolvers.plans.tangles: MAX_CROSSINGS
+        resolvers.plans.tag_classification: MAX_CROSSINGS
         resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
-        routing.groups: MAX_LISTED_PROBLEMS MAX_TEXT_CHARS
-        routing.markers: MAX_MARKERS
+        routing.issues: MAX_LISTED_PROBLEMS MAX_TEXT_CHARS
+        routing.picture: MAX_MARKERS
         routing.report: MAX_LISTED_LOCATIONS
         routing.space.plan_repair: MAX_NEIGHBOURS
-        routing.space.shared_edges: MAX_WALL_OPENING_FEET
+        routing.space.door_inference: MAX_WALL_OPENING_FEET
         routing.space.walkable: MAX_ONE_WAY_DOORS
     """,
     "graphql/caching.md": """
@@ -87,12 +87,12 @@ LIMITS = {
     """,
     "graphql/maps.md": """
         parsing.svg.outcome: MAX_LISTED_PLACES
-        resolvers.drawings.parsed_drawings: MAX_DRAWING_BYTES
+        resolvers.drawings.shapes: MAX_DRAWING_BYTES
         resolvers.nearest: MAX_NEAREST_SOURCES
     """,
     "graphql/reading.md": """
         resolvers.request.listing: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
-        resolvers.unit_filters: MAX_RELATED_UNITS
+        resolvers.units: MAX_RELATED_UNITS
         storage.records.filters: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
         storage.records.paging: MAX_TOTAL_COUNT
     """,
@@ -107,10 +107,10 @@ LIMITS = {
         gateway.server.supervision.orders: MAX_LONG_TASK_SECONDS
         gateway.server.websocket_protocol: MAX_FRAMES_WITHOUT_KEY
         resolvers.administration.api_keys: MAX_ASSETS
-        resolvers.processes.cpu_limit: MAX_PARSE_CPU_SECONDS
-        resolvers.processes.memory_limit: MAX_TASK_BYTES
-        resolvers.processes.process_pool: MAX_WAITING MAX_WAITING_BYTES MAX_WAIT_SECONDS
-        resolvers.processes.worker_process: MAX_IDLE_BYTES
+        resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS
+        resolvers.processing.worker_process: MAX_TASK_BYTES
+        resolvers.processing.process_pool: MAX_WAITING MAX_WAITING_BYTES MAX_WAIT_SECONDS
+        resolvers.processing.worker_process: MAX_IDLE_BYTES
         resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
         rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
         storage.administration.api_keys: MAX_OVERLAP_DAYS
@@ -147,29 +147,29 @@ LIMITS = {
         rest.envelopes: MAX_WARNINGS_HEADER_BYTES
     """,
     "rest/pictures.md": """
-        resolvers.drawings.areas: MAX_UNITED MAX_MEETING_EDGES MAX_UNION_WORK
+        resolvers.drawings.drawn_features: MAX_UNITED MAX_MEETING_EDGES MAX_UNION_WORK
         resolvers.drawings.drawn_features: MAX_POSITIONS
         resolvers.drawings.geojson: MAX_GEOJSON_DRAWING_BYTES
-        resolvers.drawings.georeferencing: MAX_METRES
+        resolvers.drawings.drawn_features: MAX_METRES
         resolvers.drawings.picture_files: MAX_PNG_SHAPES MAX_PICTURE_HEIGHT
         resolvers.drawings.pictures: MAX_PICTURE_WIDTH
     """,
     "routing.md": """
-        resolvers.steps: MAX_UNITS_TO_NAME
+        resolvers.routes: MAX_UNITS_TO_NAME
         routing.directions.manoeuvres: MAX_ASIDE_FEET
-        routing.directions.sentences: MAX_EXACT_FEET
-        routing.directions.turns: MAX_CURVE_FEET
-        routing.network.coarsening: MAX_COARSE_CORNERS
+        routing.directions.steps: MAX_EXACT_FEET
+        routing.directions.manoeuvres: MAX_CURVE_FEET
+        routing.network.mesh: MAX_COARSE_CORNERS
         routing.network.levels: MAX_EXACT_WORK MAX_EXACT_CORNERS
         routing.network.portals: MAX_DOOR_POINTS MAX_DOOR_PORTALS
-        routing.search.distance_table: MAX_TABLE_LOCATIONS
+        routing.search.matrix: MAX_TABLE_LOCATIONS
         routing.space.walkable: MAX_ONE_WAY_DOORS
         routing.values: MAX_STEP_NAMES
         routing.verification: MAX_TESTED_LINES
     """,
     "runbook.md": """
-        resolvers.networks.archive_files: MAX_FILES_BYTES
-        resolvers.networks.routable_map_cache: MAX_CACHE_BYTES
+        resolvers.networks.routable_maps: MAX_FILES_BYTES
+        resolvers.networks.routable_maps: MAX_CACHE_BYTES
     """,
     "spreadsheets.md": """
         storage.bundles.reading.tables.files.sheets: MAX_SPREADSHEET_BYTES MAX_ROWS MAX_COLUMNS
@@ -194,7 +194,7 @@ LIMITS = {
         parsing.svg.transforms: MAX_TRANSFORM_CHARS
         parsing.svg.values: MAX_SUBSTITUTED_CHARS
         parsing.svg.definitions: MAX_NESTED_USES
-        resolvers.processes.cpu_limit: MAX_PARSE_CPU_SECONDS
+        resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS
     """,
 }
 """The constants of which a page has the values, by module."""

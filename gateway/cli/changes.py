@@ -20,7 +20,7 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.progress import show_progress
 from gateway.cli.undo_command import format_undo_command
 from gateway.settings import Settings
-from resolvers.administration.import_and_process import import_and_process
+from resolvers.processing.stale_networks import import_and_process
 from storage.bundles.changes.change_plan import RecordChange
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.bundles.changes.pending_file import PendingFile, open_pending_file

@@ -10,7 +10,7 @@ import msgspec
 from parsing.errors import ParsingError
 from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
-from resolvers.processes.cpu_limit import limit_cpu_time
+from resolvers.processing.worker_process import limit_cpu_time
 
 STANDARD_INPUT = "-"
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from resolvers.processes.drawings import run_on_drawing
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing.process_pool import ProcessPool, run_on_drawing
 from resolvers.request.errors import (
     ChangedPlanError,
     ImportLostError,
@@ -57,7 +56,7 @@ async def import_catalog(
     async with ProcessPool(1) as pool:
 
         async def parse_source(svg: bytes) -> ParsedSource:
-            from resolvers.shown_units import parse_with_units  # few imports have drawings
+            from resolvers.drawings.shown_units import parse_with_units  # few imports have drawings
 
             try:
                 parse = partial(parse_with_units, force=changes.force_drawings)

@@ -7,9 +7,8 @@ from typing import Annotated, NamedTuple, TypeAlias
 import strawberry
 
 from resolvers.administration.catalog import translate_import_errors
-from resolvers.administration.import_and_process import import_and_process
-from resolvers.processing.other_maps import NetworkPolicyArgument
-from resolvers.processing.stale_networks import REPROCESS
+from resolvers.processed_maps import NetworkPolicyArgument
+from resolvers.processing.stale_networks import REPROCESS, import_and_process
 from resolvers.request.context import Info
 from resolvers.request.deadlines import without_deadline
 from resolvers.request.errors import InvalidInputError

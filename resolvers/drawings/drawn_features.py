@@ -1,22 +1,26 @@
 """Draw the levels, units and hit areas of a parsed map as GeoJSON geometries.
 
-Runs in a process of its own, which imports this module.
+The pool of processes for drawings runs this module, which a gateway does not import by itself.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 import shapely
+from numpy.typing import NDArray
+from shapely import MultiPolygon, Polygon
+from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import Coordinates
+from parsing.drawing import FEET_PER_METRE, AreaGeometry, Coordinates
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.geo.projection import ECCENTRICITY_SQUARED, SEMI_MAJOR_METRES
 from parsing.svg.floor_plan import CURVE_TOLERANCE_FEET
 from parsing.svg.names import SHAPE_KINDS
-from parsing.svg.outlines import trace_shape
+from parsing.svg.outlines import signed_area, trace_shape
 from parsing.svg.transforms import parse_transform
-from resolvers.drawings.areas import MAX_UNITED, Area, AreaBuilder
 from resolvers.drawings.drawing_levels import (
     HIT_AREA,
     LEVEL,
@@ -26,8 +30,244 @@ from resolvers.drawings.drawing_levels import (
     find_floors,
     iter_level_elements,
 )
-from resolvers.drawings.georeferencing import DECIMALS, Placement, place_drawing
+from resolvers.plans.shapes import TooManyRingsError, to_shape
 from storage.catalog import Georeference
+
+# Positions of a drawing in degrees of WGS 84.
+#
+# docs/decisions/parsing/georeferences.md says how large a drawing is, and which way it is turned.
+
+
+METRES_PER_PIXEL: Final = 156_543.03392
+"""Of a web map at the equator, at zoom 0."""
+DECIMALS: Final = 7
+"""Of degrees, as RFC 7946 (section 11.2) advises: a centimetre."""
+MAX_METRES: Final = 50_000.0
+"""From the centre of a drawing: a larger one is no building, but has a wrong scale."""
+
+Positions = NDArray[np.float64]
+"""x and y, or longitude and latitude, in rows."""
+
+
+class Placement(NamedTuple):
+    """Where a drawing is: the degrees of its centre, its scale, and its upward direction."""
+
+    longitude: float
+    latitude: float
+    bearing: float
+    feet_per_unit: float
+    center_x: float
+    center_y: float
+
+    @property
+    def max_units(self) -> float:
+        """How far from the centre a position may be, in units of the drawing."""
+        return MAX_METRES * FEET_PER_METRE / self.feet_per_unit
+
+    def to_degrees(self, positions: Positions) -> Positions:
+        """Return the longitudes and latitudes of positions of the drawing.
+
+        The drawing lies on the plane that touches the ellipsoid at its centre, as in
+        `parsing.geo.projection`. Longitudes go on beyond 180 degrees.
+        """
+        scale = self.feet_per_unit / FEET_PER_METRE
+        right = (positions[:, 0] - self.center_x) * scale
+        up = (self.center_y - positions[:, 1]) * scale
+        sine, cosine = math.sin(math.radians(self.bearing)), math.cos(math.radians(self.bearing))
+        east, north = right * cosine + up * sine, up * cosine - right * sine
+        return _unproject(self.longitude, self.latitude, east, north)
+
+
+def place_drawing(
+    georeference: Georeference, feet_per_unit: float | None, width: float, height: float
+) -> Placement:
+    """Return where a drawing with a canvas of this size is.
+
+    Its scale is that of the map, or else that of the zoom.
+    """
+    if feet_per_unit is None:
+        pixel = METRES_PER_PIXEL / 2**georeference.zoom
+        feet_per_unit = pixel * math.cos(math.radians(georeference.latitude)) * FEET_PER_METRE
+    return Placement(
+        georeference.longitude,
+        georeference.latitude,
+        georeference.bearing,
+        feet_per_unit,
+        width / 2,
+        height / 2,
+    )
+
+
+def _unproject(
+    longitude: float, latitude: float, east: NDArray[np.float64], north: NDArray[np.float64]
+) -> Positions:
+    """Return degrees of positions on the plane that touches the ellipsoid, in metres.
+
+    A line at a right angle to the plane meets the ellipsoid `up` metres from it: the root of a
+    quadratic equation.
+    """
+    sine, cosine = math.sin(math.radians(latitude)), math.cos(math.radians(latitude))
+    flat = 1 - ECCENTRICITY_SQUARED
+    normal = SEMI_MAJOR_METRES / math.sqrt(1 - ECCENTRICITY_SQUARED * sine * sine)
+    # In a frame turned to the meridian of the centre: x through it at the equator, z to the north.
+    x = normal * cosine - north * sine
+    z = normal * flat * sine + north * cosine
+    a = cosine**2 + sine**2 / flat
+    b = x * cosine + z * sine / flat
+    c = x**2 + east**2 + z**2 / flat - SEMI_MAJOR_METRES**2
+    up = -c / (b + np.sqrt(np.maximum(b**2 - a * c, 0)))
+    x, z = x + up * cosine, z + up * sine
+    return np.column_stack(
+        (
+            longitude + np.degrees(np.arctan2(east, x)),
+            np.degrees(np.arctan2(z, flat * np.hypot(x, east))),
+        )
+    )
+
+
+MAX_MEETING_EDGES: Final = 100_000
+"""Pairs of edges with boxes that meet in the shapes that are repaired; the others get their hulls.
+
+Where they cross, a pair takes up to 100 microseconds.
+"""
+MAX_UNION_WORK: Final = 20_000_000
+"""Pairs of corners of shapes that are united; one takes half a microsecond."""
+EDGES_PER_QUERY: Final = 200
+MAX_UNITED: Final = 2_000
+"""Shapes that are united to the outline of a level; of more, it is their hull."""
+
+Area = Polygon | MultiPolygon
+Rings = Sequence[Coordinates]
+
+
+class AreaBuilder:
+    """Builds areas; what they cost is bounded for all together, by two budgets.
+
+    >>> builder = AreaBuilder()
+    >>> [area] = builder.build([[((0, 0), (2, 2), (2, 0), (0, 2))]])
+    >>> area.is_valid, area.area
+    (True, 2.0)
+    """
+
+    def __init__(
+        self, max_meeting_edges: int = MAX_MEETING_EDGES, max_union_work: int = MAX_UNION_WORK
+    ) -> None:
+        self.remaining_edges = max_meeting_edges
+        self.remaining_union_work = max_union_work
+
+    def build(self, shapes: Sequence[Rings], *, nonzero: bool = True) -> list[Area | None]:
+        """Return what the rings of each shape fill; None for what has no area."""
+        areas: list[Area | None] = [None] * len(shapes)
+        simple = [
+            index for index, rings in enumerate(shapes) if len(rings) == 1 and len(rings[0]) > 2
+        ]
+        polygons = _build_polygons([shapes[index][0] for index in simple])
+        for index, polygon, is_valid in zip(
+            simple, polygons.tolist(), shapely.is_valid(polygons).tolist(), strict=True
+        ):
+            areas[index] = polygon if is_valid else self._repair(polygon)
+        for index, rings in enumerate(shapes):
+            if len(rings) > 1:
+                areas[index] = self._fill([ring for ring in rings if len(ring) > 2], nonzero)
+        return areas
+
+    def unite(self, areas: Sequence[Area]) -> Area | None:
+        """Return the union of areas, or their hull if it would take too much work."""
+        if not areas:
+            return None
+        if len(areas) <= MAX_UNITED:
+            counts = shapely.get_num_coordinates(areas)
+            one, other = shapely.STRtree(areas).query(areas)
+            work = int((counts[one] * counts[other])[one != other].sum())
+            if work <= self.remaining_union_work:
+                self.remaining_union_work -= work
+                return _keep_areas(shapely.union_all(areas))
+        hull: BaseGeometry = shapely.convex_hull(shapely.GeometryCollection([*areas]))
+        return _keep_areas(hull)
+
+    def _may_repair(self, rings: Rings) -> bool:
+        """Return whether rings have few enough edges that may cross, and count these."""
+        pairs = _count_meeting_edges(rings, self.remaining_edges)
+        if pairs > self.remaining_edges:
+            return False
+        self.remaining_edges -= pairs
+        return True
+
+    def _repair(self, polygon: Polygon) -> Area | None:
+        if not self._may_repair([tuple((x, y) for x, y in polygon.exterior.coords[:-1])]):
+            return _keep_areas(shapely.convex_hull(polygon))
+        # This method fills as `nonzero` does, the other one as `evenodd`.
+        repaired: BaseGeometry = shapely.make_valid(
+            polygon, method="structure", keep_collapsed=False
+        )
+        return _keep_areas(repaired)
+
+    def _fill(self, rings: Rings, nonzero: bool) -> Area | None:
+        if not rings:
+            return None
+        if polygon := _with_holes(rings, nonzero):
+            return polygon
+        if self._may_repair(rings):
+            try:
+                filled = to_shape(AreaGeometry(tuple(rings), nonzero), 1.0)
+            except TooManyRingsError:
+                pass
+            else:
+                return _keep_areas(filled if filled.is_valid else shapely.make_valid(filled))
+        return _keep_areas(shapely.MultiPoint(np.concatenate(rings)).convex_hull)
+
+
+def _build_polygons(rings: Rings) -> NDArray[np.object_]:
+    if not rings:
+        return np.empty(0, dtype=object)
+    positions = np.concatenate([np.asarray(ring, dtype=np.float64) for ring in rings])
+    indices = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+    return np.asarray(shapely.polygons(shapely.linearrings(positions, indices=indices)))
+
+
+def _count_meeting_edges(rings: Rings, limit: int) -> int:
+    """Return how many pairs of edges that are no neighbours have boxes that meet.
+
+    Counting ends soon after the limit.
+    """
+    corners = [np.asarray(ring, dtype=np.float64) for ring in rings]
+    edges = np.concatenate([np.stack((ring, np.roll(ring, -1, axis=0)), 1) for ring in corners])
+    lows, highs = edges.min(axis=1), edges.max(axis=1)
+    boxes = shapely.box(lows[:, 0], lows[:, 1], highs[:, 0], highs[:, 1])
+    tree = shapely.STRtree(boxes)
+    # Each pair is found from both sides; each edge finds itself and its two neighbours.
+    found = -3 * len(boxes)
+    for start in range(0, len(boxes), EDGES_PER_QUERY):
+        found += tree.query(boxes[start : start + EDGES_PER_QUERY]).shape[1]
+        if found > 2 * limit:
+            break
+    return max(found, 0) // 2
+
+
+def _with_holes(rings: Rings, nonzero: bool) -> Polygon | None:
+    """Return the largest ring with the others as its holes, if that is what they are."""
+    areas = [signed_area(ring) for ring in rings]
+    largest = max(range(len(rings)), key=lambda index: abs(areas[index]))
+    others = [index for index in range(len(rings)) if index != largest]
+    if nonzero and any(areas[index] * areas[largest] >= 0 for index in others):
+        return None
+    polygon = Polygon(rings[largest], [rings[index] for index in others])
+    return polygon if polygon.is_valid else None
+
+
+def _keep_areas(shape: BaseGeometry) -> Area | None:
+    """Return the polygons of a shape; None if it has none."""
+    if isinstance(shape, Polygon | MultiPolygon):
+        return None if shape.is_empty else shape
+    parts = [part for part in shapely.get_parts(shape, return_index=False).tolist()]
+    areas = [part for part in parts if isinstance(part, Polygon) and not part.is_empty]
+    return shapely.union_all(areas) if areas else None  # type: ignore[return-value]
+
+
+# Draw the levels, units and hit areas of a parsed map as GeoJSON geometries.
+#
+# Runs in a process of its own, which imports this module.
+
 
 MAX_POSITIONS: Final = 1_000_000
 """Of the shapes of a drawing that are traced; those of curves count too."""

@@ -11,9 +11,8 @@ import strawberry
 from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
 from resolvers.floors import FLOORS_OF_ASSET
 from resolvers.locations import get_unit_id
-from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
-from resolvers.processes.drawings import run_on_drawing
-from resolvers.processes.process_pool import ProcessPool, max_seconds
+from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
+from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
 from resolvers.request.context import (
     MAX_KEYS_PER_COMMAND,
@@ -322,7 +321,7 @@ _PROPERTIES = {LEVEL: _describe_level, UNIT: _describe_unit, HIT_AREA: _describe
 def _describe_locations(drawn: "DrawnFeatures", records: _Records) -> Iterator[dict[str, Any]]:
     import numpy as np
 
-    from resolvers.drawings.georeferencing import DECIMALS
+    from resolvers.drawings.drawn_features import DECIMALS
 
     limit, placement = drawn.placement.max_units, drawn.placement
     near = [

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from parsing.svg.render import Marks, RouteStop
 from resolvers.distances import TRAVEL_MODES
-from resolvers.drawings.parsed_drawings import MAX_DRAWING_BYTES
 from resolvers.drawings.picture_files import (
     NoSuchPartError,
     PictureFile,
@@ -20,12 +19,11 @@ from resolvers.drawings.picture_files import (
     RouteOnFloors,
     make_picture,
 )
+from resolvers.drawings.shapes import MAX_DRAWING_BYTES
 from resolvers.floors import FLOORS_OF_ASSET
-from resolvers.networks.avoidance import AVOID_DESCRIPTION, AVOID_RULES, Avoidable
-from resolvers.networks.waypoints import WaypointInput
-from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
-from resolvers.processes.drawings import run_on_drawing
-from resolvers.processes.process_pool import ProcessPool, max_seconds
+from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
+from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
+from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
 from resolvers.request.deadlines import extend_read

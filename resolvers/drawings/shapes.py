@@ -1,15 +1,29 @@
-"""Shapes of parsed drawings as one SVG path each, with their bounding box."""
+"""Resolvers of drawings: their levels, and their shapes as one SVG path each with a box."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+
+import orjson
+import strawberry
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.lengths import format_number, parse_length
 from parsing.svg.outlines import trace_shape
 from parsing.svg.transforms import parse_transform
+from resolvers.maps import MapId
+from resolvers.request.context import Cache, Context, Info
+from resolvers.request.errors import LimitExceededError
+from resolvers.request.inputs import ID, OneOf, PageArguments, argument
 from resolvers.request.kinds import graphql_enum
+from resolvers.request.listing import batch_resolver, paged
+from resolvers.request.map_loads import load_drawing_digests, load_drawings
+from resolvers.request.threads import pause_if_due, run_in_thread
+from storage.catalog import MAPS, Map, Unit
+from storage.records.paging import Page
 
 TOLERANCE: Final = 0.05
 """How far a box may be from a curve, in units of the drawing."""
@@ -254,3 +268,189 @@ PATH_BY_KIND: Final[dict[str, Callable[[Attributes], str | None]]] = {
     "Ellipse": _ellipse,
     "Rect": _rect,
 }
+
+
+MAX_DRAWING_BYTES = 8_000_000
+"""Of the JSON of a drawing that is read; it holds the interpreter for 50 ms."""
+MAX_READ_DRAWINGS_BYTES = 16_000_000
+"""JSON of the drawings that are kept in memory, where they take some five times as much."""
+UNIT, HIT_AREA, BACKGROUND = PARTS = tuple(part.value for part in ShapePart)
+
+
+class DrawingTag(NamedTuple):
+    """A tag of a level: the id of a value of a level tag."""
+
+    key: Annotated[str, "The key of a level tag of the map."]
+    value: Annotated[str, "The value of the tag, such as the id of a floor."]
+
+
+class DrawingLevel(NamedTuple):
+    """A level of a drawing."""
+
+    level_id: str | None
+    tags: list[DrawingTag]
+
+
+class ParsedDrawing(NamedTuple):
+    """A drawing that was read. Its places are in the order in which they are painted."""
+
+    width: int
+    height: int
+    levels: Sequence[DrawingLevel]
+    places: Sequence[Place]
+    by_unit: dict[str, Place]
+    """The first outline of each unit."""
+    size_bytes: int
+    """Of its JSON."""
+
+
+_read_drawings: Cache[str, ParsedDrawing] = Cache(
+    max_bytes=MAX_READ_DRAWINGS_BYTES, weigh=lambda _, drawing: drawing.size_bytes
+)
+"""By digest, which says what is in a drawing: it is never out of date."""
+
+
+def read_drawing(content: bytes) -> ParsedDrawing:
+    """Read the JSON of a parsed drawing."""
+    document = orjson.loads(content)
+    levels: list[DrawingLevel] = []
+    places = [*_iter_places(document["elements"], None, levels)]
+    by_unit: dict[str, Place] = {}
+    for place in places:
+        if place.part == UNIT and place.unit_id is not None:
+            by_unit.setdefault(place.unit_id, place)
+    return ParsedDrawing(
+        document["width"], document["height"], levels, places, by_unit, len(content)
+    )
+
+
+def _iter_places(
+    elements: list[dict[str, Any]], level_id: str | None, levels: list[DrawingLevel]
+) -> Iterator[Place]:
+    for element in elements:
+        match element["type"]:
+            case "Level":
+                tags = [DrawingTag(*pair) for pair in element.get("tags", {}).items()]
+                levels.append(DrawingLevel(element.get("id"), tags))
+                yield from _iter_places(element["elements"], element.get("id"), levels)
+            case "Unit":
+                yield Place(UNIT, element["id"], level_id, element["shape"])
+            case "HitArea":
+                yield Place(HIT_AREA, element["target"]["id"], level_id, element["shape"])
+            case kind if kind in PATH_BY_KIND:
+                yield Place(BACKGROUND, None, level_id, element)
+            case _:
+                yield from _iter_places(element.get("elements", []), level_id, levels)
+
+
+async def load_parsed_drawings(
+    context: Context, map_ids: Sequence[str]
+) -> list[ParsedDrawing | None]:
+    """Return the drawing of each map; None for maps without one.
+
+    Raises LimitExceededError for one that is too large.
+    """
+    digests = await load_drawing_digests(context, map_ids)
+    found = {digest: _read_drawings.get(digest) for digest in digests if digest is not None}
+    missing = [
+        map_id
+        for map_id, digest in zip(map_ids, digests, strict=True)
+        if digest is not None and found[digest] is None
+    ]
+    contents = dict(zip(missing, await load_drawings(context, missing), strict=True))
+    drawings: list[ParsedDrawing | None] = []
+    for map_id, digest in zip(map_ids, digests, strict=True):
+        drawing = None if digest is None else found[digest]
+        content = contents.get(map_id)
+        if drawing is None and digest is not None and content is not None:
+            drawing = found[digest] = await _read_and_keep(digest, content)
+        drawings.append(drawing)
+    return drawings
+
+
+async def _read_and_keep(digest: str, content: bytes) -> ParsedDrawing:
+    if len(content) > MAX_DRAWING_BYTES:
+        raise LimitExceededError(
+            f"The drawing has {len(content)} bytes, over the limit of {MAX_DRAWING_BYTES} for"
+            " single shapes; ask for parsed instead",
+            limit="response_bytes",
+            maximum=MAX_DRAWING_BYTES,
+            requested=len(content),
+        )
+    drawing = await run_in_thread(read_drawing, content)
+    _read_drawings.put(digest, drawing)
+    return drawing
+
+
+LevelFilter: TypeAlias = Annotated[
+    strawberry.ID | None, argument("Id of a level of the drawing.", ID, example="second-floor")
+]
+PartFilter: TypeAlias = Annotated[
+    ShapePart | None,
+    argument("`unit`, `hit_area` or `background`.", OneOf(*PARTS), example="unit"),
+]
+
+
+_IS_POSITION = re.compile(r"[0-9]{1,9}")
+
+
+@batch_resolver
+async def load_drawing_of_map(parents: Sequence[Map], info: Info) -> list[ParsedDrawing | None]:
+    """Get the parsed drawing of a map, level by level and shape by shape, if it has one.
+
+    `parsed` is the same drawing as one document.
+    """
+    return await load_parsed_drawings(info.context, [parent.id for parent in parents])
+
+
+@paged
+async def list_shapes_of_drawing(
+    parent: strawberry.Parent[ParsedDrawing],
+    info: Info,
+    pages: PageArguments,
+    level: LevelFilter = None,
+    part: PartFilter = None,
+) -> Page[Shape]:
+    """List the shapes of a drawing in the order in which they are painted."""
+    list_id = ("shapes", parent.width, parent.height, parent.size_bytes, pages.filters)
+    request = pages.parse_for_list(list_id)
+    key = "" if request.after is None else str(request.after[0])
+    start = int(key) + 1 if _IS_POSITION.fullmatch(key) else 0
+    found = [
+        number
+        for number, place in enumerate(parent.places)
+        if part in (None, place.part) and level in (None, place.level_id)
+    ]
+    following = found[bisect_left(found, start) :]
+    on_page = following[request.skip : request.skip + request.limit]
+    places = [parent.places[number] for number in on_page[: request.per_page]]
+    shapes = await _build_shapes(info.context, places)
+    page = request.build_page(shapes, [(str(number),) for number in on_page])
+    return page.of_list(list_id, len(found))
+
+
+@batch_resolver
+async def load_shape_of_unit(parents: Sequence[Unit], info: Info, map: MapId) -> list[Shape | None]:
+    """Get the outline of a unit on a map; null if the map does not show it."""
+    unit_map = await info.context.get_record(MAPS, map)
+    drawing = None
+    if unit_map is not None:
+        [drawing] = await load_parsed_drawings(info.context, [unit_map.id])
+    if unit_map is None or drawing is None:
+        return [None for _ in parents]
+    places = [
+        drawing.by_unit.get(parent.id) if parent.asset_id == unit_map.asset_id else None
+        for parent in parents
+    ]
+    shapes = iter(await _build_shapes(info.context, [each for each in places if each]))
+    return [None if place is None else next(shapes) for place in places]
+
+
+async def _build_shapes(context: Context, places: Sequence[Place]) -> list[Shape]:
+    # Before they are built, which takes longer than to return them.
+    context.budget.count_read(sum(measure_cost(place.attributes) for place in places))
+    shapes = []
+    for place in places:
+        shapes.append(build_shape(place))
+        await pause_if_due()
+    return shapes

@@ -1,10 +1,12 @@
-"""Waypoints: as clients send them, completed from locations, and in the form of routing.
+"""Waypoints, and what clients avoid, in the form of requests and in the form of routing.
 
-A unit is a waypoint where its location is: docs/decisions/routing/units-as-waypoints.md.
+Waypoints are completed from locations. A unit is a waypoint where its location is:
+docs/decisions/routing/units-as-waypoints.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import strawberry
 from msgspec import Struct
@@ -16,20 +18,96 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import (
     ID,
     NO_NUL,
+    Each,
     InputViolation,
+    Items,
     JsonSchema,
     Length,
+    OneOf,
     PageArguments,
     Range,
+    Rule,
+    argument,
     input_field,
     joint_rules,
 )
-from routing.values import Position, WaypointRef
+from resolvers.request.kinds import graphql_enum
+from resolvers.request.threads import FairThreads
+from routing.values import ConnectorKind, Position, Restrictions, WaypointRef
 from storage.catalog import FLOORS, LOCATIONS, MAX_COORDINATE, Map
 from storage.records.kinds import MAX_TEXT_CHARACTERS
 
 if TYPE_CHECKING:
     from routing.search.router import Router
+
+
+# One thread: GEOS changes a prepared geometry while it tests it, so two searches of a map at once
+# end the process.
+run_search = FairThreads("search", max_threads=1).run
+
+
+class Avoidable(StrEnum):
+    """What a client can avoid."""
+
+    STAIRS = "stairs"
+    ESCALATORS = "escalators"
+    LIFTS = "lifts"
+    OUTDOORS = "outdoors"
+
+
+graphql_enum(
+    Avoidable,
+    "What routes can avoid.",
+    stairs="Stairs.",
+    escalators="Escalators and moving walkways between floors.",
+    lifts="Lifts.",
+    outdoors="Whatever is not in a building.",
+)
+graphql_enum(
+    ConnectorKind,
+    "What carries people between floors.",
+    elevator="A lift.",
+    steps="Stairs.",
+    escalator="An escalator or a moving walkway.",
+    ramp="A ramp.",
+)
+
+AVOIDABLE_KINDS: Final = {
+    Avoidable.STAIRS: ConnectorKind.STEPS,
+    Avoidable.ESCALATORS: ConnectorKind.ESCALATOR,
+    Avoidable.LIFTS: ConnectorKind.ELEVATOR,
+}
+AVOID_RULES: Final[tuple[Rule, ...]] = (
+    Items(0, len(Avoidable), "values"),
+    Each(OneOf(*(each.value for each in Avoidable))),
+)
+AVOID_DESCRIPTION: Final = (
+    "What not to use: stairs, escalators, lifts, outdoors. Straight lines take no account of it."
+)
+
+Avoid: TypeAlias = Annotated[
+    list[Avoidable] | None,
+    argument("What not to use: stairs, escalators, lifts, outdoors.", *AVOID_RULES,
+             example=["stairs"]),
+]  # fmt: skip
+
+
+def to_restrictions(avoid: Collection[str] | None) -> Restrictions | None:
+    """Return the restrictions that values of `Avoidable` stand for; None without any.
+
+    >>> to_restrictions(["stairs", "outdoors"]).connector_kinds
+    frozenset({<ConnectorKind.STEPS: 'steps'>})
+    """
+    if not avoid:
+        return None
+    names = frozenset(avoid)
+    kinds = frozenset(kind for name, kind in AVOIDABLE_KINDS.items() if name in names)
+    return Restrictions(connector_kinds=kinds, outdoors=Avoidable.OUTDOORS in names)
+
+
+# Waypoints: as clients send them, completed from locations, and in the form of routing.
+#
+# A unit is a waypoint where its location is: docs/decisions/routing/units-as-waypoints.md.
 
 
 class LocationOrPosition:

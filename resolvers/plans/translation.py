@@ -1,20 +1,25 @@
 """Translate drawings of floor plans into the plan that routing processes."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from shapely import MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from parsing.drawing import Drawing, Feature, NoteCollector, ReadingNote, SourcePlace
-from parsing.osm.tags import is_building, is_site
-from resolvers.plans.connector_joining import LevelStack
-from resolvers.plans.connectors import find_connectors
-from resolvers.plans.door_directions import is_one_way, parse_direction
-from resolvers.plans.floors import assign_floors, order_storeys
-from resolvers.plans.footpaths import PlacedPoint, iter_branches, iter_footpaths
+from parsing.drawing import (
+    Drawing,
+    DrawnLevel,
+    Feature,
+    NoteCollector,
+    ReadingNote,
+    SourcePlace,
+    Tags,
+)
+from parsing.osm.tags import find_level_in_name, is_building, is_site
+from resolvers.plans.connectors import LevelStack, find_connectors
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
 from resolvers.plans.shapes import (
     PlanGeometry,
@@ -40,8 +45,10 @@ from resolvers.plans.tag_classification import (
     matches_any,
     parse_width_feet,
 )
+from resolvers.request.errors import InvalidInputError
 from routing.plan import (
     Barrier,
+    Connector,
     Door,
     Level,
     PartSource,
@@ -50,8 +57,215 @@ from routing.plan import (
     Space,
     SpaceKind,
 )
+from storage.bundles.shown_parts import ShownLevel, find_floor_id
+
+POINTS: Final = (
+    "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW",
+    "NNW",
+)  # fmt: skip
+"""Of the compass, clockwise."""
+
+
+def is_one_way(tags: Tags) -> bool:
+    """Return whether a door is tagged as passable in one direction only."""
+    return tags.get("oneway") in ("yes", "-1") or tags.get("oneway:foot") in ("yes", "-1")
+
+
+def parse_direction(tags: Tags) -> tuple[float, float] | None:
+    """Return the direction of a one-way door, a unit vector; None without a readable one.
+
+    `direction` is in degrees clockwise from north, or a point of the compass; in a drawing, north
+    is up. `oneway=-1` is against it. x is to the east, y to the south.
+
+    >>> parse_direction({"oneway": "yes", "direction": "E"})
+    (1.0, 0.0)
+    """
+    text = tags.get("direction", "").strip().upper()
+    if text in POINTS:
+        degrees = POINTS.index(text) * 360 / len(POINTS)
+    else:
+        try:
+            degrees = float(text.removesuffix("°"))
+        except ValueError:
+            return None
+    if not math.isfinite(degrees):
+        return None
+    sign = -1.0 if "-1" in (tags.get("oneway"), tags.get("oneway:foot")) else 1.0
+    east, north = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
+    # Adding 0 turns -0.0 into 0.0.
+    return round(sign * east, 9) + 0.0, round(-sign * north, 9) + 0.0
+
+
+def assign_floors(
+    drawing: Drawing,
+    map_id: str,
+    floor_sorts: Mapping[str, int] | None,
+    notes: NoteCollector,
+) -> Drawing:
+    """Return the drawing with floor ids as level ids, its levels ordered from the lowest.
+
+    `floor_sorts` maps floor id to `sort`. A level's ordinal becomes its floor's rank by `sort`,
+    which tells which floor is higher but not by how much. Without `floor_sorts`, ids are made up,
+    and levels that have no ordinal are numbered. Raises InvalidInputError.
+    """
+    if floor_sorts is None:
+        ids = {level.id: f"{map_id}-level-{level.id}" for level in drawing.levels}
+        ordinals = _number_levels(drawing.levels, notes)
+    else:
+        ids = {level.id: _floor_id_of(level, drawing, floor_sorts) for level in drawing.levels}
+        ranks = {sort: rank for rank, sort in enumerate(sorted(set(floor_sorts.values())))}
+        ordinals = {level: float(ranks[floor_sorts[floor]]) for level, floor in ids.items()}
+    levels = [
+        DrawnLevel(ids[level.id], level.name, ordinals[level.id], ids[level.id])
+        for level in drawing.levels
+    ]
+    features = tuple(
+        feature._replace(levels=tuple(ids[level] for level in feature.levels))
+        for feature in drawing.features
+    )
+    return replace(
+        drawing,
+        levels=tuple(sorted(levels, key=lambda level: (level.ordinal or 0.0, level.id))),
+        features=features,
+        faults=tuple(
+            fault._replace(levels=tuple(ids[level] for level in fault.levels if level in ids))
+            for fault in drawing.faults
+        ),
+    )
+
+
+def _number_levels(levels: Iterable[DrawnLevel], notes: NoteCollector) -> dict[str, float]:
+    """Return the ordinal of each level: its own, or if any has none, those that the names say.
+
+    If not all names say another storey, the levels are drawn from the lowest to the highest.
+    """
+    ordinals = {level.id: level.ordinal for level in levels}
+    own = {level_id: ordinal for level_id, ordinal in ordinals.items() if ordinal is not None}
+    if len(own) == len(ordinals):
+        return own
+    named = {level_id: find_level_in_name(level_id) for level_id in ordinals}
+    if all(named.values()) and len({*named.values()}) == len(named):
+        for level_id, number in named.items():
+            notes.add("level numbered by its name", f"{level_id} is {number}")
+        return {level_id: float(number) for level_id, number in named.items()}
+    if len(ordinals) > 1:
+        message = "levels without a number, taken in the order of the drawing from the lowest"
+        for level_id in ordinals:
+            notes.add(message, level_id)
+    return {level_id: float(index) for index, level_id in enumerate(ordinals)}
+
+
+def _floor_id_of(level: DrawnLevel, drawing: Drawing, floor_sorts: Mapping[str, int]) -> str:
+    shown = ShownLevel(level.id, level.floor_id, level.is_numbered)
+    floor_id = find_floor_id(shown, floor_sorts, is_only_level=len(drawing.levels) == 1)
+    if floor_id is not None:
+        return floor_id
+    known = ", ".join(sorted(floor_sorts)) or "none"
+    if not level.floor_id:
+        name = level.name or level.id
+        raise InvalidInputError(
+            source=f"Level {name!r} does not say which floor it shows: its data-tags need "
+            f"floor=<id>, or its name, as in 'Level 2: floor=<id>'; the floors are: {known}"
+        )
+    raise InvalidInputError(
+        source=f"Level {level.name!r} names the floor {level.floor_id!r}, which the asset does not "
+        f"have; its floors are: {known}"
+    )
+
+
+def order_storeys(
+    connectors: Iterable[Connector],
+    drawing: Drawing,
+    floor_sorts: Mapping[str, int] | None,
+    notes: NoteCollector,
+) -> Iterator[Connector]:
+    """Yield the connectors that join storeys one above another.
+
+    One between two levels of the same ordinal would be a ride of no length. Raises
+    InvalidInputError if these are floors of the catalog, which say so by mistake.
+    """
+    ordinals = {level.id: level.ordinal for level in drawing.levels}
+    for connector in connectors:
+        by_ordinal: dict[float | None, str] = {}
+        for floor_id in connector.entrances:
+            other = by_ordinal.setdefault(ordinals[floor_id], floor_id)
+            if other != floor_id and floor_sorts is not None:
+                raise InvalidInputError(
+                    source=f"{connector.name or connector.id} joins the floors {other!r} and "
+                    f"{floor_id!r}, which both have sort {floor_sorts[floor_id]}; the higher one "
+                    "needs the greater sort"
+                )
+        if len(by_ordinal) == len(connector.entrances):
+            yield connector
+        else:
+            notes.add("left out, connects levels of the same ordinal", connector.id)
+
+
+DEFAULT_FOOTPATH_FEET: Final = 5.0
+"""Width of a footway that is drawn as a line and has no width tag."""
+BRANCH_FEET: Final = 3.0
+"""Width of a branch: that of a door."""
+MAX_BRANCH_FEET: Final = 30.0
+"""Halls around line-drawn footways are rarely wider; what lies farther away has its own
+way."""
+
 
 MAX_TOUCH_FEET: Final = 1.0
+"""What lies this near to open floor needs no branch."""
+
+
+class PlacedPoint(NamedTuple):
+    """A door or point of interest that a footway may lead to."""
+
+    id: str
+    level: str
+    point: Point
+
+
+def iter_footpaths(
+    drawn: Iterable[tuple[Feature, PlanGeometry]],
+    open_levels: set[str],
+    outlines: Mapping[str, BaseGeometry],
+) -> Iterator[Space]:
+    """Buffer line-drawn footways to their width.
+
+    Skip levels with an outline and no drawn corridors: there, all of the outline outside the rooms
+    is walkable already.
+    """
+    for feature, shape in drawn:
+        (level, *_) = feature.levels
+        if not is_footpath(feature) or (level in outlines and level not in open_levels):
+            continue
+        half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
+        strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
+        if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
+            name, outdoors = feature.tags.get("name", ""), is_outdoors(feature.tags)
+            yield Space(feature.id, level, strip, SpaceKind.AREA, name, is_outdoors=outdoors)
+
+
+def iter_branches(
+    points: Iterable[PlacedPoint],
+    footpaths: Mapping[str, ShapeIndex],
+    open_floor: Mapping[str, ShapeIndex],
+    obstacles: Sequence[Mapping[str, ShapeIndex]],
+    notes: NoteCollector,
+) -> Iterator[Space]:
+    """Yield a straight branch from a footway to each point beside it that no open floor reaches.
+
+    A footway drawn as a line stands for the hall around it, which is not drawn. `obstacles` are the
+    rooms and barriers that a branch must not cross.
+    """
+    for id_, level, point in points:
+        if level not in footpaths or open_floor[level].distance_to(point) <= MAX_TOUCH_FEET:
+            continue
+        line = footpaths[level].shortest_line_to(point)
+        is_blocked = any(index[level].overlaps(line) for index in obstacles if level in index)
+        if line.length <= MAX_BRANCH_FEET and not is_blocked:
+            notes.add("joined by a straight line to the footway beside it", id_)
+            strip = line.buffer(BRANCH_FEET / 2, cap_style="square")
+            yield Space(f"branch:{id_}", level, strip, SpaceKind.AREA)
+
+
 """A site's grounds this close to a room belong to the plan."""
 
 NO_PLACE: Final = SourcePlace("")

@@ -4,9 +4,9 @@
 otherwise. Only the process does.
 """
 
-from resolvers.processes.worker_process import report_progress
 from resolvers.processing.build_task import BuildTask, BuiltNetwork
-from routing.progress import ProcessingProgress
+from resolvers.processing.worker_process import report_progress
+from routing.values import ProcessingProgress
 
 
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:

@@ -4,12 +4,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolvers.networks.routable_maps import Placement
-from resolvers.plans.catalog_records import ExistingLocation, RecordDict
 from resolvers.request.inputs import Range
 from storage.closures import Part
 
 if TYPE_CHECKING:
     from parsing.plans import PlanFormat
+
+
+RecordDict = dict[str, Any]
+
+
+class ExistingLocation(NamedTuple):
+    """A location of the map, in the map's units. `unit_id` is the unit that it stands for."""
+
+    id: str
+    name: str
+    x: float
+    y: float
+    floor_id: str
+    unit_id: str | None
+
 
 REQUIRED_PERCENTAGE = Range(0, 100)
 

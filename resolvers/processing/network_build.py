@@ -12,29 +12,26 @@ from parsing.archives import unzip
 from parsing.drawing import Drawing, ReadingFault
 from parsing.errors import DocumentRejectedError
 from parsing.plans import detect_format, read_plan
+from resolvers.closures import list_parts
 from resolvers.networks import routable_maps
-from resolvers.networks.closable import list_parts
 from resolvers.networks.routable_maps import Placement
-from resolvers.plans.catalog_records import RecordDict
-from resolvers.plans.drawings.parsed_map import build_parsed_map
-from resolvers.plans.location_matching import match_existing_locations
+from resolvers.plans.parsed_map import build_parsed_map
 from resolvers.plans.records import (
     build_directory,
     build_location_records,
     build_map_record,
+    match_existing_locations,
 )
-from resolvers.plans.tangles import leave_out_tangles
+from resolvers.plans.tag_classification import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
-from resolvers.processes.cpu_limit import limit_cpu_time
-from resolvers.processes.worker_process import report_progress
-from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest
+from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest, RecordDict
+from resolvers.processing.worker_process import limit_cpu_time, report_progress
 from routing.costing import TravelMode
 from routing.diagnosis.names import shorten
-from routing.groups import ToSource
-from routing.issues import IssueKind, PlanIssue
+from routing.issues import IssueKind, PlanIssue, ToSource
 from routing.picture import draw_level
 from routing.processing import ProcessedPlan, process_plan
-from routing.progress import ProcessingProgress
+from routing.values import ProcessingProgress
 
 
 def build_network(task: BuildTask, progress: ProcessingProgress = report_progress) -> BuiltNetwork:

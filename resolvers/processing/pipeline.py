@@ -16,16 +16,17 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.locations import get_unit_id
 from resolvers.networks import routable_maps
 from resolvers.networks.routable_maps import to_placement
-from resolvers.plans.catalog_records import ExistingLocation, RecordDict
-from resolvers.processes.process_pool import ProcessPool
-from resolvers.processes.worker_process import WorkerDiedError
 from resolvers.processing.build_process import build_network
 from resolvers.processing.build_task import (
     REQUIRED_PERCENTAGE,
     BuildTask,
     BuiltNetwork,
+    ExistingLocation,
     ProcessingRequest,
+    RecordDict,
 )
+from resolvers.processing.process_pool import ProcessPool
+from resolvers.processing.worker_process import WorkerDiedError
 from resolvers.request.errors import (
     InvalidInputError,
     NotFoundError,
@@ -33,8 +34,7 @@ from resolvers.request.errors import (
     RequestError,
 )
 from routing.errors import RoutingError
-from routing.progress import ProcessingProgress, ignore_progress
-from routing.values import TravelMode
+from routing.values import ProcessingProgress, TravelMode, ignore_progress
 from storage import networks
 from storage.administration.audit import Origin
 from storage.catalog import (

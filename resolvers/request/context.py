@@ -17,8 +17,8 @@ import strawberry
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from resolvers.networks.routable_map_cache import RoutableMapCache
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.networks.routable_maps import RoutableMapCache
+from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.caller import Caller
 from resolvers.request.errors import InvalidInputError, LimitExceededError
 from resolvers.request.inputs import PageArguments, check_list

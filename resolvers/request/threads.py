@@ -80,8 +80,8 @@ class DeferredImport:
 ROUTING = DeferredImport(
     "routing.directions.steps",
     "routing.network.restrictions",
-    "routing.serialization",
-    "routing.search.euclidean",
+    "routing.archive",
+    "routing.search.matrix",
 )
 """With numpy, shapely and igraph."""
 DRAWINGS = DeferredImport("parsing.svg.unit_map", "resolvers.drawings.drawn_features")

@@ -10,39 +10,34 @@ import numpy as np
 import shapely
 from shapely import Point, STRtree
 
-from routing.arrays import BoolArray, FloatArray, IntArray
-from routing.network.coarsening import coarsen, move_inside
-from routing.network.corners import find_corners
-from routing.network.labels import (
-    SAME_FEET,
-    SEARCH_WORK,
-    Labels,
-    VertexWalks,
-    WorkBudget,
-    WorkExceededError,
-    build_labels,
-    join_labels,
-    no_labels,
+from routing.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PackedLists,
+    find_span,
+    join_lists,
+    join_starts,
+    pack_rows,
+    pack_shapes,
+    shift,
+    shift_and_join,
+    unpack_rows,
+    unpack_shapes,
 )
 from routing.network.mesh import (
     BEYOND_WALL_FEET,
     PUBLIC,
     SIGHT_TOLERANCE_FEET,
     Mesh,
+    coarsen,
+    find_corners,
     find_thresholds,
     grow,
     join_meshes,
+    move_inside,
     triangulate,
 )
-from routing.network.packing import (
-    PackedLists,
-    join_lists,
-    pack_rows,
-    pack_shapes,
-    unpack_rows,
-    unpack_shapes,
-)
-from routing.network.ranges import find_span, join_starts, shift, shift_and_join
 from routing.network.views import (
     Views,
     all_round,
@@ -51,7 +46,21 @@ from routing.network.views import (
     spread_views,
     tangent_sectors,
 )
-from routing.network.walk_graph import Edges, WalkGraph, build_edges, join_edges
+from routing.network.walk_graph import (
+    SAME_FEET,
+    SEARCH_WORK,
+    Edges,
+    Labels,
+    VertexWalks,
+    WalkGraph,
+    WorkBudget,
+    WorkExceededError,
+    build_edges,
+    build_labels,
+    join_edges,
+    join_labels,
+    no_labels,
+)
 from routing.plan import Level, Polygonal, Space, SpaceKind
 from routing.space.doors import Opening
 from routing.space.plan_repair import extract_polygons, to_polygonal

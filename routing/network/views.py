@@ -15,11 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from routing.arrays import BoolArray, FloatArray, IntArray
-from routing.network.corners import Corners, cross
-from routing.network.locator import OUTSIDE
-from routing.network.mesh import PUBLIC, Mesh
-from routing.network.ranges import expand_ranges, find_span, join_starts, shift, shift_and_join
+from routing.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    expand_ranges,
+    find_span,
+    join_starts,
+    shift,
+    shift_and_join,
+)
+from routing.network.mesh import OUTSIDE, PUBLIC, Corners, Mesh, cross
 
 SECTOR_SLACK_RADIANS = 1e-3
 """Sectors are wider by this; lines at their sides are tangent within a tolerance."""

@@ -2,26 +2,66 @@
 
 On one level the fastest walk is the shortest. Every other route enters a portal on the source's
 level and leaves one on the target's; paths between portals are precomputed. So a matrix takes
-the walks on each level that has both sources and targets, and two minima over portals.
+the walks on each level that has both sources and targets, and two minima over portals. Between the
+locations of a map, distances are precomputed in a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from routing.costing import cost_of, seconds_of
+from routing.costing import TravelMode, cost_of, seconds_of
+from routing.errors import WaypointError
 from routing.network.levels import is_foreign
 from routing.network.mesh import PUBLIC
-from routing.network.network import Network
+from routing.network.network import UNKNOWN_LEVEL, LocationIds, Network, Stops, join_stops
 from routing.network.portals import PortalPaths
-from routing.network.stops import Stops
 from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
-from routing.search.waypoints import WaypointRef, find_stops
+from routing.values import Position as Position
+from routing.values import WaypointRef as WaypointRef
+
+
+def find_stops(network: Network, waypoints: Sequence[WaypointRef]) -> Stops:
+    """Return the stops of waypoints; those of an unknown level are on UNKNOWN_LEVEL.
+
+    Raises WaypointError for an unknown location, or a position that is not finite.
+    """
+    ids = [waypoint for waypoint in waypoints if isinstance(waypoint, str)]
+    positions = [waypoint for waypoint in waypoints if not isinstance(waypoint, str)]
+    by_id, placed = find_location_stops(network, ids), place_positions(network, positions)
+    if not positions or not ids:
+        return by_id if ids else placed
+    is_id = np.array([isinstance(waypoint, str) for waypoint in waypoints])
+    order = np.argsort(np.argsort(~is_id, kind="stable"))
+    return join_stops((by_id, placed)).take(order)
+
+
+def find_location_stops(network: Network, location_ids: Sequence[str]) -> Stops:
+    """Return the stops of locations. Raises WaypointError for an unknown one."""
+    index = network.location_index
+    try:
+        chosen = [index[location_id] for location_id in location_ids]
+    except KeyError as error:
+        raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
+    return network.locations.take(np.array(chosen, dtype=np.int64))
+
+
+def place_positions(network: Network, positions: Sequence[Position]) -> Stops:
+    """Return the stops of positions. Raises WaypointError for one that is not finite."""
+    xy = np.array([(x, y) for _, x, y in positions], dtype=np.float64).reshape(-1, 2)
+    for x, y in xy[~np.isfinite(xy).all(axis=1)]:
+        raise WaypointError(f"({x}, {y}) is not a position; give finite numbers, in feet.")
+    index = network.level_index
+    levels = [index.get(position.level_id, UNKNOWN_LEVEL) for position in positions]
+    return network.attach(np.array(levels, dtype=np.int64), xy)
+
 
 MAX_BLOCK_CELLS = 1 << 21
 """Cells per block of sums over portals; limits memory to about 50 MB."""
@@ -190,3 +230,128 @@ def find_coinciding(starts: Stops, ends: Stops) -> BoolArray:
     """Return whether starts (rows) and ends (columns) are at one place, which is attached."""
     same = (starts.levels[:, None] == ends.levels) & starts.are_attached[:, None]
     return np.asarray(same & (starts.xy[:, None] == ends.xy).all(axis=2))
+
+
+PlanPoint = tuple[float, float]
+
+
+def euclidean_distances(
+    sources: Sequence[PlanPoint], targets: Sequence[PlanPoint], feet_per_second: float
+) -> TravelMatrix:
+    """Return the straight-line distances in feet, and the times to walk as far.
+
+    Heights are ignored, because plans do not state them: points above each other are 0 feet apart.
+
+    >>> euclidean_distances([(0, 0)], [(3, 4)], feet_per_second=5).feet.tolist()
+    [[5.0]]
+    """
+    starts, ends = np.array(sources).reshape(-1, 2), np.array(targets).reshape(-1, 2)
+    feet = np.linalg.norm(ends[None, :] - starts[:, None], axis=2)
+    return TravelMatrix(feet, feet / feet_per_second)
+
+
+MAX_TABLE_LOCATIONS = 3_000
+"""A larger table would take over 90 MB per mode; such maps are searched on each request."""
+NO_PATH = 2**32 - 1
+MAX_ROUNDING_FEET = 2.5e-7
+"""Where steps would round lengths by more, as one is over 850 feet, they are stored in full."""
+SECONDS_DECIMALS = 6
+"""Rides whose times differ by less are stored as one."""
+
+
+@dataclass(frozen=True)
+class DistanceTable:
+    """The fastest routes between `location_ids`, by pair.
+
+    `steps` are their lengths in steps of the largest one divided by 2^32, and NO_PATH if there is
+    none; or in feet, and NaN, if such steps are too large. `rides` are indexes into `ride_seconds`:
+    how much longer they take than to walk as far at `feet_per_second`.
+
+    All pairs are in the order of rows and columns. If all routes have the same length in both
+    directions, only pairs with row <= column are there.
+    """
+
+    mode: TravelMode
+    location_ids: LocationIds
+    feet_per_second: float
+    step_feet: float
+    steps: NDArray[np.uint32] | FloatArray
+    rides: IntArray
+    ride_seconds: FloatArray
+
+    def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
+        """Return the distances between locations. Raises WaypointError for an unknown one."""
+        index = self.location_ids.positions
+        try:
+            rows = [index[location_id] for location_id in sources]
+            columns = [index[location_id] for location_id in targets]
+        except KeyError as error:
+            raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
+        # The dtype is for empty lists, which numpy makes arrays of floats, and those are no
+        # indexes.
+        row, column = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)
+        if self._is_both_ways:
+            row, column = np.minimum(row, column), np.maximum(row, column)
+        pairs = self._row_starts[row] + column
+        steps = self.steps[pairs]
+        feet = steps * self.step_feet
+        no_path = steps == NO_PATH
+        if no_path.any():
+            feet[no_path] = np.nan
+        return TravelMatrix(
+            feet, feet / self.feet_per_second + self.ride_seconds[self.rides[pairs]]
+        )
+
+    @property
+    def _is_both_ways(self) -> bool:
+        """Whether only pairs with row <= column are there."""
+        return len(self.steps) < len(self.location_ids) ** 2
+
+    @cached_property
+    def _row_starts(self) -> IntArray:
+        """Where each row is, less the number of its first column."""
+        count = len(self.location_ids)
+        row = np.arange(count, dtype=np.int64)
+        # Each row is one shorter than the row before it.
+        return row * (2 * count - row - 1) // 2 if self._is_both_ways else row * count
+
+
+def build_distance_table(network: Network) -> DistanceTable:
+    """Return the table of a network."""
+    stops, count = network.locations, len(network.location_ids)
+    feet = np.full((count, count), np.nan)
+    seconds = feet.copy()
+    # One pair of levels at a time limits memory.
+    parts = [np.flatnonzero(stops.levels == level) for level in network.level_numbers]
+    blocks = [(own, approach_portals(network, stops.take(own))) for own in parts]
+    for rows, starts in blocks:
+        for columns, ends in blocks:
+            block = measure_routes(network, starts, ends)
+            feet[np.ix_(rows, columns)] = block.feet
+            seconds[np.ix_(rows, columns)] = block.seconds
+    links = {(link.start, link.end) for link in network.links}
+    if all((end, start) in links for start, end in links):
+        both_ways = np.triu_indices(count)
+        feet, seconds = feet[both_ways], seconds[both_ways]
+    return compress_table(network, feet.ravel(), seconds.ravel())
+
+
+def compress_table(network: Network, feet: FloatArray, seconds: FloatArray) -> DistanceTable:
+    """Return the table of all pairs; NaN if no path."""
+    speed = network.feet_per_second
+    reached = np.isfinite(feet)
+    steps: NDArray[np.uint32] | FloatArray
+    step_feet = max(float(feet[reached].max(initial=0)), 1.0) / (NO_PATH - 1)
+    if step_feet / 2 > MAX_ROUNDING_FEET:
+        steps, step_feet = feet, 1.0
+    else:
+        steps = np.full(len(feet), NO_PATH, dtype=np.uint32)
+        steps[reached] = np.rint(feet[reached] / step_feet)
+    rides = np.zeros(len(feet), dtype=np.int64)
+    beyond_walking = (seconds - feet / speed)[reached].round(SECONDS_DECIMALS)
+    ride_seconds, rides[reached] = np.unique(beyond_walking, return_inverse=True)
+    if not len(ride_seconds):
+        ride_seconds = np.zeros(1)
+    return DistanceTable(
+        network.mode, network.location_ids, speed, step_feet, steps, rides, ride_seconds
+    )

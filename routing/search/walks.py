@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from routing.arrays import FloatArray, IntArray
-from routing.network.labels import VertexWalks, minimum_by_stop
 from routing.network.levels import Levels, are_open, is_foreign
 from routing.network.mesh import PUBLIC
-from routing.network.stops import Stops
+from routing.network.network import Stops
 from routing.network.views import Sights, all_round, spread_views
-from routing.network.walk_graph import Edges, WalkGraph, join_edges
+from routing.network.walk_graph import Edges, VertexWalks, WalkGraph, join_edges, minimum_by_stop
 
 MAX_TESTED_PAIRS = 200
 """Above this number of pairs, spreading views from one side is faster than testing each line."""

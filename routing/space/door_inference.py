@@ -5,9 +5,14 @@ See docs/decisions/routing/door-inference.md for the figures.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+
+import numpy as np
+import shapely
+from shapely import LineString, Point
 
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Door
@@ -15,13 +20,182 @@ from routing.space.doors import (
     DEFAULT_DOOR_FEET,
     EXTENSION_STEPS_FEET,
     MAX_EXTENSION_FEET,
+    DoorFrame,
     DoorOrigin,
     Opening,
     fit_frame,
+    misfit_issue,
 )
 from routing.space.floor import WALL_FEET, FloorSurface
-from routing.space.piece_groups import PieceGroups
-from routing.space.shared_edges import SharedEdge, find_shared_edge, frame_on
+
+MIN_EDGE_FEET = 1.0
+"""Pieces that meet along less than this meet at a corner."""
+GAP_TOLERANCE_FEET = 0.5
+"""How much wider than at its narrowest the gap between two outlines drawn by hand may become."""
+WALL_CLEARANCE_FEET = 0.3
+"""A door stands this far from the end of a wall."""
+MAX_WALL_OPENING_FEET = 8.0
+"""A gap in a drawn wall up to this wide is a door: a double one has six feet."""
+
+
+@dataclass(frozen=True)
+class SharedEdge:
+    """The stretches of `piece`'s outline along `neighbour`, the longest first.
+
+    `is_wall_opening` is True if the longest is a gap in a wall that is drawn along the edge.
+    """
+
+    piece: int
+    neighbour: int
+    stretches: tuple[LineString, ...]
+    gap_feet: float
+    is_wall_opening: bool
+
+    @property
+    def length_feet(self) -> float:
+        """Length of the longest stretch."""
+        return float(self.stretches[0].length)
+
+
+def find_shared_edge(floor: FloorSurface, piece: int, neighbour: int) -> SharedEdge | None:
+    """Return the edge that two pieces share, None if they share none, or a wall is all along."""
+    polygon = floor.polygons[piece]
+    left, top, right, bottom = polygon.bounds
+    margin = 2 * MAX_EXTENSION_FEET
+    box = (left - margin, top - margin, right + margin, bottom + margin)
+    # Only what is near: a corridor along hundreds of rooms has thousands of corners.
+    near = shapely.clip_by_rect(floor.polygons[neighbour], *box)
+    gap_feet = float(polygon.distance(near))
+    if not gap_feet <= MAX_EXTENSION_FEET:
+        return None
+    reach_feet = min(gap_feet + GAP_TOLERANCE_FEET, MAX_EXTENSION_FEET)
+    along = shapely.intersection(np.array(floor.sides(piece)), near.buffer(reach_feet, 2))
+    clear = along
+    walls = floor.walls.query(polygon, predicate="dwithin", distance=reach_feet)
+    if len(walls):
+        blocked = shapely.union_all(floor.walls.geometries[walls])
+        clear = shapely.difference(along, blocked.buffer(gap_feet + WALL_CLEARANCE_FEET))
+    parts = [part for part in shapely.get_parts(clear) if part.length >= MIN_EDGE_FEET]
+    if not parts:
+        return None
+    parts.sort(key=lambda part: -part.length)
+    is_interrupted = shapely.length(along).sum() > shapely.length(clear).sum() + MIN_EDGE_FEET
+    is_wall_opening = bool(is_interrupted and parts[0].length <= MAX_WALL_OPENING_FEET)
+    return SharedEdge(piece, neighbour, tuple(parts), gap_feet, is_wall_opening)
+
+
+def frame_on(stretch: LineString, at_feet: float, half_width: float) -> DoorFrame:
+    """Return the frame of a door at a distance along a straight stretch."""
+    (x0, y0), (x1, y1) = stretch.coords
+    centre = stretch.interpolate(at_feet)
+    along = ((x1 - x0) / stretch.length, (y1 - y0) / stretch.length)
+    return DoorFrame((centre.x, centre.y), along, half_width)
+
+
+MIN_CORRIDOR_ROOMS = 2
+"""Open floor that touches fewer rooms is a balcony or a niche."""
+
+
+class PieceGroups:
+    """Pieces that openings join, which of them are reached, and what each piece touches."""
+
+    def __init__(
+        self, floor: FloorSurface, openings: Collection[Opening], touch_feet: float
+    ) -> None:
+        self.floor = floor
+        self._joined: dict[int, list[int]] = defaultdict(list)
+        for opening in openings:
+            one, other = opening.piece_indexes
+            self._joined[one].append(other)
+            self._joined[other].append(one)
+        self._touching = self._find_touching(touch_feet)
+        self._room_counts = {piece: self._count_rooms(piece) for piece in self._touching}
+        self._reached: set[int] = set()
+        self._main_parts = self._find_main_parts()
+
+    def _find_touching(self, touch_feet: float) -> dict[int, list[int]]:
+        touching: dict[int, list[int]] = defaultdict(list)
+        tree = self.floor.piece_tree
+        pairs = tree.query(tree.geometries, predicate="dwithin", distance=touch_feet)
+        for one, other in sorted(pairs[:, pairs[0] != pairs[1]].T.tolist()):
+            touching[one].append(other)
+        return touching
+
+    def _find_main_parts(self) -> dict[str, int]:
+        # Walls drawn inside a room may cut it into several pieces.
+        largest: dict[str, int] = {}
+        areas = [polygon.area for polygon in self.floor.polygons]
+        for index in np.argsort(areas, kind="stable").tolist():
+            room = self.floor.pieces[index].room_id
+            if room is not None:
+                largest[room] = index
+        return largest
+
+    def is_main_part(self, piece: int) -> bool:
+        """Return whether a piece is the largest of its room."""
+        room = self.floor.pieces[piece].room_id
+        return room is not None and self._main_parts[room] == piece
+
+    def neighbours(self, piece: int) -> list[int]:
+        """Return the pieces near enough for a door to lead there."""
+        return self._touching.get(piece, [])
+
+    def _count_rooms(self, piece: int) -> int:
+        rooms = {self.floor.pieces[other].room_id for other in self._touching[piece]}
+        return len(rooms - {None, self.floor.pieces[piece].room_id})
+
+    def count_rooms(self, piece: int) -> int:
+        """Return the number of rooms that a piece touches."""
+        return self._room_counts.get(piece, 0)
+
+    def is_corridor(self, piece: int) -> bool:
+        """Return whether a piece is open floor to which several rooms may open."""
+        is_open = self.floor.pieces[piece].room_id is None
+        return is_open and self.count_rooms(piece) >= MIN_CORRIDOR_ROOMS
+
+    @property
+    def corridors(self) -> list[int]:
+        """The corridors, and the largest open piece in any case."""
+        pieces = [index for index, piece in enumerate(self.floor.pieces) if piece.room_id is None]
+        largest = max(pieces, key=lambda index: self.floor.polygons[index].area, default=None)
+        return [index for index in pieces if index == largest or self.is_corridor(index)]
+
+    @property
+    def by_neighbours(self) -> list[int]:
+        """All pieces, those that touch most rooms first, and of these the largest."""
+        indexes = range(len(self.floor.pieces))
+        area = [polygon.area for polygon in self.floor.polygons]
+        return sorted(indexes, key=lambda index: (-self.count_rooms(index), -area[index]))
+
+    def is_joined(self, piece: int) -> bool:
+        """Return whether a drawn door leads from a piece to another one."""
+        return piece in self._joined
+
+    def is_reached(self, piece: int) -> bool:
+        return piece in self._reached
+
+    def reach(self, pieces: Iterable[int]) -> list[int]:
+        """Mark the groups of `pieces` as reached, and return the pieces that were not before."""
+        return self._expand(pieces, self._reached)
+
+    def members(self, room_ids: Collection[str]) -> set[int]:
+        """Return the pieces of rooms and of their groups."""
+        members: set[int] = set()
+        pieces = enumerate(self.floor.pieces)
+        self._expand((index for index, piece in pieces if piece.room_id in room_ids), members)
+        return members
+
+    def _expand(self, pieces: Iterable[int], seen: set[int]) -> list[int]:
+        """Add the groups of `pieces` to `seen`, and return what is new in it."""
+        pending, new = list(pieces), []
+        while pending:
+            piece = pending.pop()
+            if piece not in seen:
+                seen.add(piece)
+                pending += self._joined.get(piece, [])
+                new.append(piece)
+        return new
+
 
 MIN_DRAWN_SHARE = 0.5
 """If at least this share of a level's rooms has a drawn door, the plan shows its doors."""
@@ -229,3 +403,89 @@ def enclosed_room_issue(floor: FloorSurface, room_id: str, rooms: RoomDoors) -> 
     else:
         message = f"room {room_id!r} has no door and is cut off; draw a door into it"
     return PlanIssue(IssueKind.ROOM_ENCLOSED, room_id, message, floor.level.id)
+
+
+MAX_MOVE_FEET = 3.0
+"""A door farther from a wall than a door is wide does not stand beside it."""
+MIN_ADVANTAGE_FEET = 0.5
+"""How much nearer than the wall of any other such room the door must be."""
+MOVED_CONFIDENCE = 0.8
+
+
+def move_doors(
+    floor: FloorSurface, misfits: Iterable[Door], entered: Iterable[str]
+) -> tuple[list[Opening], list[PlanIssue]]:
+    """Move doors that fit no wall to the nearest one of a room that no other door enters.
+
+    Returns their openings, and an issue for each door.
+    """
+    openings: list[Opening] = []
+    issues: list[PlanIssue] = []
+    known = set(entered)
+    for door in misfits:
+        opening = move_door(floor, door, known)
+        if opening is None:
+            issues.append(misfit_issue(floor, door, known))
+            continue
+        openings.append(opening)
+        issues.append(moved_door_issue(floor, door, opening))
+        known |= {room for i in opening.piece_indexes if (room := floor.pieces[i].room_id)}
+    return openings, issues
+
+
+def move_door(floor: FloorSurface, door: Door, entered: set[str]) -> Opening | None:
+    """Return the opening of a door in the nearest wall of a room without one, if it is certain."""
+    if door.geometry.is_empty:
+        return None
+    middle = door.geometry.centroid
+    around = [
+        index
+        for index in floor.pieces_within(middle, MAX_MOVE_FEET + MAX_EXTENSION_FEET)
+        if floor.polygons[index].area >= MIN_ENTERED_SQUARE_FEET
+    ]
+    near = [
+        index
+        for index in around
+        if (room := floor.pieces[index].room_id) is not None and room not in entered
+    ]
+    pairs = [(piece, other) for piece in near for other in around if other != piece]
+    edges = filter(None, (find_shared_edge(floor, *pair) for pair in pairs))
+    by_distance = sorted(edges, key=lambda edge: distance_to(edge, middle))
+    if not by_distance or distance_to(by_distance[0], middle) > MAX_MOVE_FEET:
+        return None
+    nearest = by_distance[0]
+    limit_feet = distance_to(nearest, middle) + MIN_ADVANTAGE_FEET
+    rivals = {edge.piece for edge in by_distance if distance_to(edge, middle) < limit_feet}
+    # The two sides of one wall are rivals only in name.
+    if rivals - {nearest.piece, nearest.neighbour}:
+        return None
+    return fit_at(floor, nearest, middle, door)
+
+
+def distance_to(edge: SharedEdge, middle: Point) -> float:
+    return float(shapely.distance(edge.stretches, middle).min())
+
+
+def fit_at(floor: FloorSurface, edge: SharedEdge, middle: Point, door: Door) -> Opening | None:
+    """Return the opening of a door at the place on an edge that is nearest to it."""
+    stretch = min(edge.stretches, key=middle.distance)
+    half_width = min((door.width_feet or DEFAULT_DOOR_FEET) / 2, stretch.length / 2)
+    # Within the edge with all of its width.
+    at = min(max(stretch.project(middle), half_width), stretch.length - half_width)
+    frame = frame_on(stretch, at, half_width)
+    for reach_feet in EXTENSION_STEPS_FEET:
+        opening = fit_frame(floor, frame, reach_feet, door)
+        if opening is not None and set(opening.piece_indexes) == {edge.piece, edge.neighbour}:
+            return replace(opening, origin=DoorOrigin.REPAIRED, confidence=MOVED_CONFIDENCE)
+    return None
+
+
+def moved_door_issue(floor: FloorSurface, door: Door, opening: Opening) -> PlanIssue:
+    """Return the issue of a door that was moved into a wall."""
+    feet = door.geometry.centroid.distance(opening.shape.centroid)
+    one, other = map(floor.describe_piece, opening.piece_indexes)
+    message = (
+        f"stands in no wall; moved by {feet:.1f} ft to join {one} and {other}, as the room has no "
+        "other door: draw it in the wall"
+    )
+    return PlanIssue(IssueKind.DOOR_MOVED, door.id, message, door.level_id)

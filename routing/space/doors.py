@@ -20,7 +20,7 @@ from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door
 from routing.space.floor import WALL_FEET, FloorSurface
 from routing.space.plan_repair import extract_polygons
-from routing.units import FEET_PER_METRE
+from routing.values import FEET_PER_METRE
 
 MAX_EXTENSION_FEET = 0.5 * FEET_PER_METRE
 MAX_FOUND_EXTENSION_FEET = 0.15

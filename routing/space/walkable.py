@@ -17,12 +17,11 @@ from routing.costing import Costing, TravelMode
 from routing.diagnosis.names import name_parts
 from routing.issues import IssueKind, PlanIssue, point_in
 from routing.plan import Barrier, Connector, Door, Level, Plan, Polygonal, Space
-from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms
-from routing.space.door_moving import move_doors
+from routing.space.door_inference import RoomDoors, infer_doors, joined_rooms, move_doors
 from routing.space.doors import MAX_EXTENSION_FEET, DoorOrigin, Opening, fit_doors
 from routing.space.floor import FloorSurface, build_floor
 from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
-from routing.units import FEET_PER_METRE
+from routing.values import FEET_PER_METRE
 
 OnLevel = TypeVar("OnLevel", Space, Barrier, Door)
 WIDTH_TOLERANCE_FEET = 0.002

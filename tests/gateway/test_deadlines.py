@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from resolvers import processed_maps, unit_maps
-from resolvers.administration import import_and_process
-from resolvers.processes import process_pool
-from resolvers.processes.cpu_limit import MAX_PARSE_CPU_SECONDS
+from resolvers.processing import process_pool, stale_networks
+from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection
@@ -140,7 +139,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
         remaining.append(driver.remaining_seconds())
         raise RefusedDocumentError("no")
 
-    monkeypatch.setattr(import_and_process, "import_catalog", refuse)
+    monkeypatch.setattr(stale_networks, "import_catalog", refuse)
     monkeypatch.setattr(processed_maps, "process_with_other_maps", refuse)
     async with (
         run_gateway(world.settings()) as gateway,

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from resolvers.drawings import parsed_drawings
+from resolvers.drawings import shapes
 from tests.fixtures import HIDDEN_MAP, MAP, OTHER_MAP, UNIT, data_of, post_graphql
 
 pytestmark = pytest.mark.anyio
@@ -72,8 +72,8 @@ async def test_a_unit_has_its_outline_on_a_map_that_the_key_sees(
 async def test_a_large_drawing_is_refused_before_it_is_read(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parsed_drawings, "MAX_DRAWING_BYTES", 10)
-    monkeypatch.setattr(parsed_drawings._read_drawings, "get", lambda digest: None)
+    monkeypatch.setattr(shapes, "MAX_DRAWING_BYTES", 10)
+    monkeypatch.setattr(shapes._read_drawings, "get", lambda digest: None)
     body = await post_graphql(client, f'{{ map(id: "{MAP}") {{ drawing {{ width height }} }} }}')
     [error] = body["errors"]
     assert error["extensions"]["code"] == "LIMIT_EXCEEDED"

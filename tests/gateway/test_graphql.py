@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gateway.authentication import Authenticator
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.context import Context
 from rest.errors import HttpError, rate_limit_error, service_unavailable_error
 from storage.errors import Cause

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers.processes import process_pool
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing import process_pool
+from resolvers.processing.process_pool import ProcessPool
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
 from storage.mongo.lease import Lease
 from tests.fixtures import (

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from resolvers import steps
+from resolvers import routes as steps
 from storage.catalog import UNITS
 from tests.fixtures import SEEN, World, data_of, gateway_client, make_key, open_database
 from tests.resolvers.tower import FLAGS, ask_matrix, unit_locations

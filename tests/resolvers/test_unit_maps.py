@@ -10,8 +10,8 @@ import pytest
 
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.administration.catalog import import_catalog
-from resolvers.processes import process_pool
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing import process_pool
+from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
 from storage.bundles.changes.change_request import ChangeRequest
 from storage.errors import BundleError

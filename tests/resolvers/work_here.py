@@ -1,7 +1,7 @@
 """The work of process pools, done in the process of the test.
 
 To start another takes two seconds of CPU time, mostly for imports. That work is done in processes,
-and within limits, is tested in `tests/resolvers/processes` and `processing/test_pipeline.py`.
+and within limits, is tested in `tests/resolvers/processing`.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from resolvers.processes.process_pool import ProcessPool
 from resolvers.processing import build_process
-from routing.progress import ignore_progress
+from resolvers.processing.process_pool import ProcessPool
+from routing.values import ignore_progress
 
 
 @contextmanager

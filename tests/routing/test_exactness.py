@@ -16,8 +16,7 @@ from shapely import Polygon
 from bench.accuracy import compare_levels
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
-from routing.network.corners import find_corners
-from routing.network.mesh import triangulate
+from routing.network.mesh import find_corners, triangulate
 from routing.network.views import all_round, join_sectors, spread_views, tangent_sectors
 from routing.network.walk_graph import WalkGraph, build_edges
 from routing.plan import Polygonal

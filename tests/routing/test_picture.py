@@ -5,18 +5,20 @@ from lxml import etree
 from shapely import Point, box
 
 from routing.costing import TravelMode
-from routing.groups import ProblemGroup
-from routing.issues import IssueKind, PlanIssue
-from routing.markers import (
+from routing.issues import IssueKind, PlanIssue, ProblemGroup
+from routing.picture import (
     CHARACTER_FEET,
+    CUT_OFF_FILL,
+    DOOR_FILLS,
     MAX_MARKERS,
     LevelProblems,
     describe,
+    draw_level,
     find_level_problems,
+    lay_out,
     place_markers,
     write_legend,
 )
-from routing.picture import CUT_OFF_FILL, DOOR_FILLS, draw_level, lay_out
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.space.doors import DoorOrigin

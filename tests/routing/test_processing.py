@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from shapely import LineString, Point, Polygon, box
 
+from routing.archive import serialize_router
 from routing.costing import Costing, TravelMode
 from routing.errors import PlanError
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Door, Level, Plan, PlanLocation, Space
 from routing.processing import process_plan
 from routing.search.router import Position
-from routing.serialization import serialize_router
 from tests.routing.ascii_plans import draw_plan
 
 TOWER = draw_plan("A.n,,e#C", "B.+,,e##")

@@ -7,8 +7,14 @@ import pytest
 from shapely import box
 
 from routing.costing import TravelMode
-from routing.groups import MAX_LISTED_PROBLEMS, MAX_TEXT_CHARS, group_problems
-from routing.issues import CAUSES, IssueKind, PlanIssue
+from routing.issues import (
+    CAUSES,
+    MAX_LISTED_PROBLEMS,
+    MAX_TEXT_CHARS,
+    IssueKind,
+    PlanIssue,
+    group_problems,
+)
 from routing.plan import Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import process_plan
 from routing.report import MAX_LISTED_LOCATIONS, Reachability

@@ -10,9 +10,8 @@ import pytest
 from routing import verification
 from routing.costing import TravelMode
 from routing.errors import VerificationError
-from routing.network import corners, levels, walk_graph
-from routing.network.labels import Labels, WorkBudget, build_labels
-from routing.network.walk_graph import Edges, WalkGraph
+from routing.network import levels, mesh, walk_graph
+from routing.network.walk_graph import Edges, Labels, WalkGraph, WorkBudget, build_labels
 from routing.processing import process_plan
 from routing.search.router import Router
 from routing.verification import verify_router
@@ -52,7 +51,7 @@ def test_an_edge_that_was_dropped_for_one_that_does_not_follow_it_is_found(
 
 
 def test_a_corner_that_was_missed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corners, "MIN_TURN_SINE", 0.06)
+    monkeypatch.setattr(mesh, "MIN_TURN_SINE", 0.06)
     with pytest.raises(VerificationError, match="which is no vertex of the graph"):
         process_plan(build_plan(arc, 4e-6, 17.3, 0))
 

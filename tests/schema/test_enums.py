@@ -8,7 +8,7 @@ import strawberry
 from graphql import GraphQLEnumType
 
 from resolvers.drawings.shapes import PATH_BY_KIND
-from resolvers.networks.avoidance import Avoidable
+from resolvers.networks.waypoints import Avoidable
 from resolvers.request.caller import PERMISSIONS
 from resolvers.request.context import Context
 from resolvers.request.kinds import name_word

@@ -8,8 +8,8 @@ import msgspec
 from gateway.cli.drawing_check import DrawingCheck, check_drawing_file
 from gateway.cli.mappings import MAPPING_OPTION, with_mapping
 from parsing.errors import ParsingError
-from resolvers.processes.cpu_limit import limit_cpu_time
-from resolvers.shown_units import find_shown_parts, parse_with_units
+from resolvers.drawings.shown_units import find_shown_parts, parse_with_units
+from resolvers.processing.worker_process import limit_cpu_time
 from storage.bundles.checking.check_bundles import (
     MAX_CHECK_VIOLATIONS,
     CheckResult,

@@ -13,9 +13,8 @@ from gateway.cli.operations import OPERATOR
 from gateway.cli.operator import run_with_database
 from gateway.cli.tables import build_table, print_table
 from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.closures import change_closures
-from resolvers.networks.closable import PARTS, Closable, list_closable, name_units
-from resolvers.networks.routable_map_cache import RoutableMapCache
+from resolvers.closures import PARTS, Closable, change_closures, list_closable, name_units
+from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError
 from resolvers.request.map_loads import load_closures, load_whole_map

@@ -24,9 +24,9 @@ from gateway.settings import (
 )
 from parsing.plans import PLAN_FORMATS
 from resolvers.networks.routable_maps import is_loadable
-from resolvers.processes.process_pool import ProcessPool
-from resolvers.processing.other_maps import process_with_other_maps
+from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
+from resolvers.processing.process_pool import ProcessPool
 from resolvers.processing.stale_networks import (
     NETWORK_POLICIES,
     REPROCESS,

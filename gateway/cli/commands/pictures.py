@@ -17,8 +17,8 @@ from resolvers.drawings.pictures import (
     MIN_PICTURE_WIDTH,
     PictureFormat,
 )
-from resolvers.networks.avoidance import Avoidable
-from resolvers.networks.routable_map_cache import RoutableMapCache
+from resolvers.networks.routable_maps import RoutableMapCache
+from resolvers.networks.waypoints import Avoidable
 from resolvers.request.context import Context
 from rest.graphql_documents import GET_PICTURE
 from rest.parameters import parse_waypoint

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from resolvers.administration.import_and_process import import_and_process
 from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
-from resolvers.processing.stale_networks import NETWORK_POLICIES
+from resolvers.processing.stale_networks import NETWORK_POLICIES, import_and_process
 from resolvers.request.errors import RefusedDocumentError
 from storage.bundles.exporting import export_bundle
 from storage.bundles.importing import import_run

@@ -1,17 +1,25 @@
-"""Drawings become GeoJSON geometries: valid ones, in bounded work."""
+"""Drawings become valid areas, at the right place on the earth."""
 
 import json
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 import shapely
 
+from parsing.drawing import Coordinates
 from parsing.errors import DocumentRejectedError
+from parsing.geo.projection import local_projection
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.drawings import drawn_features
-from resolvers.drawings.areas import AreaBuilder
-from resolvers.drawings.drawn_features import DrawnFeature, draw_features
-from storage.catalog import Georeference
+from resolvers.drawings.drawn_features import (
+    AreaBuilder,
+    DrawnFeature,
+    draw_features,
+    place_drawing,
+)
+from storage.catalog import Georeference, find_georeference
 
 PLACE = Georeference(latitude=56.0, longitude=10.0)
 
@@ -92,3 +100,157 @@ def test_too_many_positions_are_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(DocumentRejectedError, match="over 7 positions; ask for one level"):
         draw(shapes)
     assert draw('<rect id="a" width="9" height="9"/>', level="two") == []
+
+
+SQUARE = ((0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0))
+HOLE = ((1.0, 1.0), (1.0, 3.0), (3.0, 3.0), (3.0, 1.0))
+
+
+def star(points: int, step: int) -> Coordinates:
+    """A line that crosses itself: a pentagram is `star(5, 2)`."""
+    angles = [2 * math.pi * step * number / points for number in range(points)]
+    return tuple((math.cos(angle), math.sin(angle)) for angle in angles)
+
+
+@pytest.mark.parametrize(
+    ("rings", "nonzero", "area"),
+    [
+        ([SQUARE], True, 16.0),
+        ([SQUARE, HOLE], True, 12.0),
+        ([SQUARE, HOLE[::-1]], True, 16.0),  # it turns the same way, so it is filled
+        ([SQUARE, HOLE[::-1]], False, 12.0),
+        ([SQUARE, tuple((x + 9, y) for x, y in SQUARE)], True, 32.0),
+        ([((0, 0), (2, 2), (2, 0), (0, 2))], True, 2.0),
+    ],
+)
+def test_rings_are_filled_by_their_rule(
+    rings: list[Coordinates], nonzero: bool, area: float
+) -> None:
+    [built] = AreaBuilder().build([rings], nonzero=nonzero)
+    assert built is not None
+    assert (built.is_valid, built.area) == (True, area)
+
+
+def test_the_middle_of_a_star_is_filled() -> None:
+    [built] = AreaBuilder().build([[star(5, 2)]])
+    assert built is not None
+    assert built.contains(shapely.Point(0, 0))
+
+
+@pytest.mark.parametrize("rings", [[], [((0, 0), (1, 1))], [((0, 0), (1, 1), (2, 2))]])
+def test_lines_have_no_area(rings: list[Coordinates]) -> None:
+    assert AreaBuilder().build([rings]) == [None]
+
+
+def test_what_would_take_too_much_work_gets_its_hull(monkeypatch: pytest.MonkeyPatch) -> None:
+    repaired = []
+    make_valid = shapely.make_valid
+
+    def count(shape: Any, **options: Any) -> Any:
+        repaired.append(shape)
+        return make_valid(shape, **options)
+
+    monkeypatch.setattr(shapely, "make_valid", count)
+    probe = AreaBuilder()
+    probe.build([[star(101, 50)]])
+    pairs = drawn_features.MAX_MEETING_EDGES - probe.remaining_edges
+    assert 2_000 < pairs < 101 * 101 / 2
+    repaired.clear()
+    builder = AreaBuilder(max_meeting_edges=3 * pairs)
+    built = builder.build([[star(101, 50)] for _ in range(20)])
+    assert len(repaired) == 3
+    assert all(each is not None and each.is_valid for each in built)
+    assert builder.remaining_edges == 0
+    [tangle] = AreaBuilder(max_meeting_edges=1).build([[star(7, 3), star(9, 4)]])
+    assert tangle is not None
+    assert tangle.is_valid
+
+
+def test_a_ring_with_a_hole_needs_no_repair() -> None:
+    diamond = ((4.0, 0.0), (0.0, 4.0), (-4.0, 0.0), (0.0, -4.0))
+    hole = tuple((x / 2, y / 2) for x, y in reversed(diamond))
+    [built] = AreaBuilder(max_meeting_edges=0).build([[diamond, hole]])
+    assert built is not None
+    assert built.area == 32 - 8
+
+
+def test_a_union_that_would_take_too_much_work_is_the_hull() -> None:
+    corner = [shapely.box(0, 0, 2, 1), shapely.box(0, 0, 1, 2)]
+    exact, hull = AreaBuilder().unite(corner), AreaBuilder(max_union_work=10).unite(corner)
+    assert exact is not None
+    assert hull is not None
+    assert (exact.area, hull.area) == (3.0, 3.5)
+    many = [shapely.box(x, 0, x + 1, 1) for x in range(drawn_features.MAX_UNITED + 1)]
+    builder = AreaBuilder()
+    assert builder.unite(many) is not None
+    assert builder.remaining_union_work == drawn_features.MAX_UNION_WORK
+
+
+def test_large_shapes_that_hardly_cross_themselves_are_repaired() -> None:
+    """Such as all walls of a building in one path."""
+    walls = [tuple((x + 9.0 * n, y) for x, y in SQUARE) for n in range(1_000)]
+    [built] = AreaBuilder(max_meeting_edges=2 * len(walls)).build([walls])
+    assert built is not None
+    assert built.area == 16.0 * len(walls)
+
+
+def feet_from_centre(georeference: Georeference, scale: float | None, x: float, y: float) -> object:
+    """Return how far east and south of the centre a position is, by the plans' own projection."""
+    placement = place_drawing(georeference, scale, 200, 100)
+    [(longitude, latitude)] = placement.to_degrees(np.array([(x, y)])).tolist()
+    project = local_projection((georeference.longitude, georeference.latitude))
+    return pytest.approx(project((longitude, latitude)), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bearing", "east", "south"),
+    [
+        (0, 50, 20),
+        (90, -20, 50),  # the upper edge is in the east
+        (180, -50, -20),
+        (-90, 20, -50),
+    ],
+)
+def test_the_bearing_is_the_direction_of_the_upper_edge(
+    bearing: float, east: float, south: float
+) -> None:
+    turned = Georeference(latitude=56.0, longitude=10.0, bearing=bearing)
+    assert (east / 2, south / 2) == feet_from_centre(turned, 0.5, 150, 70)
+
+
+@pytest.mark.parametrize("latitude", [-85.0, -33.8, 0.0, 45.5, 85.0])
+def test_positions_are_those_of_plans(latitude: float) -> None:
+    place = Georeference(latitude=latitude, longitude=179.9)
+    assert feet_from_centre(place, 1, 20_100, -9_900) == (20_000, -9_950)
+
+
+def test_longitudes_go_on_beyond_180_degrees() -> None:
+    placement = place_drawing(Georeference(latitude=0, longitude=179.9999), 1.0, 0, 0)
+    [(longitude, _)] = placement.to_degrees(np.array([(1_000.0, 0.0)])).tolist()
+    assert 180 < longitude < 180.01
+
+
+def test_without_a_scale_a_unit_is_a_pixel_at_the_zoom() -> None:
+    placement = place_drawing(Georeference(60.0, 10.0, zoom=18), None, 200, 100)
+    metres = 40_075_016.686 / 256 / 2**18 * math.cos(math.radians(60))
+    assert placement.feet_per_unit == pytest.approx(metres / 0.3048)
+    assert place_drawing(Georeference(60.0, 10.0, zoom=18), 0.1, 200, 100).feet_per_unit == 0.1
+
+
+def test_scale_needs_feet_or_zoom() -> None:
+    assert PLACE.has_scale(0.1)
+    assert not PLACE.has_scale(None)
+    assert Georeference(56.0, 10.0, zoom=1).has_scale(None)
+
+
+@pytest.mark.parametrize("member", ['"latitude":86', '"longitude":-181', '"zoom":25'])
+def test_what_is_out_of_range_is_none(member: str) -> None:
+    good = '{"type":"Georeference","uid":"u1","latitude":1,"longitude":2,"zoom":3}'
+    assert find_georeference(good.encode()) is not None
+    name = member.partition(":")[0]
+    changed = [member if each.startswith(name) else each for each in good[1:-1].split(",")]
+    assert find_georeference(f"{{{','.join(changed)}}}".encode()) is None
+
+
+def test_a_text_is_no_georeference() -> None:
+    assert find_georeference(rb'{"id":"{\"type\":\"Georeference\",\"latitude\":1}"}') is None

@@ -18,7 +18,7 @@ from resolvers.networks.waypoints import (
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
-from routing.search.waypoints import Position
+from routing.search.matrix import Position
 from storage.bundles.importing.import_bundles import import_bundles
 from storage.catalog import Map
 from storage.mongo import driver

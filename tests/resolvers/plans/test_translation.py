@@ -1,13 +1,30 @@
+"""Drawings become plans."""
+
 import json
+import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shapely import Point
 
 from parsing import plans
-from resolvers.plans.translation import TranslatedPlan, translate_plan
-from routing.plan import ConnectorKind, Direction, SpaceKind
+from parsing.drawing import Bounds, Drawing, DrawnLevel, NoteCollector, ReadingFault
+from parsing.plans import read_plan
+from resolvers.plans.translation import (
+    TranslatedPlan,
+    assign_floors,
+    is_one_way,
+    order_storeys,
+    parse_direction,
+    translate_plan,
+)
+from resolvers.request.errors import InvalidInputError
+from routing.costing import TravelMode
+from routing.plan import Connector, ConnectorKind, Direction, SpaceKind
+from routing.processing import process_plan
 from samples.venue import feature_id, make_venue
 from tests.parsing.geography import OsmPlanBuilder, box
 from tests.resolvers.small_plans import (
@@ -391,3 +408,257 @@ def test_the_venue_has_a_lift_stairs_and_an_escalator_that_only_goes_up() -> Non
     narrow = [door.id for door in plan.doors if door.geometry.length < 0.8 / 0.3048]
     assert len(narrow) == 1
     assert len(plan.barriers) == 5  # two columns, the void, a counter and a kiosk
+
+
+SORTS = {"lobby": 1, "mezzanine": 4, "roof": 9}
+
+
+def assign(
+    drawn: Drawing, floor_sorts: dict[str, int] | None = None, notes: NoteCollector | None = None
+) -> Drawing:
+    return assign_floors(drawn, "map", floor_sorts, notes or NoteCollector())
+
+
+def drawing(*levels: DrawnLevel) -> Drawing:
+    return Drawing(levels, (), 1.0, Bounds(0, 0, 1, 1))
+
+
+def test_levels_take_their_floors_ids_and_ranks_from_the_lowest() -> None:
+    drawn = drawing(DrawnLevel("b", "B", floor_id="roof"), DrawnLevel("lobby", "A"))
+    levels = assign(drawn, SORTS).levels
+    assert [(level.id, level.ordinal) for level in levels] == [("lobby", 0), ("roof", 2)]
+
+
+def test_a_single_level_needs_no_floor_if_there_is_one_only() -> None:
+    [level] = assign(drawing(DrawnLevel("x", "")), {"lobby": 1}).levels
+    assert level.id == "lobby"
+
+
+@pytest.mark.parametrize(
+    "name", ["Level 2", "level_2", "LEVEL-2", "Level2", "Lvl 2", "Floor 2", "Storey 2", "2"]
+)
+def test_a_level_may_be_named_after_the_id_of_its_floor(name: str) -> None:
+    [level] = assign(drawing(DrawnLevel(name, name)), {"1": 1, "2": 2}).levels
+    assert level.id == "2"
+
+
+def test_a_floor_whose_id_is_the_whole_name_comes_first() -> None:
+    [level] = assign(drawing(DrawnLevel("Level 2", "")), {"Level 2": 1, "2": 2}).levels
+    assert level.id == "Level 2"
+
+
+def test_without_floors_ids_are_made_up_and_ordinals_stay() -> None:
+    [level] = assign(drawing(DrawnLevel("-1", "", -1.0)), None).levels
+    assert (level.id, level.ordinal) == ("map-level--1", -1.0)
+
+
+def number(*names: str) -> tuple[dict[str, float | None], list[str]]:
+    """The ordinals by name of levels that have none, and the notes."""
+    notes = NoteCollector()
+    levels = assign(drawing(*(DrawnLevel(name, name) for name in names)), None, notes).levels
+    return {each.name: each.ordinal for each in levels}, [str(note) for note in notes.notes()]
+
+
+@pytest.mark.parametrize(
+    ("names", "ordinals"),
+    [
+        (("oak-2", "oak-1"), (2, 1)),
+        (("F1", "F2"), (1, 2)),
+        (("1", "3"), (1, 3)),
+        (("EG", "OG1"), (0, 1)),
+        (("B1", "L1"), (-1, 1)),
+        (("level-1", "level-2"), (1, 2)),
+    ],
+)
+def test_levels_without_ordinals_have_the_numbers_of_their_names(
+    names: tuple[str, str], ordinals: tuple[float, float]
+) -> None:
+    found, [note] = number(*names)
+    assert found == dict(zip(names, ordinals, strict=True))
+    assert note.startswith(f"level numbered by its name: 2 ({names[0]} is {ordinals[0]}, ")
+
+
+@pytest.mark.parametrize("names", [("cellar", "attic"), ("north 1", "south 1"), ("1", "attic")])
+def test_levels_with_other_names_are_drawn_from_the_lowest(names: tuple[str, str]) -> None:
+    found, [note] = number(*names)
+    assert found == {names[0]: 0, names[1]: 1}
+    assert "in the order of the drawing from the lowest: 2" in note
+
+
+def test_a_single_level_needs_no_number() -> None:
+    assert number("attic") == ({"attic": 0}, [])
+
+
+def connector(*floors: str) -> Connector:
+    return Connector("s", ConnectorKind.STEPS, {floor: Point(0, 0) for floor in floors})
+
+
+def test_a_connector_between_levels_of_one_ordinal_is_left_out() -> None:
+    notes = NoteCollector()
+    drawn = drawing(
+        *(DrawnLevel(name, "", ordinal) for name, ordinal in (("a", 1), ("b", 1), ("c", 2)))
+    )
+    upright, flat = connector("a", "c"), connector("a", "b")
+    assert [*order_storeys([upright, flat], drawn, None, notes)] == [upright]
+    [note] = notes.notes()
+    assert note.message == "left out, connects levels of the same ordinal"
+    with pytest.raises(InvalidInputError, match="the higher one needs the greater sort"):
+        [*order_storeys([flat], drawn, {"a": 1, "b": 1, "c": 2}, notes)]
+
+
+def test_faults_are_on_the_floors_of_their_levels() -> None:
+    fault = ReadingFault("left out", "way/1 is broken", levels=("-1", "7"))
+    drawn = replace(drawing(DrawnLevel("-1", "", -1.0)), faults=(fault,))
+    [found] = assign(drawn, None).faults
+    assert found.levels == ("map-level--1",)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"),
+    [
+        ("Level -1", "-1"),
+        ("Level_-1", "-1"),
+        ("Level-1", "1"),
+        ("Level B1", "-1"),
+        ("Level 1", "1"),
+        ("2nd Floor", "oak-floor-2"),
+        ("Second floor", "oak-floor-2"),
+        ("Floor 2", "oak-floor-2"),
+        ("Ground Floor", "oak-ground"),
+        ("Level ground", "oak-ground"),
+    ],
+)
+def test_a_level_shows_the_only_floor_of_its_storey(name: str, floor: str) -> None:
+    sorts = {"-1": -1, "oak-ground": 0, "1": 1, "oak-floor-2": 2}
+    [level] = assign(drawing(DrawnLevel(name, "")), sorts).levels
+    assert level.id == floor
+
+
+def test_the_place_of_a_level_in_the_drawing_says_nothing_of_its_storey() -> None:
+    numbered = DrawnLevel("Level 1", "Level 1", is_numbered=True)
+    with pytest.raises(InvalidInputError, match="does not say which floor it shows"):
+        assign(drawing(numbered), {"cellar": -1, "oak-floor-1": 1})
+
+
+def test_a_storey_of_two_towers_is_not_guessed() -> None:
+    with pytest.raises(InvalidInputError, match="does not say which floor it shows"):
+        assign(drawing(DrawnLevel("Level 2", "")), {"east-floor-2": 2, "west-floor-2": 2})
+
+
+@pytest.mark.parametrize(
+    ("level", "message"),
+    [
+        (DrawnLevel("x", "Attic"), "'Attic' does not say which floor it shows"),
+        (DrawnLevel("x", "Attic", floor_id="cellar"), "'cellar', which the asset does not have"),
+    ],
+)
+def test_unknown_floors_are_rejected_with_the_known_ones(level: DrawnLevel, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"lobby, mezzanine, roof") as caught:
+        assign(drawing(level), SORTS)
+    assert message in str(caught.value)
+
+
+NOTE = "joined by a straight line to the footway beside it"
+
+
+def concourse() -> OsmPlanBuilder:
+    """A footway of 60 m, drawn as a line."""
+    builder = OsmPlanBuilder()
+    builder.add_way([(0, 0), (60, 0)], highway="footway", indoor="yes", level="0")
+    return builder
+
+
+def share_reached(builder: OsmPlanBuilder) -> float:
+    report = process_plan(translate_osm(builder).plan).report
+    return next(check.share for check in report.reachability if check.mode is TravelMode.FOOT)
+
+
+def test_a_point_of_interest_beside_a_footway_is_reached_in_a_straight_line() -> None:
+    builder = concourse()
+    for x in (10, 50):
+        builder.add_node((x, 8), amenity="vending_machine", level="0")
+    translated = translate_osm(builder)
+    assert any(note.startswith(f"{NOTE}: 2") for note in notes_of(translated))
+    router = process_plan(translated.plan).router
+    one, other = (location.id for location in translated.plan.locations)
+    route_feet = router.matrix([one], [other]).feet[0, 0]
+    assert route_feet == pytest.approx((8 + 40 + 8) / 0.3048, abs=10)
+
+
+@pytest.mark.parametrize("metres", [0.1, 20.0])
+def test_what_stands_on_the_footway_or_far_from_it_has_no_branch(metres: float) -> None:
+    builder = concourse()
+    builder.add_node((10, metres), amenity="bench", level="0")
+    assert NOTE not in " ".join(notes_of(translate_osm(builder)))
+
+
+def test_a_branch_crosses_no_wall_and_no_room() -> None:
+    builder = concourse()
+    builder.add_node((10, 8), amenity="bench", level="0")
+    builder.add_way([(5, 4), (15, 4)], indoor="wall", level="0")
+    builder.add_node((40, 8), amenity="bench", level="0")
+    builder.add_way(box(35, 3, 45, 6), indoor="room", level="0")
+    translated = translate_osm(builder)
+    assert NOTE not in " ".join(notes_of(translated))
+
+
+def test_a_door_that_faces_the_hall_leads_to_the_footway() -> None:
+    builder = concourse()
+    for x in (10, 40):
+        builder.add_way(box(x, 6, x + 8, 12), indoor="room", shop="kiosk", level="0")
+        builder.add_node((x + 4, 6), door="yes", level="0")
+    assert share_reached(builder) == 1.0
+    branches = [space for space in translate_osm(builder).plan.spaces if "branch" in space.id]
+    assert len(branches) == 2
+
+
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 60">
+<g data-type="Level" data-tags="building=1;floor=f1">
+<rect x="0" y="30" width="40" height="20" data-tags="indoor=corridor"/>
+<rect x="18" y="28" width="4" height="4" data-tags="barrier=turnstile;{tags}"/>
+<g data-type="UnitLayer"><rect id="a" x="0" y="0" width="40" height="30"/></g></g></svg>"""
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"),
+    [("0", (0, -1)), ("90", (1, 0)), ("S", (0, 1)), ("nw", (-math.sqrt(0.5), -math.sqrt(0.5)))],
+)
+def test_directions_are_clockwise_from_north_or_points_of_the_compass(
+    direction: str, expected: tuple[float, float]
+) -> None:
+    assert parse_direction({"oneway": "yes", "direction": direction}) == pytest.approx(expected)
+    against = parse_direction({"oneway": "-1", "direction": direction})
+    assert against == pytest.approx([-part for part in expected])
+
+
+@pytest.mark.parametrize("direction", ["", "up", "nan", "inf", "forward", "90;180"])
+def test_other_directions_are_none(direction: str) -> None:
+    assert parse_direction({"oneway": "yes", "direction": direction}) is None
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [({"oneway": "yes"}, True), ({"oneway:foot": "-1"}, True), ({"oneway": "no"}, False)],
+)
+def test_doors_are_one_way_if_they_say_so(tags: dict[str, str], expected: bool) -> None:
+    assert is_one_way(tags) is expected
+
+
+def test_a_turnstile_lets_people_out_and_not_back_in() -> None:
+    plan = read_svg("oneway=yes;direction=S")
+    assert plan.plan.doors[0].one_way == (0.0, 1.0)
+    network = next(iter(process_plan(plan.plan).networks.values()))
+    ways = [(network.portals[link.start].y, network.portals[link.end].y) for link in network.links]
+    assert ways
+    assert all(start < end for start, end in ways)
+
+
+def test_a_one_way_door_without_direction_is_passed_both_ways_and_noted() -> None:
+    plan = read_svg("oneway=yes")
+    assert plan.plan.doors[0].one_way is None
+    assert any("one-way door without a direction" in str(note) for note in plan.notes)
+
+
+def read_svg(tags: str) -> TranslatedPlan:
+    files = {"plan.svg": SVG.format(tags=tags).encode()}
+    return translate_plan(read_plan(files, feet_per_unit=1.0), "m", None)

@@ -7,11 +7,15 @@ import pytest
 
 from parsing.errors import ParsingError
 from resolvers.networks.routable_maps import Placement, deserialize_routable_map
-from resolvers.plans.catalog_records import ExistingLocation
-from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest
+from resolvers.processing.build_task import (
+    BuildTask,
+    BuiltNetwork,
+    ExistingLocation,
+    ProcessingRequest,
+)
 from resolvers.processing.network_build import build_network
 from resolvers.request.errors import InvalidInputError
-from routing.progress import ignore_progress
+from routing.values import ignore_progress
 from tests.parsing.geography import OsmPlanBuilder, box, lon_lat
 from tests.resolvers.tower import CATALOG, SVG
 

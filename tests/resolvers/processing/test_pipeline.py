@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from resolvers.administration.catalog import import_catalog
-from resolvers.processes import process_pool
-from resolvers.processing import pipeline
+from resolvers.processing import pipeline, process_pool
 from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import RefusedDocumentError

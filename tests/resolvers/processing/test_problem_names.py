@@ -7,7 +7,7 @@ import pytest
 
 from resolvers.processing.build_task import BuildTask, ProcessingRequest
 from resolvers.processing.network_build import build_network
-from routing.progress import ignore_progress
+from routing.values import ignore_progress
 from samples.venue import make_venue
 from tests.parsing.geography import OsmPlanBuilder, box
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from resolvers.administration.catalog import import_catalog
+from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing import pipeline
-from resolvers.processing.other_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import InvalidInputError, RefusedDocumentError
 from storage.bundles.importing import import_run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.networks.routable_map_cache import RoutableMapCache
+from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, DataLoader, FirstPage, ReadLog, Relation
 from resolvers.request.inputs import PageArguments

@@ -1,6 +1,6 @@
 """Report on plans drawn in ASCII, as short as a test needs."""
 
-from routing.groups import ProblemGroup
+from routing.issues import ProblemGroup
 from routing.plan import Plan
 from routing.processing import process_plan
 from tests.routing.ascii_plans import draw_plan

@@ -13,7 +13,7 @@ from shapely import LineString, Polygon, box
 from shapely.geometry.base import BaseGeometry
 
 from routing.costing import TravelMode
-from routing.directions.landmarks import find_landmarks
+from routing.directions.manoeuvres import find_landmarks
 from routing.directions.steps import Step, StepCode, build_steps
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import (
@@ -28,8 +28,8 @@ from routing.plan import (
     SpaceKind,
 )
 from routing.processing import ProcessedPlan, process_plan
-from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, find_route
-from routing.search.waypoints import Position, WaypointRef
+from routing.search.matrix import Position, WaypointRef
+from routing.search.router import ComputedRoute, ConnectorLeg, WalkLeg, find_route
 from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.buildings import process_caserne, process_demo

@@ -9,6 +9,7 @@ import shapely
 from numpy.typing import NDArray
 
 from bench.geodesic import geodesic_feet, search
+from routing.archive import deserialize_router, serialize_router
 from routing.costing import TravelMode
 from routing.directions.steps import build_steps
 from routing.network.mesh import PUBLIC
@@ -16,9 +17,7 @@ from routing.network.network import SAME_WALL_FEET, Network
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import ConnectorKind, Plan
 from routing.processing import process_plan
-from routing.search.route import WalkLeg
-from routing.search.router import Position, Router
-from routing.serialization import deserialize_router, serialize_router
+from routing.search.router import Position, Router, WalkLeg
 from routing.space.plan_repair import extract_polygons
 from routing.space.walkable import WalkableLevel
 

@@ -14,8 +14,7 @@ from routing.issues import IssueKind
 from routing.network.restrictions import Restrictions, restrict_networks
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
-from routing.search.route import WalkLeg
-from routing.search.router import Router
+from routing.search.router import Router, WalkLeg
 from routing.space import walkable
 from tests.routing.ascii_plans import draw_plan, process_drawing
 from tests.routing.diagnosis.reports import messages

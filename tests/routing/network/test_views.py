@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from shapely import Polygon
 
-from routing.network.corners import cross, find_corners, normalize
-from routing.network.mesh import triangulate
+from routing.network.mesh import cross, find_corners, normalize, triangulate
 from routing.network.views import (
     SECTOR_SLACK_RADIANS,
     all_round,

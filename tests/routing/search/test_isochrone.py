@@ -18,14 +18,14 @@ from routing.errors import WaypointError
 from routing.network.levels import Levels
 from routing.plan import Plan, Polygonal
 from routing.processing import ProcessedPlan, process_plan
-from routing.search.reached_cells import (
+from routing.search.isochrone import (
     ARC_TOLERANCE_FEET,
     ARC_TOLERANCE_SHARE,
     draw_sectors,
     measure_to_sides,
 )
+from routing.search.matrix import WaypointRef
 from routing.search.router import Isochrone, Position, Router
-from routing.search.waypoints import WaypointRef
 from tests.routing.ascii_plans import process_drawing
 from tests.routing.buildings import process_caserne, process_demo
 from tests.routing.hard_areas import WALLS, Walls, build_plan

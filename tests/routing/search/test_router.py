@@ -5,11 +5,16 @@ import pytest
 
 from routing.costing import TravelMode
 from routing.errors import WaypointError
-from routing.network.stops import UNKNOWN_LEVEL
-from routing.search.euclidean import euclidean_distances
-from routing.search.route import ComputedRoute, ConnectorLeg, WalkLeg, merge_walks
-from routing.search.router import Position, Router
-from routing.search.waypoints import WaypointRef, find_stops
+from routing.network.network import UNKNOWN_LEVEL
+from routing.search.matrix import WaypointRef, euclidean_distances, find_stops
+from routing.search.router import (
+    ComputedRoute,
+    ConnectorLeg,
+    Position,
+    Router,
+    WalkLeg,
+    merge_walks,
+)
 from tests.routing.ascii_plans import process_drawing
 
 FLAT = process_drawing(

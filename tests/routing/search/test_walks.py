@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.levels import Levels
-from routing.network.network import Network
-from routing.network.stops import Stops
+from routing.network.network import Network, Stops
 from routing.search import walks as walks_module
+from routing.search.matrix import WaypointRef, find_stops
 from routing.search.router import Position
 from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
-from routing.search.waypoints import WaypointRef, find_stops
 from tests.routing.ascii_plans import process_drawing
 
 PIECES = process_drawing(

@@ -22,10 +22,11 @@ from routing.space.door_inference import (
     TO_HUB,
     TO_ROOM,
     WITHOUT_WAY_IN,
+    SharedEdge,
+    find_shared_edge,
 )
 from routing.space.doors import DoorOrigin, Opening
 from routing.space.floor import FloorSurface, build_floor
-from routing.space.shared_edges import SharedEdge, find_shared_edge
 from routing.space.walkable import WalkableLevel, build_walkable_levels
 
 HALL = Space("hall", "0", box(0, 20, 60, 30), SpaceKind.CORRIDOR)

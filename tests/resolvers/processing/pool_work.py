@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing.process_pool import ProcessPool
 
 CPU_SECONDS = 60.0
 

@@ -6,10 +6,16 @@ docs/decisions/routing/parsed-maps-of-plans.md says what is drawn, and when.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
 from typing import Final, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
 
 from parsing.drawing import (
     AreaGeometry,
+    Coordinate,
     Coordinates,
     Drawing,
     DrawnLevel,
@@ -17,15 +23,212 @@ from parsing.drawing import (
     Geometry,
     LinesGeometry,
     PointGeometry,
+    Tags,
     compute_bounds,
 )
 from parsing.limits import DEFAULT_LIMITS
+from parsing.osm.tags import is_building, is_site
 from parsing.svg.elements import HIT_PREFIX, Georeference, Group, Identity, Shape, ShapeContainer
 from parsing.svg.unit_map import UnitMapWriter
-from resolvers.plans.drawings.door_gaps import DECIMALS, DoorGaps
-from resolvers.plans.drawings.looks import WALL_COLOUR, Band, Look, choose_look
-from resolvers.plans.tag_classification import parse_width_feet
+from resolvers.plans.tag_classification import (
+    CLOSED_ROOM_MATCHERS,
+    TagMatcher,
+    get_connector_kind,
+    get_space_kind,
+    is_barrier,
+    is_door,
+    is_footpath,
+    is_outdoors,
+    is_outline,
+    matches_any,
+    parse_width_feet,
+)
 from resolvers.plans.translation import TranslatedPlan
+from routing.plan import ConnectorKind, SpaceKind
+
+MAX_DISTANCE_FEET: Final = 3.0
+"""A door farther than this from all walls stands in none."""
+TOUCH_FEET: Final = 0.05
+DECIMALS: Final = 2
+"""Of coordinates: the same gap in the walls of two rooms has the same ends."""
+MAX_SEGMENTS: Final = 8
+"""Segments that one door opens: those on both sides of a corner, of the walls of two rooms."""
+
+Segments = NDArray[np.float64]
+"""Starts and ends (n, 2, 2)."""
+
+
+class DoorGaps:
+    """The walls of a level as segments, indexed."""
+
+    def __init__(self, walls: Iterable[Coordinates], units_per_foot: float) -> None:
+        lines = [np.asarray(wall, float) for wall in walls]
+        pairs = [np.stack([line[:-1], line[1:]], axis=1) for line in lines if len(line) > 1]
+        segments: Segments = np.concatenate(pairs) if pairs else np.empty((0, 2, 2))
+        # Neighbouring rooms have the same walls, in opposite directions.
+        rows = [sorted(map(tuple, segment)) for segment in segments.tolist()]
+        self._segments: Segments = np.array(sorted({(a, b) for a, b in rows if a != b}))
+        self._tree = shapely.STRtree([shapely.LineString(each) for each in self._segments])
+        self._units_per_foot = units_per_foot
+
+    def find(self, position: Coordinate, width: float) -> list[Coordinates]:
+        """Return the parts of the nearest wall within half of `width` of a door, as lines.
+
+        >>> DoorGaps([((0, 0), (9, 0))], 1).find((4, 1), 2)
+        [((3.0, 0.0), (5.0, 0.0))]
+        """
+        point = shapely.Point(position)
+        most = MAX_DISTANCE_FEET * self._units_per_foot
+        nearest = self._tree.query_nearest(point, max_distance=most, all_matches=False)
+        if not len(nearest):
+            return []
+        on_wall = shapely.shortest_line(self._tree.geometries[nearest[0]], point).coords[0]
+        touch = TOUCH_FEET * self._units_per_foot
+        found = self._tree.query(shapely.Point(on_wall), predicate="dwithin", distance=touch)
+        parts = (_cut(self._segments[each], on_wall, width / 2) for each in found[:MAX_SEGMENTS])
+        return [*dict.fromkeys(part for part in parts if part[0] != part[1])]
+
+
+def _cut(segment: NDArray[np.float64], position: Coordinate, reach: float) -> Coordinates:
+    """Return the part of a segment within `reach` of a position on it."""
+    start, along = segment[0], segment[1] - segment[0]
+    length = float(np.hypot(*along))
+    middle = float(np.dot(np.asarray(position) - start, along)) / length
+    ends = [min(max(each, 0.0), length) / length for each in (middle - reach, middle + reach)]
+    points = (start + along * end for end in ends)
+    return tuple((round(float(x), DECIMALS), round(float(y), DECIMALS)) for x, y in points)
+
+
+class Band(IntEnum):
+    """What is painted over what, from the lowest."""
+
+    GROUND = 0
+    FLOOR = 1
+    PATH = 2
+    ROOM = 3
+    CONNECTOR = 4
+    BARRIER = 5
+    DOOR = 6
+
+
+class Look(NamedTuple):
+    """The colour of a feature and its band; lines have a width, walls that of all walls.
+
+    `edge` is the colour of the line around an area, if it has one below the walls.
+    """
+
+    band: Band
+    colour: str
+    line_feet: float | None = None
+    dashes_feet: tuple[float, ...] = ()
+    edge: str = ""
+
+
+WALL_COLOUR: Final = "#57534e"
+EDGE_COLOUR: Final = "#d3cbb9"
+DOOR_COLOUR: Final = "#ffffff"
+DEFAULT_ROOM_COLOUR: Final = "#e9dfcc"
+CLOSED_ROOM_COLOUR: Final = "#d6d3cd"
+SITE: Final = Look(Band.GROUND, "#eef1e6")
+BUILDING: Final = Look(Band.GROUND, "#e3dfd8")
+STOREY: Final = Look(Band.GROUND, "#f2eee4", edge=WALL_COLOUR)
+CORRIDOR: Final = Look(Band.FLOOR, "#faf7ef", edge=EDGE_COLOUR)
+AREA: Final = Look(Band.FLOOR, "#f4eedf", edge=EDGE_COLOUR)
+OUTDOORS: Final = Look(Band.FLOOR, "#e6ecdb", edge=EDGE_COLOUR)
+PATH: Final = Look(Band.PATH, "#e9e1cf", 4.0)
+WALL: Final = Look(Band.BARRIER, WALL_COLOUR)
+DOOR: Final = Look(Band.DOOR, DOOR_COLOUR)
+
+_FOOD: Final = frozenset({"restaurant", "cafe", "fast_food", "food_court", "bar", "pub"})
+_HEALTH: Final = frozenset({"hospital", "clinic", "doctors", "dentist", "pharmacy"})
+ROOM_COLOURS: Final[tuple[tuple[tuple[TagMatcher, ...], str], ...]] = (
+    (
+        (
+            TagMatcher("room", frozenset({"toilet", "toilets", "shower", "bathroom", "restroom"})),
+            TagMatcher("amenity", frozenset({"toilets", "shower"})),
+        ),
+        "#cde3ec",
+    ),
+    ((TagMatcher("amenity", _FOOD), TagMatcher("room", frozenset({"kitchen"}))), "#f7d9bd"),
+    ((TagMatcher("healthcare"), TagMatcher("amenity", _HEALTH)), "#f3d3d3"),
+    ((TagMatcher("shop"),), "#f5e6ae"),
+    (
+        (
+            TagMatcher(
+                "room", frozenset({"class", "classroom", "lecture", "auditorium", "library"})
+            ),
+        ),
+        "#dbe8cf",
+    ),
+    ((TagMatcher("office"), TagMatcher("room", frozenset({"office"}))), "#dbe2f0"),
+    (CLOSED_ROOM_MATCHERS, CLOSED_ROOM_COLOUR),
+)
+"""The first of these that matches the tags of a room."""
+WATER: Final = (
+    TagMatcher("natural", frozenset({"water"})),
+    TagMatcher("leisure", frozenset({"swimming_pool"})),
+)
+CONNECTOR_COLOURS: Final = {
+    ConnectorKind.ELEVATOR: "#b9b3dc",
+    ConnectorKind.STEPS: "#d2cdea",
+    ConnectorKind.ESCALATOR: "#c5d3ea",
+    ConnectorKind.RAMP: "#e2ddf1",
+}
+CONNECTOR_FEET: Final = 5.0
+STEP_FEET: Final = (0.9, 0.35)
+
+
+def choose_look(feature: Feature) -> Look | None:
+    """Return how a feature looks, or None for one that is not drawn, such as a point of interest.
+
+    >>> choose_look(Feature("1", ("0",), AreaGeometry(()), {"indoor": "corridor"})) == CORRIDOR
+    True
+    >>> for room in ("stairs", "elevator"):
+    ...     choose_look(Feature("1", ("0",), AreaGeometry(()), {"room": room})).dashes_feet
+    (0.9, 0.35)
+    ()
+    """
+    if (kind := get_connector_kind(feature)) is not None:
+        is_stepped = kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
+        dashes = STEP_FEET if is_stepped else ()
+        return Look(Band.CONNECTOR, CONNECTOR_COLOURS[kind], CONNECTOR_FEET, dashes)
+    if is_door(feature):
+        return DOOR
+    if isinstance(feature.geometry, PointGeometry):
+        return None
+    if isinstance(feature.geometry, AreaGeometry) and (look := _choose_look_of_area(feature)):
+        return look
+    if is_barrier(feature):
+        return _choose_look_of_barrier(feature)
+    return PATH if is_footpath(feature) else None
+
+
+def _choose_look_of_area(feature: Feature) -> Look | None:
+    tags, kind = feature.tags, get_space_kind(feature)
+    if kind is SpaceKind.ROOM:
+        return Look(Band.ROOM, _choose_room_colour(tags))
+    if kind is not None and is_outdoors(tags):
+        return OUTDOORS
+    if kind is not None:
+        return CORRIDOR if kind is SpaceKind.CORRIDOR else AREA
+    if is_outline(feature):
+        return STOREY
+    if is_site(tags):
+        return SITE
+    return BUILDING if is_building(tags) else None
+
+
+def _choose_room_colour(tags: Tags) -> str:
+    matching = (colour for matchers, colour in ROOM_COLOURS if matches_any(matchers, tags))
+    return next(matching, DEFAULT_ROOM_COLOUR)
+
+
+def _choose_look_of_barrier(feature: Feature) -> Look:
+    if matches_any(WATER, feature.tags):
+        return Look(Band.BARRIER, "#bcdcec")
+    is_wall = isinstance(feature.geometry, LinesGeometry) or feature.tags.get("indoor") == "wall"
+    return WALL if is_wall else Look(Band.BARRIER, "#bcb6ab")
+
 
 MIN_WALL_FEET: Final = 0.4
 MAX_WALL_FEET: Final = 1.6

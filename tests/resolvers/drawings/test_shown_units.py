@@ -2,8 +2,8 @@ import orjson
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers import shown_units
-from resolvers.shown_units import parse_with_units
+from resolvers.drawings import shown_units
+from resolvers.drawings.shown_units import parse_with_units
 from storage.bundles.shown_parts import ShownLevel
 
 SVG = b"""<svg>

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from resolvers.processes import process_pool
-from resolvers.processes.process_pool import ProcessPool
+from resolvers.processing import process_pool
+from resolvers.processing.process_pool import ProcessPool
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Run CPU-heavy work in a pool of processes with a bounded, fair queue.
 
-See docs/decisions/server/drawing-processes.md.
+docs/decisions/server/drawing-processes.md has the reasons.
 """
 
 import asyncio
@@ -9,9 +9,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
-from resolvers.processes.cpu_limit import PARSE_MESSAGE
-from resolvers.processes.worker_process import Outcome, Task, WorkerProcess, ignore_progress
-from resolvers.request.errors import ServiceBusyError
+from parsing.errors import DocumentRejectedError, ParsingError
+from resolvers.processing.worker_process import (
+    MAX_PARSE_CPU_SECONDS,
+    PARSE_MESSAGE,
+    Outcome,
+    Task,
+    WorkerProcess,
+    ignore_progress,
+)
+from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError, ServiceBusyError
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
@@ -171,3 +178,20 @@ class ProcessPool:
             if not waiter.turn.done():  # else it was cancelled
                 self._running[owner] += 1
                 waiter.turn.set_result(None)
+
+
+async def run_on_drawing(
+    pool: ProcessPool, function: Callable[[bytes], T], svg: bytes, owner: str = ""
+) -> T:
+    """Return what `function` makes of a drawing in a process of the pool.
+
+    Raises MalformedDocumentError, RefusedDocumentError and ServiceBusyError.
+    """
+    try:
+        return await pool.run(
+            function, svg, cpu_seconds=MAX_PARSE_CPU_SECONDS, owner=owner, size_bytes=len(svg)
+        )
+    except DocumentRejectedError as error:
+        raise RefusedDocumentError(str(error)) from error
+    except ParsingError as error:
+        raise MalformedDocumentError(str(error), line=error.line, column=error.column) from error

@@ -1,28 +1,137 @@
-"""A process that runs one piece of work after another."""
+"""A process that runs one piece of work after another, within limits of CPU time and memory."""
 
 import multiprocessing
 import os
+import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, Self
 
-from resolvers.processes.cpu_limit import (
-    MAX_CPU_OVERRUN,
-    PARSE_MESSAGE,
-    CpuTimeExceededError,
-    kill_after_cpu_time,
-    limit_cpu_time,
+from parsing.errors import DocumentRejectedError
+
+MAX_PARSE_CPU_SECONDS = 20.0
+REPEAT_SECONDS = 0.05
+"""An exception in a finalizer is lost: after so much more CPU time it is raised again."""
+MAX_CPU_OVERRUN = 1.1
+"""A process that has used so many times its CPU time ends: it may be in C, which runs on."""
+PARSE_MESSAGE = "the drawing takes over {:g} seconds of CPU time to parse; simplify it"
+
+
+class CpuTimeExceededError(DocumentRejectedError):
+    """A document that takes too much CPU time; where it is stopped says nothing about it."""
+
+    def with_position(self, position: tuple[int, int]) -> Self:
+        return self
+
+
+@contextmanager
+def limit_cpu_time(
+    seconds: float = MAX_PARSE_CPU_SECONDS, message: str = PARSE_MESSAGE
+) -> Iterator[None]:
+    """Raise CpuTimeExceededError inside the block once the process has used so much CPU time.
+
+    Only for the main thread; only Python code is interrupted: see `kill_after_cpu_time` for the
+    rest. A shorter limit may be inside.
+    """
+
+    has_ended = False
+
+    def stop(_: int, __: FrameType | None) -> None:
+        if not has_ended:
+            raise CpuTimeExceededError(message.format(seconds))
+
+    started = time.process_time()
+    previous = signal.signal(signal.SIGPROF, stop)
+    outer_seconds, _ = signal.setitimer(signal.ITIMER_PROF, seconds, REPEAT_SECONDS)
+    try:
+        yield
+    finally:
+        has_ended = True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+        if outer_seconds:
+            used_seconds = time.process_time() - started
+            remaining_seconds = max(outer_seconds - used_seconds, 0.001)
+            signal.setitimer(signal.ITIMER_PROF, remaining_seconds, REPEAT_SECONDS)
+
+
+def kill_after_cpu_time(seconds: float) -> None:
+    """Let SIGVTALRM kill this process once it has used so much CPU time outside the kernel.
+
+    Unlike RLIMIT_CPU this counts from now, and leaves no core dump.
+
+    >>> kill_after_cpu_time(60)
+    >>> kill_after_cpu_time(0)  # never
+    """
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+
+MAX_TASK_BYTES = 4 << 30
+"""Six storeys of 500 rooms take 0.7 GB."""
+MEMORY_MESSAGE = (
+    "the work needs more than {:,} bytes of memory; simplify the plan or drawing, or divide it"
+    " into several"
 )
-from resolvers.processes.memory_limit import (
-    MAX_TASK_BYTES,
-    MEMORY_MESSAGE,
-    MemoryExceededError,
-    limit_memory,
-    read_resident_bytes,
-)
+SIGNS_OF_NO_MEMORY = ("bad_alloc", "out of memory")
+"""In messages of GEOS and igraph, which raise errors of their own."""
+
+
+class MemoryExceededError(DocumentRejectedError):
+    """A document that takes too much memory."""
+
+
+@contextmanager
+def limit_memory(max_bytes: int) -> Iterator[None]:
+    """Raise MemoryExceededError if the block takes so much more memory than the process has.
+
+    C code that does not expect this may end the process instead. There is no limit where the system
+    does not have Linux's /proc.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if data_bytes := _read_data_bytes():
+        # Not RLIMIT_AS: threads reserve much address space that they never use.
+        limit = data_bytes + max_bytes
+        within = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (within, hard))
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MemoryError) or _tells_of_no_memory(error):
+            raise MemoryExceededError(MEMORY_MESSAGE.format(max_bytes)) from error
+        raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def read_resident_bytes() -> int:
+    """Return the memory of this process; 0 where the system does not have Linux's /proc."""
+    # Not `getrusage`: its maximum starts with that of the parent.
+    return _read_statm(1)
+
+
+def _read_data_bytes() -> int:
+    """Return what RLIMIT_DATA limits: memory that is mapped, private and writable."""
+    return _read_statm(5)
+
+
+def _read_statm(column: int) -> int:
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[column]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _tells_of_no_memory(error: Exception) -> bool:
+    return any(sign in str(error).lower() for sign in SIGNS_OF_NO_MEMORY)
+
 
 NICENESS = 10
 """Lets the serving processes run first when all cores are busy."""

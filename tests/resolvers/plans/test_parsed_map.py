@@ -1,4 +1,4 @@
-"""Parsed maps of plans: what is drawn of OpenStreetMap and IMDF, in the units of the locations."""
+"""A plan without a drawing is drawn."""
 
 import dataclasses
 import json
@@ -7,13 +7,28 @@ from typing import Any
 import pytest
 
 from parsing import plans
+from parsing.drawing import AreaGeometry, Feature, Geometry, LinesGeometry, PointGeometry
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map
-from resolvers.plans.drawings import parsed_map
-from resolvers.plans.drawings.looks import DOOR_COLOUR, WALL_COLOUR
-from resolvers.plans.drawings.parsed_map import build_parsed_map
+from resolvers.plans import parsed_map
+from resolvers.plans.parsed_map import (
+    CORRIDOR,
+    DEFAULT_ROOM_COLOUR,
+    DOOR,
+    DOOR_COLOUR,
+    OUTDOORS,
+    PATH,
+    STOREY,
+    WALL,
+    WALL_COLOUR,
+    Band,
+    DoorGaps,
+    Look,
+    build_parsed_map,
+    choose_look,
+)
 from resolvers.plans.records import build_directory, build_location_records
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from samples.venue import make_venue
@@ -127,3 +142,81 @@ def test_a_drawing_that_would_be_too_large_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(parsed_map, "DEFAULT_LIMITS", small)
     with pytest.raises(DocumentRejectedError, match="over 500 bytes"):
         build_parsed_map(translate(make_venue()))
+
+
+AREA = AreaGeometry((((0, 0), (9, 0), (9, 9)),))
+LINE = LinesGeometry((((0, 0), (9, 0)),))
+POINT = PointGeometry((0, 0))
+
+
+def look_of(geometry: Geometry, **tags: str) -> Look | None:
+    return choose_look(Feature("1", ("0",), geometry, tags))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "tags", "look"),
+    [
+        (AREA, {"indoor": "corridor"}, CORRIDOR),
+        (AREA, {"indoor": "level"}, STOREY),
+        (AREA, {"indoor": "area", "outdoor": "yes"}, OUTDOORS),
+        (AREA, {"indoor": "room"}, Look(Band.ROOM, DEFAULT_ROOM_COLOUR)),
+        (LINE, {"indoor": "wall"}, WALL),
+        (LINE, {"highway": "footway"}, PATH),
+        (POINT, {"door": "yes"}, DOOR),
+        (AREA, {"door": "yes"}, DOOR),
+        (POINT, {"amenity": "bench"}, None),
+        (AREA, {"landuse": "grass"}, None),
+    ],
+)
+def test_a_look_follows_from_the_tags(
+    geometry: Geometry, tags: dict[str, str], look: Look | None
+) -> None:
+    assert look_of(geometry, **tags) == look
+
+
+@pytest.mark.parametrize(
+    "tags", [{"amenity": "toilets"}, {"shop": "books"}, {"amenity": "cafe"}, {"office": "it"}]
+)
+def test_what_a_room_is_shows_in_its_colour(tags: dict[str, str]) -> None:
+    look = look_of(AREA, indoor="room", **tags)
+    assert look is not None
+    assert look.colour != DEFAULT_ROOM_COLOUR
+
+
+def test_stairs_are_on_the_floor_and_doors_on_the_walls() -> None:
+    looks = [
+        look_of(AREA, indoor="level"),
+        look_of(AREA, indoor="corridor"),
+        look_of(AREA, indoor="room"),
+        look_of(LINE, highway="steps"),
+        look_of(LINE, indoor="wall"),
+        look_of(POINT, door="yes"),
+    ]
+    bands = [look.band for look in looks if look is not None]
+    assert len(bands) == len(looks)
+    assert bands == sorted(bands)
+
+
+SQUARE = ((0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (0.0, 0.0))
+NEIGHBOUR = ((10.0, 10.0), (10.0, 0.0), (20.0, 0.0), (20.0, 10.0), (10.0, 10.0))
+
+
+def test_a_door_opens_the_wall_that_two_rooms_share_once() -> None:
+    gaps = DoorGaps([SQUARE, NEIGHBOUR], 1)
+    assert gaps.find((10.2, 5), 4) == [((10.0, 3.0), (10.0, 7.0))]
+
+
+def test_a_door_at_a_corner_of_the_outline_opens_both_sides() -> None:
+    with_corner = ((0.0, 0.0), (5.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 0.0))
+    found = DoorGaps([with_corner], 1).find((5, 0), 4)
+    assert sorted(found) == [((3.0, 0.0), (5.0, 0.0)), ((5.0, 0.0), (7.0, 0.0))]
+
+
+def test_a_gap_ends_where_its_wall_does() -> None:
+    assert DoorGaps([((0, 0), (2, 0))], 1).find((1.5, 0), 3) == [((0.0, 0.0), (2.0, 0.0))]
+
+
+def test_a_door_far_from_all_walls_opens_none() -> None:
+    assert DoorGaps([SQUARE], 1).find((5, 5), 3) == []
+    assert DoorGaps([SQUARE], 10).find((5, 5), 3) != []  # 0.5 ft away, at 10 units a foot
+    assert DoorGaps([], 1).find((5, 5), 3) == []
