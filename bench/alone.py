@@ -36,9 +36,9 @@ POLL_SECONDS = 0.3
 """Several reports of the counters."""
 REPORTING_SCRIPT = """
 import sys
-from gateway.server.supervision import worker_process
+from gateway.server import supervisor as worker_process
 worker_process.WORKER_PROGRAM = (
-    "from gateway.cache import response_cache; response_cache.REPORT_INTERVAL_SECONDS = 0.1\\n"
+    "from gateway import response_cache; response_cache.REPORT_INTERVAL_SECONDS = 0.1\\n"
     + worker_process.WORKER_PROGRAM
 )
 from gateway.cli.main import main

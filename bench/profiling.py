@@ -41,7 +41,7 @@ finally:
 """Records only after the signal, to leave out the start of the gateway."""
 PROFILER_SCRIPT = """
 import sys
-from gateway.server.supervision import worker_process
+from gateway.server import supervisor as worker_process
 worker_process.WORKER_PROGRAM = sys.argv.pop(1)
 from gateway.cli.main import main
 main()

@@ -1,6 +1,8 @@
 """The ASGI application: its routes, the middleware around them, and the services they use."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,40 +12,34 @@ from starlette.responses import Response
 from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway import browser_pages
-from gateway.authentication import Authenticator
-from gateway.cache.fast_path import BodyLookup, FastResponse
-from gateway.documents.document_source import DocumentSource
+from gateway import public_endpoints
+from gateway.authentication import Authenticator, BadKeyThrottle
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
     RawHeaders,
     get_client_address,
 )
-from gateway.explain.handler import ExplainingHandler
-from gateway.graphql import GraphQLEndpoint, serialize_result
-from gateway.health import HealthEndpoints
-from gateway.limits.bad_keys import BadKeyThrottle
-from gateway.limits.rate_limit import RateLimiter
-from gateway.middleware.access_log import AccessLogMiddleware
-from gateway.middleware.cors import CorsMiddleware
-from gateway.middleware.etag_compression import EtagCompressionMiddleware
-from gateway.middleware.load_shedding import LoadSheddingMiddleware, ReleaseMiddleware
-from gateway.middleware.proxy import ForwardedHttpsMiddleware
-from gateway.openapi import OpenApiEndpoints
-from gateway.server.admission import Admission
+from gateway.explain import ExplainingHandler
+from gateway.graphql.endpoint import GraphQLEndpoint, serialize_result
+from gateway.graphql.request import DocumentSource
+from gateway.graphql.streams import StreamKeys, Streams, StreamServices
+from gateway.graphql.websocket import WebSocketEndpoint
+from gateway.middleware import AccessLogMiddleware, CorsMiddleware, ForwardedHttpsMiddleware
+from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
+from gateway.rate_limits import RateLimiter
+from gateway.response_cache import BodyLookup, FastResponse
+from gateway.responses import EtagCompressionMiddleware
+from gateway.server.admission import Admission, LoadSheddingMiddleware, ReleaseMiddleware
 from gateway.server.config import AppWithFastPath, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
-from gateway.subscriptions.operations import StreamServices
-from gateway.subscriptions.streams import StreamKeys, Streams
-from gateway.subscriptions.websocket import WebSocketEndpoint
-from gateway.warm_up import warm_up
+from resolvers.request import threads
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.deadlines import get_tasks_without_deadline
 from rest import endpoints
-from rest.endpoints import CacheKey, EndpointHandler, RequestServices
+from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
 from rest.path_routing import PathRoute, PathRouter
 from rest.scope_members import SCOPE_ROUTE
@@ -53,6 +49,35 @@ from storage.administration.audit import Actor, Origin
 from storage.errors import Cause
 from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
+
+# What a worker prepares right after it is ready, because no gateway needs it to begin to serve.
+#
+# A request that needs some of it sooner prepares it itself. See docs/decisions/server/start.md.
+
+
+_PAUSE_SECONDS = 0.002
+"""Between two steps, for requests: the event loop is never held for longer than one takes."""
+
+
+_SWITCH_SECONDS = 0.0005
+"""After which Python lets the event loop run while a thread imports; it is 5 ms by default."""
+
+
+async def warm_up(routes: Iterable[PathRoute]) -> None:
+    """Prepare the handlers of all routes, and import what some requests need."""
+    for route in routes:
+        for handler in route.handlers.values():
+            if isinstance(handler, DeferredHandler):
+                handler.prepare()
+                await asyncio.sleep(_PAUSE_SECONDS)
+    switch_seconds = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        for modules in threads.ALL:
+            await modules.load()
+    finally:
+        sys.setswitchinterval(switch_seconds)
+
 
 GRAPHQL_PATH = "/graphql"
 
@@ -144,7 +169,7 @@ class Gateway:
         others = Router(
             [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        paths = [*self.build_routes(), *browser_pages.PageAssets().build_routes()]
+        paths = [*self.build_routes(), *public_endpoints.PageAssets().build_routes()]
         app: ASGIApp = PathRouter(paths, others)
         app = LoadSheddingMiddleware(EtagCompressionMiddleware(app), self.admission)
         if self.settings.allowed_origins:
@@ -169,7 +194,7 @@ class Gateway:
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
-            *browser_pages.build_page_routes(),
+            *public_endpoints.build_page_routes(),
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *self._rest_routes,
         ]

@@ -1,22 +1,161 @@
 """Definitions for one request and its response, shared by server, middleware and caches.
 
-Keys of the ASGI scope, request ids, the access log line, and the error responses that are sent
-without running the application. The server, the middleware and the caches import this module, so
-they need not import each other.
+The header fields of a request, the address of its client, keys of the ASGI scope, request ids, the
+access log line, and the error responses that are sent without running the application.
+The server, the middleware and the caches import this module, so they need not import each other.
 """
 
+import functools
+import ipaddress
 import logging
 import random
 import re
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from starlette.types import Message, Scope
 
-from gateway.header_fields import fields_of
-from gateway.redaction import contains_secret
+from gateway.server.logs import contains_secret
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
+
+_SCOPE_FIELDS: Final = "floorgate.header_fields"
+
+
+class HeaderFields(dict[bytes, bytes]):
+    """The value of each field by name; lines of one field are one list (RFC 9110, 5.3).
+
+    >>> fields = HeaderFields([(b"accept", b"text/html"), (b"host", b"a"), (b"accept", b"*/*")])
+    >>> fields[b"accept"], fields.list_lines(b"accept"), fields.list_lines(b"via")
+    (b'text/html, */*', [b'text/html', b'*/*'], [])
+    """
+
+    __slots__ = ("_lines", "headers")
+
+    def __init__(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        super().__init__(headers)
+        self.headers = headers
+        self._lines: dict[bytes, list[bytes]] = {}
+        """Of each field, if one has several."""
+        if len(self) < len(headers):
+            for name, value in headers:
+                self._lines.setdefault(name, []).append(value)
+            self.update((name, b", ".join(lines)) for name, lines in self._lines.items())
+
+    def list_lines(self, name: bytes) -> list[bytes]:
+        """Return the value of each line of a field."""
+        if self._lines:
+            return self._lines.get(name, [])
+        return [self[name]] if name in self else []
+
+
+def fields_of(scope: Scope) -> HeaderFields:
+    """Return the header fields of a request, found once however many layers look at them."""
+    fields: HeaderFields | None = scope.get(_SCOPE_FIELDS)
+    # A copy of a scope may have other headers.
+    if fields is None or fields.headers is not scope["headers"]:
+        fields = scope[_SCOPE_FIELDS] = HeaderFields(scope["headers"])
+    return fields
+
+
+# The address of a client: the peer of the connection, or the one that a proxy vouches for.
+#
+# A proxy appends the address that it was called from to `X-Forwarded-For`. Whatever stands before
+# was sent by the client, so it can be anything.
+
+
+_IPV6_CLIENT_BITS = 64
+"""Prefix that one IPv6 customer gets at least (RFC 6177): its addresses are one client."""
+_WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::[0-9]+)?|([^:]*):[0-9]+")
+_LONGEST = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
+
+
+def get_forwarded_address(
+    peer: str, headers: Iterable[tuple[bytes, bytes]], proxy_hops: int
+) -> str:
+    """Return the address that the outermost of `proxy_hops` trusted proxies was called from.
+
+    That is the entry `proxy_hops` from the end of all `X-Forwarded-For` lines together. Return
+    the peer if there are fewer entries, or if that one is no address.
+
+    >>> get_forwarded_address("10.0.0.1", [(b"x-forwarded-for", b"1.2.3.4, 5.6.7.8:90")], 1)
+    '5.6.7.8'
+    """
+    lines = [value for name, value in headers if name == b"x-forwarded-for"]
+    entries = b",".join(lines).split(b",")
+    if len(entries) < proxy_hops:
+        return peer
+    return normalize_address(entries[-proxy_hops].decode("latin-1").strip()) or peer
+
+
+@functools.lru_cache(maxsize=10_000)
+def normalize_address(text: str) -> str:
+    """Return an IP address in its one usual form, without a port; empty if it is none.
+
+    >>> [normalize_address(text) for text in ("[2001:DB8::1]:5", "::ffff:1.2.3.4", "unknown")]
+    ['2001:db8::1', '1.2.3.4', '']
+    """
+    if len(text) > _LONGEST or "%" in text:  # a zone is of the proxy's machine
+        return ""
+    with_port = _WITH_PORT.fullmatch(text)
+    try:
+        address = ipaddress.ip_address(with_port[1] or with_port[2] if with_port else text)
+    except ValueError:
+        return ""
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+@functools.lru_cache(maxsize=10_000)
+def group_address(address: str) -> str:
+    """Return what limits per address count by: an IPv4 address, or the /64 of an IPv6 address.
+
+    >>> group_address("192.0.2.7"), group_address("2001:db8::1:2:3:4")
+    ('192.0.2.7', '2001:db8::/64')
+    """
+    normalized = normalize_address(address.partition("%")[0])
+    if ":" not in normalized:
+        return normalized or address
+    return str(ipaddress.ip_network((normalized, _IPV6_CLIENT_BITS), strict=False))
+
+
+# Weights of content negotiation: `Accept` and `Accept-Encoding` (RFC 9110, 12.4.2).
+
+
+# Some old Java clients leave out the zero (`*/*; q=.2`) and others send more than three decimals.
+_WEIGHT = re.compile(r"0?\.[0-9]+|0\.?|1(?:\.0*)?")
+
+
+def parse_weights(header: str) -> dict[str, float]:
+    """Return the weight of each member of a header, by its name in lower case.
+
+    A weight is 1 where none is given and 0 where it is malformed. Other parameters are ignored.
+
+    >>> parse_weights("gzip;q=0.8, zstd, *;q=0")
+    {'gzip': 0.8, 'zstd': 1.0, '*': 0.0}
+    """
+    weights = {}
+    for member in header.lower().split(","):
+        name, *parameters = member.split(";")
+        weights[name.strip()] = _find_weight(parameters)
+    return weights
+
+
+def accepts_html(accept: str) -> bool:
+    """Return whether a client is a browser, by its `Accept` header: those name HTML.
+
+    >>> accepts_html("text/html,application/xhtml+xml,*/*;q=0.8"), accepts_html("*/*")
+    (True, False)
+    """
+    return parse_weights(accept).get("text/html", 0.0) > 0
+
+
+def _find_weight(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            return float(value) if _WEIGHT.fullmatch(value.strip()) else 0.0
+    return 1.0
+
 
 SCOPE_KEY_ID = "floorgate.key_id"
 """Scope member: id of the caller's API key (not the key), set by authentication."""

@@ -10,11 +10,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from gateway.cache.fast_path import FastPath
-from gateway.cache.response_cache import ResponseCache
 from gateway.errors import StartError
-from gateway.limits.rate_limit import RateLimiter
-from gateway.middleware.cors import CorsHeaderLines
+from gateway.middleware import CorsHeaderLines
+from gateway.rate_limits import RateLimiter
+from gateway.response_cache import FastPath, ResponseCache
 from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.processing.process_pool import ProcessPool

@@ -21,7 +21,7 @@ import pytest
 from pymongo import MongoClient
 
 from gateway.app import Gateway
-from gateway.limits.rate_limit import RateLimitStatus
+from gateway.rate_limits import RateLimitStatus
 from gateway.settings import Settings
 from resolvers.drawings.shown_units import parse_with_units
 from resolvers.request.caller import FLAGS, PERMISSIONS

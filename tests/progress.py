@@ -100,7 +100,7 @@ class FolderProgress:
 def find_folder(test: str) -> str:
     """Return the folder that a test belongs to.
 
-    >>> find_folder("tests/gateway/server/connections/test_input_turns.py::test_it[a/b]")
+    >>> find_folder("tests/gateway/server/test_admission.py::test_it[a/b]")
     'tests/gateway/server'
     >>> find_folder("gateway/cli/formats.py::gateway.cli.formats.shorten")
     'gateway'

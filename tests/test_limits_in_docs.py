@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from gateway.compression import MIN_COMPRESSED_BYTES
+from gateway.responses import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
 from resolvers.processing.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
 from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
@@ -33,7 +33,7 @@ LIMITS = {
         parsing.svg.warning_pictures: MAX_PICTURES MAX_MARKERS
     """,
     "decisions/server/subscriptions.md": """
-        gateway.subscriptions.operations: MAX_EVENTS_AT_A_TIME
+        gateway.graphql.streams: MAX_EVENTS_AT_A_TIME
     """,
     "explain.md": """
         storage.mongo.plans: MAX_EXPLAINED_BYTES
@@ -62,13 +62,13 @@ LIMITS = {
     """,
     "graphql/changes.md": """
         gateway.server.websocket_protocol: MAX_MESSAGE_BYTES MAX_FRAMES_WITHOUT_KEY MAX_FRAGMENTS
-        gateway.subscriptions.messages: MAX_ID_CHARACTERS
-        gateway.subscriptions.socket_operations: MAX_OPERATIONS
+        gateway.graphql.websocket: MAX_ID_CHARACTERS
+        gateway.graphql.websocket: MAX_OPERATIONS
     """,
     "graphql/documents.md": """
         gateway.cli.document_files: MAX_MANIFEST_BYTES MAX_LISTED_ERRORS
-        gateway.documents.graphql_request: MAX_DOCUMENT_ID_CHARACTERS
-        gateway.documents.persisted_queries: MAX_PERSISTED_QUERIES MAX_PERSISTED_BYTES
+        gateway.graphql.request: MAX_DOCUMENT_ID_CHARACTERS
+        gateway.graphql.request: MAX_PERSISTED_QUERIES MAX_PERSISTED_BYTES
         storage.administration.trusted_documents: MAX_TRUSTED_DOCUMENTS
     """,
     "graphql/errors.md": """
@@ -78,7 +78,7 @@ LIMITS = {
         storage.records.kinds: MAX_INT32
     """,
     "graphql/limits.md": """
-        gateway.documents.graphql_request: MAX_BODY_BYTES MAX_JSON_TOKENS
+        gateway.graphql.request: MAX_BODY_BYTES MAX_JSON_TOKENS
         resolvers.request.context: MAX_RECORDS_PER_REQUEST
         schema.execution: MAX_INTERPRETED_COST
         schema.interpretation: MAX_INTROSPECTED_FIELDS MAX_FIELDS_INTROSPECTED_ALONG
@@ -103,8 +103,8 @@ LIMITS = {
     """,
     "operation.md": """
         gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
-        gateway.server.early_rejection: MAX_DELAYED_SECONDS
-        gateway.server.supervision.orders: MAX_LONG_TASK_SECONDS
+        gateway.server.backpressure: MAX_DELAYED_SECONDS
+        gateway.server.config: MAX_LONG_TASK_SECONDS
         gateway.server.websocket_protocol: MAX_FRAMES_WITHOUT_KEY
         resolvers.administration.api_keys: MAX_ASSETS
         resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS

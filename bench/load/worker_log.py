@@ -19,10 +19,9 @@ from starlette.types import ASGIApp
 
 from bench.data.directory import Directory
 from bench.peers.peer import Peer
-from gateway.cache.response_cache import ResponseCache
 from gateway.cli.main import main as run_floorgate
-from gateway.server import worker
-from gateway.server.supervision import worker_process
+from gateway.response_cache import ResponseCache
+from gateway.server import supervisor, worker
 from resolvers.request.context import Context
 from rest.endpoints import CacheKey
 from storage.cache.change_feed import ChangeFeed
@@ -119,7 +118,7 @@ def run_worker() -> None:
 
 def main() -> None:
     """Run `floorgate` with workers that log."""
-    worker_process.WORKER_PROGRAM = WORKER_PROGRAM
+    supervisor.WORKER_PROGRAM = WORKER_PROGRAM
     run_floorgate()
 
 

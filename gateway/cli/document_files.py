@@ -15,7 +15,7 @@ import graphql
 import msgspec
 from graphql import DocumentNode, GraphQLError, OperationDefinitionNode
 
-from gateway.documents.graphql_request import hash_document, split_document_id
+from gateway.graphql.request import hash_document, split_document_id
 from schema.root import GRAPHQL_SCHEMA
 from schema.validation import RULES
 from storage.administration.trusted_documents import TrustedDocument

@@ -1,26 +1,206 @@
-"""Admission: which requests a worker works on, decided before the application runs.
+"""Admission: which requests a worker works on, and the order in which it parses input.
 
-Only work counts. See docs/decisions/server/load-shedding.md.
+Both are decided before the application runs. Only work counts.
+See docs/decisions/server/load-shedding.md.
 """
 
 import asyncio
+import logging
 import time
+from abc import abstractmethod
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
 
-from starlette.types import Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.authentication import find_api_key
-from gateway.client_address import group_address
-from gateway.exchange import get_client_address
-from gateway.limits.rate_limit import RateLimiter, RateLimitStatus
-from gateway.server.connections.input_turns import Standing
-from gateway.server.limit_log import LimitLog
+from gateway.exchange import fields_of, get_client_address, group_address
+from gateway.rate_limits import RateLimiter, RateLimitStatus
 from rest.error_codes import ERRORS_PATH
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
 from storage.cache.cache import Cache
 from storage.errors import Cause
+
+# Order in which input is parsed, within a budget for each turn of the event loop.
+#
+# The loop reads from each connection that has sent something before it polls again. If all of it
+# were parsed at once, many connections, or many small frames, would decide how long the others
+# wait. See docs/decisions/server/connections.md.
+
+
+UNITS_PER_TURN = 100
+"""Of some 10 microseconds each. A turn of the loop spends about 1 ms on input."""
+RESERVED_UNITS = 60
+"""For clients with a valid key, and for what is parsed as soon as it arrives."""
+PIECE_UNITS = 2
+BYTES_PER_UNIT = 2048
+_HEAD_END = b"\r\n\r\n"
+
+
+class Standing(IntEnum):
+    """What is known of a client, in the order in which clients are served."""
+
+    ACCEPTED = 0  # it has sent a valid key
+    NEW = 1
+    REJECTED = 2  # its last request, without a key, was rejected, or it sent too many frames
+
+
+class InputTurns:
+    """The budget of a worker, and the connections that wait for their turn."""
+
+    def __init__(self) -> None:
+        self.left = UNITS_PER_TURN
+        self._waiting = [deque[ScheduledInput]() for _ in Standing]
+        self._is_scheduled = False
+
+    def spend(self, units: int) -> None:
+        """Take units from the budget; the next turn has all of them again."""
+        self.left -= units
+        if self.left < UNITS_PER_TURN // 2:  # a callback for each request would cost a little
+            self._schedule()
+
+    def add(self, source: "ScheduledInput", standing: Standing) -> None:
+        """Let a connection have its turn."""
+        self._waiting[standing].append(source)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._is_scheduled = False
+        self.left = UNITS_PER_TURN
+        for standing, waiting in enumerate(self._waiting):
+            if waiting:  # one of each, however many are before it
+                waiting.popleft().parse_next()
+            while waiting and self.left > (RESERVED_UNITS if standing else 0):
+                waiting.popleft().parse_next()
+        if any(self._waiting):
+            self._schedule()
+
+
+class ScheduledInput:
+    """A connection that parses what it receives at once or, once the budget is spent, in its turn.
+
+    It holds what was read last, and reads on when that is parsed.
+    """
+
+    connection: Any
+    transport: asyncio.Transport
+    max_piece_bytes: int
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._unparsed = bytearray()
+        self._is_queued = False
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():  # TLS goes on reading while it closes
+            return
+        turns: InputTurns = self.connection.table.turns
+        is_short = len(data) <= self.max_piece_bytes and data.count(_HEAD_END) < 2
+        if is_short and turns.left > 0 and not self._unparsed and self._may_parse():
+            turns.spend(PIECE_UNITS)
+            self.parse(data)  # most requests, without a copy
+            return
+        self._unparsed += data
+        if len(self._unparsed) > self.max_piece_bytes:
+            self._pause_input()
+        self.parse_later()
+
+    def parse_later(self) -> None:
+        """Wait for a turn to parse what was received, if it may be parsed yet."""
+        if self._unparsed and not self._is_queued and self._may_parse():
+            self._is_queued = True
+            self.connection.table.turns.add(self, self.connection.standing)
+
+    def parse_next(self) -> None:
+        """Parse one piece, which completes the head of one request at most."""
+        self._is_queued = False
+        if self.transport.is_closing() or not self._may_parse():
+            return
+        size = self._find_piece_size()
+        piece = bytes(self._unparsed[:size])
+        del self._unparsed[:size]
+        self.connection.table.turns.spend(PIECE_UNITS + len(piece) // BYTES_PER_UNIT)
+        self.parse(piece)
+        if self._unparsed:
+            self.parse_later()
+        else:
+            self._resume_input()
+
+    def _find_piece_size(self) -> int:
+        size = self._unparsed.find(_HEAD_END, 0, self.max_piece_bytes) + len(_HEAD_END)
+        has_more = self._unparsed.find(_HEAD_END, size, self.max_piece_bytes) >= 0
+        return size if has_more else self.max_piece_bytes
+
+    @abstractmethod
+    def parse(self, piece: bytes) -> None:
+        """Parse the next bytes of the connection."""
+
+    @abstractmethod
+    def _may_parse(self) -> bool:
+        """Return whether there is room for what is parsed."""
+
+    @abstractmethod
+    def _pause_input(self) -> None: ...
+
+    @abstractmethod
+    def _resume_input(self) -> None: ...
+
+
+QUIET_SECONDS = 10.0
+"""Between two lines about the same limit."""
+
+
+@dataclass(slots=True)
+class _Unlogged:
+    """What happened at a limit since its last line: how often, and what was the last."""
+
+    count: int = 0
+    message: str = ""
+    client: str | None = None
+    cause: str | None = None
+
+
+class LimitLog:
+    """Logs the first event of a limit at once, and how many followed when the time of quiet ends.
+
+    Used in an event loop.
+    """
+
+    def __init__(self, logger_name: str) -> None:
+        self._logger = logging.getLogger(logger_name)
+        self._unlogged: dict[str, _Unlogged] = {}
+        """By limit, for those that had a line a moment ago."""
+
+    def note(self, limit: str, message: str, client: str | None, cause: str | None = None) -> None:
+        """Log that a client met a limit, or count it for the next line. Of a 503 with its cause."""
+        unlogged = self._unlogged.get(limit)
+        if unlogged is None:
+            self._write(limit, _Unlogged(1, message, client, cause))
+        else:
+            unlogged.count += 1
+            unlogged.message, unlogged.client, unlogged.cause = message, client, cause
+
+    def _write(self, limit: str, events: _Unlogged) -> None:
+        fields = {"limit": limit, "count": events.count, "client": events.client}
+        if events.cause is not None:
+            fields["cause"] = events.cause
+        self._logger.warning(events.message, extra={"fields": fields})
+        self._unlogged[limit] = _Unlogged()
+        asyncio.get_running_loop().call_later(QUIET_SECONDS, self._end_quiet, limit)
+
+    def _end_quiet(self, limit: str) -> None:
+        unlogged = self._unlogged.pop(limit)
+        if unlogged.count:
+            self._write(limit, unlogged)
+
 
 HEALTH_PATHS = frozenset({"/health/live", "/health/ready"})
 """Never rejected: an orchestrator would restart a busy service that fails its probes."""
@@ -249,3 +429,137 @@ def _address_is_busy(status: RateLimitStatus) -> Rejection:
     }
     error = HttpError(429, "Too many requests from this address", "RATE_LIMITED", headers=headers)
     return Rejection("requests_per_address", error)
+
+
+class _RejectedError(Exception):
+    """There is no slot for a request any more, or no room for more of its body."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(rejection.error.status)
+        self.rejection = rejection
+
+
+class LoadSheddingMiddleware:
+    """Respond at once to requests for which `admission` has no slot.
+
+    Otherwise an overloaded event loop makes the database driver's timeouts fire, and all requests
+    fail; this way the rest stay fast. A request that waits for its client to send the rest of its
+    body or to read the response does not count, or slow clients could hold all slots without
+    causing any work. The protocol may have decided already (`SCOPE_ADMISSION`).
+    """
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self.app = app
+        self.admission = admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if SCOPE_ADMISSION in scope:
+            decision = scope[SCOPE_ADMISSION]
+        else:
+            decision = self.admission.admit(scope)
+        if decision is None:
+            await self.app(scope, receive, send)
+            return
+        if isinstance(decision, Permit):
+            work = _Work(decision, receive, send, has_body=_has_body(scope))
+            try:
+                await self.app(scope, work.receive, work.send)
+                return
+            except _RejectedError as error:
+                # Respond below, once the exception no longer references parts of the body.
+                decision = error.rejection
+            finally:
+                work.end()
+        await decision.error.to_response()(scope, receive, send)
+
+
+def _has_body(scope: Scope) -> bool:
+    """Return whether the application waits for a body, even an empty one (RFC 9112, 6.3).
+
+    No GET reads one: a body that is announced and never sent must not free the slot.
+    """
+    if scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD"):
+        return False
+    fields = fields_of(scope)
+    return b"content-length" in fields or b"transfer-encoding" in fields
+
+
+class ReleaseMiddleware:
+    """Release the permit that the protocol has taken, whichever layer answers the request.
+
+    Wrap all middleware that may answer without `LoadSheddingMiddleware`, such as CORS.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            permit = scope.get(SCOPE_ADMISSION)
+            if isinstance(permit, Permit):
+                permit.release()
+
+
+class _Work:
+    """One request: it holds its permit while it causes work."""
+
+    def __init__(
+        self,
+        permit: Permit,
+        receive: Receive,
+        send: Send,
+        *,
+        has_body: bool,
+    ) -> None:
+        self._permit = permit
+        self._receive = receive
+        self._send = send
+        # Without a body, to receive is to wait for the client to leave, during the work.
+        self._expects_body = has_body
+        """True until the body is complete, or the response begins without it."""
+        self._arrived_bytes = 0
+        """Bytes received of an incomplete body."""
+
+    async def receive(self) -> Message:
+        """Receive without a slot until the body is complete, then take one again."""
+        if not self._expects_body:
+            return await self._receive()
+        self._permit.release()
+        message = await self._receive()
+        if message.get("more_body"):
+            self._count(len(message["body"]))
+        elif message["type"] == "http.request" and self._expects_body:
+            self._expects_body = False
+            self._forget_body()
+            rejection = self._permit.acquire()
+            if rejection is not None:
+                raise _RejectedError(rejection)
+        return message
+
+    def _count(self, piece_bytes: int) -> None:
+        self._arrived_bytes += piece_bytes
+        if not self._permit.count_arriving(piece_bytes):
+            raise _RejectedError(OVERLOADED)
+
+    def _forget_body(self) -> None:
+        """Stop counting the bytes received so far."""
+        if not self._arrived_bytes:
+            return
+        self._permit.count_arriving(-self._arrived_bytes)
+        self._arrived_bytes = 0
+
+    async def send(self, message: Message) -> None:
+        """Send without a slot: the work is done when the response begins."""
+        self._expects_body = False
+        self._permit.release()
+        await self._send(message)
+
+    def end(self) -> None:
+        """Give everything back."""
+        self._permit.release()
+        self._forget_body()

@@ -5,34 +5,387 @@ nor how long a client may leave its response unread (docs/decisions/server/conne
 """
 
 import asyncio
+import hashlib
+import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httptools
+from msgspec import Struct
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from gateway.client_address import get_forwarded_address
 from gateway.exchange import (
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
+    get_forwarded_address,
+    get_request_id,
+    has_request_id,
     log_request,
     new_request_id,
 )
-from gateway.server.admission import Admission
+from gateway.responses import HeaderList, serialize_headers
+from gateway.server.admission import Admission, Standing
 from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
-from gateway.server.fast_path_protocol import FastPathProtocol
-from gateway.server.repeated_requests import RepeatedRequests
-from gateway.server.request_head import (
-    ProtocolError,
-    check_head,
-    check_sizes,
-    to_headers_error,
-    to_origin_form,
-    to_protocol_error,
-    to_url_error,
+from gateway.server.websocket_protocol import WebSocketUpgradeProtocol
+from rest.errors import (
+    SCOPE_BASE_URL,
+    ErrorSource,
+    HttpError,
+    headers_too_large_error,
+    http_version_error,
+    request_timeout_error,
+    unknown_coding_error,
+    url_too_long_error,
 )
-from rest.errors import SCOPE_BASE_URL, ErrorSource, request_timeout_error
+from storage.cache.cache import Cache
+
+if TYPE_CHECKING:
+    from gateway.response_cache import FastResponse
+if TYPE_CHECKING:
+    from gateway.response_cache import BodyLookup, FastResponse
+
+
+Headers = list[tuple[bytes, bytes]]
+
+CODES = {
+    400: "BAD_REQUEST",
+    408: "REQUEST_TIMEOUT",
+    414: "URI_TOO_LONG",
+    431: "HEADERS_TOO_LARGE",
+    501: "NOT_IMPLEMENTED",
+    505: "HTTP_VERSION_NOT_SUPPORTED",
+}
+"""Codes of the errors of the protocol, by status."""
+_HOST = re.compile(rb"[0-9A-Za-z._~%!$&'()*+,;=:\[\]-]+\Z")  # RFC 3986, 3.2.2 and 3.2.3
+_ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#]+)/?", re.IGNORECASE)
+
+
+class ProtocolError(HttpError):
+    """A request rejected by the protocol itself, with this status and message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status, message, CODES[status])
+
+
+def invalid_url_error() -> ProtocolError:
+    """Return the error for a request target that is no URL."""
+    return ProtocolError(400, "Malformed HTTP request: invalid URL")
+
+
+def to_protocol_error(error: httptools.HttpParserError) -> ProtocolError:
+    """Convert an error of the parser. Its messages are fixed: they quote nothing of the request."""
+    if isinstance(error, httptools.HttpParserCallbackError):
+        return invalid_url_error()
+    return ProtocolError(400, f"Malformed HTTP request: {error}")
+
+
+def to_url_error(limits: ConnectionLimits) -> ProtocolError:
+    """Return the error for a target that is too long."""
+    return ProtocolError(414, url_too_long_error(limits.max_url_bytes).message)
+
+
+def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
+    """Return the error for headers that are too large."""
+    return ProtocolError(431, headers_too_large_error(limits.max_header_bytes).message)
+
+
+def check_sizes(
+    target: bytes, headers: Headers, limits: ConnectionLimits, may_be_large: bool
+) -> None:
+    """Check the size of a head; its headers are added up only if they `may_be_large`.
+
+    Raises ProtocolError.
+    """
+    if len(target) > limits.max_url_bytes:
+        raise to_url_error(limits)
+    if len(headers) > limits.max_headers:
+        raise ProtocolError(431, f"A request must not have more than {limits.max_headers} headers")
+    if may_be_large:
+        size = sum(len(name) + len(value) for name, value in headers)
+        if size > limits.max_header_bytes:
+            raise to_headers_error(limits)
+
+
+def check_head(http_version: str, headers: Headers) -> None:
+    """Check the version, the framing and the Host of a request. Raises ProtocolError."""
+    if http_version not in ("1.0", "1.1"):
+        raise ProtocolError(505, http_version_error(http_version).message)
+    codings, hosts = list[bytes](), list[bytes]()
+    for name, value in headers:
+        if name == b"host":
+            hosts.append(value)
+        elif name == b"transfer-encoding":
+            codings.append(value)
+    if codings and http_version == "1.0":  # RFC 9112, 6.1: the framing is faulty
+        raise ProtocolError(400, "A request of HTTP/1.0 must not have a Transfer-Encoding header")
+    if codings and [value.strip().lower() for value in codings] != [b"chunked"]:
+        raise ProtocolError(501, unknown_coding_error().message)
+    _check_host(http_version, hosts)
+
+
+def _check_host(http_version: str, hosts: list[bytes]) -> None:
+    """Reject a missing, repeated or malformed Host (RFC 9112, 3.2)."""
+    if len(hosts) != 1 and (hosts or http_version != "1.0"):
+        raise ProtocolError(400, "A request must have exactly one Host header")
+    if hosts and not _HOST.match(hosts[0]):
+        raise ProtocolError(400, "The Host header must be a host and an optional port")
+
+
+def to_origin_form(target: bytes, headers: Headers) -> bytes:
+    """Return the path and query of a target, and let the host of an absolute one be the Host.
+
+    A server must ignore the Host header of a request with an absolute target (RFC 9112, 3.2.2).
+    Raises ProtocolError.
+    """
+    if target.startswith(b"/") or target == b"*":
+        return target
+    absolute = _ABSOLUTE_TARGET.match(target)
+    if absolute is None:
+        raise invalid_url_error()
+    authority = absolute[1]
+    try:
+        httptools.parse_url(target)
+    except httptools.HttpParserInvalidURLError as error:
+        raise invalid_url_error() from error
+    if not _HOST.match(authority):  # a user name is an error too (RFC 9110, 4.2.4)
+        raise invalid_url_error()
+    headers[:] = [header for header in headers if header[0] != b"host"]
+    headers.append((b"host", authority))
+    return b"/" + target[absolute.end() :]
+
+
+# Requests that the fast path has answered, by the bytes in which they arrived.
+#
+# A client sends equal requests in equal bytes. What the parser and the fast path found in them the
+# first time holds whenever they arrive again as a whole, so only the lookup of the cached response
+# remains. See docs/decisions/server/fast-path.md.
+
+
+MAX_REPEATED_REQUESTS = 10_000
+"""Requests by their bytes that a worker knows, of some 500 bytes each."""
+
+
+# Without garbage collection, as there are many.
+class RepeatedRequest(Struct, frozen=True, eq=False, gc=False):
+    """What is known of a request before it is parsed."""
+
+    look_up: "Callable[[], FastResponse | None]"
+    method: str
+    forwarded_address: str
+    """The client's address if a proxy vouches for it; else empty."""
+
+
+class RepeatedRequests:
+    """An LRU cache of requests by a SHA-256 of their bytes, which hold API keys."""
+
+    def __init__(self) -> None:
+        self._requests: Cache[bytes, RepeatedRequest] = Cache(max_entries=MAX_REPEATED_REQUESTS)
+
+    def find(self, request: bytes) -> RepeatedRequest | None:
+        """Return what is known of a request with these bytes."""
+        return self._requests.get(hashlib.sha256(request).digest())
+
+    def remember(self, request: bytes, known: RepeatedRequest) -> None:
+        """Keep what the bytes of a request, and nothing else, determine."""
+        self._requests.put(hashlib.sha256(request).digest(), known)
+
+
+# The fast path on a connection: answer requests that it knows, without the application.
+#
+# A GET is looked up once its head is complete, and a POST once its body is. Meanwhile the
+# application has not started, so only a POST that may be known waits, and few do at a time. All
+# others start the application with their head, as do requests behind one that is still being
+# answered. A request that arrives in the same bytes as one that was answered is not even parsed.
+# See docs/decisions/server/fast-path.md.
+
+
+MAX_AWAITED_BODIES = 100
+"""POSTs of a worker that wait for the rest of their body to be looked up. Each is short."""
+
+
+class _HeaderLines:
+    """The header lines of every response, serialized once for as long as they stay the same."""
+
+    def __init__(self) -> None:
+        self._headers: HeaderList = []
+        self._lines = b""
+
+    def get(self, headers: HeaderList) -> bytes:
+        """Return the lines; uvicorn makes a new list when the date changes."""
+        if headers is not self._headers:
+            self._headers, self._lines = headers, serialize_headers(headers)
+        return self._lines
+
+
+_header_lines = _HeaderLines()
+
+
+class FastPathProtocol(WebSocketUpgradeProtocol):
+    """Ask the fast path before the application."""
+
+    def __init__(
+        self,
+        *args: Any,
+        fast_path: FastPathLookup | None = None,
+        fast_path_by_body: FastPathLookupByBody | None = None,
+        repeated_requests: RepeatedRequests,
+        **options: Any,
+    ) -> None:
+        super().__init__(*args, **options)
+        self._repeated_requests = repeated_requests
+        self._fast_path = fast_path
+        self._fast_path_by_body = fast_path_by_body
+        self._client_address = ""
+        self._forwarded_address = ""
+        """The client's address if a proxy vouches for it."""
+        self._request_started = 0.0
+        self._http_version = ""
+        self._is_answered = False
+        """Whether the request being parsed was answered without the application."""
+        self._begun_requests = 0
+        """Requests that begin in the piece being parsed."""
+        self._answer_again: RepeatedRequest | None = None
+        """How to answer the request that was answered last when its bytes arrive again."""
+        self._body_lookup: BodyLookup | None = None
+        """Looks up the POST being parsed, for which the application has not started."""
+        self._awaited_body = b""
+        """What has arrived of its body."""
+
+    def answer_repeated(self, piece: bytes) -> bool:
+        """Answer a piece that arrives between two requests, if it is a request that was answered.
+
+        Return whether it was. The parser never sees it.
+        """
+        if not self._may_write() or (known := self._repeated_requests.find(piece)) is None:
+            return False
+        response = known.look_up()
+        if response is None:
+            return False
+        self._request_started = self.loop.time()
+        self._client_address = known.forwarded_address or self.connection.address
+        self._send(known.method, response, new_request_id())
+        return True
+
+    def remember_answered(self, piece: bytes) -> None:
+        """Remember the bytes of a request, if it was answered and the piece is just this request.
+
+        The piece arrived between two requests.
+        """
+        known = self._answer_again if self._is_answered and self._begun_requests == 1 else None
+        if known is not None:
+            self._repeated_requests.remember(piece, known)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._begun_requests += 1
+        self._answer_again = None
+
+    def on_headers_complete(self) -> None:
+        self._is_answered = False
+        if self._may_answer():
+            method = self.parser.get_method()
+            if method == b"GET" and self._fast_path is not None:
+                self._answer(method, self._fast_path(self.url, self.headers))
+            elif method == b"POST" and self._fast_path_by_body is not None:
+                self._await_body(self._fast_path_by_body(self.url, self.headers))
+        if not (self._is_answered or self._body_lookup):
+            super().on_headers_complete()
+
+    def _may_answer(self) -> bool:
+        """Return whether the response may be written now, and the connection stays open."""
+        return self._may_write() and self.parser.should_keep_alive() and self._http_version == "1.1"
+
+    def _may_write(self) -> bool:
+        return not (
+            self.connection.table.is_draining  # a response may have to announce the close
+            or self.flow.write_paused
+            or self.transport.is_closing()
+            or (self.cycle is not None and not self.cycle.response_complete)
+        )
+
+    def _await_body(self, lookup: "BodyLookup | None") -> None:
+        table = self.connection.table
+        if lookup is not None and table.awaited_bodies < MAX_AWAITED_BODIES:
+            table.awaited_bodies += 1
+            self._body_lookup = lookup
+
+    def _end_waiting(self) -> "tuple[BodyLookup | None, bytes]":
+        lookup, body = self._body_lookup, self._awaited_body
+        if lookup is not None:
+            self._body_lookup, self._awaited_body = None, b""
+            self.connection.table.awaited_bodies -= 1
+        return lookup, body
+
+    def start_waiting_request(self) -> bool:
+        """Let the application have a request that waits for its body, if there is one."""
+        lookup, body = self._end_waiting()
+        if lookup is None:
+            return False
+        super().on_headers_complete()
+        if body:
+            super().on_body(body)
+        return True
+
+    def on_body(self, body: bytes) -> None:
+        if self._body_lookup is None:
+            super().on_body(body)
+        else:
+            self._awaited_body += body
+
+    def on_message_complete(self) -> None:
+        if self._body_lookup is not None:
+            if self._may_answer():
+                self._answer(b"POST", self._body_lookup(self._awaited_body))
+            if self._is_answered:
+                self._end_waiting()
+            else:
+                self.start_waiting_request()
+        if not self._is_answered:
+            super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.start_waiting_request()  # and let it log that the client has left
+        super().connection_lost(exc)
+
+    def _answer(self, method: bytes, response: "FastResponse | None") -> None:
+        if response is None:
+            return
+        self._is_answered = True
+        scope = cast(Scope, self.scope)
+        self._send(method.decode(), response, get_request_id(scope))
+        # The response to a client's own id is never repeated: each request has another one.
+        if response.look_up_again is not None and not has_request_id(scope):
+            self._answer_again = RepeatedRequest(
+                response.look_up_again, method.decode(), self._forwarded_address
+            )
+
+    def _send(self, method: str, response: "FastResponse", request_id: str) -> None:
+        self.transport.write(
+            b"%b%b%bx-request-id: %b\r\n\r\n%b"
+            % (
+                STATUS_LINE[response.status],
+                _header_lines.get(self.server_state.default_headers),
+                response.header_lines,
+                request_id.encode("latin-1"),
+                response.body,
+            )
+        )
+        self.server_state.total_requests += 1
+        self.connection.standing = Standing.ACCEPTED
+        log_request(
+            request_id,
+            method=method,
+            route=response.route,
+            status=response.status,
+            duration_ms=(self.loop.time() - self._request_started) * 1000,
+            sent_bytes=len(response.body),
+            client=self._client_address,
+            key_id=response.key_id,
+            operation=response.operation,
+        )
+
 
 _CHUNK_ALLOWANCE_BYTES = 16
 """Around the data of a chunk, its size and line ends, and as much again as its data: what is more

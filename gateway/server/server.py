@@ -10,13 +10,11 @@ from pathlib import Path
 
 import click
 
+from gateway import rate_limits
 from gateway.errors import StartError, TlsError
-from gateway.limits import arrival_table
-from gateway.server import logs
+from gateway.server import logs, supervisor
 from gateway.server.config import ServerConfig, SharedMemory
-from gateway.server.supervision import handover, systemd
-from gateway.server.supervision.handover import Handover
-from gateway.server.supervision.supervisor import Supervisor, measure_shared_memory
+from gateway.server.supervisor import Handover, Supervisor, measure_shared_memory
 from storage.mongo import shared_memory
 
 _BACKLOG = 2048
@@ -63,7 +61,7 @@ def serve(
     """
     fixed_options = {"--host": host, "--port": str(port), **(fixed_options or {})}
     try:
-        predecessor = handover.receive()
+        predecessor = supervisor.receive_handover()
         is_check = predecessor is not None and predecessor.is_check
         # A check says on standard error what is wrong, and the log file is that of the service.
         logs.configure_logging(
@@ -105,7 +103,7 @@ def _check_start(
     predecessor.check_options(fixed_options, workers)
     shared = (
         shared_memory.create_shared_memory(predecessor.slots),
-        arrival_table.create_shared_memory(),
+        rate_limits.create_shared_memory(),
     )
     predecessor.check_memory(measure_shared_memory(*shared))
     for descriptor in shared:
@@ -125,7 +123,7 @@ def get_listeners(predecessor: Handover | None, host: str, port: int) -> list[so
     """
     if predecessor is not None:
         return [socket.socket(fileno=descriptor) for descriptor in predecessor.listeners]
-    return systemd.take_listeners() or open_listeners(host, port)
+    return supervisor.take_listeners() or open_listeners(host, port)
 
 
 def open_listeners(host: str, port: int) -> list[socket.socket]:

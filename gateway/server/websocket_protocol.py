@@ -10,12 +10,10 @@ import httptools
 from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from gateway.client_address import group_address
-from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS
-from gateway.server.admission import SCOPE_ADMISSION, Permit
-from gateway.server.connections.backpressure import TLS_BUFFER_BYTES, BackpressureProtocol
-from gateway.server.connections.connection_table import Connection
-from gateway.server.connections.input_turns import ScheduledInput, Standing
+from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS, group_address
+from gateway.server.admission import SCOPE_ADMISSION, Permit, ScheduledInput, Standing
+from gateway.server.backpressure import TLS_BUFFER_BYTES, BackpressureProtocol
+from gateway.server.connections import Connection
 
 MAX_MESSAGE_BYTES = 100_000
 """Of one message of a client, which is held in memory until it is complete."""

@@ -42,7 +42,7 @@ from tests.authorisation.oracle import SCHEMA
 from tests.authorisation.requests import ApiRequest
 from tests.authorisation.values import Values
 from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
-from tests.gateway.cache.fast_path_server import serve_with_fast_path
+from tests.gateway.fast_path_server import serve_with_fast_path
 from tests.gateway.floorgate_process import run_serve_command, storage_options
 from tests.gateway.log_lines import capture_log_lines
 from tests.resolvers.work_here import work_here

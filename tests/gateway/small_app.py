@@ -14,8 +14,8 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from gateway.errors import StartError
-from gateway.limits.rate_limit import RateLimiter
-from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.middleware import AccessLogMiddleware
+from gateway.rate_limits import RateLimiter
 from gateway.server.config import AppWithFastPath, SharedMemory
 
 

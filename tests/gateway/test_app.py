@@ -14,6 +14,8 @@ from starlette.types import Message, Scope
 from gateway.app import Gateway
 from gateway.server.admission import SCOPE_ADMISSION
 from gateway.settings import Settings
+from rest.endpoint_table import ENDPOINTS
+from rest.endpoints import EndpointHandler
 from storage.embedded import embedded_mongo
 from tests.drivers import EACH_DRIVER
 from tests.fixtures import World, create_world, gateway_client
@@ -134,3 +136,40 @@ async def test_the_slot_of_a_request_that_middleware_answers_is_released(
     await app(scope, receive, send)
     assert sent[0]["status"] == (204 if option == "cors" else 403)
     assert gateway.admission.in_flight == 0
+
+
+# What a gateway leaves until it is ready is there soon after, and for the first request.
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the endpoints that have been prepared."""
+    paths: list[str] = []
+    prepare = EndpointHandler.__init__
+
+    def note(self: EndpointHandler, *arguments: object) -> None:
+        prepare(self, *arguments)  # type: ignore[arg-type]
+        paths.append(self.endpoint.path)
+
+    monkeypatch.setattr(EndpointHandler, "__init__", note)
+    return paths
+
+
+async def test_a_gateway_is_built_without_its_endpoints_and_prepares_each_once(
+    world: World, prepared: list[str]
+) -> None:
+    gateway = Gateway(world.settings())
+    application = gateway.build_app_with_fast_path()
+    assert not prepared
+    assert application.warm_up is not None
+    await application.warm_up()
+    assert sorted(prepared) == sorted(row.path for row in ENDPOINTS)
+    await application.warm_up()
+    assert len(prepared) == len(ENDPOINTS)
+
+
+async def test_the_first_request_prepares_its_endpoint(world: World, prepared: list[str]) -> None:
+    async with gateway_client(world.settings(), world.keys.full) as client:
+        for _ in range(2):
+            assert (await client.get("/v1/units/unit-1")).status_code == 200
+    assert prepared == ["/v1/units/{unit}"]

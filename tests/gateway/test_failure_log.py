@@ -10,7 +10,7 @@ from gateway.exchange import log_request
 from storage.administration import api_keys
 from storage.store import Store
 from tests.fixtures import World, gateway_client
-from tests.gateway.cache.fast_path_server import serve_with_fast_path
+from tests.gateway.fast_path_server import serve_with_fast_path
 from tests.gateway.log_lines import LogLines
 
 pytestmark = pytest.mark.anyio

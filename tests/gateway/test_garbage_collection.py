@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.server.uvicorn_server import set_up_garbage_collection
+from gateway.server.worker import set_up_garbage_collection
 from resolvers.request.context import Context
 from tests.fixtures import ALL_FLAGS, SEEN, World, gateway_client, open_database
 

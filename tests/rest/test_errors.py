@@ -10,7 +10,7 @@ from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.middleware import AccessLogMiddleware
 from resolvers.request.errors import DeadlineExceededError
 from rest.endpoint_table import ENDPOINTS
 from rest.error_codes import ERROR_CODES, render_errors_page

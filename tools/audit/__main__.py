@@ -80,11 +80,11 @@ def check_sboms() -> Result:
 
 AUDITS: dict[str, Audit] = {
     "graphql-http": lambda: run_tests("tests/gateway/test_audit.py"),
-    "GraphQL attacks": lambda: run_tests("tests/gateway/test_graphql_attacks.py"),
+    "GraphQL attacks": lambda: run_tests("tests/gateway/graphql/test_endpoint.py"),
     "schemathesis": lambda: run_tests(
         "tests/rest/test_openapi_tools.py::test_schemathesis_finds_nothing_against_the_running_service"
     ),
-    "slowhttptest": lambda: run_tests("tests/gateway/server/connections/test_slow_clients.py"),
+    "slowhttptest": lambda: run_tests("tests/gateway/server/test_slow_clients.py"),
     "sslyze": lambda: run_tests("tests/gateway/server/test_tls_scan.py"),
     "bandit": run_bandit,
     "pip-audit": lambda: look_up(audit_python),

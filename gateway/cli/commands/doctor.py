@@ -17,12 +17,12 @@ import msgspec
 from packaging.requirements import Requirement
 
 from gateway.cli.tables import build_table, print_table
-from gateway.env_file import env_file_option
 from gateway.errors import TlsError
 from gateway.settings import (
     BYTES_PER_MB,
     STORAGE_OPTIONS,
     Settings,
+    env_file_option,
     settings_from_parameters,
     with_options,
 )

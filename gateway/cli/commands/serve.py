@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.env_file import env_file_option
-from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
+from gateway.settings import (
+    ALL_OPTIONS,
+    Settings,
+    env_file_option,
+    settings_from_parameters,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
@@ -37,10 +42,9 @@ def serve(demo: bool, **values: Any) -> None:
         raise click.UsageError("--tls-cert and --tls-key must be used together")
     if settings.behind_proxy and settings.tls_cert:
         raise click.UsageError("--behind-proxy serves plain HTTP and excludes --tls-cert")
-    from gateway.server import logs, server
-    from gateway.server.supervision import handover
+    from gateway.server import logs, server, supervisor
 
-    predecessor = handover.receive()
+    predecessor = supervisor.receive_handover()
     is_check = predecessor is not None and predecessor.is_check
     with ExitStack() as stack:
         listeners: list[socket.socket] = []

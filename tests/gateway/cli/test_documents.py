@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from gateway.documents.graphql_request import hash_document
+from gateway.graphql.request import hash_document
 from tests.gateway.cli.commands import assert_explains, floorgate
 from tests.gateway.floorgate_process import storage_options
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gateway.server.supervision.worker_process import WORKER_PROGRAM
+from gateway.server.supervisor import WORKER_PROGRAM
 
 PROGRAM = "from gateway.cli.main import main; main()"
 SLOW_PACKAGES = {"igraph", "numpy", "shapely", "lxml", "strawberry", "graphql", "uvicorn", "motor"}
@@ -62,7 +62,7 @@ def import_modules(imports: str) -> set[str]:
 
 def test_a_supervisor_starts_workers_before_it_imports_what_takes_long() -> None:
     modules = import_modules("import gateway.cli.commands.serve, gateway.server.server")
-    assert "gateway.server.supervision.supervisor" in modules
+    assert "gateway.server.supervisor" in modules
     assert not modules & {
         *SLOW_PACKAGES,
         "asyncio",
@@ -80,8 +80,6 @@ def test_a_worker_starts_without_what_few_requests_or_only_other_processes_need(
 
 
 def test_a_worker_imports_what_some_requests_need_when_it_is_ready() -> None:
-    modules = import_modules(
-        "import asyncio, gateway.warm_up; asyncio.run(gateway.warm_up.warm_up([]))"
-    )
+    modules = import_modules("import asyncio, gateway.app; asyncio.run(gateway.app.warm_up([]))")
     assert modules >= IMPORTED_WHEN_READY
     assert not modules & IMPORTED_LATER

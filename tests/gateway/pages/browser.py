@@ -17,7 +17,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from gateway import browser_pages
+from gateway import public_endpoints
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(which, NAMES)), None)
@@ -108,7 +108,7 @@ def visit(base_url: str) -> Iterator[Visit]:
 
 
 needs_browser = pytest.mark.skipif(
-    not browser_pages.DIST_DIR.exists() or not CHROMIUM,
+    not public_endpoints.DIST_DIR.exists() or not CHROMIUM,
     reason="gateway/web/dist is not built (make setup), or no Chromium (apt install chromium)",
 )
 

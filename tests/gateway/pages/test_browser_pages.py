@@ -13,8 +13,9 @@ import zstandard
 from playwright.sync_api import expect
 from starlette.applications import Starlette
 
-from gateway import browser_pages, compression
-from gateway.start_page import render_start_page
+from gateway import public_endpoints
+from gateway import responses as compression
+from gateway.public_endpoints import render_start_page
 from rest.entity_tags import Encoding
 from rest.path_routing import PathRouter
 from tests.gateway.pages import browser
@@ -23,12 +24,12 @@ from tests.rest.demo_service import DemoService
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("clients")]
 
-WEB = Path(browser_pages.__file__).parent / "web"
+WEB = Path(public_endpoints.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = ["/graphql", "/v1/openapi", "/maps"]
 
 needs_build = pytest.mark.skipif(
-    not browser_pages.DIST_DIR.exists(), reason="gateway/web/dist is not built: run `make setup`"
+    not public_endpoints.DIST_DIR.exists(), reason="gateway/web/dist is not built: run `make setup`"
 )
 
 
@@ -45,8 +46,8 @@ async def unbuilt(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the assets in an empty folder, which a test may fill."""
-    monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
-    assets = PathRouter(browser_pages.PageAssets().build_routes(), Starlette())
+    monkeypatch.setattr(public_endpoints, "DIST_DIR", tmp_path)
+    assets = PathRouter(public_endpoints.PageAssets().build_routes(), Starlette())
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(assets), base_url="https://pages.test"
     ) as client:
@@ -121,7 +122,7 @@ def test_each_response_of_graphiql_has_a_nonce_of_its_own(client: httpx.Client) 
 @needs_build
 def test_an_asset_travels_compressed_to_those_who_accept_it(client: httpx.Client) -> None:
     style = next(name for name in assets_of(client.get("/graphql").text) if name.endswith(".css"))
-    stored = browser_pages.DIST_DIR / "assets" / Path(style).name
+    stored = public_endpoints.DIST_DIR / "assets" / Path(style).name
     for coding, decompress in (("gzip", gzip.decompress), ("zstd", zstandard.decompress)):
         with client.stream("GET", style, headers={"Accept-Encoding": coding}) as response:
             assert response.headers["content-encoding"] == coding
@@ -198,9 +199,9 @@ async def test_a_browser_gets_the_start_page_and_another_client_json(
 async def test_without_a_build_every_link_of_the_start_page_says_how_to_build_it(
     anonymous: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(browser_pages, "DIST_DIR", tmp_path)
-    browser_pages._read_page.cache_clear()
-    browser_pages._build_page.cache_clear()
+    monkeypatch.setattr(public_endpoints, "DIST_DIR", tmp_path)
+    public_endpoints._read_page.cache_clear()
+    public_endpoints._build_page.cache_clear()
     page = await anonymous.get("/", headers=AS_BROWSER)
     links = re.findall(r'href="(.+?)"', page.text)
     assert links[0] == "maps"

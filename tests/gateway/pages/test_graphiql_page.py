@@ -14,7 +14,7 @@ import pytest
 from graphql import parse, validate
 from playwright.sync_api import Page, expect
 
-from gateway import browser_pages
+from gateway import public_endpoints
 from resolvers.request.caller import FLAGS
 from schema.root import GRAPHQL_SCHEMA
 from tests.gateway.pages import browser
@@ -23,7 +23,7 @@ from tests.rest.demo_service import DemoService
 
 pytestmark = pytest.mark.xdist_group("clients")
 
-TASKS = sorted((Path(browser_pages.__file__).parent / "web" / "tasks").glob("*.graphql"))
+TASKS = sorted((Path(public_endpoints.__file__).parent / "web" / "tasks").glob("*.graphql"))
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.stem)

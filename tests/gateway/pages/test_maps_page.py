@@ -11,7 +11,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from gateway import browser_pages
+from gateway import public_endpoints
 from tests.gateway.pages import browser
 from tests.gateway.pages.browser import needs_browser
 from tests.gateway.pages.explorer import APARTMENT, MAP
@@ -19,7 +19,7 @@ from tests.rest.demo_service import DemoService
 
 pytestmark = pytest.mark.xdist_group("clients")
 
-ROOT = Path(browser_pages.__file__).parents[1]
+ROOT = Path(public_endpoints.__file__).parents[1]
 SHOWN_STATE = "document.querySelector('floorgate-map').state"
 
 

@@ -6,8 +6,13 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,12 +24,12 @@ from tests.waiting import TIMEOUT_SECONDS, wait_until
 CHECKOUT = Path(__file__).parents[3]
 PROGRAM = """
 import orjson, pathlib, sys
-from gateway.server.server import serve
+from gateway.server import config, supervisor
 from gateway.server.config import ConnectionLimits, ServerConfig
-from gateway.server.supervision import handover, orders
+from gateway.server.server import serve
 from tests.gateway import small_app
 
-handover._CHECK_SECONDS = orders.GRACE_SECONDS = 600  # however busy the machine is
+supervisor._CHECK_SECONDS = config.GRACE_SECONDS = 600  # however busy the machine is
 create_application = getattr(small_app, sys.argv[1])
 options = orjson.loads(sys.argv[2])
 service = options.pop("service")
@@ -157,3 +162,60 @@ def is_alive(process_id: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
     except OSError:
         return False
+
+
+PAUSE_SECONDS = 0.03
+
+
+@dataclass
+class Load:
+    """What the clients have seen so far."""
+
+    answers: int = 0
+    failures: list[str] = field(default_factory=list)
+    pids: Counter[int] = field(default_factory=Counter)
+    """Complete answers by the process that gave them."""
+
+
+@contextmanager
+def clients(port: int, *, keeping: int = 4, fresh: int = 2) -> Iterator[Load]:
+    """Clients in threads of their own.
+
+    They keep their connections until a response says that it closes; `fresh` ones open a connection
+    for each request.
+    """
+    load, lock, stopped = Load(), threading.Lock(), threading.Event()
+
+    def run(*, keeps_alive: bool) -> None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+        while not stopped.wait(PAUSE_SECONDS):
+            try:
+                connection.request("GET", "/pid")
+                response = connection.getresponse()
+                body = response.read()
+            except (OSError, HTTPException) as error:
+                connection.close()
+                load.failures.append(repr(error))
+                continue
+            if response.status != 200:
+                load.failures.append(body.decode())
+                continue
+            with lock:
+                load.answers += 1
+                load.pids[orjson.loads(body)["pid"]] += 1
+            if not keeps_alive:
+                connection.close()
+        connection.close()
+
+    threads = [
+        threading.Thread(target=run, kwargs={"keeps_alive": number < keeping})
+        for number in range(keeping + fresh)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield load
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()

@@ -5,21 +5,23 @@ import functools
 import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec
 
+import orjson
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from gateway.middleware.access_log import AccessLogMiddleware
+from gateway.middleware import AccessLogMiddleware
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
-from gateway.server.connections.connection_table import ConnectionTable
+from gateway.server.connections import ConnectionTable
 from gateway.server.protocol import HttpProtocol, build_http_protocol
 from gateway.server.server import open_listeners
 from gateway.server.websocket_protocol import MAX_MESSAGE_BYTES, WebSocketProtocol
 from gateway.server.worker import EventLoop
+from rest.request_body import receive_body
 from tests.waiting import TIMEOUT_SECONDS
 
 HOST = b"Host: localhost\r\n"
@@ -163,3 +165,75 @@ async def fetch(connect: Listener, request: bytes = LAST_GET, source: str = "127
 def statuses(received: bytes) -> list[int]:
     """Of all responses, in their order."""
     return [int(part[:3]) for part in received.split(b"HTTP/1.1 ")[1:]]
+
+
+SHORT = ConnectionLimits(
+    header_seconds=0.2,
+    grace_seconds=0.1,
+    body_idle_seconds=0.2,
+    body_seconds=0.6,
+    keep_alive_seconds=1,
+    linger_seconds=0.1,
+)
+STEADY = replace(
+    SHORT,
+    header_seconds=600,
+    grace_seconds=600,
+    body_idle_seconds=600,
+    body_seconds=600,
+    keep_alive_seconds=600,
+)
+"""Cuts nothing off, however busy this machine is."""
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the address and the body."""
+    body = scope["raw_path"] + b" " + await receive_body(receive, 1_000_000)
+    length = str(len(body)).encode()
+    headers = [(b"content-length", length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def reject(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without a look at the body."""
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body"})
+
+
+def exchange(
+    raw: bytes,
+    app: ASGIApp = echo,
+    limits: ConnectionLimits = STEADY,
+    *more: bytes,
+    source: str = "127.0.0.1",
+    **options: Any,
+) -> bytes:
+    """All that the server sends until it closes; `more` is sent piece by piece, with pauses."""
+    received = b""
+
+    async def scenario() -> None:
+        nonlocal received
+        async with listen(app, limits, **options) as connect:
+            reader, writer = await connect(source)
+            writer.write(raw)
+            reading = asyncio.create_task(reader.read())
+            for piece in more:
+                await asyncio.wait([reading], timeout=0.05)
+                if not reading.done():
+                    writer.write(piece)
+            received = await reading
+            writer.close()
+
+    run(scenario())
+    return received
+
+
+def message(received: bytes) -> str:
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head
+    assert b"x-request-id: " in head
+    assert b"connection: close" in head
+    text: str = orjson.loads(body)["message"]
+    return text

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.cache.fast_path import FastResponse
+from gateway.response_cache import FastResponse
 from gateway.server.admission import Admission
 from gateway.server.config import ConnectionLimits, FastPathLookup
-from tests.gateway.server.exchanges import echo
 from tests.gateway.server.processes import Start, get, keeping_client
 from tests.gateway.server.served_application import (
     GET,
     HOST,
     Listener,
+    echo,
     listen,
     on_server_loop,
     read_response,

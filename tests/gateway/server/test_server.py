@@ -14,10 +14,9 @@ import pytest
 
 from gateway.errors import StartError
 from gateway.server import tls
-from gateway.server.config import ServerConfig
+from gateway.server.config import EXIT_FORCED, ServerConfig
 from gateway.server.server import open_listeners, security_headers
-from gateway.server.supervision.orders import EXIT_FORCED
-from gateway.server.supervision.supervisor import Supervisor
+from gateway.server.supervisor import Supervisor
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
     ServerProcess,

@@ -16,11 +16,15 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import StartError
-from gateway.server.config import AppWithFastPath, ConnectionLimits, ServerConfig, SharedMemory
+from gateway.server.config import (
+    EXIT_FORCED,
+    AppWithFastPath,
+    ConnectionLimits,
+    ServerConfig,
+    SharedMemory,
+)
 from gateway.server.server import open_listeners
-from gateway.server.supervision.orders import EXIT_FORCED
-from gateway.server.uvicorn_server import STOP_SIGNALS
-from gateway.server.worker import bound_by_open_files, run_worker
+from gateway.server.worker import STOP_SIGNALS, bound_by_open_files, run_worker
 from tests.gateway import small_app
 from tests.gateway.log_lines import capture_log_lines
 

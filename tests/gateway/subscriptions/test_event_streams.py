@@ -8,7 +8,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from gateway.subscriptions import event_stream
+from gateway.graphql import event_stream
 from resolvers.request.errors import Cause, UnavailableError
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, make_key, open_database

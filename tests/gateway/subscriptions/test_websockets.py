@@ -10,10 +10,9 @@ import pytest
 from msgspec.structs import replace
 from websockets.exceptions import InvalidStatus
 
+from gateway.graphql import websocket
+from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
 from gateway.server.websocket_protocol import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
-from gateway.subscriptions import websocket
-from gateway.subscriptions.messages import CloseError
-from gateway.subscriptions.socket_operations import MAX_OPERATIONS, OPERATION_METHOD
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, freeze_limiter, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, run, wait_until

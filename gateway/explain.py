@@ -1,0 +1,436 @@
+"""Explanations: with `Floorgate-Explain: true`, a request is answered with how it is processed.
+
+Any value but `false` asks for that: a mutation must not run because of a misspelt one.
+
+A key that is limited to some assets sees of the values in filters only the ids of these assets, and
+neither the index that MongoDB chose nor how much it looked at: all that may tell of records that
+the key may not see. See docs/decisions/server/explain.md.
+"""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, replace
+from datetime import date
+from typing import Any, NamedTuple
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
+
+from gateway.exchange import EXPLAIN_HEADER, fields_of
+from gateway.graphql.event_stream import EVENT_STREAM_MEDIA_TYPE
+from gateway.response_cache import ResponseCache, is_cacheable
+from gateway.state import GatewayState
+from resolvers.request.caller import EXPLAIN
+from resolvers.request.errors import LimitExceededError
+from rest.endpoints import CacheKey, RequestServices
+from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
+from rest.path_routing import Handler
+from rest.responses import VARY
+from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
+from schema.errors import RequestError
+from schema.execution import (
+    Caller,
+    Context,
+    Executor,
+    InvalidOperationError,
+    Operation,
+    OperationResult,
+)
+from schema.operations import locate_requirements
+from schema.query_limits import QueryLimits
+from schema.query_size import OperationMeasure
+from storage.cache.record_cache import BypassedRecordCache
+from storage.mongo.plans import Plan, explain_commands
+from storage.mongo.protocols import CommandLog, RecordedCommand
+
+MAX_VALUES = 500
+MAX_LIST = 10
+MAX_MEMBERS = 50
+MAX_CHARACTERS = 200
+MAX_NUMBER = 2**53
+MORE = "…"
+
+
+def shorten(value: Any, shown: Set[str] | None = None) -> Any:
+    """Return a value that JSON can have, with the beginning of what is long.
+
+    If only some values are to be `shown`, "…" is in the place of all others, once in a list.
+
+    >>> shorten({"_id": {"$in": ["a", "b", "c"]}}, shown={"b"})
+    {'_id': {'$in': ['…', 'b']}}
+    >>> shorten([*range(13)])[8:]
+    [8, 9, '… 3 more']
+    """
+    return _Shortener(shown).convert(value)
+
+
+class _Shortener:
+    def __init__(self, shown: Set[str] | None) -> None:
+        self._shown = shown
+        self._left = MAX_VALUES
+
+    def convert(self, value: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            return MORE
+        if isinstance(value, dict):
+            members = [*value.items()]
+            first = {_cut(str(name)): self.convert(item) for name, item in members[:MAX_MEMBERS]}
+            return first if len(members) <= MAX_MEMBERS else {**first, MORE: MORE}
+        if isinstance(value, (list, tuple)):
+            return self._convert_list(value)
+        is_shown = self._shown is None or (isinstance(value, str) and value in self._shown)
+        return _convert_leaf(value) if is_shown else MORE
+
+    def _convert_list(self, values: list[Any] | tuple[Any, ...]) -> list[Any]:
+        first = [self.convert(item) for item in values[:MAX_LIST]]
+        if self._shown is not None:
+            return [item for place, item in enumerate(first) if item not in first[:place]]
+        more = len(values) - MAX_LIST
+        return [*first, f"{MORE} {more} more"] if more > 0 else first
+
+
+def _convert_leaf(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < MAX_NUMBER else str(value)[:MAX_CHARACTERS]
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return _cut(value.isoformat() if isinstance(value, date) else str(value))
+
+
+def _cut(text: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        text = text[:MAX_CHARACTERS] + MORE
+    return text.encode(errors="replace").decode()  # JSON has no lone surrogates
+
+
+NOT_CACHEABLE = "not cacheable"
+
+
+class NotRunError(Exception):
+    """The operation does more than read: it is explained, and not run."""
+
+
+@dataclass(slots=True)
+class ExplainedRun:
+    """What is learnt of a request while its response is made."""
+
+    original: RequestServices
+    response_cache: ResponseCache
+    log: CommandLog
+    operation: Operation | None = None
+    variables: Mapping[str, Any] | None = None
+    """None if the request failed before they were known."""
+    refused_cost: int | None = None
+    """Of a document that was refused for it."""
+    was_run: bool = False
+    caller: Caller | None = None
+    """None until the key is known to be valid, and to have the permission."""
+    context: Context | None = None
+    records: BypassedRecordCache | None = None
+    cache_status: str = NOT_CACHEABLE
+    milliseconds: float = 0.0
+
+    @property
+    def services(self) -> RequestServices:
+        """The services of the gateway, with an eye on each."""
+        return replace(
+            self.original,
+            executor=_ObservedExecutor(self.original.executor, self),
+            authenticate=self.authenticate,
+            create_context=self.create_context,
+            run_operation=self.run_operation,
+            get_or_create_response=self.get_or_create_response,
+        )
+
+    async def authenticate(self, request: Request) -> Caller:
+        """Return the caller. Raises HttpError, also if the key may not have explanations."""
+        caller = await self.original.authenticate(request)
+        try:
+            EXPLAIN.check(caller)
+        except RequestError as error:
+            raise from_graphql_error(error) from error
+        self.caller = caller
+        return caller
+
+    def create_context(self, caller: Caller, request: Request) -> Context:
+        """Return a context that notes its commands, and asks the record cache for nothing."""
+        context = self.original.create_context(caller, request)
+        if context.record_cache is not None:
+            self.records = BypassedRecordCache(context.record_cache)
+        self.context = context.recording(self.log, self.records)
+        return self.context
+
+    def note_operation(self, operation: Operation, variables: Mapping[str, Any]) -> None:
+        """Note what the request asks for. Raises NotRunError if it is more than to read."""
+        self.operation, self.variables = operation, variables
+        if not operation.is_query:
+            raise NotRunError
+
+    def note_refusal(self, refusal: InvalidOperationError) -> None:
+        """Note the cost of a document, if it was refused for it."""
+        details = refusal.errors[0].extensions or {}
+        if details.get("limit") == "cost":
+            self.refused_cost = details.get("requested")
+
+    async def run_operation(
+        self, operation: Operation, variables: dict[str, Any], context: Context
+    ) -> OperationResult:
+        """Run a query. Raises NotRunError for all else."""
+        self.note_operation(operation, variables)
+        self.was_run = True
+        return await self.original.run_operation(operation, variables, context)
+
+    async def get_or_create_response(
+        self,
+        key: CacheKey,
+        context: Context,
+        create: Callable[[], Awaitable[Response]],
+        is_read: bool,
+    ) -> ASGIApp:
+        """Create the response, and neither take it from the cache nor keep it there."""
+        is_hit = self.response_cache.contains(key)
+        response = await create()
+        if self.response_cache.is_off:
+            self.cache_status = "off"
+        elif is_hit:
+            self.cache_status = "hit"
+        elif is_cacheable(response, context):
+            self.cache_status = "miss"
+        return response
+
+    async def time(self, work: Awaitable[ASGIApp]) -> ASGIApp:
+        """Await the response, and note how long it took."""
+        started = time.perf_counter()
+        try:
+            return await work
+        finally:
+            self.milliseconds = (time.perf_counter() - started) * 1000
+
+
+class _ObservedExecutor(Executor):
+    """An executor that shares everything with another and tells which operations are loaded."""
+
+    def __init__(self, executor: Executor, run: ExplainedRun) -> None:
+        self.__dict__.update(vars(executor))
+        self._run = run
+
+    async def load_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
+        try:
+            operation = await super().load_client_operation(text, name, variables)
+        except InvalidOperationError as refusal:
+            self._run.note_refusal(refusal)
+            raise
+        self._run.note_operation(operation, variables)
+        return operation
+
+
+UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimits)})
+SHOWN_OPTIONS = frozenset({"filter", "pipeline", "sort", "skip", "limit"})
+
+
+class ExplainedResponse(NamedTuple):
+    """What an explanation has of a response; its body only if it is an error."""
+
+    status: int
+    error: dict[str, Any] | None
+    bytes: int
+
+
+def describe(
+    scope: Scope,
+    run: ExplainedRun,
+    response: ExplainedResponse | None,
+    plans: Sequence[Plan | None],
+    *,
+    is_fast: bool,
+) -> dict[str, Any]:
+    """Return the explanation of a run; `response` is None if nothing was run.
+
+    `is_fast` tells whether the fast path has the response.
+    """
+    assert run.caller is not None
+    own_assets = run.caller.scope.asset_ids
+    operation = run.operation
+    return {
+        # Without the query: it may have the API key, and the variables say what it says.
+        "request": {"method": scope["method"], "path": shorten(scope["path"])},
+        "operation": operation and _describe_operation(operation, run),
+        "requirements": [*_describe_requirements(run)],
+        "cost": _describe_cost(run),
+        "caches": {
+            "response": run.cache_status,
+            "fast_path": is_fast,
+            "records": run.records and {"hits": run.records.hits, "misses": run.records.misses},
+        },
+        "commands": [
+            _describe_command(item, plan, own_assets)
+            for item, plan in zip(run.log.commands, plans, strict=True)
+        ],
+        "omitted_commands": run.log.omitted,
+        "response": response and {**response._asdict(), "milliseconds": round(run.milliseconds, 3)},
+    }
+
+
+def _describe_operation(operation: Operation, run: ExplainedRun) -> dict[str, Any]:
+    return {
+        "kind": operation.node.operation.value,
+        "name": operation.name,
+        "document": operation.text,
+        "variables": shorten(run.variables),
+        "was_run": run.was_run,
+    }
+
+
+def _describe_requirements(run: ExplainedRun) -> Iterator[dict[str, Any]]:
+    if run.operation is None or run.caller is None:
+        return
+    schema, variables = run.original.executor.schema, run.variables or {}
+    for where, requirement in locate_requirements(schema, run.operation, variables).items():
+        yield {
+            "where": where,
+            "flag": requirement.flag,
+            "permission": requirement.permission,
+            "is_met": requirement.is_met(run.caller),
+        }
+
+
+def _describe_cost(run: ExplainedRun) -> dict[str, Any]:
+    executor, budget = run.original.executor, run.context and run.context.budget
+    # The limit is of operations that clients write; those of REST were written with it in mind.
+    operation = run.operation
+    is_of_client = run.refused_cost is not None if operation is None else operation.measure
+    return {
+        "estimated": _estimate_cost(executor, run),
+        "limit": executor.limits.cost if is_of_client else None,
+        "actual": budget.cost if budget else 0,
+        "records_read": budget.records_read if budget else 0,
+    }
+
+
+def _estimate_cost(executor: Executor, run: ExplainedRun) -> int | None:
+    operation = run.operation
+    if operation is None or run.variables is None:
+        return run.refused_cost
+    measure = operation.measure or OperationMeasure(
+        executor.schema, operation.document, operation.node
+    )
+    try:
+        return measure.check(run.variables, UNLIMITED).cost
+    except LimitExceededError:  # a list that is too long
+        return None
+
+
+def _describe_command(
+    item: RecordedCommand, plan: Plan | None, own_assets: Set[str] | None
+) -> dict[str, Any]:
+    """Describe a command to a key for all assets, or to one for `own_assets`."""
+    (name, collection), *options = item.command.items()
+    is_limited = own_assets is not None
+    measured = None if is_limited else plan
+    return {
+        "command": name,
+        "collection": collection,
+        **{
+            option: shorten(value, None if option == "sort" else own_assets)
+            for option, value in options
+            if option in SHOWN_OPTIONS
+        },
+        "plan": measured and [scan._asdict() for scan in measured.scans],
+        "considered": plan and [scan._asdict() for scan in plan.candidates],
+        "keys_examined": measured and measured.keys_examined,
+        "documents_examined": measured and measured.documents_examined,
+        "returned": None if is_limited else item.returned,
+        "milliseconds": None if item.milliseconds is None else round(item.milliseconds, 3),
+        "milliseconds_in_mongodb": measured and measured.milliseconds,
+    }
+
+
+EXPLAIN_SECONDS = 5.0
+"""How long MongoDB is asked for plans, after the response has been made."""
+HEADERS = {"Cache-Control": "no-store", "Vary": f"{VARY}, Floorgate-Explain"}
+MAX_ERRORS = 10
+
+
+class ExplainingHandler:
+    """An endpoint that answers as always, or explains how it would."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        with_service: Callable[[RequestServices], Handler],
+        services: RequestServices,
+        get_state: Callable[[], GatewayState],
+        operation: Operation | None = None,
+    ) -> None:
+        """Stand in front of `handler`; `with_service` returns it with other services.
+
+        `operation` is what it always runs, if it does; `get_state` raises HttpError.
+        """
+        self._handler = handler
+        self._with_service = with_service
+        self._services = services
+        self._get_state = get_state
+        self._operation = operation
+
+    async def __call__(self, request: Request) -> ASGIApp:
+        """Respond to a request. Raises HttpError, also for a key without the permission."""
+        if not _wants_explanation(request.scope):
+            return await self._handler(request)
+        state = self._get_state()
+        run = ExplainedRun(self._services, state.response_cache, CommandLog(), self._operation)
+        headers = request.scope["headers"]
+        _refuse_streams(request.scope)
+        response = None
+        try:
+            made = await run.time(self._with_service(run.services)(request))
+        except NotRunError:
+            pass
+        except HttpError as error:
+            if run.caller is None:
+                raise
+            source = ErrorSource.from_scope(request.scope)
+            body = error.build_body(source)
+            response = ExplainedResponse(error.status, error.describe(source), len(body))
+        else:
+            if run.caller is None or not isinstance(made, Response):
+                return made
+            response = _describe_response(made)
+        for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
+            request.scope.pop(name, None)  # of the response that is not sent
+        fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
+        plans = await explain_commands(state.store.database, run.log, EXPLAIN_SECONDS)
+        explanation = describe(request.scope, run, response, plans, is_fast=fast_path)
+        return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
+
+
+def _wants_explanation(scope: Scope) -> bool:
+    fields = fields_of(scope)
+    return EXPLAIN_HEADER in fields and any(
+        value.strip().lower() not in (b"", b"false") for value in fields.list_lines(EXPLAIN_HEADER)
+    )
+
+
+def _refuse_streams(scope: Scope) -> None:
+    """Ask for JSON in the place of a stream of events, which would not end by itself."""
+    scope["headers"] = [
+        (name, JSON_MEDIA_TYPE.encode())
+        if name == b"accept" and EVENT_STREAM_MEDIA_TYPE.encode() in value.lower()
+        else (name, value)
+        for name, value in scope["headers"]
+    ]
+
+
+def _describe_response(response: Response) -> ExplainedResponse:
+    body = bytes(response.body)
+    error = None
+    if body.startswith(b'{"errors":'):  # of /graphql, where a response may have data as well
+        error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
+    return ExplainedResponse(response.status_code, error, len(body))

@@ -1,0 +1,394 @@
+"""What needs no API key: health probes, browser pages, and the description of the API."""
+
+import asyncio
+import base64
+import hashlib
+import mimetypes
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from gateway.exchange import accepts_html
+from gateway.responses import CachedResponse, SharedResponses
+from rest.error_codes import ERRORS_PATH, render_errors_page
+from rest.errors import JSON_MEDIA_TYPE, HttpError, not_found_error, service_unavailable_error
+from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
+from rest.parameters import report_ignored, split_query_string
+from rest.path_routing import Handler, PathRoute
+from schema.root import GRAPHQL_SCHEMA
+from storage.bundles.description.json_schema import build_bundle_schema
+from storage.errors import Cause, UnavailableError
+from storage.mongo import driver
+
+# The page at `/` for browsers: where people go on from, without scripts or an API key.
+#
+# It needs no built pages. Its one style sheet is in the page, and the policy admits it by its hash.
+
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 44rem; margin: 0 auto; padding: 8vh 20px; }
+h1 { margin: 0 0 8px; font-size: 2rem; }
+ul { padding: 0; list-style: none; }
+li { margin: 20px 0; }
+.first a { display: inline-block; padding: 12px 20px; border-radius: 8px; background: #0f766e;
+  color: #fff; font-weight: 600; text-decoration: none; }
+a:not(.first a) { color: light-dark(#0f766e, #5eead4); }
+li span, .first span { display: block; }
+.first span { margin-top: 8px; }
+"""
+_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+START_POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+_LINKS: Final = {
+    "graphql": ("GraphiQL", "Write and run GraphQL operations."),
+    "v1/openapi": ("API reference", "Read about the endpoints of the REST API, and try them."),
+    "v1/openapi.json": ("openapi.json", "The description of the REST API for programs."),
+    ERRORS_PATH.lstrip("/"): ("Errors", "What each code means, and whether to repeat the request."),
+    "v1/bundle.schema.json": ("bundle.schema.json", "The JSON Schema of a catalog to import."),
+    "health/ready": ("Health", "Whether the service is ready."),
+}
+"""Name and purpose by address, relative to this page: a proxy may put a path before it."""
+
+
+def render_start_page() -> str:
+    """Return the page as HTML."""
+    items = "\n".join(
+        f'<li><a href="{address}">{name}</a><span>{purpose}</span>'
+        for address, (name, purpose) in _LINKS.items()
+    )
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Floorgate</title><style>{_STYLE}</style>
+<main><h1>Floorgate</h1>
+<p>An indoor-map and unit-directory service. Reading its data needs an API key, which its operator
+gives out.
+<p class="first"><a href="maps">Open the map explorer</a>
+<span>Find units and amenities on the floors, and the way between them.</span>
+<h2>For developers and operators</h2>
+<ul>
+{items}
+</ul>
+<p>The guides are in the folder <code>docs</code> of the source of the service. Programs find all
+endpoints at <a href="v1">/v1</a>.</main></html>
+"""
+
+
+# The browser pages: the map explorer, GraphiQL, the API reference, and the assets they load.
+#
+# `make setup` builds them into `gateway/web/dist/` from the locked npm packages, so serving them
+# needs no network. The content security policy of every response allows its own origin only.
+# The server adds `X-Content-Type-Options` to these as to all other responses.
+
+
+DIST_DIR = Path(__file__).parent / "web" / "dist"
+EXPLORER_PATH = "/maps"
+YEAR_SECONDS = 365 * 24 * 3600
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; style-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+NONCE = "%NONCE%"
+# GraphiQL's style sheet embeds its fonts. Monaco, its editor, adds style sheets at run time (they
+# get the nonce of the response) and style attributes (which cannot have one).
+EDITOR_POLICY = (
+    f"{PAGE_POLICY}; font-src data:; "
+    f"style-src-elem 'self' 'nonce-{NONCE}'; style-src-attr 'unsafe-inline'"
+)
+ASSET_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+SECURITY_HEADERS = {
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+ASSET_HEADERS = SECURITY_HEADERS | {
+    "Content-Security-Policy": ASSET_POLICY,
+    "Cache-Control": f"public, max-age={YEAR_SECONDS}, immutable",
+    "Vary": "Accept-Encoding",
+}
+_FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+NOT_BUILT_HTML = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Floorgate</title>
+<p>The browser pages are not built yet: run <code>make setup</code> in the checkout and reload.
+The API is served without them; <code>/v1/openapi.json</code> describes it.</p></html>
+"""
+
+
+def graphiql_response() -> Response:
+    """Return GraphiQL, for a browser's GET on `/graphql`. 503 while the pages are not built."""
+    try:
+        html = _read_page("graphiql")
+    except FileNotFoundError:
+        return _not_built_response()
+    # A nonce is valid for one response only, so neither the response nor its encodings are kept.
+    nonce = secrets.token_urlsafe(16)
+    headers = {**_page_headers(EDITOR_POLICY.replace(NONCE, nonce)), "Cache-Control": "no-store"}
+    return HTMLResponse(html.replace(NONCE, nonce), headers=headers)
+
+
+def reference_response() -> ASGIApp:
+    """Return the API reference, for `/v1/openapi`. 503 while the pages are not built."""
+    try:
+        return _build_page("reference")
+    except FileNotFoundError:
+        return _not_built_response()
+
+
+async def explorer(_: Request) -> ASGIApp:
+    """Return the map explorer, for `/maps`. 503 while the pages are not built.
+
+    Its script reads the query and the fragment of the address.
+    """
+    try:
+        return _build_page("maps")
+    except FileNotFoundError:
+        return _not_built_response()
+
+
+def build_page_routes() -> list[PathRoute]:
+    """Return the routes of pages that have an address of their own."""
+    return [PathRoute(EXPLORER_PATH, {"GET": explorer})]
+
+
+class PageAssets:
+    """Serve the built assets. Their names contain a content hash, so they never expire.
+
+    Each file is read and compressed once, because anyone may request it.
+    """
+
+    def __init__(self) -> None:
+        self._files = SharedResponses()
+
+    def build_routes(self) -> list[PathRoute]:
+        """Return the route of the assets, which answers 404 while the pages are not built."""
+        return [PathRoute("/pages/{name}", {"GET": self.asset})]
+
+    async def asset(self, request: Request) -> CachedResponse:
+        """Return an asset. Raises HttpError."""
+        name = request.path_params["name"]
+        if _FILE_NAME.fullmatch(name or "") is None:
+            raise not_found_error()
+        try:
+            return await self._files.get_or_make(name, partial(_read_asset, name))
+        except FileNotFoundError:
+            raise not_found_error() from None
+
+
+def _read_asset(name: str) -> CachedResponse:
+    content = (DIST_DIR / "assets" / name).read_bytes()
+    file = Response(content, headers=ASSET_HEADERS, media_type=mimetypes.guess_type(name)[0])
+    return CachedResponse(file.raw_headers, content)
+
+
+def static_page_response(html: str, policy: str = ASSET_POLICY) -> Response:
+    """Return a page without scripts, and without styles unless the policy admits them."""
+    headers = {**_page_headers(policy), "Cache-Control": "no-cache"}
+    return HTMLResponse(html, headers=headers)
+
+
+def _not_built_response() -> Response:
+    headers = {**_page_headers(PAGE_POLICY), "Cache-Control": "no-store"}
+    return HTMLResponse(NOT_BUILT_HTML, 503, headers)
+
+
+@cache
+def _build_page(name: str) -> CachedResponse:
+    page = HTMLResponse(
+        _read_page(name).replace(NONCE, ""),  # its policy allows no nonce
+        headers=_page_headers(PAGE_POLICY) | {"Cache-Control": "no-cache"},
+    )
+    return CachedResponse(page.raw_headers, bytes(page.body))
+
+
+def _page_headers(policy: str) -> dict[str, str]:
+    return SECURITY_HEADERS | {"Content-Security-Policy": policy}
+
+
+@cache
+def _read_page(name: str) -> str:
+    return (DIST_DIR / f"{name}.html").read_text(encoding="utf-8")
+
+
+YAML_MEDIA_TYPE = "application/yaml"
+SCHEMA_MEDIA_TYPE = "application/schema+json"
+_VARY_ACCEPT = (b"vary", b"Accept, Accept-Encoding")
+
+
+class OpenApiEndpoints:
+    """`/`, `/v1`, `/v1/openapi`, its two documents, `/v1/bundle.schema.json` and `/v1/errors`.
+
+    Each document is rendered once, in a thread, and so is each of its encodings: anyone may request
+    it, and writing YAML takes seconds.
+    """
+
+    def __init__(self, base_url: str | None) -> None:
+        self._base_url = base_url
+        self._documents = SharedResponses()
+
+    def build_routes(self) -> list[PathRoute]:
+        """Return the routes of the documents and the page."""
+        return [
+            PathRoute(path, {"GET": partial(_respond, handler)})
+            for path, handler in (
+                (ROOT_PATH, self.root),
+                (INDEX_PATH, self.index),
+                ("/v1/openapi.json", self.json_document),
+                ("/v1/openapi.yaml", self.yaml_document),
+                ("/v1/openapi", self.reference_page),
+                ("/v1/bundle.schema.json", self.bundle_schema),
+                (ERRORS_PATH, self.errors_page),
+            )
+        ]
+
+    async def root(self, request: Request) -> CachedResponse:
+        """Return where everything is: to browsers as a page, to other clients as JSON."""
+        if accepts_html(request.headers.get("accept", "")):
+            return await self._documents.get_or_make("start page", _build_start_page)
+        return await self._documents.get_or_make(
+            ROOT_PATH,
+            lambda: _build_response(
+                JSON_MEDIA_TYPE, orjson.dumps(build_root(self._base_url)), _VARY_ACCEPT
+            ),
+        )
+
+    async def index(self, _: Request) -> CachedResponse:
+        """Return where everything is, with all endpoints."""
+        return await self._documents.get_or_make(
+            INDEX_PATH,
+            lambda: _build_response(
+                JSON_MEDIA_TYPE, orjson.dumps(build_index(GRAPHQL_SCHEMA, self._base_url))
+            ),
+        )
+
+    async def json_document(self, _: Request) -> CachedResponse:
+        """Return the OpenAPI description as JSON."""
+        return await self._documents.get_or_make(
+            JSON_MEDIA_TYPE,
+            lambda: _build_response(JSON_MEDIA_TYPE, orjson.dumps(self._description)),
+        )
+
+    async def yaml_document(self, _: Request) -> CachedResponse:
+        """Return the OpenAPI description as YAML."""
+        return await self._documents.get_or_make(
+            YAML_MEDIA_TYPE,
+            lambda: _build_response(YAML_MEDIA_TYPE, self._write_yaml().encode()),
+        )
+
+    async def bundle_schema(self, _: Request) -> CachedResponse:
+        """Return the JSON Schema of bundles."""
+        return await self._documents.get_or_make(
+            SCHEMA_MEDIA_TYPE,
+            lambda: _build_response(SCHEMA_MEDIA_TYPE, orjson.dumps(build_bundle_schema())),
+        )
+
+    async def reference_page(self, _: Request) -> ASGIApp:
+        """Return the interactive API reference."""
+        return reference_response()
+
+    async def errors_page(self, _: Request) -> ASGIApp:
+        """Return the page that explains the codes of errors."""
+        return await self._documents.get_or_make(ERRORS_PATH, _build_errors_page)
+
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        from rest.openapi import description  # takes long to import, and is seldom needed
+
+        return description.build_description(GRAPHQL_SCHEMA, self._base_url)
+
+    def _write_yaml(self) -> str:
+        from rest.openapi import description
+
+        return description.to_yaml(self._description)
+
+
+async def _respond(handler: Handler, request: Request) -> ASGIApp:
+    """Return the handler's response, which names all parameters: none of them has any."""
+    with suppress(HttpError):  # a query that cannot be read has no parameter to name
+        report_ignored(request.scope, split_query_string(request.scope["query_string"]), ())
+    return await handler(request)
+
+
+def _build_errors_page() -> CachedResponse:
+    page = static_page_response(render_errors_page())
+    return CachedResponse(page.raw_headers, bytes(page.body))
+
+
+def _build_start_page() -> CachedResponse:
+    page = static_page_response(render_start_page(), START_POLICY)
+    return CachedResponse([*page.raw_headers, _VARY_ACCEPT], bytes(page.body))
+
+
+def _build_response(
+    media_type: str, document: bytes, *headers: tuple[bytes, bytes]
+) -> CachedResponse:
+    return CachedResponse([(b"content-type", media_type.encode()), *headers], document)
+
+
+READINESS_TIMEOUT_SECONDS = 1.0
+READINESS_TTL_SECONDS = 0.5
+"""How long a result of the check is used: probes of anyone cost two pings a second at most."""
+
+
+class HealthEndpoints:
+    """`/health/live` and `/health/ready`."""
+
+    def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
+        self._get_database = get_database
+        """Returns None while no more requests should be sent."""
+        self._ping: asyncio.Task[Cause | None] | None = None
+        self._ping_expires = 0.0
+
+    def build_routes(self) -> list[PathRoute]:
+        """Return the routes of both probes."""
+        return [
+            PathRoute("/health/live", {"GET": self.liveness}),
+            PathRoute("/health/ready", {"GET": self.readiness}),
+        ]
+
+    async def liveness(self, _: Request) -> Response:
+        """Answer 200: the process runs and its event loop is responsive."""
+        return Response(orjson.dumps({"status": "live"}), media_type=JSON_MEDIA_TYPE)
+
+    async def readiness(self, _: Request) -> Response:
+        """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
+        database = self._get_database()
+        cause = Cause.RESTART if database is None else await self._find_cause(database)
+        if cause is not None:
+            return service_unavailable_error(cause).to_response()
+        return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
+
+    async def _find_cause(self, database: driver.Database) -> Cause | None:
+        """Return the result of the ping in progress, of a recent one, or else of a new one."""
+        now = time.monotonic()
+        if self._ping is None or (self._ping.done() and now >= self._ping_expires):
+            self._ping = asyncio.create_task(_ping(database))
+            self._ping_expires = now + READINESS_TTL_SECONDS
+        return await asyncio.shield(self._ping)
+
+
+async def _ping(database: driver.Database) -> Cause | None:
+    """Return why MongoDB cannot be read, or None if it can."""
+    try:
+        async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
+            await driver.ping(database.client, READINESS_TIMEOUT_SECONDS)
+    except UnavailableError as error:
+        return error.cause
+    except TimeoutError:
+        return Cause.UNREACHABLE
+    return None

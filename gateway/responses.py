@@ -1,0 +1,458 @@
+"""Complete responses with entity tags, content codings and 304s, REST or GraphQL.
+
+A `CachedResponse` computes each of them once, and `EtagCompressionMiddleware` adds them to all
+other responses.
+"""
+
+import asyncio
+import functools
+import gzip
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import zstandard
+from msgspec import Struct, field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.exchange import fields_of, parse_weights
+from rest.entity_tags import (
+    ENCODINGS,
+    Encoding,
+    compute_etag,
+    etag_for_encoding,
+    find_encoding,
+)
+from rest.responses import ENCODED_RESPONSE_HEADERS
+
+# Content codings of complete response bodies (RFC 9110, 12.5.3).
+#
+# All functions are pure functions of bytes: the response cache stores their results.
+
+
+MAX_BYTES_IN_EVENT_LOOP = 256_000
+"""Larger bodies are compressed and digested in a thread: by zstd, these take 0.5 ms."""
+GZIP_BYTES_IN_EVENT_LOOP = 64_000
+"""The same for gzip, which takes four times as long."""
+MIN_COMPRESSED_BYTES = 500
+"""Below this, compression saves less than the Content-Encoding header costs."""
+
+_ENCODING_PREFERENCE: tuple[Encoding, ...] = ("zstd", "gzip", "identity")
+_GZIP_LEVEL = 4  # level 6 takes 50 % longer and saves 3 % on a list of units
+_ZSTD_LEVEL = 3  # its window stays below the 8 MB that RFC 9659 allows
+
+
+@functools.lru_cache(maxsize=256)
+def negotiate_encoding(header: bytes | None) -> Encoding:
+    """Choose the coding for an `Accept-Encoding` header. Join repeated headers with commas.
+
+    The highest weight wins, then zstd before gzip before identity. `*` stands for gzip, which
+    every client that sends it can decode. If the client rejects all three, send identity,
+    which RFC 9110, 12.5.3 permits.
+
+    >>> negotiate_encoding(b"gzip, deflate, br, zstd")
+    'zstd'
+    """
+    if header is None:
+        return "identity"
+    weights = parse_weights(header.decode("latin-1"))
+    gzip_weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
+    offered = {
+        "zstd": weights.get("zstd", 0.0),
+        "gzip": gzip_weight,
+        "identity": weights.get("identity", 0.0),
+    }
+    best = max(_ENCODING_PREFERENCE, key=lambda encoding: offered[encoding])
+    return best if offered[best] > 0 else "identity"
+
+
+def choose_encoding(header: bytes | None, size_bytes: int) -> Encoding:
+    """Choose the coding for a body of this size. Small bodies are not compressed."""
+    return negotiate_encoding(header) if size_bytes >= MIN_COMPRESSED_BYTES else "identity"
+
+
+def is_slow(size_bytes: int, encoding: Encoding) -> bool:
+    """Return whether a body of this size must be encoded in a thread."""
+    is_gzip = encoding == "gzip"
+    return size_bytes > (GZIP_BYTES_IN_EVENT_LOOP if is_gzip else MAX_BYTES_IN_EVENT_LOOP)
+
+
+def compress(body: bytes, encoding: Encoding) -> bytes:
+    """Encode the body. Equal bodies give equal bytes: gzip's timestamp is fixed."""
+    if encoding == "zstd":
+        return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
+    if encoding == "gzip":
+        return gzip.compress(body, _GZIP_LEVEL, mtime=0)
+    return body
+
+
+Header = tuple[bytes, bytes]
+HeaderList = list[Header]
+
+SCOPE_CACHED_RESPONSE = "floorgate.cached_response"
+"""Member of the ASGI scope: a weak reference to the `CachedResponse` that was sent."""
+NOT_MODIFIED_HEADERS = frozenset(
+    (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
+)
+"""Headers that RFC 9110, 15.4.5, requires in a 304; also `Link`, for clients that page by it."""
+ENTRY_OVERHEAD_BYTES = 2_000
+"""Memory of a cached response apart from its body and key: headers, mappings, fast path."""
+
+_EQUAL_HEADERS = frozenset((b"cache-control", b"content-type", b"vary"))
+"""Headers with few different values, of which cached responses share the bytes."""
+
+
+# Without garbage collection: a cache of 20,000 responses would hold the event loop for tens of
+# milliseconds whenever all its objects are traversed.
+class EncodedResponse(Struct, eq=False, gc=False):
+    """A response in one content encoding: as ASGI messages and as header lines."""
+
+    headers: tuple[Header, ...]
+    """Those that all encodings have."""
+    encoding: Encoding
+    etag: bytes
+    content: bytes | None = None
+    """None until it is requested: a 304 needs the ETag only."""
+    _header_lines: bytes | None = None
+    _lines_without_etag: bytes | None = None
+    _not_modified_lines: bytes | None = None
+
+    @property
+    def body_message(self) -> Message:
+        """The body of the response."""
+        return {"type": "http.response.body", "body": self.content}
+
+    @property
+    def start_message(self) -> Message:
+        """Start of the response to a GET or HEAD."""
+        return _start_message(200, [*self._list_headers(), (b"etag", self.etag)])
+
+    @property
+    def start_message_without_etag(self) -> Message:
+        """Start of the response to other methods, which have no conditional requests."""
+        return _start_message(200, self._list_headers())
+
+    @property
+    def not_modified_message(self) -> Message:
+        """Start of a 304, for a client that already has this body."""
+        return _start_message(304, self._list_not_modified_headers())
+
+    @property
+    def header_lines(self) -> bytes:
+        """The header lines of `start_message`."""
+        if self._header_lines is None:
+            self._header_lines = serialize_headers([*self._list_headers(), (b"etag", self.etag)])
+        return self._header_lines
+
+    @property
+    def header_lines_without_etag(self) -> bytes:
+        """The header lines of `start_message_without_etag`."""
+        if self._lines_without_etag is None:
+            self._lines_without_etag = serialize_headers(self._list_headers())
+        return self._lines_without_etag
+
+    @property
+    def not_modified_header_lines(self) -> bytes:
+        """The header lines of `not_modified_message`."""
+        if self._not_modified_lines is None:
+            self._not_modified_lines = serialize_headers(self._list_not_modified_headers())
+        return self._not_modified_lines
+
+    def _list_headers(self) -> HeaderList:
+        assert self.content is not None
+        headers = [*self.headers, (b"content-length", str(len(self.content)).encode())]
+        if self.encoding != "identity":
+            headers.append((b"content-encoding", self.encoding.encode()))
+        return headers
+
+    def _list_not_modified_headers(self) -> HeaderList:
+        kept = [(name, value) for name, value in self.headers if name in NOT_MODIFIED_HEADERS]
+        return [*kept, (b"etag", self.etag)]
+
+
+class CachedResponse(Struct, eq=False, weakref=True):
+    """A 200 response in all its content encodings; each is computed when first requested."""
+
+    headers: Sequence[Header]
+    _body: bytes
+    cache_key: Any = None
+    """Cache key, or None if not cached."""
+    _on_growth: Callable[[Any], None] | None = None
+    """Called with the cache key when a new encoding makes the entry larger."""
+    size_bytes: int = 0
+    """Estimated memory; grows with each encoding."""
+    _etag: str | None = None
+    _encoded_responses: dict[Encoding, EncodedResponse] = field(default_factory=dict)
+    _work: dict[Encoding, asyncio.Task[None]] | None = None
+    """Encodings that are computed in threads."""
+
+    def __post_init__(self) -> None:
+        self.headers = tuple(
+            _share_header(header) if header[0] in _EQUAL_HEADERS else header
+            for header in self.headers
+            if header[0] != b"content-length"
+        )
+        self.size_bytes = ENTRY_OVERHEAD_BYTES + len(self._body)
+
+    async def prepare_messages(self, scope: Scope) -> tuple[Message, Message]:
+        """Return what `select_messages` returns, after encoding a large body in a thread.
+
+        Requests that arrive while it is encoded wait for the same thread.
+        """
+        accept_encoding, if_none_match = read_negotiation(scope)
+        if not self.is_ready(accept_encoding, if_none_match):
+            encoding = choose_encoding(accept_encoding, len(self._body))
+            await self._encode_in_thread(encoding)
+        return self._select_messages(scope["method"], accept_encoding, if_none_match)
+
+    def is_ready(self, accept_encoding: bytes | None, if_none_match: bytes | None) -> bool:
+        """Return whether a request can be answered without holding the event loop for long."""
+        size_bytes = len(self._body)
+        if size_bytes <= GZIP_BYTES_IN_EVENT_LOOP:
+            return True
+        encoding = choose_encoding(accept_encoding, size_bytes)
+        if not is_slow(size_bytes, encoding):
+            return True
+        encoded = self._encoded_responses.get(encoding)
+        if encoded is not None and encoded.content is not None:
+            return True
+        if self._etag is None:
+            return False
+        is_match = if_none_match is not None and self._find_match(if_none_match) is not None
+        return is_match or encoding == "identity"
+
+    def select_messages(self, scope: Scope) -> tuple[Message, Message]:
+        """Return the start and body messages for a request: a 304 if `If-None-Match` matches."""
+        return self._select_messages(scope["method"], *read_negotiation(scope))
+
+    def _select_messages(
+        self, method: str, accept_encoding: bytes | None, if_none_match: bytes | None
+    ) -> tuple[Message, Message]:
+        if method not in ("GET", "HEAD"):
+            encoded, _ = self.select_encoding(accept_encoding, None)
+            return encoded.start_message_without_etag, encoded.body_message
+        encoded, is_match = self.select_encoding(accept_encoding, if_none_match)
+        if is_match:
+            return encoded.not_modified_message, EMPTY_BODY_MESSAGE
+        return encoded.start_message, (
+            EMPTY_BODY_MESSAGE if method == "HEAD" else encoded.body_message
+        )
+
+    def select_encoding(
+        self, accept_encoding: bytes | None, if_none_match: bytes | None
+    ) -> tuple[EncodedResponse, bool]:
+        """Return the body for a GET's `Accept-Encoding`, and False; or, if `If-None-Match`
+        names the body in any encoding, that encoding and True.
+        """
+        if if_none_match is not None:
+            match = self._find_match(if_none_match)
+            if match is not None:
+                return match, True
+        encoding = choose_encoding(accept_encoding, len(self._body))
+        return self._get_encoded(encoding), False
+
+    def encode_all(self) -> None:
+        """Compute all encodings now, for a response that is kept."""
+        for encoding in ENCODINGS:
+            self._get_encoded(encoding)
+
+    async def _encode_in_thread(self, encoding: Encoding) -> None:
+        task = self._work.get(encoding) if self._work else None
+        if task is None:
+            self._work = self._work or {}
+            task = self._work[encoding] = asyncio.create_task(self._encode_and_keep(encoding))
+        await asyncio.shield(task)  # others may wait for it when this request is cancelled
+
+    async def _encode_and_keep(self, encoding: Encoding) -> None:
+        try:
+            work = asyncio.to_thread(_encode, self._body, encoding, self._etag, self.headers)
+            self._etag, content = await work
+            self._keep_content(encoding, content)
+        finally:
+            assert self._work is not None
+            del self._work[encoding]
+            self._work = self._work or None
+
+    def _get_encoded(self, encoding: Encoding) -> EncodedResponse:
+        """Return the response in this encoding, with its body."""
+        encoded = self._encoded_responses.get(encoding)
+        if encoded is None or encoded.content is None:
+            self._etag, content = _encode(self._body, encoding, self._etag, self.headers)
+            encoded = self._keep_content(encoding, content)
+        return encoded
+
+    def _keep_content(self, encoding: Encoding, content: bytes) -> EncodedResponse:
+        encoded = self._get_variant(encoding)
+        if encoded.content is None:
+            encoded.content = content
+            if encoding != "identity":
+                self.size_bytes += len(content)
+                if self._on_growth is not None:
+                    self._on_growth(self.cache_key)
+        return encoded
+
+    def _get_variant(self, encoding: Encoding) -> EncodedResponse:
+        """Return the response in this encoding, with or without its body."""
+        encoded = self._encoded_responses.get(encoding)
+        if encoded is None:
+            if self._etag is None:
+                self._etag = compute_etag(self._body, self.headers)
+            tag = etag_for_encoding(self._etag, encoding).encode()
+            encoded = EncodedResponse(tuple(self.headers), encoding, tag)
+            self._encoded_responses[encoding] = encoded
+        return encoded
+
+    def _find_match(self, if_none_match: bytes) -> EncodedResponse | None:
+        for encoded in self._encoded_responses.values():
+            if if_none_match == encoded.etag:
+                return encoded
+        if self._etag is None:
+            self._etag = compute_etag(self._body, self.headers)
+        encoding = find_encoding(if_none_match, self._etag)
+        return None if encoding is None else self._get_variant(encoding)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response, as an ASGI application."""
+        # Weak, as a connection keeps its last scope.
+        scope[SCOPE_CACHED_RESPONSE] = weakref.ref(self)
+        for message in await self.prepare_messages(scope):
+            await send(message)
+
+
+def _encode(
+    body: bytes, encoding: Encoding, etag: str | None, headers: Sequence[Header]
+) -> tuple[str, bytes]:
+    """Return the entity tag of a body, unless it is known, and the encoded body."""
+    return etag or compute_etag(body, headers), compress(body, encoding)
+
+
+@functools.lru_cache(maxsize=256)
+def _share_header(header: Header) -> Header:
+    """Return the equal header that is shared by cached responses."""
+    return header
+
+
+def read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
+    """Return `Accept-Encoding` and `If-None-Match` of a request."""
+    fields = fields_of(scope)
+    return fields.get(b"accept-encoding"), fields.get(b"if-none-match")
+
+
+def _start_message(status: int, headers: HeaderList) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def serialize_headers(headers: HeaderList) -> bytes:
+    """Return header lines as sent over the wire."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+EMPTY_BODY_MESSAGE: Message = {"type": "http.response.body", "body": b""}
+
+
+class SharedResponses:
+    """Responses by name. Each is made when first requested, with all encodings, in a thread.
+
+    They are kept for ever, so their names must be few.
+    """
+
+    def __init__(self) -> None:
+        self._responses: dict[str, asyncio.Task[CachedResponse]] = {}
+
+    async def get_or_make(self, name: str, make: Callable[[], CachedResponse]) -> CachedResponse:
+        """Return a response. Requests that arrive while it is made wait for the same one.
+
+        Raises what `make` raises; then the next request calls it again.
+        """
+        making = self._responses.get(name)
+        if making is None:
+            making = asyncio.create_task(asyncio.to_thread(_make_with_encodings, make))
+            self._responses[name] = making
+            making.add_done_callback(partial(self._forget_failed, name))
+        return await asyncio.shield(making)
+
+    def _forget_failed(self, name: str, made: asyncio.Task[CachedResponse]) -> None:
+        if made.cancelled() or made.exception() is not None:
+            del self._responses[name]
+
+
+def _make_with_encodings(make: Callable[[], CachedResponse]) -> CachedResponse:
+    response = make()
+    response.encode_all()
+    return response
+
+
+DEFAULT_HEADERS = ENCODED_RESPONSE_HEADERS
+"""Added where absent, to errors too: a shared cache may store a 404 (RFC 9110, 15.1)."""
+
+
+class EtagCompressionMiddleware:
+    """Add a strong `ETag` to each 200 of GET and HEAD, answer `If-None-Match`, and compress.
+
+    Streamed responses, and those that already have an `ETag` or `Content-Encoding`, only get
+    the default headers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        pending_start: Message | None = None
+
+        async def send_finalized(message: Message) -> None:
+            nonlocal pending_start
+            if message["type"] == "http.response.start":
+                pending_start = message  # its headers depend on the body
+                return
+            if pending_start is not None:
+                start, pending_start = pending_start, None
+                if not message.get("more_body"):
+                    start, message = await _finalize_response(scope, start, message)
+                await send(start)
+            await send(message)
+
+        await self.app(scope, receive, send_finalized)
+
+
+async def _finalize_response(
+    scope: Scope, start: Message, message: Message
+) -> tuple[Message, Message]:
+    names = dict(start["headers"])
+    defaults = [header for header in DEFAULT_HEADERS if header[0] not in names]
+    headers: HeaderList = [*start["headers"], *defaults]
+    body: bytes = message.get("body", b"")
+    if b"etag" in names or b"content-encoding" in names or not body:
+        return {**start, "headers": headers}, message
+    has_tag = scope["method"] in ("GET", "HEAD") and start["status"] == 200
+    accept_encoding, if_none_match = read_negotiation(scope)
+    encoding = choose_encoding(accept_encoding, len(body))
+    tagged = headers if has_tag else None
+    if is_slow(len(body), encoding):
+        tag, content = await asyncio.to_thread(_encode_with_tag, body, encoding, tagged)
+    else:
+        tag, content = _encode_with_tag(body, encoding, tagged)
+    if tag is not None:
+        known = None if if_none_match is None else find_encoding(if_none_match, tag)
+        etag = b"etag", etag_for_encoding(tag, known or encoding).encode()
+        if known is not None:
+            kept = [header for header in headers if header[0] in NOT_MODIFIED_HEADERS]
+            return {**start, "status": 304, "headers": [*kept, etag]}, EMPTY_BODY_MESSAGE
+        headers.append(etag)
+    if encoding != "identity":
+        headers = [header for header in headers if header[0] != b"content-length"]
+        headers.append((b"content-length", str(len(content)).encode()))
+        headers.append((b"content-encoding", encoding.encode()))
+    sent_body = b"" if scope["method"] == "HEAD" else content
+    return {**start, "headers": headers}, {**message, "body": sent_body}
+
+
+def _encode_with_tag(
+    body: bytes, encoding: Encoding, headers: HeaderList | None
+) -> tuple[str | None, bytes]:
+    """Return the entity tag of a body with headers, None without, and the encoded body."""
+    tag = None if headers is None else compute_etag(body, headers)
+    return tag, compress(body, encoding)

@@ -1,0 +1,152 @@
+"""What needs no API key: health probes, and the description of the API."""
+
+import asyncio
+import gzip
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+import zstandard
+from starlette.requests import Request
+from starlette.types import Message
+
+from gateway import public_endpoints as health_module
+from gateway import responses as compression
+from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
+from gateway.responses import CachedResponse
+from rest.entity_tags import Encoding
+from rest.openapi import description
+from storage.errors import Cause, UnavailableError
+from storage.mongo import driver
+from tests.fixtures import World, open_client, run_gateway
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = Request({"type": "http"})
+
+
+def select(response: CachedResponse, **headers: str) -> tuple[Message, Message]:
+    """The messages for a GET with these headers."""
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return response.select_messages({"type": "http", "method": "GET", "headers": raw})
+
+
+def body_of(response: CachedResponse, **headers: str) -> bytes:
+    body: bytes = select(response, **headers)[1]["body"]
+    return body
+
+
+async def test_both_formats_describe_the_same() -> None:
+    openapi = OpenApiEndpoints("https://maps.example")
+    as_json, as_yaml = await openapi.json_document(REQUEST), await openapi.yaml_document(REQUEST)
+    described = orjson.loads(body_of(as_json))
+    assert described["servers"][0]["url"].startswith("https://maps.example")
+    assert yaml.load(body_of(as_yaml), yaml.CSafeLoader) == described
+
+
+async def test_a_document_is_rendered_and_compressed_once_for_all_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    to_yaml, compress = description.to_yaml, compression.compress
+
+    def counted_to_yaml(document: dict[str, Any]) -> str:
+        calls.append("yaml")
+        return to_yaml(document)
+
+    def counted_compress(body: bytes, encoding: Encoding) -> bytes:
+        calls.append(encoding)
+        return compress(body, encoding)
+
+    monkeypatch.setattr(description, "to_yaml", counted_to_yaml)
+    monkeypatch.setattr(compression, "compress", counted_compress)
+    openapi = OpenApiEndpoints(None)
+    responses = await asyncio.gather(*(openapi.yaml_document(REQUEST) for _ in range(3)))
+    assert sorted(calls) == ["gzip", "identity", "yaml", "zstd"]  # by the thread
+    plain, gzipped, zstd = (
+        [body_of(response, accept_encoding=coding) for response in responses]
+        for coding in ("identity", "gzip", "zstd")
+    )
+    assert len(calls) == 4
+    assert gzip.decompress(gzipped[0]) == zstandard.decompress(zstd[0]) == plain[0]
+
+
+async def test_the_event_loop_goes_on_while_a_document_is_rendered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rendering, proceed = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wait_for_the_loop(_: object) -> str:
+        loop.call_soon_threadsafe(rendering.set)
+        asyncio.run_coroutine_threadsafe(proceed.wait(), loop).result(30)
+        return "openapi: 3.1.0"
+
+    monkeypatch.setattr(description, "to_yaml", wait_for_the_loop)
+    request = asyncio.create_task(OpenApiEndpoints(None).yaml_document(REQUEST))
+    await rendering.wait()
+    proceed.set()
+    assert body_of(await request) == b"openapi: 3.1.0"
+
+
+async def test_a_gateway_that_is_about_to_stop_is_live_and_serves_but_is_not_ready(
+    world: World,
+) -> None:
+    async with (
+        run_gateway(world.settings()) as gateway,
+        open_client(gateway, world.keys.full) as client,
+    ):
+        assert (await client.get("/health/ready")).status_code == 200
+        gateway.build_app_with_fast_path().on_stop()
+        assert (await client.get("/health/ready")).status_code == 503
+        assert (await client.get("/health/live")).status_code == 200
+        assert (await client.get("/v1/units")).status_code == 200
+
+
+class Pings:
+    """A MongoDB that answers pings when told to, and counts them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.answered = asyncio.Event()
+        self.error: Exception | None = None
+        monkeypatch.setattr(driver, "ping", self.ping)
+
+    async def ping(self, *_: Any) -> None:
+        self.count += 1
+        await self.answered.wait()
+        if self.error is not None:
+            raise self.error
+
+
+def endpoints_of_any_database() -> HealthEndpoints:
+    database: Any = type("Database", (), {"client": None})
+    return HealthEndpoints(lambda: database)
+
+
+async def test_probes_at_the_same_time_share_one_ping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 0.0)  # a ping may take longer
+    pings, health = Pings(monkeypatch), endpoints_of_any_database()
+    probes = [asyncio.create_task(health.readiness(REQUEST)) for _ in range(100)]
+    await asyncio.sleep(0)
+    probes[0].cancel()  # a client that leaves does not take the ping along
+    pings.answered.set()
+    responses = await asyncio.gather(*probes[1:])
+    assert {response.status_code for response in responses} == {200}
+    assert pings.count == 1
+
+
+async def test_a_result_is_used_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 3600.0)
+    pings, health = Pings(monkeypatch), endpoints_of_any_database()
+    pings.answered.set()
+    assert [(await health.readiness(REQUEST)).status_code for _ in range(3)] == [200] * 3
+    assert pings.count == 1
+    monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 0.0)
+    health = endpoints_of_any_database()
+    pings.error = UnavailableError("away", Cause.UNREACHABLE)
+    assert (await health.readiness(REQUEST)).status_code == 503
+    pings.error = None
+    assert (await health.readiness(REQUEST)).status_code == 200
+    assert pings.count == 3
