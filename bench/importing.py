@@ -28,13 +28,13 @@ import click
 import orjson
 
 from bench.load.machine import cpu_seconds, load_average
-from storage.bundles.exporting import export_bundle
-from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
-from storage.bundles.importing.timestamps import set_timestamps
-from storage.bundles.reading.batches import read_batches
-from storage.bundles.reading.violations import Violations
+from storage.bundles.violations import Violations
 from storage.catalog import UNITS
 from storage.embedded.embedded_mongo import run_embedded_mongo
+from storage.exporting.bundles import export_bundle
+from storage.importing.batches import read_batches
+from storage.importing.import_bundles import ImportProgress, import_bundles
+from storage.importing.planning import set_timestamps
 from storage.mongo import driver
 from storage.mongo.connection import DriverName
 from storage.records.kinds import Document

@@ -26,7 +26,7 @@ from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_roo
 from rest.parameters import report_ignored, split_query_string
 from rest.path_routing import Handler, PathRoute
 from schema.root import GRAPHQL_SCHEMA
-from storage.bundles.description.json_schema import build_bundle_schema
+from storage.bundles.description import build_bundle_schema
 from storage.errors import Cause, UnavailableError
 from storage.mongo import driver
 

@@ -18,13 +18,13 @@ from gateway.settings import BYTES_PER_MB, Settings
 from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.processing.process_pool import ProcessPool
 from storage.administration.audit import delete_audit_records
-from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.record_cache import RecordCache, TrustedDocumentCache
 from storage.changes.hub import ChangeHub
 from storage.errors import StorageError, UnavailableError
+from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.driver import PyMongoError

@@ -18,7 +18,7 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, RequestError
 from resolvers.request.inputs import Items, argument
 from storage.administration.api_keys import ApiKey, list_api_keys
-from storage.bundles.description.fields import FIELDS, SHARED
+from storage.bundles.description import FIELDS, SHARED
 from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES
 from storage.records.kinds import RecordType, format_key, get_stored_keys, parse_values
 

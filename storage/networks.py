@@ -8,7 +8,6 @@ from storage.administration.audit import (
     AuditEntry,
     Origin,
 )
-from storage.bundles.importing.recovery import hold_import_lease
 from storage.catalog import (
     LOCATIONS,
     MAPS,
@@ -20,6 +19,7 @@ from storage.catalog import (
     Location,
 )
 from storage.closures import CLOSURES_FIELD, Closures, read_closures
+from storage.importing.import_bundles import hold_import_lease
 from storage.mongo import driver
 from storage.publication import (
     BuiltFrom,

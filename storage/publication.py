@@ -20,7 +20,6 @@ from storage.administration.audit import (
     Origin,
 )
 from storage.administration.import_lease import ImportLease
-from storage.bundles.importing.timestamps import has_same_content, set_timestamps
 from storage.catalog import (
     GEOREFERENCE_FIELD,
     LOCATIONS,
@@ -43,6 +42,7 @@ from storage.closures import (
     keep_closures,
 )
 from storage.errors import NetworkOutdatedError
+from storage.importing.planning import has_same_content, set_timestamps
 from storage.mongo import driver, files
 from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 from storage.routing_inputs import (

@@ -179,16 +179,27 @@ STORAGE_LAYERS: dict[str, set[str]] = {
         "storage.mongo",
         "storage.records",
     },
-    "storage.bundles": {
+    "storage.bundles": {"storage.mongo", "storage.records"},
+    "storage.spreadsheets": {"storage.bundles", "storage.records"},
+    "storage.importing": {
         "storage.administration",
+        "storage.bundles",
         "storage.cache",
         "storage.mongo",
         "storage.records",
         "storage.setup",
+        "storage.spreadsheets",
+    },
+    "storage.exporting": {
+        "storage.bundles",
+        "storage.importing",
+        "storage.mongo",
+        "storage.records",
+        "storage.spreadsheets",
     },
     "storage.backup": {
         "storage.administration",
-        "storage.bundles",
+        "storage.importing",
         "storage.mongo",
         "storage.records",
         "storage.setup",
@@ -207,33 +218,6 @@ def test_the_folders_of_storage_import_one_way(folder: str) -> None:
             if folder in ("storage.records", "storage.mongo", "storage.embedded"):
                 known = parent in STORAGE_LAYERS or parent == "storage.errors"
                 assert known or not name.startswith("storage"), f"{file.relative_to(ROOT)}: {name}"
-
-
-BUNDLE_LAYERS = {
-    "reading": {"reading"},
-    "shown_parts": {"reading"},
-    "importing": {"importing", "reading", "changes", "removing", "shown_parts"},
-    "changes": {"importing", "changes", "removing", "members", "reading"},
-    "removing": {"importing", "removing", "reading"},
-    "members": {"importing", "reading", "members"},
-    "exporting": {"importing", "members"},
-    "writing": {"description", "exporting", "importing", "reading", "writing"},
-}
-
-
-@pytest.mark.parametrize("part", BUNDLE_LAYERS)
-def test_the_parts_of_bundles_import_one_way(part: str) -> None:
-    files = {
-        name: file for name, file in FILES.items() if name.startswith(f"storage.bundles.{part}")
-    }
-    assert files
-    for name, file in files.items():
-        needed = {
-            module.split(".")[2]
-            for module in needed_modules(file)
-            if module.startswith("storage.bundles.")
-        }
-        assert needed <= BUNDLE_LAYERS[part], name
 
 
 def test_no_module_makes_http_requests() -> None:

@@ -18,14 +18,14 @@ from tests.doc_pages import page, rows, section
 LIMITS = {
     "bundles.md": """
         resolvers.drawings.shown_units: MAX_WARNINGS MAX_LEVELS
-        storage.bundles.changes.change_plan: MAX_LISTED_CHANGES
-        storage.bundles.changes.shown_values: MAX_VALUE_CHARACTERS
-        storage.bundles.checking.check_bundles: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
-        storage.bundles.importing.stale_networks: MAX_LOSS_NOTES
-        storage.bundles.importing.summary: MAX_SOURCE_NOTES
-        storage.bundles.reading.parser: MAX_MEMBER_CHARACTERS
-        storage.bundles.reading.sources: MAX_DRAWING_BYTES
-        storage.bundles.reading.violations: MAX_VIOLATIONS
+        storage.importing.change_plan: MAX_LISTED_CHANGES
+        storage.importing.change_plan: MAX_VALUE_CHARACTERS
+        storage.importing.checking: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
+        storage.importing.stale_networks: MAX_LOSS_NOTES
+        storage.importing.import_run: MAX_SOURCE_NOTES
+        storage.bundles.json_bundles: MAX_MEMBER_CHARACTERS
+        storage.bundles.drawings: MAX_DRAWING_BYTES
+        storage.bundles.violations: MAX_VIOLATIONS
         storage.catalog: MAX_COORDINATE
         storage.records.kinds: MAX_ID_CHARACTERS MAX_TEXT_CHARACTERS
     """,
@@ -172,11 +172,11 @@ LIMITS = {
         resolvers.networks.routable_maps: MAX_CACHE_BYTES
     """,
     "spreadsheets.md": """
-        storage.bundles.reading.tables.files.sheets: MAX_SPREADSHEET_BYTES MAX_ROWS MAX_COLUMNS
-        storage.bundles.reading.tables.files.workbook_process: MAX_UNPACKED_BYTES MAX_PARTS
+        storage.spreadsheets.sheets: MAX_SPREADSHEET_BYTES MAX_ROWS MAX_COLUMNS
+        storage.spreadsheets.workbook_process: MAX_UNPACKED_BYTES MAX_PARTS
             MAX_MEMORY_BYTES MAX_CPU_SECONDS MAX_CELLS
-        storage.bundles.reading.tables.mapping.files: MAX_MAPPING_BYTES
-        storage.bundles.reading.tables.values.cells: MAX_CELL_CHARACTERS
+        storage.spreadsheets.mapping_file: MAX_MAPPING_BYTES
+        storage.spreadsheets.cells: MAX_CELL_CHARACTERS
     """,
     "unit-maps.md": """
         parsing.svg.viewports: MAX_TRACED

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.commands.keys import CREATE_KEY
-from gateway.cli.demo_bundle import DEMO_BUNDLE
+from gateway.cli.catalog import DEMO_BUNDLE
+from gateway.cli.keys import CREATE_KEY
 from gateway.cli.operations import run_document
 from gateway.cli.operator import run_with_database
 from gateway.server import server
@@ -22,9 +22,9 @@ from resolvers.processing.pipeline import ProcessingRequest, is_processed, proce
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from resolvers.request.kinds import name_word
 from storage.administration.api_keys import delete_api_key
-from storage.bundles.importing.recovery import hold_import_lease
 from storage.catalog import MAPS
 from storage.embedded import embedded_mongo
+from storage.importing.import_bundles import hold_import_lease
 from storage.mongo import driver
 from storage.records import visibility
 from storage.store import Store

@@ -1,4 +1,4 @@
-"""Run work on the database, for commands that end with it.
+"""Run work on the database, for commands that end with it, and find what operators name.
 
 Imports little: a command that only reads must not take a second to start.
 """
@@ -6,11 +6,16 @@ Imports little: a command that only reads must not take a second to start.
 import asyncio
 import importlib
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import TypeVar
 
+import click
+
 from gateway.settings import Settings
+from storage.administration.api_keys import ApiKey, list_keys_by_prefix
+from storage.catalog import ASSETS
 from storage.errors import (
     Cause,
     DiskFullError,
@@ -21,7 +26,9 @@ from storage.errors import (
 )
 from storage.mongo import driver
 from storage.mongo.unavailable import explain_loss
+from storage.records.visibility import ALL_ASSETS
 from storage.setup.database import open_database
+from storage.store import Store
 
 T = TypeVar("T")
 
@@ -107,3 +114,68 @@ def _unknown_outcome(reason: object, error: BaseException) -> OutcomeUnknownErro
 def _import_early(module: str) -> None:
     with suppress(Exception):  # the work imports it again, and raises
         importlib.import_module(module)
+
+
+MIN_PREFIX_CHARACTERS = 8
+"""`key_` and four more."""
+MAX_CANDIDATES = 10
+
+
+async def find_key_id(database: driver.Database, text: str) -> str:
+    """Return the id that is this text, or else the only one that begins so.
+
+    Raises ClickException, which says what is right.
+    """
+    found = await list_keys_by_prefix(database, text, MAX_CANDIDATES + 1)
+    if found and found[0].id == text:
+        return text
+    if len(text) < MIN_PREFIX_CHARACTERS:
+        raise click.ClickException(
+            f"There is no key with the id {text!r}: give a whole id of `floorgate keys list`, or at"
+            f" least its first {MIN_PREFIX_CHARACTERS} characters"
+        )
+    if not found:
+        raise click.ClickException(
+            f"There is no key with the id {text!r}, and none that begins so: `floorgate keys list`"
+            " shows all ids"
+        )
+    if len(found) > 1:
+        candidates = ", ".join(map(_describe_key, found[:MAX_CANDIDATES]))
+        more = ", ..." if len(found) > MAX_CANDIDATES else ""
+        raise click.ClickException(
+            f"Several keys have ids that begin with {text!r}: {candidates}{more}"
+        )
+    return found[0].id
+
+
+async def complete_key_id(database: driver.Database, text: str | None) -> str | None:
+    """Return the id of the only key that begins so; the text itself if no key does, as ids of
+    other records may be meant. Raises ClickException if several do."""
+    is_prefix = text is not None and len(text) >= MIN_PREFIX_CHARACTERS
+    if text is None or not is_prefix or not await list_keys_by_prefix(database, text, 1):
+        return text
+    return await find_key_id(database, text)
+
+
+def _describe_key(key: ApiKey) -> str:
+    return f"{key.id} ({key.name}{', revoked' if key.revoked_at else ''})"
+
+
+MAX_COMPARED_ASSETS = 10_000
+
+
+async def find_missing_assets(
+    database: driver.Database, asset_ids: Sequence[str]
+) -> dict[str, str]:
+    """Return the assets that do not exist, each with the ids that it may have meant as the end of a
+    sentence: empty, or `; did you mean 'larkspur'?`."""
+    store = Store(database.client, database.name)
+    where = {"_id": {"$in": [*asset_ids]}}
+    known = await store.list_ids(ASSETS, ALL_ASSETS, where, len(asset_ids))
+    missing = [asset for asset in asset_ids if asset not in known]
+    ids = await store.list_ids(ASSETS, ALL_ASSETS, {}, MAX_COMPARED_ASSETS) if missing else []
+    return {asset: _suggest_assets(get_close_matches(asset, ids)) for asset in missing}
+
+
+def _suggest_assets(similar: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(map(repr, similar))}?" if similar else ""

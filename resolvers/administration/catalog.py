@@ -14,22 +14,22 @@ from resolvers.request.errors import (
     TooManyRemovalsError,
 )
 from storage.administration.audit import Origin
-from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
-from storage.bundles.importing.import_bundles import (
-    ImportProgressCallback,
-    ImportSummary,
-    ParsedSource,
-    ignore_progress,
-    import_bundles,
-)
-from storage.bundles.reading.batches import BundleSource
-from storage.bundles.reading.sources import SourceError
+from storage.bundles.drawings import SourceError
 from storage.errors import (
     BundleError,
     ImportRunningError,
     LeaseLostError,
     PlanChangedError,
     RemovalRefusedError,
+)
+from storage.importing.batches import BundleSource
+from storage.importing.change_plan import NO_REMOVALS, ChangeRequest
+from storage.importing.import_bundles import (
+    ImportProgressCallback,
+    ImportSummary,
+    ParsedSource,
+    ignore_progress,
+    import_bundles,
 )
 from storage.mongo import driver
 from storage.publication import Publication

@@ -14,11 +14,11 @@ from resolvers.request.deadlines import without_deadline
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Each, Items, Length, OneOf, Syntax, argument
 from resolvers.request.kinds import RecordKind, graphql_enum
-from storage.bundles.changes.change_plan import ChangePlan as ChangePlan
-from storage.bundles.changes.change_plan import RecordChange as RecordChange
-from storage.bundles.changes.change_request import ChangeRequest
-from storage.bundles.reading.batches import BundleSource
-from storage.bundles.removing.limits import RemovalLimit
+from storage.importing.batches import BundleSource
+from storage.importing.change_plan import ChangePlan as ChangePlan
+from storage.importing.change_plan import ChangeRequest
+from storage.importing.change_plan import RecordChange as RecordChange
+from storage.importing.mirroring import RemovalLimit
 
 MAX_KEY_CHARACTERS = 3_000
 """Of the text of a key, which may have three ids of 255 characters, written as JSON."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from storage.bundles.shown_parts import ShownLevel, find_floor_id
+from storage.bundles.drawings import ShownLevel, find_floor_id
 
 Element = dict[str, Any]
 

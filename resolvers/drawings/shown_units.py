@@ -11,7 +11,7 @@ from typing import Any
 from parsing.svg.floor_plan import read_level
 from parsing.svg.outcome import ParseWarning
 from parsing.svg.unit_map import parse_unit_map
-from storage.bundles.shown_parts import ShownLevel, ShownParts
+from storage.bundles.drawings import ShownLevel, ShownParts
 
 MAX_WARNINGS = 10
 """Causes of warnings that an import notes for a drawing."""

@@ -57,7 +57,7 @@ from routing.plan import (
     Space,
     SpaceKind,
 )
-from storage.bundles.shown_parts import ShownLevel, find_floor_id
+from storage.bundles.drawings import ShownLevel, find_floor_id
 
 POINTS: Final = (
     "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW",

@@ -11,16 +11,16 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.errors import RequestError
 from storage.administration.audit import Origin
-from storage.bundles.changes.change_request import NO_REMOVALS, ChangeRequest
-from storage.bundles.importing.import_bundles import (
+from storage.bundles.violations import quote_json
+from storage.errors import StorageError
+from storage.importing.batches import BundleSource
+from storage.importing.change_plan import NO_REMOVALS, ChangeRequest
+from storage.importing.import_bundles import (
     ImportProgress,
     ImportProgressCallback,
     ImportSummary,
     ignore_progress,
 )
-from storage.bundles.reading.batches import BundleSource
-from storage.bundles.reading.violations import quote_json
-from storage.errors import StorageError
 from storage.routing_inputs import StaleNetwork
 from storage.store import Store
 

@@ -22,18 +22,22 @@ from storage.backup.backup_file import (
     LoadedPart,
     Manifest,
 )
-from storage.bundles.importing.import_run import (
+from storage.catalog import ASSETS
+from storage.errors import BackupError
+from storage.importing.import_bundles import (
+    DEFAULT_WAIT_SECONDS,
+    SWITCHED_COLLECTIONS,
+    hold_import_lease,
+    open_settled_snapshot,
+    switch_collections,
+)
+from storage.importing.import_run import (
     ImportProgress,
     ImportProgressCallback,
     ImportRun,
     ignore_progress,
 )
-from storage.bundles.importing.pipelining import PipelinedWriter
-from storage.bundles.importing.recovery import DEFAULT_WAIT_SECONDS, hold_import_lease
-from storage.bundles.importing.settled_snapshot import open_settled_snapshot
-from storage.bundles.importing.switching import SWITCHED_COLLECTIONS, switch_collections
-from storage.catalog import ASSETS
-from storage.errors import BackupError
+from storage.importing.planning import PipelinedWriter
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.protocols import PrefixedDatabase
 from storage.records.kinds import current_timestamp
@@ -115,7 +119,7 @@ async def _write_part(writer: BackupWriter, name: str, batch: raw_documents.RawB
 #    addressed by their digest, so they are stored beside those that are there.
 # 2. The staged collections are migrated to this release.
 # 3. One transaction commits the restore; then each staged collection replaces that of the service
-#    (`storage.bundles.importing.switching`), if need be by another process.
+#    (`storage.importing.import_bundles`), if need be by another process.
 
 
 BACKUPS = "backups"

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from storage.administration.import_lease import LEASE_COLLECTION
-from storage.bundles.importing.import_bundles import COMMITTED
 from storage.embedded.replica_set import HOST
+from storage.importing.import_bundles import COMMITTED
 from tests.faults.catalog import ASSET, FLOOR, OTHER_ASSET
 from tests.faults.deployment import Deployment
 from tests.faults.gateways import GatewayProcess

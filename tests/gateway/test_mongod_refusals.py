@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gateway.settings import Settings
-from storage.bundles.importing.import_bundles import COMMITTED
 from storage.changes import hub
+from storage.importing.import_bundles import COMMITTED
 from storage.mongo.unavailable import DISK_FULL
 from tests.fixtures import gateway_client, open_client, run_gateway
 from tests.gateway.cli.commands import floorgate, output_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.bundles.importing.import_bundles import import_bundles
+from storage.importing.import_bundles import import_bundles
 from tests.fixtures import FLOOR, MAP, SEEN, UNIT, post_graphql
 from tests.resolvers.directory import Directory, open_directory
 from tests.storage.catalogs import write_arrays

@@ -15,7 +15,7 @@ from resolvers.processing import network_build
 from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from samples.venue import make_venue
-from storage.bundles.exporting import export_bundle
+from storage.exporting.bundles import export_bundle
 from storage.store import Store
 from tests.fixtures import BASE_URL, World, data_of, gateway_client, open_database
 from tests.parsing.geography import OsmPlanBuilder, box

@@ -13,8 +13,8 @@ from resolvers.administration.catalog import import_catalog
 from resolvers.processing import process_pool
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.errors import ServiceBusyError
-from storage.bundles.changes.change_request import ChangeRequest
 from storage.errors import BundleError
+from storage.importing.change_plan import ChangeRequest
 from tests.fixtures import (
     BASE_URL,
     HIDDEN_MAP,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.cli.commands.parse import parse
+from gateway.cli.parse import parse
 from parsing.svg.unit_map import parse_unit_map
 from samples.draw import SCALES
 from samples.output.files import CHECKOUT

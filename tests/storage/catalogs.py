@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID, ImportLease
-from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.importing.staging import Staging
-from storage.bundles.reading.parser import read_members
-from storage.bundles.reading.violations import Violations
+from storage.bundles.json_bundles import read_members
+from storage.bundles.violations import Violations
 from storage.errors import BundleError
+from storage.importing.import_bundles import import_bundles
+from storage.importing.staging import Staging
 from storage.routing_inputs import NETWORK_FORMAT
 
 ARCHIVE = b'FLOORRTE%s{"kind":"routable","version":%d,' % (bytes(8), NETWORK_FORMAT)

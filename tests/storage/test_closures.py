@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from storage.administration.audit import AUDIT_COLLECTION
-from storage.bundles.importing.import_bundles import import_bundles
 from storage.closures import Closures, Part, set_closures
 from storage.errors import NetworkOutdatedError
+from storage.importing.import_bundles import import_bundles
 from storage.networks import (
     CurrentNetwork,
     find_network,

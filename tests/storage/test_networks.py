@@ -9,9 +9,7 @@ import pytest
 from pymongo.errors import PyMongoError
 
 from storage.administration.import_lease import ImportLease
-from storage.bundles.importing import recovery
-from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.reading.members import parse_member
+from storage.bundles.members import parse_member
 from storage.catalog import (
     FOOT_ROUTING,
     LOCATIONS,
@@ -23,6 +21,8 @@ from storage.catalog import (
     Location,
 )
 from storage.errors import ImportInterruptedError
+from storage.importing import import_bundles as recovery
+from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver, files
 from storage.networks import (
     find_network_digest,

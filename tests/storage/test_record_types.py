@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
-from storage.bundles.reading.members import parse_member
+from storage.bundles.members import parse_member
 from storage.catalog import (
     ASSETS,
     ASSIGNMENTS,
@@ -20,6 +19,7 @@ from storage.catalog import (
     Location,
     Unit,
 )
+from storage.importing.import_bundles import ImportCounts, import_bundles
 from storage.records.kinds import KEY_SEPARATOR, RecordType
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope

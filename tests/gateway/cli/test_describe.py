@@ -9,7 +9,7 @@ from graphql import build_schema
 
 from rest.endpoint_table import ENDPOINTS
 from schema.root import build_sdl
-from storage.bundles.description.json_schema import build_bundle_schema
+from storage.bundles.description import build_bundle_schema
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 ROOT = Path(__file__).parents[3]

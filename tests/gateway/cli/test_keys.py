@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from gateway.cli.key_ids import MAX_CANDIDATES
+from gateway.cli.operator import MAX_CANDIDATES
 from resolvers.request.caller import PERMISSIONS
 from storage.administration.api_keys import hash_key, is_well_formed
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli import drawing_check
+from gateway.cli import parse as drawing_check
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.processing.worker_process import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of

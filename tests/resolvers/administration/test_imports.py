@@ -14,10 +14,10 @@ from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.processing.stale_networks import NETWORK_POLICIES, import_and_process
 from resolvers.request.errors import RefusedDocumentError
-from storage.bundles.exporting import export_bundle
-from storage.bundles.importing import import_run
-from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.catalog import PATHFINDING_TAG
+from storage.exporting.bundles import export_bundle
+from storage.importing import import_run
+from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo.lease import Lease
 from storage.networks import UNLOADABLE
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks

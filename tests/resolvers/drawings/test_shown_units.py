@@ -4,7 +4,7 @@ import pytest
 from parsing.svg.unit_map import parse_unit_map
 from resolvers.drawings import shown_units
 from resolvers.drawings.shown_units import parse_with_units
-from storage.bundles.shown_parts import ShownLevel
+from storage.bundles.drawings import ShownLevel
 
 SVG = b"""<svg>
   <g data-type="Level">

@@ -19,8 +19,8 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import InvalidInputError
 from routing.search.matrix import Position
-from storage.bundles.importing.import_bundles import import_bundles
 from storage.catalog import Map
+from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store

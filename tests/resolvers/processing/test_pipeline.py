@@ -14,7 +14,7 @@ from resolvers.processing import pipeline, process_pool
 from resolvers.processing.build_task import BuildTask
 from resolvers.processing.pipeline import ProcessingRequest, is_processed, process_and_publish
 from resolvers.request.errors import RefusedDocumentError
-from storage.bundles.reading.sources import to_data_url
+from storage.bundles.drawings import to_data_url
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database
 from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations

@@ -14,9 +14,9 @@ from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.errors import InvalidInputError, RefusedDocumentError
-from storage.bundles.importing import import_run
 from storage.catalog import MAPS
 from storage.errors import NetworkOutdatedError
+from storage.importing import import_run
 from storage.networks import load_state
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks

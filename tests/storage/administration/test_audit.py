@@ -30,10 +30,9 @@ from storage.attribute_assignments import (
     assign_attributes,
     unassign_attributes,
 )
-from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.importing.import_run import ImportRun
-from storage.bundles.importing.recovery import finish_interrupted_import
 from storage.catalog import FOOT_ROUTING, Assignment
+from storage.importing.import_bundles import finish_interrupted_import, import_bundles
+from storage.importing.import_run import ImportRun
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.records.paging import PageRequest

@@ -27,13 +27,13 @@ from storage.administration.trusted_documents import TrustedDocument, register_d
 from storage.attribute_assignments import assign_attributes
 from storage.backup import backup_file, backups
 from storage.backup.backups import OMITTED_COLLECTIONS, SAVED_COLLECTIONS, save_backup
-from storage.bundles.changes.change_request import ChangeRequest
-from storage.bundles.importing.import_bundles import ImportProgress, import_bundles
-from storage.bundles.removing.limits import RemovalLimit
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES, Assignment
 from storage.errors import BackupError, ImportRunningError, UnavailableError
+from storage.importing.change_plan import ChangeRequest
+from storage.importing.import_bundles import ImportProgress, import_bundles
+from storage.importing.mirroring import RemovalLimit
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError
 from storage.records.visibility import ALL_ASSETS

@@ -14,11 +14,10 @@ from pymongo import monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX
 from storage.backup import backups
-from storage.bundles.importing.import_bundles import import_bundles
-from storage.bundles.importing.recovery import finish_interrupted_import
+from storage.importing.import_bundles import finish_interrupted_import, import_bundles
 from tests.storage.backup.archives import change_everything, fill_and_save, saved_contents
-from tests.storage.bundles.killing import Killed, open_with_listener
 from tests.storage.catalogs import contents, expire_lease
+from tests.storage.importing.killing import Killed, open_with_listener
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ import pytest
 from pymongo import ReadPreference
 
 from storage.attribute_assignments import assign_attributes
-from storage.bundles.importing.import_bundles import import_bundles
 from storage.catalog import UNITS, WHEELCHAIR_ROUTING, Assignment
 from storage.changes.hub import ChangeHub
 from storage.errors import UnavailableError
+from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver, topology
 from storage.mongo.connection import DriverName
 from storage.mongo.driver import iter_batches

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pymongo.errors import WriteError
 
-from storage.bundles.importing.import_bundles import ImportCounts, import_bundles
-from storage.bundles.reading.members import parse_member
+from storage.bundles.members import parse_member
 from storage.catalog import (
     FOOT_ROUTING,
     NO_ROUTING,
@@ -18,6 +17,7 @@ from storage.catalog import (
     RECORD_TYPES_BY_NAME,
     WHEELCHAIR_ROUTING,
 )
+from storage.importing.import_bundles import ImportCounts, import_bundles
 from storage.mongo import files, lease
 from storage.networks import publish_network
 from storage.publication import Publication

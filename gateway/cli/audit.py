@@ -1,0 +1,102 @@
+"""`floorgate audit`: who changed what, when and from where."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.operator import complete_key_id, run_with_database
+from gateway.cli.terminal import build_table, print_table
+from gateway.settings import (
+    COUNT_OR_ZERO,
+    STORABLE_TEXT,
+    STORAGE_OPTIONS,
+    settings_from_parameters,
+    with_options,
+)
+from resolvers.request.times import parse_time
+from storage.administration.audit import ACTIONS, AuditFilter, AuditRecord, iter_audit_records
+from storage.mongo import driver
+
+
+class Time(click.ParamType[datetime]):
+    """A time in ISO 8601, in UTC if it has no offset."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the time. Raises click.BadParameter."""
+        try:
+            return parse_time(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command()
+@click.option("--since", type=Time(), metavar="ISO", help="Only records from this time on.")
+@click.option("--until", type=Time(), metavar="ISO", help="Only records from before this time.")
+@click.option(
+    "--actor",
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="Only what this key has changed, or this operator.",
+)
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this action.")
+@click.option(
+    "--target",
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="Only changes of this key, map, unit or the like.",
+)
+@click.option(
+    "--limit", type=COUNT_OR_ZERO, default=100, show_default=True, help="Records; 0 lists all."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one whole record per line, as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def audit(
+    since: datetime | None,
+    until: datetime | None,
+    actor: str | None,
+    action: str | None,
+    target: str | None,
+    limit: int,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """List who changed what, when and from where, the latest first."""
+    table = build_table("Time", "Actor", "From", "Action", "Target", "Changes")
+
+    async def work(database: driver.Database) -> None:
+        audit_filter = AuditFilter(
+            since,
+            until,
+            await complete_key_id(database, actor),
+            action,
+            await complete_key_id(database, target),
+        )
+        async for record in iter_audit_records(database, audit_filter, limit):
+            if as_json:
+                click.echo(msgspec.json.encode(record))
+            else:
+                table.add_row(*_build_row(record))
+
+    run_with_database(settings_from_parameters(values), work)
+    if not as_json:
+        print_table(table)
+
+
+def _build_row(record: AuditRecord) -> list[str]:
+    actor = record.actor
+    return [
+        record.at.isoformat(timespec="seconds"),
+        actor.actor_id if actor.name == actor.actor_id else f"{actor.actor_id}\n{actor.name}",
+        f"{record.interface}\n{record.client_address}",
+        record.action,
+        "\n".join(record.target.ids),
+        "\n".join(
+            f"{change.count:,} {change.kind} {change.operation}" for change in record.changes
+        ),
+    ]

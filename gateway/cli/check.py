@@ -1,0 +1,124 @@
+"""`floorgate check`: all that is wrong with bundles and drawings, without a database."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.cli.catalog import MAPPING_OPTION, with_mapping
+from gateway.cli.parse import DrawingCheck, check_drawing_file
+from parsing.errors import ParsingError
+from resolvers.drawings.shown_units import find_shown_parts, parse_with_units
+from resolvers.processing.worker_process import limit_cpu_time
+from storage.bundles.drawings import SourceError
+from storage.bundles.violations import Violations
+from storage.catalog import RECORD_TYPES_BY_NAME
+from storage.importing.checking import MAX_CHECK_VIOLATIONS, CheckResult, check_bundles
+from storage.importing.import_run import ParsedSource
+
+DRAWING_SUFFIX = ".svg"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="The files are a whole catalog: assume nothing to be in the catalog already.",
+)
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Check what import --merge imports: only the fields that are given.",
+)
+@MAPPING_OPTION
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def check(
+    paths: tuple[str, ...], complete: bool, merge: bool, mapping: Path | None, as_json: bool
+) -> None:
+    """Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.
+
+    It needs no database. The bundles are checked together, as an import takes them; records that
+    are in none of them are assumed to be in the catalog. - reads a bundle from standard input.
+    """
+    if merge and complete:
+        raise click.UsageError("--merge excludes --complete, which needs whole records")
+    violations = Violations(MAX_CHECK_VIOLATIONS)
+    drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
+    checked = [check_drawing_file(path) for path in drawings]
+    for drawing in checked:
+        if drawing.error is not None:
+            violations.add(drawing.name, str(drawing.error))
+    shown = {
+        drawing.name: find_shown_parts(drawing.parsed.to_dict())
+        for drawing in checked
+        if drawing.parsed is not None
+    }
+    bundles = with_mapping([path for path in paths if path not in drawings], mapping)
+    result = check_bundles(
+        bundles, violations, parse_drawing, shown, is_complete=complete, is_merge=merge
+    )
+    if as_json:
+        click.echo(msgspec.json.encode(_to_json(result, checked)))
+    else:
+        for drawing in checked:
+            if drawing.error is None:
+                click.echo("\n".join(drawing.to_lines()))
+        _print_result(result, len(drawings))
+    if violations.total:
+        raise click.exceptions.Exit(1)
+
+
+def parse_drawing(svg: bytes) -> ParsedSource:
+    """Parse a drawing within the limits of a gateway. Raises SourceError."""
+    try:
+        with limit_cpu_time():
+            return ParsedSource(*parse_with_units(svg))
+    except ParsingError as error:
+        raise SourceError(str(error)) from error
+
+
+def _print_result(result: CheckResult, drawings: int) -> None:
+    violations = result.violations
+    listed = violations.list_first()
+    for violation in listed:
+        click.echo(str(violation))
+    _print_rest("error", violations.total - len(listed))
+    for owner in result.assumed:
+        click.echo(f"Assumed to be in the catalog: {owner}")
+    _print_rest("record", result.assumed_total - len(result.assumed))
+    for note in result.notes:
+        click.echo(f"Note: {note}")
+    found = [
+        _count(count, RECORD_TYPES_BY_NAME[name].singular.replace("_", " "))
+        for name, count in result.members.items()
+    ]
+    found += [_count(drawings, "drawing")] if drawings else []
+    errors = _count(violations.total, "error") if violations.total else "no errors"
+    click.echo(f"Checked {', '.join(found) or 'no members'}: {errors}.")
+
+
+def _print_rest(noun: str, count: int) -> None:
+    if count:
+        click.echo(f"... and {_count(count, f'more {noun}')}")
+
+
+def _count(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> _count(1, "floor"), _count(1200, "unit")
+    ('1 floor', '1,200 units')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _to_json(result: CheckResult, drawings: list[DrawingCheck]) -> dict[str, object]:
+    return {
+        "drawings": [drawing.to_dict() for drawing in drawings],
+        "errors": [violation._asdict() for violation in result.violations.list_first()],
+        "error_count": result.violations.total,
+        "assumed": [owner._asdict() for owner in result.assumed],
+        "assumed_count": result.assumed_total,
+        "notes": result.notes,
+        "members": result.members,
+    }

@@ -1,0 +1,146 @@
+"""`floorgate doctor`: check everything that a gateway needs, and say what to do."""
+
+import asyncio
+import os
+import platform
+import resource
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from packaging.requirements import Requirement
+
+from gateway.cli.terminal import build_table, print_table
+from gateway.errors import TlsError
+from gateway.settings import (
+    BYTES_PER_MB,
+    STORAGE_OPTIONS,
+    Settings,
+    env_file_option,
+    settings_from_parameters,
+    with_options,
+)
+from resolvers.networks.routable_maps import is_loadable
+from storage.inspection import Finding, Status, inspect_database
+
+MIN_DISK_MB = 100
+GOOD_DISK_MB = 1000
+CERTIFICATE_WARNING = timedelta(days=21)
+_RESERVED_FILES = 256
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@env_file_option
+@with_options(*STORAGE_OPTIONS, "tls_cert", "tls_key", "behind_proxy", "max_connections")
+def doctor(as_json: bool, **values: Any) -> None:
+    """Check versions, disk, certificate, MongoDB and its content; say what to do.
+
+    Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
+    """
+    settings = settings_from_parameters(values)
+    findings = [
+        *_check_machine(settings),
+        *asyncio.run(inspect_database(settings.command_connection, is_loadable)),
+    ]
+    if as_json:
+        click.echo(msgspec.json.encode(findings))
+    else:
+        table = build_table("Check", "Status", "Found", "What to do", whole=2)
+        for each in findings:
+            table.add_row(each.check, each.status, each.message, each.remedy)
+        print_table(table)
+    sys.exit(any(each.status == "error" for each in findings))
+
+
+def _check_machine(settings: Settings) -> Iterator[Finding]:
+    yield _check_packages()
+    yield _check_disk(settings.data_dir)
+    yield _check_open_files(settings)
+    yield _check_certificate(settings)
+
+
+def _check_packages() -> Finding:
+    versions = f"Floorgate {metadata.version('floorgate')}, Python {platform.python_version()}"
+    if wrong := [*_find_wrong_packages(metadata.requires("floorgate") or ())]:
+        return Finding("versions", "error", f"{versions}; {', '.join(wrong)}", "make setup")
+    return Finding("versions", "ok", versions)
+
+
+def _find_wrong_packages(requirements: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with each package that is missing or of another version than needed.
+
+    >>> [*_find_wrong_packages(["pip>=1", "pip>=9999; extra == 'dev'", "no-such-package>=1"])]
+    ['no-such-package is missing']
+    """
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            yield f"{requirement.name} is missing"
+        else:
+            if not requirement.specifier.contains(version, prereleases=True):
+                yield f"{requirement.name} is {version} and must be {requirement.specifier}"
+
+
+def _check_disk(data_dir: Path) -> Finding:
+    # Unlike Path.exists, os.path.exists is also false below a directory that may not be entered.
+    there = next(each for each in (data_dir, *data_dir.resolve().parents) if os.path.exists(each))  # noqa: PTH110
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        remedy = "make it a directory that this user may write to, or choose another: --data-dir"
+        return Finding("data directory", "error", f"{there} cannot be written to", remedy)
+    free = shutil.disk_usage(there).free // BYTES_PER_MB
+    message = f"{there.resolve()}: {free:,} MB free"
+    if free >= GOOD_DISK_MB:
+        return Finding("data directory", "ok", message)
+    status: Status = "error" if free < MIN_DISK_MB else "warning"
+    return Finding("data directory", status, message, "make room on that disk")
+
+
+def _check_open_files(settings: Settings) -> Finding:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.max_connections + _RESERVED_FILES
+    if resource.RLIM_INFINITY != hard < needed:
+        remedy = f"raise it to {needed:,}: ulimit -Hn, or LimitNOFILE= of systemd"
+        message = f"a process may have {hard:,}, fewer than --max-connections takes"
+        return Finding("open files", "warning", message, remedy)
+    return Finding("open files", "ok", "the limit is high enough")
+
+
+def _check_certificate(settings: Settings) -> Finding:
+    if settings.behind_proxy:
+        return Finding("certificate", "ok", "that of the proxy, which is not looked at")
+    own = settings.tls_cert or settings.tls_key
+    certificate = settings.tls_cert or settings.data_dir / "tls" / "cert.pem"
+    key = settings.tls_key or settings.data_dir / "tls" / "key.pem"
+    if not own and not os.path.exists(certificate):  # noqa: PTH110, as above
+        return Finding("certificate", "ok", "self-signed: the first start creates it")
+    from cryptography import x509
+
+    from gateway.server.tls import create_ssl_context
+
+    try:
+        create_ssl_context(certificate, key)
+    except TlsError as error:
+        return Finding("certificate", "error", str(error), "correct --tls-cert and --tls-key")
+    leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+    now = datetime.now(UTC)
+    remedy = (
+        "replace the files and send SIGHUP" if own else "send SIGHUP, or restart: it is renewed"
+    )
+    if leaf.not_valid_before_utc > now:
+        message = f"{certificate}: not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+        return Finding("certificate", "error", message, f"check the clock, or {remedy}")
+    left = leaf.not_valid_after_utc - now
+    message = f"{certificate}: valid until {leaf.not_valid_after_utc:%Y-%m-%d}"
+    if left > CERTIFICATE_WARNING:
+        return Finding("certificate", "ok", message)
+    return Finding("certificate", "error" if left < timedelta() else "warning", message, remedy)

@@ -1,0 +1,97 @@
+"""`floorgate documents`: the GraphQL documents that gateways with --trusted-documents run."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.operator import run_with_database
+from gateway.cli.terminal import build_table, print_table
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
+from storage.administration.trusted_documents import (
+    list_documents,
+    register_documents,
+    remove_documents,
+)
+
+
+@click.group()
+def documents() -> None:
+    """Register the GraphQL documents of your clients, and list and remove them.
+
+    Clients send the id of a registered document instead of its text. Gateways that were started
+    with --trusted-documents run no others.
+    """
+
+
+@documents.command()
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="FILE_OR_DIR...",
+    type=click.Path(path_type=Path, exists=True),
+)
+@with_options(*STORAGE_OPTIONS)
+def register(paths: tuple[Path, ...], **values: Any) -> None:
+    """Register all documents of some files, or none if one of them is invalid.
+
+    A file has one document (.graphql, .gql), or is a manifest (.json) of Apollo's
+    generate-persisted-query-manifest, of Relay's compiler, or of graphql-codegen's client preset.
+    Documents that are registered already stay as they are. Gateways run new ones at once.
+    """
+    # Here, as the schema takes long to import.
+    from gateway.cli.document_files import read_documents
+
+    found = read_documents(paths)
+    result = run_with_database(
+        settings_from_parameters(values),
+        lambda database: register_documents(database, found),
+        writes=True,
+    )
+    click.echo(
+        f"{result.added:,} registered, {result.changed:,} with new ids,"
+        f" {result.unchanged:,} were registered already"
+    )
+
+
+@documents.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one document per line, as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def list_(as_json: bool, **values: Any) -> None:
+    """List the registered documents by the names of their operations."""
+    found = run_with_database(settings_from_parameters(values), list_documents)
+    if as_json:
+        for document in found:
+            click.echo(msgspec.json.encode(document))
+        return
+    table = build_table("SHA-256", "Operations", "Other ids", "Registered")
+    for document in found:
+        table.add_row(
+            document.sha256,
+            ", ".join(document.operations),
+            "\n".join(document.ids[1:]),
+            document.registered_at,
+        )
+    print_table(table)
+
+
+@documents.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", type=STORABLE_TEXT)
+@click.option("--all", "is_all", is_flag=True, help="Remove all documents.")
+@with_options(*STORAGE_OPTIONS)
+def remove(ids: tuple[str, ...], is_all: bool, **values: Any) -> None:
+    """Remove documents by their SHA-256, or any other of their ids."""
+    if is_all == bool(ids):
+        raise click.UsageError("give at least one ID, or --all")
+    wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
+    removed = run_with_database(
+        settings_from_parameters(values),
+        lambda database: remove_documents(database, wanted),
+        writes=True,
+    )
+    for digest in removed:
+        click.echo(f"removed: {digest}")
+    if not removed:
+        click.echo("no such document is registered")

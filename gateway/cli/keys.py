@@ -1,0 +1,371 @@
+"""`floorgate keys`: create, list, change, rotate and revoke API keys."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+import orjson
+
+from gateway.cli.operator import find_key_id, find_missing_assets, run_with_database
+from gateway.cli.terminal import build_table, print_table
+from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
+from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
+from storage.administration.api_keys import (
+    MAX_OVERLAP_DAYS,
+    ApiKey,
+    list_api_keys,
+    list_keys_by_prefix,
+)
+from storage.mongo import driver
+
+NEVER = "never"
+
+CREATE_KEY = """mutation CreateKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) { apiKey { id } key }
+}"""
+UPDATE_KEY = """mutation UpdateKey($input: UpdateApiKeyInput!) {
+    updateApiKey(input: $input) { apiKey { id } }
+}"""
+ROTATE_KEY = """mutation RotateKey($input: RotateApiKeyInput!) {
+    rotateApiKey(input: $input) {
+        apiKey { id expires_at: expiresAt } key replaced { id expires_at: expiresAt }
+    }
+}"""
+REVOKE_KEY = """mutation RevokeKey($input: RevokeApiKeyInput!) {
+    revokeApiKey(input: $input) { apiKey { id } }
+}"""
+OPERATIONS = "gateway.cli.operations"
+"""Imported only by commands that change keys: it takes a second, and `list` does without."""
+
+
+class Duration(click.ParamType[int]):
+    """A number of seconds, minutes, hours or days, in seconds, up to a number of days."""
+
+    name = "duration"
+    _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+    def __init__(self, max_days: int) -> None:
+        self._max_days = max_days
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds. Raises click.BadParameter."""
+        match = re.fullmatch(r"([0-9]{1,9})([smhd])|0", value)
+        if match is None:
+            self.fail(f"must be 0, or a number with s, m, h or d, such as 24h, not {value!r}")
+        seconds = 0 if value == "0" else int(match[1]) * self._UNITS[match[2]]
+        if seconds > self._max_days * self._UNITS["d"]:
+            self.fail(f"must be at most {self._max_days}d, not {value}")
+        return seconds
+
+
+@click.group()
+def keys() -> None:
+    """Create, list, change, rotate and revoke API keys."""
+
+
+@keys.command()
+@click.option(
+    "--name", type=STORABLE_TEXT, required=True, help="A name that tells you who uses the key."
+)
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    type=click.Choice(PERMISSIONS),
+    help="A permission; repeatable.",
+)
+@click.option(
+    "--asset",
+    "assets",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset that the key can see; repeatable.",
+)
+@click.option(
+    "--all-assets", is_flag=True, help="The key can see every asset, including future ones."
+)
+@click.option(
+    "--expires", metavar="ISO", help="When the key expires, such as 2027-01-31T12:00:00Z."
+)
+@click.option("--json", "as_json", is_flag=True, help='Print {"id": ..., "key": ...}.')
+@with_options(*STORAGE_OPTIONS)
+def create(
+    name: str,
+    permissions: tuple[str, ...],
+    assets: tuple[str, ...],
+    all_assets: bool,
+    expires: str | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Create a key and print it. It cannot be shown again."""
+    if all_assets and assets:
+        raise click.UsageError("--asset and --all-assets exclude each other")
+    if ADMIN_PERMISSION in permissions and not all_assets:
+        raise click.UsageError(f"--permission {ADMIN_PERMISSION} needs --all-assets")
+    variables = {
+        "name": name,
+        "permissions": list(permissions),
+        "assetIds": list(assets),
+        "allAssets": all_assets,
+        "expires": expires,
+    }
+
+    async def work(database: driver.Database) -> tuple[dict[str, str], list[str]]:
+        payload = (await _execute(database, CREATE_KEY, variables))["createApiKey"]
+        created = {"id": payload["apiKey"]["id"], "key": payload["key"]}
+        return created, await _build_asset_notes(database, assets)
+
+    created, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
+    if not assets and not all_assets:
+        click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
+    if expires is None:
+        click.echo("Note: this key never expires; --expires sets an end.", err=True)
+    _print_notes(notes)
+    if as_json:
+        click.echo(orjson.dumps(created))
+    else:
+        click.echo(f"{created['id']}\n{created['key']}")
+        click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+
+
+@keys.command()
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
+@click.option("--name", type=STORABLE_TEXT, help="Its new name.")
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    type=click.Choice(PERMISSIONS),
+    help="A permission; repeatable. The key has these and no others.",
+)
+@click.option("--no-permissions", is_flag=True, help="The key has no permission.")
+@click.option(
+    "--asset",
+    "assets",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset that it sees; repeatable. The key sees these and no others.",
+)
+@click.option(
+    "--add-asset",
+    "added",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset that it sees in addition.",
+)
+@click.option(
+    "--remove-asset",
+    "removed",
+    multiple=True,
+    type=STORABLE_TEXT,
+    metavar="ID",
+    help="An asset it no longer sees.",
+)
+@click.option("--all-assets", is_flag=True, help="The key sees every asset, also future ones.")
+@click.option("--expires", metavar="ISO", help=f"When it expires; `{NEVER}` removes its end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the changed key as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def update(
+    key_id: str,
+    name: str | None,
+    permissions: tuple[str, ...],
+    no_permissions: bool,
+    assets: tuple[str, ...],
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    all_assets: bool,
+    expires: str | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Change a key. Every gateway applies it within a second; what is not given stays.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+    if permissions and no_permissions:
+        raise click.UsageError("--permission and --no-permissions exclude each other")
+    if sum(map(bool, (assets, added or removed, all_assets))) > 1:
+        raise click.UsageError(
+            "--asset, --all-assets, and --add-asset or --remove-asset exclude each other"
+        )
+    if name is expires is None and not any(
+        (permissions, no_permissions, assets, added, removed, all_assets)
+    ):
+        raise click.UsageError("give at least one option that says what to change")
+    variables = {
+        "name": name,
+        "permissions": list(permissions) if permissions or no_permissions else None,
+        "assetIds": list(assets) or None,
+        "addAssetIds": list(added),
+        "removeAssetIds": list(removed),
+        "allAssets": all_assets,
+        "expires": None if expires == NEVER else expires,
+        "neverExpires": expires == NEVER,
+    }
+
+    async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        id = await find_key_id(database, key_id)
+        await _execute(database, UPDATE_KEY, {**variables, "id": id})
+        [changed] = await list_keys_by_prefix(database, id, 1)
+        return _describe_key(changed), await _build_asset_notes(database, (*assets, *added))
+
+    changed, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
+    _print_notes(notes)
+    click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
+
+
+@keys.command()
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
+@click.option(
+    "--overlap",
+    type=Duration(MAX_OVERLAP_DAYS),
+    default="24h",
+    show_default=True,
+    help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
+)
+@click.option(
+    "--expires",
+    metavar="ISO",
+    help="When the new key expires; by default it lasts as long as the old one was to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the new key and the old as JSON.")
+@with_options(*STORAGE_OPTIONS)
+def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **values: Any) -> None:
+    """Replace a key by a new one with the same name, permissions and assets, and print it.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+
+    async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
+        variables = {
+            "id": await find_key_id(database, key_id),
+            "overlapSeconds": overlap,
+            "expires": expires,
+        }
+        payload = (await _execute(database, ROTATE_KEY, variables))["rotateApiKey"]
+        new, old = payload["apiKey"], payload["replaced"]
+        rotated = {
+            "id": new["id"],
+            "key": payload["key"],
+            "expires_at": new["expires_at"],
+            "replaced_id": old["id"],
+            "replaced_expires_at": old["expires_at"],
+        }
+        [record] = await list_keys_by_prefix(database, rotated["id"], 1)
+        return rotated, await _build_asset_notes(database, record.asset_ids or ())
+
+    rotated, notes = run_with_database(
+        settings_from_parameters(values), work, needs=OPERATIONS, writes=True
+    )
+    _print_notes(notes)
+    if as_json:
+        click.echo(orjson.dumps(rotated))
+        return
+    click.echo(f"{rotated['id']}\n{rotated['key']}")
+    click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+    end = rotated["expires_at"]
+    click.echo(
+        f"The new key {f'expires at {end}' if end else 'never expires'}; the old one,"
+        f" {rotated['replaced_id']}, expires at {rotated['replaced_expires_at']}.",
+        err=True,
+    )
+
+
+@keys.command()
+@click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
+@with_options(*STORAGE_OPTIONS)
+def revoke(key_id: str, **values: Any) -> None:
+    """Revoke a key. Every gateway rejects it within a second.
+
+    ID may be the beginning of the id, if no other begins so.
+    """
+
+    async def work(database: driver.Database) -> str:
+        id = await find_key_id(database, key_id)
+        await _execute(database, REVOKE_KEY, {"id": id})
+        return id
+
+    settings = settings_from_parameters(values)
+    id = run_with_database(settings, work, needs=OPERATIONS, writes=True)
+    click.echo(f"revoked {id}")
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@with_options(*STORAGE_OPTIONS)
+def list_(as_json: bool, **values: Any) -> None:
+    """List all keys, including expired and revoked ones."""
+    found = run_with_database(settings_from_parameters(values), list_api_keys)
+    found.sort(key=lambda key: (key.created_at, key.id))
+    records = [_describe_key(key) for key in found]
+    if as_json:
+        click.echo(orjson.dumps(records))
+        return
+    table = build_table("Id", "Name", "Assets", "Permissions", "Created", "Expires", "Last used")
+    for key in records:
+        assets = key["asset_ids"]
+        table.add_row(
+            key["id"],
+            key["name"],
+            "all" if assets is None else "\n".join(assets),
+            "\n".join(_describe_permissions(key)),
+            key["created_at"],
+            f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"],
+            key["last_used_at"],
+        )
+    print_table(table)
+
+
+def _describe_permissions(key: dict[str, Any]) -> list[str]:
+    """Return the permissions of a key, with a note at one that older releases could give it."""
+    notes = {} if key["asset_ids"] is None else {ADMIN_PERMISSION: " (no effect: not all assets)"}
+    return [name + notes.get(name, "") for name in key["permissions"]]
+
+
+def _describe_key(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "permissions": key.permissions,
+        "asset_ids": key.asset_ids,
+        "created_at": key.created_at.isoformat(),
+        "expires_at": _format(key.expires_at),
+        "revoked_at": _format(key.revoked_at),
+        "last_used_at": _format(key.last_used_at),
+    }
+
+
+def _format(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+async def _execute(
+    database: driver.Database, document: str, inputs: dict[str, Any]
+) -> dict[str, Any]:
+    from gateway.cli.operations import execute
+    from resolvers.request.kinds import name_word
+
+    if permissions := inputs.get("permissions"):
+        inputs = {**inputs, "permissions": [name_word(word) for word in permissions]}
+    return await execute(database, document, {"input": inputs})
+
+
+async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]) -> list[str]:
+    """Return a note for each asset that does not exist, with the ids that it may have meant."""
+    missing = await find_missing_assets(database, asset_ids)
+    return [f"there is no asset {asset!r} yet{hint or '.'}" for asset, hint in missing.items()]
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)

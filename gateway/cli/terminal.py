@@ -1,0 +1,62 @@
+"""Tables on standard output, for people and for pipes, and progress bars on standard error."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Column, Table
+
+from storage.importing.import_bundles import ImportProgress, ImportProgressCallback
+
+PIPE_COLUMNS = 100_000
+
+
+def build_table(*titles: str, whole: int = 1) -> Table:
+    """Return a table whose first `whole` columns are never cut or folded, so that ids in them can
+    be copied from the narrowest terminal."""
+    return Table(
+        *(
+            Column(title, no_wrap=True) if number < whole else Column(title, overflow="fold")
+            for number, title in enumerate(titles)
+        )
+    )
+
+
+def print_table(table: Table) -> None:
+    """Print a table: within the width of a terminal, and in a pipe as wide as it is."""
+    console = Console(markup=False, emoji=False)  # names may hold [brackets] and :colons:
+    if not console.is_terminal:
+        console.width = PIPE_COLUMNS
+    needed = len(table.columns) + 1  # the lines between columns
+    for column in table.columns:
+        if column.no_wrap:
+            cells = [column.header, *column.cells]
+            column.min_width = max(console.measure(cell).maximum for cell in cells)
+            needed += column.min_width + 2
+    console.width = max(console.width, needed)  # a narrower terminal wraps the lines itself
+    console.print(table)
+
+
+@contextmanager
+def show_progress() -> Iterator[ImportProgressCallback]:
+    """Yield what reports progress: a bar for each phase."""
+    with Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    ) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def report(progress: ImportProgress) -> None:
+            if progress.phase not in tasks:
+                tasks[progress.phase] = bar.add_task(progress.phase, total=progress.total)
+            bar.update(tasks[progress.phase], completed=progress.done, total=progress.total)
+
+        yield report

@@ -1,0 +1,495 @@
+"""Reading catalog bundles in JSON, gzipped or not, member by member.
+
+There are two forms (docs/bundles.md): one JSON object of arrays,
+`{"assets": [...], "units": [...]}`, and newline-delimited JSON, one member a line with its kind in
+`"type"`. The first line shows which form it is.
+"""
+
+import codecs
+import gzip
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from itertools import count
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from storage.bundles.members import MemberError, parse_member
+from storage.bundles.violations import Violations, quote_json
+from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.records.kinds import Document, RecordType
+
+# Reading JSON values one after another from a stream, in bounded memory and with positions.
+#
+# Parses with `json.JSONDecoder.raw_decode`, which decodes one value at a position of a text and
+# returns where it ended. The text is a window: the part of the stream that is read and not
+# consumed.
+
+
+CHUNK_BYTES = 1 << 18
+MAX_VALUE_LENGTH = 64 << 20
+"""Limit of one value, in characters: more than the largest drawing as a data URL."""
+
+WHITESPACE = re.compile(r"[ \t\r\n]*")
+MAX_SPACE_BEFORE = 1000
+CUT_OFF_CHARACTERS = 16
+"""A syntax error this close to the end of the window may be a token that is cut in two."""
+
+
+class MalformedJsonError(Exception):
+    """The text is not JSON at this line and column."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.message, self.line, self.column = message, line, column
+
+
+class JsonDecoder:
+    """Decodes values and collects what the standard library accepts: repeated names, NaN, numbers
+    of any length."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+        self._json = json.JSONDecoder(
+            object_pairs_hook=self._on_object,
+            parse_constant=self._on_constant,
+            parse_int=self._on_integer,
+        )
+
+    def decode(self, text: str, position: int) -> tuple[Any, int]:
+        """Return the value at `position` and where it ends; `errors` are those of this value.
+
+        Raises json.JSONDecodeError and RecursionError.
+
+        >>> decoder = JsonDecoder()
+        >>> decoder.decode('{"x": NaN} ', 0)
+        ({'x': None}, 10)
+        >>> decoder.errors
+        ['NaN is no JSON number; use a finite one, or null']
+        """
+        self.errors = []
+        return self._json.raw_decode(text, position)
+
+    def _on_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            repeated = next(name for name in counts if counts[name] > 1)
+            self.errors.append(f"{json.dumps(repeated)} is given more than once")
+        return value
+
+    def _on_constant(self, name: str) -> None:
+        self.errors.append(f"{name} is no JSON number; use a finite one, or null")
+
+    def _on_integer(self, digits: str) -> int:
+        if len(digits) > 20:  # converting thousands of digits takes quadratic time
+            self.errors.append(f"a number of {len(digits)} digits is too large")
+            return 0
+        return int(digits)
+
+
+class JsonStream:
+    """A stream of JSON values, of which only the part not yet consumed is in memory."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.decoder = JsonDecoder()
+        self._stream = stream
+        self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text = ""
+        self._position = 0
+        self._ended = False
+        self._lines_before = 0
+        self._columns_before = 0
+
+    def peek(self) -> str:
+        """Return the next character after whitespace, "" at the end. Raises MalformedJsonError."""
+        while True:
+            self._position = _skip_whitespace(self._text, self._position)
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._read_more():
+                return ""
+
+    def expect(self, characters: str, message: str) -> str:
+        """Consume the next character, one of `characters`, or raise MalformedJsonError."""
+        character = self.peek()
+        if not character or character not in characters:
+            actual = "but the text ends here" if not character else f"not {character!r}"
+            raise self.error_at(f"{message}, {actual}")
+        self._position += 1
+        return character
+
+    def expect_comma(self, end: str, message: str) -> bool:
+        """Consume a comma, or the end after the last item. Return whether another item follows.
+
+        Raises MalformedJsonError.
+        """
+        if self.expect(f",{end}", f"expected ',' or '{end}' {message}") == end:
+            return False
+        if self.peek() == end:
+            raise self.error_at(f"remove the comma before '{end}'")
+        return True
+
+    def accept(self, character: str) -> bool:
+        """Consume the next character if it is this one. Raises MalformedJsonError."""
+        is_next = self.peek() == character
+        self._position += is_next
+        return is_next
+
+    def read_value(self) -> tuple[Any, int]:
+        """Consume the next value; return it and the length of its text.
+
+        Raises MalformedJsonError.
+        """
+        self.peek()
+        while True:
+            try:
+                value, end = self.decoder.decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if self._is_cut_off(error) and self._read_more():
+                    continue
+                raise self.error_at(describe_syntax_error(error), error.pos) from error
+            except RecursionError as error:
+                raise self.error_at("values are nested too deeply here") from error
+            # A number near the end may continue in the next chunk: `1`, but also `1.` and `1e+`.
+            near_end = len(self._text) - end < len("e+1")
+            if near_end and self._text[end - 1] not in '}]"' and self._read_more():
+                continue
+            length, self._position = end - self._position, end
+            return value, length
+
+    def error_at(self, message: str, position: int | None = None) -> MalformedJsonError:
+        """Return an error for a position in the window, by default the current one."""
+        at = self._position if position is None else position
+        line, column = self._line_and_column(at)
+        return MalformedJsonError(message, line, column)
+
+    def _line_and_column(self, position: int) -> tuple[int, int]:
+        lines = self._text.count("\n", 0, position)
+        line_start = self._text.rfind("\n", 0, position) + 1
+        columns = position - line_start + (0 if lines else self._columns_before)
+        return self._lines_before + lines + 1, columns + 1
+
+    def _is_cut_off(self, error: json.JSONDecodeError) -> bool:
+        near_end = error.pos >= len(self._text) - CUT_OFF_CHARACTERS
+        return not self._ended and (near_end or error.msg.startswith("Unterminated string"))
+
+    def _read_more(self) -> bool:
+        """Extend the window; False at the end of the stream.
+
+        It at least doubles, so that parsing a long value again and again takes linear time.
+        """
+        if self._ended:
+            return False
+        line, column = self._line_and_column(self._position)
+        self._lines_before, self._columns_before = line - 1, column - 1
+        self._text, self._position = self._text[self._position :], 0
+        if len(self._text) > MAX_VALUE_LENGTH:
+            raise self.error_at(f"a value longer than {MAX_VALUE_LENGTH:,} characters begins here")
+        chunk = self._stream.read(max(CHUNK_BYTES, len(self._text)))
+        self._ended = not chunk
+        try:
+            self._text += self._utf8.decode(chunk, final=self._ended)
+        except UnicodeDecodeError as error:
+            self._text += error.object[: error.start].decode("utf-8", "replace")
+            raise self.error_at(describe_invalid_utf8(error), len(self._text)) from error
+        return True
+
+
+def describe_invalid_utf8(error: UnicodeDecodeError) -> str:
+    """Return the message for bytes that are not UTF-8."""
+    byte = error.object[error.start]
+    return f"byte 0x{byte:02x} is not UTF-8 ({error.reason}); save the file as UTF-8"
+
+
+def describe_syntax_error(error: json.JSONDecodeError) -> str:
+    """Return the message for a text that is not JSON, with a remedy for frequent mistakes.
+
+    >>> try:
+    ...     json.loads('{"a": 1,}')
+    ... except json.JSONDecodeError as error:
+    ...     describe_syntax_error(error)
+    "remove the comma before '}'"
+    """
+    at = _skip_whitespace(error.doc, error.pos)
+    found = error.doc[at : at + 1]
+    before = error.doc[max(0, at - MAX_SPACE_BEFORE) : at].rstrip()[-1:]
+    if found and found in "}]" and before == ",":
+        return f"remove the comma before {found!r}"
+    if found and found in "'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}":
+        return f'{error.msg}: texts and names stand in "straight double quotes"'
+    if found and found in "/#":
+        return f"{error.msg}: JSON has no comments"
+    return error.msg
+
+
+def _skip_whitespace(text: str, position: int) -> int:
+    match = WHITESPACE.match(text, position)
+    return match.end() if match else position
+
+
+GZIP_MAGIC = b"\x1f\x8b"
+PEEK_BYTES = 1 << 16
+MAX_MEMBER_CHARACTERS = 2 << 20
+"""Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
+KINDS_BY_TYPE = {name: kind for kind in RECORD_TYPES for name in (kind.singular, kind.name)}
+
+MAX_ARRAYS = 100
+"""Of any name. To find the line of each takes time that grows with the text before it."""
+ARRAY_NAMES = ", ".join(RECORD_TYPES_BY_NAME)
+SCHEMA_NAME = "$schema"
+"""Name of the address of a JSON Schema, which editors read in a bundle."""
+
+BUNDLE_FORMAT_HINT = "a bundle is one JSON object of arrays, or one member a line"
+
+
+class BundleMember(NamedTuple):
+    """One member of a bundle, valid on its own."""
+
+    origin: str
+    """File name and JSON path, such as `demo.json: $.units[3]`."""
+    kind: RecordType[Any]
+    document: Document
+    text_length: int
+    kept_fields: tuple[str, ...] = ()
+    """Fields that it does not give: a record in the catalog keeps them, a new one has defaults."""
+
+
+def read_members(
+    stream: BinaryIO, name: str, violations: Violations, *, are_partial: bool = False
+) -> Iterator[BundleMember]:
+    """Yield the members that are valid on their own; add all that is wrong to `violations`.
+
+    Partial members need only their keys. What follows a syntax error in an array is not read.
+    """
+    try:
+        text = _open_decompressed(stream)
+        if _is_utf16(text):
+            raise _UnreadableFileError("the text is UTF-16; save the file as UTF-8")
+        read = _read_line_form if _is_line_form(text) else _read_array_form
+        yield from read(text, name, violations, are_partial)
+        return
+    except MalformedJsonError as error:
+        violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
+    except _UnreadableFileError as error:
+        violations.add(name, str(error))
+    except EOFError:
+        violations.add(name, "the gzip data ends too early; is the file complete?")
+    except (gzip.BadGzipFile, zlib.error) as error:
+        violations.add(name, f"the gzip data is damaged: {error}")
+    except OSError as error:
+        violations.add(name, str(error.strerror or error))
+    violations.rejected.add_unknown()
+
+
+class _UnreadableFileError(Exception):
+    """A file cannot be read as text."""
+
+
+def _open_decompressed(stream: BinaryIO) -> BufferedReader:
+    plain = BufferedReader(cast(Any, stream), PEEK_BYTES)
+    if plain.peek(2)[:2] != GZIP_MAGIC:
+        return plain
+    return BufferedReader(cast(Any, gzip.GzipFile(fileobj=plain)), PEEK_BYTES)
+
+
+def _is_utf16(text: BufferedReader) -> bool:
+    start = text.peek(2)[:2]
+    return start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} or b"\0" in start
+
+
+def _is_line_form(text: BufferedReader) -> bool:
+    """Return whether the first line begins with `{"type":` or is an object with a `type`."""
+    start = text.peek(PEEK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+    line = start.partition(b"\n")[0]
+    if b"".join(line[:40].split()).startswith(b'{"type":'):
+        return True
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and "type" in first
+
+
+def _read_line_form(
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
+) -> Iterator[BundleMember]:
+    decoder = JsonDecoder()
+    number = 0
+    while line := text.readline(MAX_VALUE_LENGTH):
+        number += 1
+        origin = f"{name}: line {number}"
+        if not line.endswith(b"\n") and len(line) == MAX_VALUE_LENGTH:
+            raise MalformedJsonError(f"a line longer than {MAX_VALUE_LENGTH:,} bytes", number, 1)
+        try:
+            value = _decode_line(decoder, line, number)
+        except MalformedJsonError as error:
+            violations.add(f"{origin}, column {error.column}", error.message)
+            violations.rejected.add_unknown()
+            continue
+        if value is None:
+            continue
+        kind = _pop_kind(value, origin, violations)
+        if kind is None:
+            continue
+        violations.mentions.add(kind.name)
+        yield from build_member(
+            f"{origin}: $", kind, value, decoder.errors, len(line), violations, are_partial
+        )
+
+
+def _decode_line(decoder: JsonDecoder, line: bytes, number: int) -> Any:
+    """Return the value of a line, None for an empty one. Raises MalformedJsonError."""
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        if not text:
+            return None
+        value, end = decoder.decode(text, 0)
+    except UnicodeDecodeError as error:
+        raise MalformedJsonError(describe_invalid_utf8(error), number, error.start + 1) from error
+    except json.JSONDecodeError as error:
+        message = describe_syntax_error(error)
+        raise MalformedJsonError(message, number, error.pos + 1) from error
+    except RecursionError as error:
+        raise MalformedJsonError("values are nested too deeply", number, 1) from error
+    if text[end:].strip():
+        raise MalformedJsonError(
+            "more text after the member; give each member its own line", number, end + 1
+        )
+    return value if value is not None else []  # null is no member either
+
+
+def _pop_kind(value: Any, origin: str, violations: Violations) -> RecordType[Any] | None:
+    if not isinstance(value, dict):
+        violations.add(origin, 'a member is an object, such as {"type": "unit", "id": ...}')
+        violations.rejected.add_unknown()
+        return None
+    type_name = value.pop("type", None)
+    kind = KINDS_BY_TYPE.get(type_name) if isinstance(type_name, str) else None
+    if kind is None:
+        types = [kind.singular for kind in RECORD_TYPES]
+        meant = (
+            violations.suggestions.find(type_name, types) if isinstance(type_name, str) else None
+        )
+        hint = f"; did you mean {meant}?" if meant else ""
+        violations.add(
+            f"{origin}: $.type",
+            f"must be one of {', '.join(types)}; not {quote_json(type_name)}{hint}",
+        )
+        violations.rejected.add_unknown(KINDS_BY_TYPE.get(meant or ""))
+    return kind
+
+
+def _read_array_form(
+    text: BufferedReader, name: str, violations: Violations, are_partial: bool
+) -> Iterator[BundleMember]:
+    json_stream = JsonStream(cast(BinaryIO, text))
+    if not json_stream.peek():
+        raise json_stream.error_at(f"the file is empty; {BUNDLE_FORMAT_HINT}")
+    json_stream.expect("{", f"{BUNDLE_FORMAT_HINT}: expected '{{'")
+    seen: set[str] = set()
+    has_more = not json_stream.accept("}")
+    while has_more:
+        yield from _read_entry(json_stream, seen, name, violations, are_partial)
+        has_more = json_stream.expect_comma("}", "after the array")
+    if json_stream.peek():
+        raise json_stream.error_at(
+            'text after the bundle; if there is one member a line, each needs a "type"'
+        )
+    if not seen:
+        violations.add(name, f"there are no arrays; a bundle has {ARRAY_NAMES}")
+
+
+def _read_entry(
+    json_stream: JsonStream, seen: set[str], name: str, violations: Violations, are_partial: bool
+) -> Iterator[BundleMember]:
+    """Read a name and its array. A misspelt array is read like the one that was meant."""
+    if json_stream.peek() != '"':
+        json_stream.expect('"', "expected the name of an array in double quotes")
+    place = json_stream.error_at("")  # before reading on: with the position of the name
+    array, _ = json_stream.read_value()
+    json_stream.expect(":", f'expected ":" after {quote_json(array)}')
+    if array == SCHEMA_NAME:
+        address, _ = json_stream.read_value()
+        if not isinstance(address, str):
+            violations.add(
+                f"{name}: $.{SCHEMA_NAME}",
+                f"must be the address of a JSON Schema, not {quote_json(address)}",
+            )
+        return
+    kind = RECORD_TYPES_BY_NAME.get(array)
+    problem = ""
+    is_repeated = array in seen
+    if kind is None:
+        kind = RECORD_TYPES_BY_NAME.get(
+            violations.suggestions.find(array, RECORD_TYPES_BY_NAME) or ""
+        )
+        hint = f'did you mean "{kind.name}"?' if kind else f"a bundle has {ARRAY_NAMES}"
+        problem = f"there is no array {quote_json(array)}; {hint}"
+    elif is_repeated:
+        problem = f'the array "{array}" is given twice; join the two'
+    elif json_stream.peek() != "[":
+        problem = f"\"{array}\" must be an array: expected '[', not {json_stream.peek()!r}"
+    seen.add(array)
+    if len(seen) > MAX_ARRAYS:
+        raise json_stream.error_at(f"over {MAX_ARRAYS} arrays; a bundle has {ARRAY_NAMES}")
+    if problem:
+        violations.add(f"{name}: line {place.line}, column {place.column}", problem)
+    if kind is None or json_stream.peek() != "[":
+        value, _ = json_stream.read_value()
+        if kind is not None or isinstance(value, list | dict):
+            violations.rejected.add_unknown(kind)
+        return
+    violations.mentions.add(kind.name)
+    if is_repeated:  # its members have the places of others
+        violations.rejected.add_unknown(kind)
+    for path, member, length in _iter_array(json_stream, f"$.{array}"):
+        if is_repeated:
+            continue
+        json_errors = json_stream.decoder.errors
+        yield from build_member(
+            f"{name}: {path}", kind, member, json_errors, length, violations, are_partial
+        )
+
+
+def _iter_array(json_stream: JsonStream, path: str) -> Iterator[tuple[str, Any, int]]:
+    """Yield the items of an array, each with its path and the length of its text."""
+    json_stream.expect("[", "expected an array")
+    has_more = not json_stream.accept("]")
+    for index in count():
+        if not has_more:
+            return
+        value, length = json_stream.read_value()
+        yield f"{path}[{index}]", value, length
+        has_more = json_stream.expect_comma("]", f"after {path}[{index}]")
+
+
+def build_member(
+    origin: str,
+    kind: RecordType[Any],
+    value: Any,
+    json_errors: list[str],
+    text_length: int,
+    violations: Violations,
+    is_partial: bool = False,
+) -> Iterator[BundleMember]:
+    """Yield the member if it is valid."""
+    faults: Iterable[tuple[str, str]] = [("", message) for message in json_errors]
+    if not json_errors:
+        try:
+            document = parse_member(kind, value, is_partial=is_partial)
+            if text_length - len(document.get("source") or "") <= MAX_MEMBER_CHARACTERS:
+                yield BundleMember(origin, kind, document, text_length)
+                return
+            faults = [("", f"the member is longer than {MAX_MEMBER_CHARACTERS:,} characters")]
+        except MemberError as error:
+            faults = error.find_faults(violations.suggestions.find)
+    paths = []
+    for path, message in faults:
+        violations.add(origin + path, message)
+        paths.append(path)
+    violations.reject(kind, value, origin)
+    if not json_errors:
+        violations.rejected.keep(kind, value, origin, paths, text_length)

@@ -1,0 +1,486 @@
+"""What an import is asked to change, the plan that shows it, and the bundle that undoes it."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from storage.bundles.members import encode_line, to_member
+from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, PARSED_FIELD
+from storage.errors import BundleError, StorageError
+from storage.importing.mirroring import RemovalLimit
+from storage.importing.planning import PlannedBatch, list_changed_fields
+from storage.importing.removals import OWNER_FIELD, VALUES_FIELD
+from storage.mongo import driver, files
+from storage.records.kinds import (
+    TIMESTAMP_FIELDS,
+    Document,
+    RecordType,
+    format_key,
+    get_key_values,
+    is_storable,
+)
+
+MAX_VALUE_CHARACTERS = 80
+"""Of the JSON of a value in a plan."""
+SAME_CHARACTERS = 30
+"""Shown before the first difference of values that are cut."""
+_MORE = "\N{HORIZONTAL ELLIPSIS}"
+_UNITS = ((1_000_000, "MB"), (1_000, "kB"))
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def show_change(before: Any, after: Any) -> tuple[str, str]:
+    """Return two values as JSON. Of long ones, only what differs, with an ellipsis for the rest.
+
+    >>> days = [{"key": f"day-{number}"} for number in range(20)]
+    >>> show_change(days, [*days, {"key": "holidays"}])
+    ('[…]', '[…,{"key":"holidays"}]')
+    >>> show_change("x" * 300 + ": open", "x" * 300 + ": closed")
+    ('…xxxxxxxxxxxxxxxxxxxxxxxxxxxx: open"', '…xxxxxxxxxxxxxxxxxxxxxxxxxxxx: closed"')
+    """
+    texts = to_json(before), to_json(after)
+    if _are_long(texts) and isinstance(before, list) and isinstance(after, list):
+        texts = _leave_out_common(before, after) or texts
+    return _cut(texts) if _are_long(texts) else texts
+
+
+def describe_size(size: int) -> str:
+    """Return a number of bytes in a unit that people read.
+
+    >>> describe_size(12_345), describe_size(900)
+    ('12.3 kB', '900 bytes')
+    """
+    for factor, unit in _UNITS:
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _are_long(texts: Iterable[str]) -> bool:
+    return any(len(text) > MAX_VALUE_CHARACTERS for text in texts)
+
+
+def _leave_out_common(before: list[Any], after: list[Any]) -> tuple[str, str] | None:
+    """Return two lists without the items of both; None if only their order differs."""
+    old, new = Counter(map(to_json, before)), Counter(map(to_json, after))
+    if old == new:
+        return None
+    has_common = old & new
+    first, second = (
+        f"[{','.join([*([_MORE] if has_common else []), *items.elements()])}]"
+        for items in (old - new, new - old)
+    )
+    return first, second
+
+
+def _cut(texts: tuple[str, str]) -> tuple[str, str]:
+    differing = (place for place, (old, new) in enumerate(zip(*texts, strict=False)) if old != new)
+    start = max(0, next(differing, min(map(len, texts))) - SAME_CHARACTERS)
+    first, second = (_cut_one(text, start) for text in texts)
+    return first, second
+
+
+def _cut_one(text: str, start: int) -> str:
+    shown = _MORE + text[start:] if start else text
+    if len(shown) <= MAX_VALUE_CHARACTERS:
+        return shown
+    return shown[: MAX_VALUE_CHARACTERS - len(_MORE)] + _MORE
+
+
+# The plan of an import: every record that it adds, changes or removes, and the fields.
+#
+# It is computed as the changes are, batch by batch. A plan keeps the first changes of each kind;
+# all of them can be written to a file on the way. Its digest covers all of them, so that what is
+# applied can be compared with what was shown.
+
+
+ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
+
+MAX_LISTED_CHANGES = 1_000
+"""Changes of one kind and operation in a plan."""
+DRAWING_FIELDS = ("source", PARSED_FIELD)
+"""Fields of a map that hold the digest of a file."""
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """A field that changes; the values are JSON, or name a drawing by its digest and size."""
+
+    field: str
+    before: Annotated[str, "Shortened to where it differs, as `after` is; `…` stands for the rest."]
+    after: str
+
+
+class RecordChange(msgspec.Struct, frozen=True):
+    """A record that an import adds, changes or removes."""
+
+    kind: Annotated[str, "The collection, such as `units`."]
+    operation: Annotated[str, "`added`, `changed` or `removed`."]
+    record_id: Annotated[str, "The identifying fields, with slashes between them."]
+    fields: Annotated[list[FieldChange], "Of a changed record, the fields."] = []
+    removed_with: Annotated[
+        str | None, "The owner that a record is removed with; null if it is removed for itself."
+    ] = None
+
+
+class ChangePlan(msgspec.Struct):
+    """What an import changes."""
+
+    digest: Annotated[str, "Of all changes: the same only if the changes are the same."] = ""
+    changes: Annotated[
+        list[RecordChange], f"The first {MAX_LISTED_CHANGES:,} of each kind and operation."
+    ] = []
+    unlisted: Annotated[int, "How many more there are."] = 0
+
+
+class PlanRecorder:
+    """Collects the changes of an import into its plan.
+
+    `write_change` receives every change, with whole values, also those that the plan does not list.
+    """
+
+    def __init__(
+        self,
+        database: driver.Database,
+        write_change: Callable[[RecordChange], None] | None = None,
+    ) -> None:
+        self._database = database
+        self._write_change = write_change
+        self._plan = ChangePlan()
+        self._counts: dict[tuple[str, str], int] = {}
+        self._hash = hashlib.sha256()
+
+    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+        """Add the changes of staged members."""
+        changes = [
+            (document, list_changed_fields(kind, change.fields, batch.live.get(change.key)))
+            for document, change in zip(batch.documents, batch.changes, strict=True)
+            if change.fields is not None
+        ]
+        drawings = await self._describe_drawings([changed for _, changed in changes])
+        for document, changed in changes:
+            operation: ChangeOperation = "changed" if document["_id"] in batch.live else "added"
+            key = format_key(get_key_values(kind, document))
+            self._add(kind, operation, key, changed, drawings=drawings)
+
+    async def add_removed(
+        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
+    ) -> None:
+        """Add staged removals."""
+        for removal in removals:
+            key = format_key(removal[VALUES_FIELD])
+            self._add(kind, "removed", key, {}, owner=removal.get(OWNER_FIELD))
+
+    async def add_cleared(
+        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
+    ) -> None:
+        """Add records that lose references."""
+        for document in live:
+            changed = {
+                name: (document[name], value)
+                for name, value in fields[document["_id"]].items()
+                if name not in TIMESTAMP_FIELDS
+            }
+            self._add(kind, "changed", format_key(get_key_values(kind, document)), changed)
+
+    def finish(self) -> ChangePlan:
+        """Return the plan."""
+        self._plan.digest = self._hash.hexdigest()
+        return self._plan
+
+    def _add(
+        self,
+        kind: RecordType[Any],
+        operation: ChangeOperation,
+        key: str,
+        changed: Mapping[str, tuple[Any, Any]],
+        *,
+        owner: str | None = None,
+        drawings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
+        count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
+        is_listed = count <= MAX_LISTED_CHANGES
+        if not is_listed and self._write_change is None:
+            self._plan.unlisted += 1
+            return
+        shown = _pick_shown(kind, changed) if operation == "changed" else {}
+
+        def build(show: Callable[[Any, Any], tuple[str, str]]) -> RecordChange:
+            fields = []
+            for name, (before, after) in shown.items():
+                texts = show(before, after)
+                if name in DRAWING_FIELDS:
+                    texts = drawings.get(before, texts[0]), drawings.get(after, texts[1])
+                fields.append(FieldChange(name, *texts))
+            return RecordChange(kind.name, operation, key, fields, owner)
+
+        if self._write_change is not None:
+            self._write_change(build(lambda before, after: (to_json(before), to_json(after))))
+        if is_listed:
+            self._plan.changes.append(build(show_change))
+        else:
+            self._plan.unlisted += 1
+
+    async def _describe_drawings(
+        self, changes: Iterable[Mapping[str, tuple[Any, Any]]]
+    ) -> dict[str, str]:
+        """Return how the files of drawings that change are shown, by digest."""
+        digests = {
+            digest
+            for changed in changes
+            for name in DRAWING_FIELDS
+            for digest in changed.get(name, ())
+            if digest is not None
+        }
+        sizes = await files.get_sizes(self._database, digests)
+        return {
+            digest: f"drawing {digest[:8]} ({describe_size(size)})"
+            for digest, size in sizes.items()
+        }
+
+
+def _pick_shown(
+    kind: RecordType[Any], changed: Mapping[str, tuple[Any, Any]]
+) -> Mapping[str, tuple[Any, Any]]:
+    """Return the changed fields of the record itself; if there are none, such as of a drawing that
+    a new release parses otherwise, all."""
+    own = {name: values for name, values in changed.items() if name in kind.projection}
+    return own or changed
+
+
+class ChangeRequest(NamedTuple):
+    """What an import does besides writing its members; by default nothing."""
+
+    force_drawings: bool = False
+    """Whether to import drawings that are mostly an image, too."""
+    merges: bool = False
+    """Whether to change only the fields that members have; without `mirrors`."""
+    mirrors: bool = False
+    """Whether to remove what the bundles do not have, of the kinds that they mention."""
+    asset_ids: frozenset[str] | None = None
+    """The assets to mirror; all members must belong to them. None for all."""
+    removed_kind: str = ""
+    removed_keys: tuple[str, ...] = ()
+    """Records to remove: their kind, and their keys as text."""
+    limit: RemovalLimit = RemovalLimit()
+    """Of what may be removed."""
+    is_planned: bool = False
+    """Whether the summary has the plan."""
+    expected_digest: str | None = None
+    """Of the plan that was shown: anything else is not applied."""
+    undo_path: Path | None = None
+    """Where to write what is changed or removed, as a bundle."""
+    max_undo_bytes: int | None = None
+    """Return that bundle with the summary instead, if it has no more bytes."""
+    write_change: Callable[[RecordChange], None] | None = None
+    """Receives each change of the plan."""
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether the changes are to be listed."""
+        return self.is_planned or self.expected_digest is not None or self.write_change is not None
+
+
+NO_REMOVALS = ChangeRequest()
+
+
+# Files that get their name once all of them is written.
+
+
+class PendingFile:
+    """A file that stands beside its place until it is kept."""
+
+    def __init__(self, path: Path, stream: BinaryIO) -> None:
+        self.path = path
+        self.stream = stream
+        self.is_kept = False
+
+    def write(self, content: bytes) -> None:
+        """Add to the file. Raises OSError with its name."""
+        with _name_in_errors(self.path):
+            self.stream.write(content)
+
+    def keep(self) -> None:
+        """Give the file its name, with all that was written, even after a loss of power.
+
+        Raises OSError with its name, such as FileExistsError if there is another file of it by now.
+        """
+        if self.is_kept:
+            return
+        with _name_in_errors(self.path):
+            self.stream.flush()
+            os.fsync(self.stream.fileno())
+            self.path.open("xb").close()
+            _partial(self.path).replace(self.path)
+        self.is_kept = True
+
+
+@contextmanager
+def open_pending_file(path: Path) -> Iterator[PendingFile]:
+    """Open a file that only its owner can read; it is deleted if it is not kept."""
+    partial = _partial(path)
+    with _name_in_errors(path):
+        partial.unlink(missing_ok=True)  # of a command that was killed
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    stream = os.fdopen(descriptor, "wb")
+    try:
+        yield PendingFile(path, stream)
+    finally:
+        with suppress(OSError):  # a full disk, which `keep` has reported
+            stream.close()
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _name_in_errors(path: Path) -> Iterator[None]:
+    """Name the file that is wanted, not the one that is written first."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f"{path.name}.partial")
+
+
+# The bundle that undoes an import: the records that it changes or removes, as they were before.
+
+
+FIELDS_OF_ASSIGNMENTS = [
+    name
+    for owner in ASSIGNMENTS.foreign_keys
+    if owner.kind == ATTRIBUTE_GROUPS.name
+    for name in owner.copied_fields
+]
+"""Fields of a group that do not change while it has assignments."""
+
+
+class Writable(Protocol):
+    """A file, or what is like one."""
+
+    def write(self, content: bytes, /) -> object:
+        """Add to it."""
+
+
+class UndoBundle:
+    """A bundle in the line form, written while an import is planned."""
+
+    def __init__(self, database: driver.Database, file: Writable) -> None:
+        self._database = database
+        self._file = file
+        self.count = 0
+        self.has_drawings = False
+
+    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+        """Add the records that a batch of staged members changes."""
+        changed = [
+            _restore_group(batch.live[change.key], change.fields)
+            if kind is ATTRIBUTE_GROUPS
+            else batch.live[change.key]
+            for change in batch.changes
+            if change.fields is not None and change.key in batch.live
+        ]
+        await self._add(kind, changed)
+
+    async def add_removed(
+        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
+    ) -> None:
+        """Add records that are removed."""
+        await self._add(kind, live)
+
+    async def add_cleared(
+        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
+    ) -> None:
+        """Add records that lose references."""
+        await self._add(kind, live)
+
+    async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
+        for record in kind.decode(documents):
+            member = await to_member(self._database, kind, record)
+            self._file.write(encode_line(kind, member))
+            self.has_drawings |= bool(member.get("source"))
+            self.count += 1
+
+    @property
+    def options(self) -> list[str]:
+        """What `floorgate import` needs to import it: its drawings were accepted before."""
+        return ["--force-drawings"] if self.has_drawings else []
+
+
+class UndoFile(UndoBundle):
+    """An undo bundle in a file, which is kept if the import is committed."""
+
+    def __init__(self, database: driver.Database, file: PendingFile) -> None:
+        super().__init__(database, file)
+        self.file = file
+
+    def keep(self) -> None:
+        """Have the file at its place, unless there is nothing to undo."""
+        if self.count:
+            self.file.keep()
+
+
+class UndoText(UndoBundle):
+    """An undo bundle in memory. Raises BundleError while it is made if it is too large."""
+
+    def __init__(self, database: driver.Database, max_bytes: int) -> None:
+        self._buffer = BytesIO()
+        super().__init__(database, self._buffer)
+        self._max_bytes = max_bytes
+
+    async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
+        await super()._add(kind, documents)
+        if self._buffer.tell() > self._max_bytes:
+            raise BundleError(
+                [
+                    f"the bundle that undoes this has over {self._max_bytes:,} bytes: use floorgate"
+                    " import or remove, which write it to a file"
+                ]
+            )
+
+    @property
+    def text(self) -> str:
+        """The bundle."""
+        return self._buffer.getvalue().decode()
+
+
+def _restore_group(live: Document, changed: Document) -> Document:
+    """Return a group as it was, but for what units that stay may need.
+
+    These are the attributes that it gets, and whether a unit may have several.
+    """
+    ids = {attribute["attribute_id"] for attribute in live["attributes"]}
+    added = [each for each in changed["attributes"] if each["attribute_id"] not in ids]
+    kept = {name: changed[name] for name in FIELDS_OF_ASSIGNMENTS}
+    return {**live, **kept, "attributes": [*live["attributes"], *added]}
+
+
+@contextmanager
+def open_undo_file(database: driver.Database, path: Path | None) -> Iterator[UndoFile | None]:
+    """Open an undo file; what is not kept is deleted. None without a path.
+
+    Raises StorageError if there is a file of this name, or the name cannot be shown.
+    """
+    if path is None:
+        yield None
+        return
+    if not is_storable(str(path)):
+        raise StorageError(f"{str(path)!r} is not UTF-8: name another file to undo the import with")
+    if path.exists():
+        raise StorageError(f"{path} exists already: name another file to undo the import with")
+    with open_pending_file(path) as file:
+        yield UndoFile(database, file)

@@ -1,0 +1,171 @@
+"""Which networks an import makes stale: it changes the drawing, scale, floors or locations that
+they were built from.
+
+They are withdrawn in the transaction that commits the import, before anything is applied, so that
+no network is ever beside what it does not match.
+"""
+
+from typing import Any
+
+from storage.bundles.violations import quote_json
+from storage.catalog import (
+    FLOORS,
+    LOCATIONS,
+    MAPS,
+    NETWORK_FIELD,
+    NETWORK_STATE_FIELD,
+    PARSED_FIELD,
+    PATHFINDING_TAG,
+    REPORT_FIELD,
+)
+from storage.importing.planning import PlannedBatch
+from storage.mongo import driver
+from storage.records.kinds import Document, RecordType
+from storage.routing_inputs import (
+    ROUTING_FIELDS,
+    StaleNetwork,
+    can_be_rebuilt,
+    describe_change,
+    load_floor_sorts,
+    position_of,
+    read_state,
+)
+
+MAX_LOSS_NOTES = 20
+UNPROCESSED = "it is tagged pathfinding and has no network"
+PLAN_REPLACED = "its plan is being replaced"
+"""Until the network of the new plan is published."""
+
+
+class StaleNetworks:
+    """The networks that an import makes stale; give it all planned batches, then ask."""
+
+    def __init__(self, database: driver.Database) -> None:
+        self._database = database
+        self._maps: dict[str, Document] | None = None
+        """The maps with networks, as the import leaves them; None before they are read."""
+        self._floor_sorts: dict[str, dict[str, int]] = {}
+        """By asset, the floors whose `sort` is new."""
+        self._moved: set[str] = set()
+        """Maps with locations that are moved or removed."""
+        self._removed_floors: set[str] = set()
+        self._removed_maps: set[str] = set()
+        self._losses: list[str] = []
+        self._withdrawn: list[StaleNetwork] = []
+        """Maps of the import that an earlier one made stale, and that were not processed since."""
+
+    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+        """Note what a batch changes."""
+        if kind.name not in (MAPS.name, FLOORS.name, LOCATIONS.name):
+            return
+        if kind is MAPS:
+            self._note_withdrawn(batch)
+        routable = await self._load_maps()
+        for change in batch.changes if routable else ():
+            live = batch.live.get(change.key)
+            if change.fields is None:
+                continue
+            if kind is FLOORS:
+                sorts = self._floor_sorts.setdefault(change.fields["asset_id"], {})
+                sorts[change.key] = change.fields["sort"]
+            elif live is None:  # a new map has no network; a network need not know all locations
+                continue
+            elif kind is MAPS and change.key in routable:
+                planned = {name: change.fields[name] for name in ("source", "feet_per_unit")}
+                routable[change.key] |= planned
+            elif kind is LOCATIONS and position_of(change.fields) != position_of(live):
+                self._moved.add(change.fields["unit_map_id"])
+
+    async def add_removed(
+        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
+    ) -> None:
+        """Note records that the import removes."""
+        keys = [removal["_id"] for removal in removals]
+        if kind is FLOORS:
+            self._removed_floors.update(keys)
+        elif kind is MAPS:
+            self._removed_maps.update(keys)
+            self._losses += filter(None, map(_describe_loss, live))
+        elif kind is LOCATIONS:
+            self._moved.update(location["unit_map_id"] for location in live)
+
+    async def add_cleared(
+        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
+    ) -> None:
+        """Note locations that lose floors."""
+        if kind is LOCATIONS:
+            self._moved.update(location["unit_map_id"] for location in live)
+
+    def _note_withdrawn(self, batch: PlannedBatch) -> None:
+        for change in batch.changes:
+            unit_map = {**batch.live.get(change.key, {}), **(change.fields or {})}
+            state = read_state(unit_map)
+            if change.fields is not None and _claims_network(unit_map):
+                self._withdrawn.append(StaleNetwork(change.key, UNPROCESSED, True, True))
+            elif state is not None and state.is_stale and state.withdrawn is not None:
+                can_rebuild = can_be_rebuilt(unit_map)
+                stale = StaleNetwork(change.key, state.withdrawn, can_rebuild, is_withdrawn=True)
+                self._withdrawn.append(stale)
+
+    def list_losses(self) -> list[str]:
+        """Return notes of what removed maps have that no undo brings back: the first of them."""
+        notes, more = self._losses[:MAX_LOSS_NOTES], len(self._losses) - MAX_LOSS_NOTES
+        return [*notes, f"and {more:,} more routable or drawn maps"] if more > 0 else notes
+
+    async def find(self) -> list[StaleNetwork]:
+        """Return the networks that are stale once the import is applied, by map, and those that
+        were withdrawn before."""
+        routable = await self._load_maps()
+        sorts: dict[str, dict[str, int]] = {}
+        stale = [each for each in self._withdrawn if each.map_id not in self._removed_maps]
+        for map_id, unit_map in sorted(routable.items()):
+            if map_id in self._removed_maps:
+                continue
+            asset_id = unit_map["asset_id"]
+            changed = self._floor_sorts.get(asset_id, {})
+            if (changed or self._removed_floors) and asset_id not in sorts:
+                live = await load_floor_sorts(self._database, asset_id)
+                kept = {key: live[key] for key in live.keys() - self._removed_floors}
+                sorts[asset_id] = kept | changed
+            levels = (unit_map.get(REPORT_FIELD) or {}).get("levels") or ()
+            has_lost_floor = any(level["level_id"] in self._removed_floors for level in levels)
+            reason = (
+                "a floor of it is removed"
+                if has_lost_floor
+                else describe_change(unit_map, sorts.get(asset_id))
+            )
+            if reason is None and map_id in self._moved:
+                reason = "its locations have changed"
+            if reason is not None:
+                stale.append(StaleNetwork(map_id, reason, can_be_rebuilt(unit_map)))
+        return stale
+
+    async def _load_maps(self) -> dict[str, Document]:
+        if self._maps is None:
+            where = {NETWORK_FIELD: {"$type": "string"}}
+            fields = (*ROUTING_FIELDS, f"{REPORT_FIELD}.levels.level_id")
+            found = await self._database[MAPS.name].find(where, fields).to_list(None)
+            self._maps = {unit_map["_id"]: unit_map for unit_map in found}
+        return self._maps
+
+
+def _claims_network(unit_map: Document) -> bool:
+    """Return whether a map with a drawing is tagged as routable, without ever being processed."""
+    is_tagged = PATHFINDING_TAG in unit_map.get("tags", ())
+    is_processed = unit_map.get(NETWORK_FIELD) or unit_map.get(NETWORK_STATE_FIELD)
+    return is_tagged and not is_processed and unit_map.get("source") is not None
+
+
+def _describe_loss(unit_map: Document) -> str | None:
+    """Return as a note what a removed map has that is in no bundle; None if it has nothing."""
+    has_network = unit_map.get(NETWORK_FIELD)
+    has_plan = unit_map.get(PARSED_FIELD) and unit_map.get("source") is None
+    parts = ["routing network and closures"] if has_network else []
+    parts += ["parsed map"] if has_plan else []
+    if not parts:
+        return None
+    source = "the plan" if has_plan else "its drawing"
+    return (
+        f"map {quote_json(unit_map['_id'])} loses its {' and its '.join(parts)}, which no undo"
+        f" brings back: it must be processed from {source} again"
+    )

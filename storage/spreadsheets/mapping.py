@@ -1,0 +1,200 @@
+"""The mapping: which sheets and columns hold what, and what they do not say."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Annotated, Literal
+
+import msgspec
+
+from storage.bundles.names import fold, hint_at
+from storage.spreadsheets.cells import DateOrder
+from storage.spreadsheets.sheets import MAX_ROWS
+
+IGNORE = "ignore"
+TABLE = "apartments"
+"""What a sheet with a row for each unit is read as."""
+TABLE_TARGETS = (
+    "asset",
+    "asset_id",
+    "building",
+    "floor",
+    "floor_id",
+    "floor_sort",
+    "unit",
+    "unit_id",
+    "map_ids",
+)
+"""What a column of a table of apartments can hold, beside attributes and references."""
+ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE = "attribute:", "attributes:", "date:", "reference:"
+"""Beginnings of what a column holds: one attribute of a group, any number of them, one that is a
+date, a reference."""
+PREFIXES = (ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE)
+
+
+class MappingPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the file; its fields are the keys that may be in it."""
+
+
+class AssetMapping(MappingPart, frozen=True):
+    """The asset of rows that do not name one."""
+
+    id: str = ""
+    name: str = ""
+    market: str = ""
+
+
+class FloorMapping(MappingPart, frozen=True):
+    """What a floor of this name is."""
+
+    id: str = ""
+    name: str = ""
+    label: str = ""
+    short_label: str = ""
+    sort: int | None = None
+
+
+class SheetMapping(MappingPart, frozen=True):
+    """How a sheet, or a file that is one, is read."""
+
+    read_as: str = ""
+    header_row: Annotated[int, msgspec.Meta(ge=1, le=MAX_ROWS)] | None = None
+    columns: dict[str, str] = {}
+
+
+class Mapping(MappingPart, frozen=True):
+    """A mapping file."""
+
+    asset: AssetMapping = AssetMapping()
+    dates: DateOrder | None = None
+    sheets: dict[str, SheetMapping] = {}
+    columns: dict[str, str] = {}
+    defaults: dict[str, str] = {}
+    floors: dict[str, FloorMapping] = {}
+    empty: list[str] = []
+    """Words of cells that count as empty, such as `n/a`."""
+    ignore_rows: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
+    """What the first filled cell of rows that are ignored begins with, such as `Total`."""
+    unit_ids: Literal["derived", "number"] = "derived"
+    """What the id of a unit is that has none: made of all names, or its number alone."""
+
+    def sheet(self, name: str) -> SheetMapping:
+        """Return how a sheet of this name is read."""
+        found = [part for title, part in self.sheets.items() if fold(title) == fold(name)]
+        return found[0] if found else SheetMapping()
+
+    def floor(self, name: str) -> FloorMapping:
+        """Return what is said of a floor of this name."""
+        found = [part for title, part in self.floors.items() if fold(title) == fold(name)]
+        return found[0] if found else FloorMapping()
+
+
+def to_table_target(text: str) -> str | None:
+    """Return what a column of a table of apartments holds, None if there is nothing of this name.
+
+    >>> to_table_target("Attribute:Finish"), to_table_target("rent")
+    ('attribute:Finish', None)
+    """
+    prefix, colon, name = text.partition(":")
+    prefix = prefix.casefold() + colon
+    if prefix in PREFIXES and name.strip():
+        return prefix + name
+    return text if text in TABLE_TARGETS else None
+
+
+# What of a mapping the spreadsheets of an import have used: the rest may be misspelt.
+
+
+MAX_MAPPING_NOTES = 100
+MAX_MAPPING_HINTS = 100
+"""Names for which one that was meant is looked for."""
+MAX_COMPARED_NAMES = 1000
+"""With each of them."""
+
+
+class MappingUse:
+    """A mapping, and the names in it that were found.
+
+    >>> use = MappingUse(Mapping(sheets={"Rent rol": SheetMapping("apartments")}))
+    >>> use.sheet("Rent roll")
+    SheetMapping(read_as='', header_row=None, columns={})
+    >>> [*use.list_errors()]
+    ['sheets: there is no sheet "Rent rol"; did you mean "Rent roll"?']
+    """
+
+    def __init__(self, mapping: Mapping, name: str = "the mapping") -> None:
+        self.mapping = mapping
+        self.name = name
+        self.is_complete = True
+        """Whether all files could be read: else what was not found may be in the others."""
+        self._headers: dict[str, set[str]] = {}
+        """By sheet, all sheets and their headers."""
+        self._floors: dict[str, FloorMapping] = {}
+        self._fields: set[str] = set()
+        self._hints = 0
+
+    def sheet(self, name: str) -> SheetMapping:
+        """Return how a sheet of this name is read."""
+        self._headers.setdefault(name, set())
+        return self.mapping.sheet(name)
+
+    def floor(self, name: str) -> FloorMapping:
+        """Return what is said of a floor of this name."""
+        if name not in self._floors:
+            self._floors[name] = self.mapping.floor(name)
+        return self._floors[name]
+
+    def add_headers(self, sheet: str, headers: Iterable[str]) -> None:
+        """Add the headers of a sheet."""
+        self._headers.setdefault(sheet, set()).update(filter(None, headers))
+
+    def add_fields(self, names: Iterable[str]) -> None:
+        """Add fields of records that the sheets hold, which may have defaults."""
+        self._fields.update(names)
+
+    def list_errors(self) -> Iterator[str]:
+        """Yield which sheets and columns are in none of the files, but for ignored ones."""
+        for place, name, names, target in self._list_unused():
+            if target != IGNORE:
+                yield f'{place}: there is no {place[:-1]} "{name}"{self._hint_at(name, names)}'
+
+    def list_notes(self) -> Iterator[str]:
+        """Yield what else was not found, up to a number: it may come and go with the rows."""
+        notes = self._iter_notes()
+        yield from islice(notes, MAX_MAPPING_NOTES)
+        if more := sum(1 for _ in notes):
+            yield f"... and {more:,} more names that are in none of the files"
+
+    def _iter_notes(self) -> Iterator[str]:
+        for place, name, names, target in self._list_unused():
+            if target == IGNORE:
+                hint = self._hint_at(name, names)
+                yield f'{place}: there is no {place[:-1]} "{name}" to ignore{hint}'
+        for name in _find_absent(self.mapping.floors, self._floors):
+            yield f'floors: no row has the floor "{name}"{self._hint_at(name, self._floors)}'
+        for name in self.mapping.defaults:
+            if name not in self._fields:
+                yield f'defaults: no sheet has records with the field "{name}"'
+
+    def _hint_at(self, name: str, names: Iterable[str]) -> str:
+        self._hints += 1
+        compared = islice(names, MAX_COMPARED_NAMES)
+        return hint_at(name, compared) if self._hints <= MAX_MAPPING_HINTS else ""
+
+    def _list_unused(self) -> Iterator[tuple[str, str, Iterable[str], str]]:
+        """Yield a part of the mapping, a name in it, the names that there are, and what it gives
+        the name."""
+        sheets = self.mapping.sheets
+        for name in _find_absent(sheets, self._headers):
+            yield "sheets", name, self._headers, sheets[name].read_as
+        everywhere = sorted(set().union(*self._headers.values()))
+        for name in _find_absent(self.mapping.columns, everywhere):
+            yield "columns", name, everywhere, self.mapping.columns[name]
+        for sheet, headers in self._headers.items():
+            columns = self.mapping.sheet(sheet).columns
+            for name in _find_absent(columns, headers):
+                yield "columns", name, headers, columns[name]
+
+
+def _find_absent(names: Iterable[str], found: Iterable[str]) -> list[str]:
+    known = {fold(each) or each for each in found}
+    return [name for name in names if (fold(name) or name) not in known]

@@ -1,0 +1,320 @@
+"""Reading the spreadsheets of an import: members as a bundle has them."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.bundles.json_bundles import GZIP_MAGIC, BundleMember
+from storage.bundles.names import fold, hint_at
+from storage.bundles.violations import Violations
+from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
+from storage.records.kinds import Document, RecordType
+from storage.spreadsheets.known_records import KnownRecords
+from storage.spreadsheets.mapping import IGNORE, TABLE, Mapping, MappingUse, SheetMapping
+from storage.spreadsheets.record_sheets import (
+    KINDS_BY_SHEET,
+    column_fields,
+    has_required_columns,
+    read_records,
+    record_recognizer,
+)
+from storage.spreadsheets.sheets import (
+    MAX_SPREADSHEET_BYTES,
+    Sheet,
+    TableError,
+    decode_text,
+    is_workbook,
+    iter_sheets,
+    read_rows,
+)
+from storage.spreadsheets.tables import (
+    Body,
+    Rows,
+    SheetStart,
+    Table,
+    find_header,
+    find_meant,
+    is_blank,
+    read_header,
+    read_start,
+)
+from storage.spreadsheets.unit_tables import (
+    KNOWN_HEADERS,
+    UnitTable,
+    is_unit_table,
+    table_recognizer,
+)
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".tab")
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+PEEK_BYTES = 1 << 12
+
+
+@dataclass(frozen=True)
+class Spreadsheet:
+    """A workbook or text file, and how it is read."""
+
+    path: Path
+    mapping: Mapping = Mapping()
+    mapping_name: str = "the mapping"
+    """For messages."""
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def is_spreadsheet(path: Path) -> bool:
+    """Return whether a file is read as a spreadsheet: by its content, and for text by its name.
+
+    A text that begins as JSON is a bundle.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffix = suffixes[-1] if suffixes else ""
+    if path.exists() and not path.is_file():  # what is read from a pipe is gone
+        return False
+    try:
+        start = _read_start_of(path)
+    except (OSError, EOFError, zlib.error):
+        return suffix in (*TEXT_SUFFIXES, *WORKBOOK_SUFFIXES)
+    if is_workbook(start) or suffix in WORKBOOK_SUFFIXES:
+        return True
+    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return suffix in TEXT_SUFFIXES and not is_json
+
+
+def _read_start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        start = file.read(PEEK_BYTES)
+    if start.startswith(GZIP_MAGIC):
+        with gzip.open(path) as unpacked:
+            return unpacked.read(PEEK_BYTES)
+    return start
+
+
+class TableReader:
+    """Reads the spreadsheets of one import."""
+
+    def __init__(self, groups: Iterable[Document] = ()) -> None:
+        self.notes: list[str] = []
+        self._seen = KnownRecords(groups)
+        self._uses: list[MappingUse] = []
+
+    def read(
+        self, spreadsheet: Spreadsheet, violations: Violations, *, are_partial: bool = False
+    ) -> Iterator[BundleMember]:
+        """Yield the members that are valid on their own; add what is wrong to the violations.
+
+        Partial members have only the fields of filled cells.
+        """
+        name = str(spreadsheet.path)
+        try:
+            content = _read_content(spreadsheet.path)
+            yield from _SheetReader(self, spreadsheet, violations, are_partial).read(content, name)
+        except TableError as error:
+            violations.add(error.place or name, str(error))
+            violations.rejected.add_unknown()
+            self._use_of(spreadsheet).is_complete = False
+
+    def finish(self, violations: Violations) -> Iterator[BundleMember]:
+        """Yield what the spreadsheets together have made: groups with new attributes.
+
+        What no spreadsheet has of their mapping is added to the violations.
+        """
+        yield from self._seen.groups.build_changed()
+        self.notes += self._seen.groups.notes()
+        for use in self._uses:
+            if use.is_complete:
+                for error in use.list_errors():
+                    violations.add(use.name, error)
+                self.notes += [f"{use.name}: {note}" for note in use.list_notes()]
+
+    def _use_of(self, spreadsheet: Spreadsheet) -> MappingUse:
+        for use in self._uses:
+            if use.mapping is spreadsheet.mapping:
+                return use
+        self._uses.append(MappingUse(spreadsheet.mapping, spreadsheet.mapping_name))
+        return self._uses[-1]
+
+
+class _SheetReader:
+    """Reads the sheets of one file."""
+
+    def __init__(
+        self,
+        reader: TableReader,
+        spreadsheet: Spreadsheet,
+        violations: Violations,
+        are_partial: bool,
+    ) -> None:
+        self._notes = reader.notes
+        self._seen = reader._seen
+        self._path = spreadsheet.path
+        self._mapping = spreadsheet.mapping
+        self._use = reader._use_of(spreadsheet)
+        self._violations = violations
+        self._are_partial = are_partial
+        self._sheets_read = 0
+        self._has_tables = False
+        self._hint = ""
+        """What was meant by a header of a table without units."""
+
+    def read(self, content: bytes, name: str) -> Iterator[BundleMember]:
+        yield from self._read_sheets(content, name, is_first=True)
+        if self._has_tables:  # assets and floors with a sheet come before the tables with them
+            yield from self._read_sheets(content, name, is_first=False)
+        elif not self._sheets_read:
+            kinds = ", ".join(RECORD_TYPES_BY_NAME)
+            raise TableError(
+                f"there is nothing to import: no sheet is named {kinds}, and none has a row of"
+                ' headers with "Unit" and another known column; a mapping can name both'
+                + self._hint
+            )
+
+    def _read_sheets(self, content: bytes, name: str, is_first: bool) -> Iterator[BundleMember]:
+        if is_workbook(content):
+            for sheet in iter_sheets(content, name):
+                if is_first:
+                    self._notes += [f"{name}: {note}" for note in sheet.notes]
+                yield from self._read_sheet(sheet, is_first, is_only=False)
+            return
+        if self._path.suffix.lower() in WORKBOOK_SUFFIXES:
+            raise TableError("is not a workbook, whatever its name says; open and save it anew")
+        text, note = decode_text(content)
+        if note and is_first:
+            self._notes.append(f"{name}: {note}")
+        sheet = Sheet(self._path.name.split(".")[0], name, read_rows(text, name), is_text=True)
+        yield from self._read_sheet(sheet, is_first, is_only=True)
+
+    def _read_sheet(self, sheet: Sheet, is_first: bool, is_only: bool) -> Iterator[BundleMember]:
+        given = self._use.sheet(sheet.name)
+        kind = RECORD_TYPES_BY_NAME.get(given.read_as) or KINDS_BY_SHEET.get(fold(sheet.name))
+        if given.read_as in (IGNORE, TABLE):
+            kind = None
+        if given.read_as == IGNORE:
+            self._sheets_read += 1
+            return
+        if sheet.is_hidden and not given.read_as:
+            self._note(is_first, sheet, "the sheet is hidden, and was not read")
+            return
+        start = read_start(sheet, given)
+        rows = Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
+        records = self._find_records(kind, start, given, sheet) if kind else None
+        table = None
+        if kind is None or (kind is UNITS and not self._is_complete(kind, records)):
+            table = self._find_unit_table(start, given, sheet)
+        self._has_tables |= table is not None
+        if table is not None and not is_first:
+            self._describe(sheet, table, TABLE)
+            body = Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
+            yield from UnitTable(table._replace(rows=body.read()), rows, self._seen).read()
+        elif table is None and kind and records and is_first:
+            if not records.header_number:
+                self._reject_headers(kind, start, sheet)
+                return
+            self._sheets_read += 1
+            self._describe(sheet, records, kind.name)
+            body = Body(records, rows, (kind,), sheet.is_text)
+            for member in read_records(kind, records._replace(rows=body.read()), rows):
+                self._seen.add_explicit(member)
+                yield member
+        elif table is None and kind is None:
+            if given.read_as == TABLE or given.header_row is not None:
+                raise TableError("no row of headers has a column for the units", sheet.place)
+            if start.first and not is_only:
+                hint = hint_at(sheet.name, RECORD_TYPES_BY_NAME)
+                message = "is not named after a resource and has no column with units"
+                self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
+
+    def _is_complete(self, kind: RecordType[Any], records: Table | None) -> bool:
+        return records is not None and has_required_columns(
+            kind, records, self._mapping, self._are_partial
+        )
+
+    def _find_unit_table(
+        self, start: SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> Table | None:
+        recognize = table_recognizer(self._mapping, given)
+        header = find_header(start, recognize, given)
+        if header is None:
+            return None
+        table = read_header(start, header, recognize, sheet.place)
+        self._use.add_headers(sheet.name, table.headers)
+        if is_unit_table(table):
+            return table
+        for unread, meant in find_meant(table, KNOWN_HEADERS).items():
+            self._hint = f'; "{unread}" was not read: did you mean "{meant}"?'
+        return None
+
+    def _find_records(
+        self, kind: RecordType[Any], start: SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> Table:
+        recognize = record_recognizer(kind, self._mapping, given)
+        header = find_header(start, recognize, given)
+        if header is None:
+            return Table([], [], [], 0, iter(()))
+        table = read_header(start, header, recognize, sheet.place)
+        self._use.add_headers(sheet.name, table.headers)
+        if not table.columns:
+            raise TableError(f"row {header.number} has no header of {kind.name}", sheet.place)
+        return table
+
+    def _reject_headers(self, kind: RecordType[Any], start: SheetStart, sheet: Sheet) -> None:
+        """Add that no header is known, or note that there is none at all."""
+        if all(map(is_blank, start.first)):
+            self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
+            return
+        self._sheets_read += 1
+        fields = ", ".join(field.name for field in column_fields(kind))
+        message = f"no header is known; a sheet of {kind.name} has {fields}: rename or map them"
+        self._violations.add(sheet.place, message)
+        self._violations.rejected.add_unknown(kind)
+
+    def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
+        """Note what became of the columns: what is not said was lost without a word."""
+        renamed = [
+            f'"{column.header}" as {column.target}'
+            for column in table.columns
+            if read_as == TABLE or fold(column.header) != fold(column.target)
+        ]
+        if renamed or table.header_number > 1:
+            columns = f": {', '.join(renamed)}" if renamed else ""
+            self._notes.append(
+                f"{sheet.place}: read as {read_as}, headers in row {table.header_number}{columns}"
+            )
+        advice = (
+            "map it to attribute:GROUP, reference:KEY or ignore"
+            if read_as == TABLE
+            else "rename or map it, or map it to ignore"
+        )
+        is_table = read_as == TABLE
+        known = find_meant(table, KNOWN_HEADERS).values() if is_table else self._fields_of(read_as)
+        for header in table.unread:
+            hint = hint_at(header, known)
+            self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
+
+    def _fields_of(self, kind_name: str) -> tuple[str, ...]:
+        fields: tuple[str, ...] = RECORD_TYPES_BY_NAME[kind_name].struct.__struct_fields__
+        return fields
+
+    def _note(self, is_first: bool, sheet: Sheet, text: str) -> None:
+        if is_first:
+            self._notes.append(f"{sheet.place}: {text}")
+
+
+def _read_content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_SPREADSHEET_BYTES + 1)
+        if content.startswith(GZIP_MAGIC):
+            with gzip.open(path) as unpacked:
+                content = unpacked.read(MAX_SPREADSHEET_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableError(f"the gzip data is damaged: {error}") from error
+    except OSError as error:
+        raise TableError(str(error.strerror)) from error
+    if len(content) > MAX_SPREADSHEET_BYTES:
+        raise TableError(f"is larger than {MAX_SPREADSHEET_BYTES:,} bytes")
+    return content

@@ -1,0 +1,482 @@
+"""Tables of apartments, as property managers have them: a row for each unit."""
+
+import re
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from storage.bundles.json_bundles import BundleMember
+from storage.bundles.names import derive_id, fold, is_same_name, parse_floor, slug, squeeze
+from storage.catalog import ASSETS, ASSIGNMENTS, FLOORS, UNIT_REFERENCES, UNITS
+from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
+from storage.spreadsheets.cells import CellError, to_day, to_integer
+from storage.spreadsheets.known_records import Group, Groups, KnownRecords
+from storage.spreadsheets.mapping import (
+    ATTRIBUTE,
+    ATTRIBUTES,
+    DATE,
+    REFERENCE,
+    Mapping,
+    SheetMapping,
+    to_table_target,
+)
+from storage.spreadsheets.sheets import Row
+from storage.spreadsheets.tables import (
+    CellRejected,
+    Column,
+    Recognizer,
+    Rows,
+    Table,
+    build_recognizer,
+    cell_of,
+    find_absent,
+    is_blank,
+)
+
+MAX_WRONG_VALUES = 1000
+"""Of which the rows are counted; each row with another is an error."""
+
+
+class _Fact(NamedTuple):
+    """A reference or an attribute of a unit that is yet unknown."""
+
+    column: Column
+    kind: RecordType[Any]
+    fields: Document
+
+
+class FactColumns:
+    """The columns of one table that hold references and attributes."""
+
+    def __init__(self, table: Table, rows: Rows, groups: Groups) -> None:
+        self._rows = rows
+        self._wrong: dict[tuple[Column, str], Any] = {}
+        """By column and value: the first place, what is wrong, and how often."""
+        self._header_row = Row(table.header_number, ())
+        self._references = [
+            (column, key)
+            for column in table.columns
+            if column.target.startswith(REFERENCE)
+            if self._check_key(column, key := column.target.removeprefix(REFERENCE).strip())
+        ]
+        self._groups = [
+            (column, groups.find_or_add(name.strip(), prefix != ATTRIBUTES))
+            for column in table.columns
+            for prefix in (ATTRIBUTE, ATTRIBUTES, DATE)
+            if (name := column.target.removeprefix(prefix)) != column.target
+        ]
+
+    def _check_key(self, column: Column, key: str) -> bool:
+        """Return whether the key of a column is valid; add an error, once, if it is not."""
+        if _is_key(key):
+            return True
+        hint = f"; {REFERENCE}{slug(key)} is one" if _is_key(slug(key)) else ""
+        message = f'"{key}" is no key of references: expected {REFERENCE_KEY_FORM}{hint}'
+        self._rows.reject(self._header_row, column, message)
+        return False
+
+    def add_mentions(self, of_assets: Document) -> None:
+        """Say what a mirror may remove of these assets: what the columns hold."""
+        mentions = self._rows.violations.mentions
+        for _, key in self._references:
+            mentions.add(UNIT_REFERENCES.name, {**of_assets, "key": key})
+        for _, group in self._groups:
+            mentions.add(ASSIGNMENTS.name, {**of_assets, "group_id": group.group_id})
+
+    def find(self, row: Row) -> Iterator[_Fact]:
+        """Yield what a row says of its unit; add what is wrong to the violations."""
+        for column, key in self._references:
+            with suppress(CellRejected):
+                if text := self._rows.text_of(row, column):
+                    yield _Fact(column, UNIT_REFERENCES, {"key": key, "value": text})
+        for column, group in self._groups:
+            with suppress(CellRejected):
+                for attribute_id in self._list_attributes(row, column, group):
+                    fields = {"group_id": group.group_id, "attribute_id": attribute_id}
+                    yield _Fact(column, ASSIGNMENTS, fields)
+
+    def build(
+        self, facts: Iterable[_Fact], row: Row, asset_id: str, unit_id: str
+    ) -> Iterator[BundleMember]:
+        """Yield the members that give a unit what its row says of it."""
+        unit = {"asset_id": asset_id, "unit_id": unit_id}
+        for column, kind, fields in facts:
+            if kind is UNIT_REFERENCES:
+                key = fields["key"]
+                value = {"group_id": derive_id(asset_id, key) or key, **unit, **fields}
+                yield from self._rows.build(kind, value, row, column, ("group_id",))
+            else:
+                yield from self._rows.build(kind, unit | fields, row, column)
+
+    def _list_attributes(self, row: Row, column: Column, group: Group) -> list[str]:
+        text = self._rows.text_of(row, column)
+        if not text:
+            return []
+        exact = self._rows.text_of(row, column, exactly=True)
+        if group.find(exact):
+            text = exact
+        values = [text] if group.is_single else self._rows.split(row, column, text)
+        found: dict[str, None] = {}
+        for value in values:
+            try:
+                is_date = column.target.startswith(DATE)
+                name = to_day(value, self._rows.mapping.dates) if is_date else value
+                found[group.find_or_add(name, self._rows, row, column)] = None
+            except CellError as error:
+                if len(self._wrong) < MAX_WRONG_VALUES or (column, value) in self._wrong:
+                    place = self._rows.place_of(row, column)
+                    self._wrong.setdefault((column, value), [place, str(error), 0])[2] += 1
+                else:
+                    self._rows.reject(row, column, str(error))
+        return [*found]
+
+    def add_wrong_values(self) -> None:
+        """Add the values that are no attributes to the violations, each with its first place."""
+        for place, message, count in self._wrong.values():
+            more = f" (and in {count - 1:,} more rows)" if count > 1 else ""
+            self._rows.violations.add(place, message + more)
+
+
+def _is_key(text: str) -> bool:
+    return re.fullmatch(REFERENCE_KEY_PATTERN, text) is not None
+
+
+KNOWN_HEADERS = {
+    "asset": ("asset", "asset name", "property", "property name", "community"),
+    "asset_id": ("asset id", "property id"),
+    "building": ("building", "building name", "bldg", "tower"),
+    "floor": ("floor", "floor name", "floor number", "level", "storey", "story"),
+    "floor_id": ("floor id",),
+    "floor_sort": ("floor sort",),
+    "unit": ("unit", "unit number", "unit no", "unit name", "apartment", "apartment number", "apt"),
+    "unit_id": ("unit id", "apartment id"),
+    "map_ids": ("map ids",),
+    "attribute:Bedrooms": ("bed", "beds", "bedrooms"),
+    "attribute:Bathrooms": ("bath", "baths", "bathrooms"),
+    "attribute:Floor plan": ("floor plan", "floor plan name", "unit type", "layout"),
+    "attribute:Status": ("status", "unit status"),
+    "reference:pms-unit-id": ("pms unit id", "pms id"),
+}
+"""What columns hold without a mapping, by their headers."""
+_BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
+NOT_UNIQUE = (
+    '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
+    " properties and buildings"
+)
+
+_T = TypeVar("_T")
+
+
+class _Owner(NamedTuple):
+    """What floors and units belong to."""
+
+    asset_id: str
+    building: str
+
+
+class _Unit(NamedTuple):
+    asset_id: str
+    unit_id: str
+    name: str
+    floor_id: str
+
+
+def table_recognizer(mapping: Mapping, sheet: SheetMapping) -> Recognizer:
+    """Return what knows the columns of a table of apartments."""
+    columns = {**mapping.columns, **sheet.columns}
+    return build_recognizer(columns, _BY_HEADER, to_table_target)
+
+
+def is_unit_table(table: Table) -> bool:
+    """Return whether a table has units and something of them."""
+    targets = table.targets
+    return bool(targets.keys() & {"unit", "unit_id"}) and len(targets) > 1
+
+
+class UnitTable:
+    """One table of apartments."""
+
+    def __init__(self, table: Table, rows: Rows, seen: KnownRecords) -> None:
+        self._table = table
+        self._rows = rows
+        self._seen = seen
+        self._columns = table.targets
+        self._asset_ids: set[str] = set()
+        self._floors_by_id: set[tuple[str, str]] = set()
+        """Assets, and floors of which a row has only the id: something else lists them."""
+        asset = rows.mapping.asset
+        has_asset = bool(asset.id or derive_id("", asset.name))
+        self._absent = dict(find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
+        """What no column holds, though it is needed, and what is said of it."""
+        given = self._columns.keys() | self._absent.keys()
+        self._has_floors = bool({"floor", "floor_id"} & given)
+        self._has_units = (
+            self._has_floors or "map_ids" in given
+            if rows.are_partial
+            else self._has_floors and "unit" in given
+        )
+        self._facts = FactColumns(table, rows, seen.groups)
+
+    def read(self) -> Iterator[BundleMember]:
+        """Yield what the rows say; what is wrong with them is added to the violations."""
+        for message in self._absent.values():
+            self._rows.reject(Row(self._table.header_number, ()), None, message)
+        self._rows.violations.columns.add(self._rows.place, self._headers())
+        self._rows.use.add_fields(("market", "map_ids"))
+        if not self._has_units:
+            self._rows.notes.append(
+                f"{self._rows.place}: without columns for both units and floors, only attributes"
+                " and references of units are read"
+            )
+        for row in self._table.rows:
+            if is_blank(row):
+                continue
+            yield from self._read_row(row)
+        self._facts.add_wrong_values()
+        self._add_mentions()
+
+    def _add_mentions(self) -> None:
+        """Say what a mirror may remove: of these assets, what the columns of the table hold."""
+        mentions, of_assets = self._rows.violations.mentions, {"$in": sorted(self._asset_ids)}
+        if self._has_units:
+            mentions.add(UNITS.name, {"asset_id": of_assets})
+            listed = self._asset_ids - self._list_assets_of_unlisted_floors()
+            if listed:
+                mentions.add(FLOORS.name, {"asset_id": {"$in": sorted(listed)}})
+        self._facts.add_mentions({"asset_id": of_assets})
+
+    def _list_assets_of_unlisted_floors(self) -> set[str]:
+        """Return the assets of which a row has the id of a floor that no row describes."""
+        return {
+            asset_id
+            for asset_id, floor_id in self._floors_by_id
+            if not self._seen.has(FLOORS.name, floor_id)
+        }
+
+    def _headers(self) -> dict[str, str]:
+        names = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}
+        fields = names | {field: field for field in self._columns if field.endswith("_id")}
+        return {
+            field: self._columns[target].header
+            for field, target in (names | fields).items()
+            if target in self._columns
+        } | {field: column.header for field, column in self._columns.items() if field == "map_ids"}
+
+    def _read_row(self, row: Row) -> Iterator[BundleMember]:
+        """Yield what a row says. What is wrong with one cell does not hide what is with others."""
+        facts = [*self._facts.find(row)]
+        unit = yield from self._read_unit(row)
+        if unit is not None:
+            yield from self._facts.build(facts, row, unit.asset_id, unit.unit_id)
+            return
+        for kind in (ASSETS, FLOORS, UNITS):
+            self._rows.violations.rejected.add_unknown(kind)
+
+    def _read_unit(self, row: Row) -> Generator[BundleMember, None, _Unit | None]:
+        """Return the unit of a row, after its asset, its floor and itself; None if one is wrong."""
+        map_ids = self._read_map_ids(row)
+        owner = yield from self._try(self._read_owner(row))
+        floor_id: str | None = ""
+        if self._has_units and self._has_floors:
+            floor_id = yield from self._try(self._read_floor(row, owner))
+        unit = None
+        with suppress(CellRejected):
+            unit = self._identify(row, owner, floor_id or "")
+        if unit is None or floor_id is None:
+            return None
+        if self._has_units:
+            yield from self._build_unit(row, unit, map_ids)
+        return unit
+
+    def _try(
+        self, part: Generator[BundleMember, None, _T]
+    ) -> Generator[BundleMember, None, _T | None]:
+        """Return what a part of a row says, None if it is wrong."""
+        try:
+            return (yield from part)
+        except CellRejected:
+            return None
+
+    def _read_owner(self, row: Row) -> Generator[BundleMember, None, _Owner]:
+        asset_id = yield from self._try(self._read_asset(row))
+        building = self._text(row, "building")
+        if asset_id is None:
+            raise CellRejected
+        self._asset_ids.add(asset_id)
+        return _Owner(asset_id, building)
+
+    def _read_asset(self, row: Row) -> Generator[BundleMember, None, str]:
+        if "asset" in self._absent:
+            raise CellRejected
+        given = self._rows.mapping.asset
+        text = self._text(row, "asset")
+        name = text or ("" if "asset_id" in self._columns else given.name)
+        asset_id = self._text(row, "asset_id")
+        column = self._columns.get("asset") or self._columns.get("asset_id")
+        if not asset_id:
+            asset_id = self._find_asset_id(name) if name else given.id
+            if text:
+                self._check_mapped_asset(row, column, text, asset_id)
+        if not asset_id:
+            raise self._reject_missing(row, column, "a property")
+        if name and self._seen.add("assets", asset_id, name, self._place(row, column)):
+            self._seen.asset_ids.setdefault(name, asset_id)
+            market = given.market or self._rows.mapping.defaults.get("market")
+            value = {"id": asset_id, "name": name} | ({"market": market} if market else {})
+            is_given = given.market or (market and not self._rows.are_partial)
+            kept = () if is_given else ("market",)
+            yield from self._rows.build(ASSETS, value, row, column, kept)
+        else:
+            self._check_alike(row, column, "assets", asset_id, name)
+        return asset_id
+
+    def _find_asset_id(self, name: str) -> str:
+        """Return the id of a property: that of the mapping, of its sheet, or made of its name."""
+        given = self._rows.mapping.asset
+        is_mapped = is_same_name(name, given.name)
+        found = (given.id if is_mapped else "") or self._seen.asset_ids.get(name)
+        return found or derive_id("", name) or ""
+
+    def _check_mapped_asset(
+        self, row: Row, column: Column | None, name: str, asset_id: str
+    ) -> None:
+        """Reject a property that is not the one of the mapping: either may be misspelt."""
+        given = self._rows.mapping.asset
+        mapped_id = given.id or self._find_asset_id(given.name)
+        if mapped_id in ("", asset_id):
+            return
+        if self._seen.add("assets beside the mapping", name, name, ""):
+            self._rows.reject(
+                row,
+                column,
+                f'{self._rows.use.name} says that the property is "{mapped_id}", and this row that'
+                f' it is "{name}": remove asset from the mapping, or, if both are one property, say'
+                f" there asset: {{id: {mapped_id}, name: {name}}}",
+            )
+        raise CellRejected
+
+    def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
+        if "floor" in self._absent:
+            raise CellRejected
+        text = self._text(row, "floor")
+        floor_id = self._text(row, "floor_id")
+        column = self._columns.get("floor") or self._columns["floor_id"]
+        if not text:
+            if not floor_id and not self._rows.are_partial:
+                raise self._reject_missing(row, column, "a floor")
+            if owner:
+                self._floors_by_id.add((owner.asset_id, floor_id))
+            return floor_id
+        if owner is None:
+            return ""
+        asset_id, building = owner
+        floor, given = parse_floor(text), self._rows.use.floor(text)
+        named = given.name or floor.name
+        name = f"{named}, {building}" if building and not given.name else named
+        floor_id = floor_id or given.id
+        floor_id = floor_id or self._seen.find_floor(asset_id, name)
+        floor_id = floor_id or derive_id(asset_id, building, floor.slug) or ""
+        if not floor.slug and not floor_id:
+            raise self._reject(row, column, f'no id can be made of "{text}"; give it one')
+        if self._seen.add("floors", floor_id, floor.slug or name, self._place(row, column)):
+            sort = self._read_sort(row) if "floor_sort" in self._columns else given.sort
+            fields: dict[str, Any] = {"label": given.label, "short_label": given.short_label}
+            kept = [field for field, value in fields.items() if not value]
+            fields["short_label"] = given.short_label or floor.short_label
+            if sort is None:
+                kept.append("sort")
+                if floor.sort is None:
+                    self._rows.notes.append(
+                        f'{self._place(row, column)}: the height of floor "{text}" is unknown, so a'
+                        f" new one has sort 0; say it in the mapping: floors: {{{text}: 3}}"
+                    )
+            fields["sort"] = sort if sort is not None else floor.sort or 0
+            value = {"id": floor_id, "asset_id": asset_id, "name": name, **fields}
+            yield from self._rows.build(FLOORS, value, row, column, kept)
+        else:
+            self._check_alike(row, column, "floors", floor_id, floor.slug or name)
+        return floor_id
+
+    def _read_sort(self, row: Row) -> int | None:
+        column = self._columns["floor_sort"]
+        cell = cell_of(row, column)
+        try:
+            return None if cell is None else to_integer(cell)
+        except CellError as error:
+            raise self._reject(row, column, str(error)) from error
+
+    def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _Unit:
+        if "unit" in self._absent:
+            raise CellRejected
+        name = self._text(row, "unit")
+        unit_id = self._text(row, "unit_id")
+        column = self._columns.get("unit") or self._columns["unit_id"]
+        if not name and not (unit_id and (self._rows.are_partial or not self._has_units)):
+            raise self._reject_missing(row, column, "a unit")
+        if owner is None:
+            raise CellRejected
+        asset_id, building = owner
+        is_number = not unit_id and self._rows.mapping.unit_ids == "number"
+        unit_id = name if is_number else unit_id
+        if not unit_id:
+            unit_id = derive_id(asset_id, building, name) or ""
+            if not unit_id:
+                message = f'no id can be made of "{name}"; give the unit one in a column "Unit ID"'
+                raise self._reject(row, column, message)
+        identity = f"{building} {name}".strip() or unit_id
+        # Several tables may speak of one unit, if only one of them makes it.
+        seen_as = UNITS.name if self._has_units else self._rows.place
+        if not self._seen.add(seen_as, unit_id, identity, self._place(row, None)):
+            first = self._seen.first(seen_as, unit_id)
+            assert first is not None
+            if first.name == identity:
+                message = f'the unit "{identity}" is already at {first.place}'
+            else:
+                message = (
+                    f'"{identity}" and "{first.name}" at {first.place} get the same id'
+                    f' "{unit_id}"; give one of them another in a column "Unit ID"'
+                )
+            raise self._reject(row, column, message + (NOT_UNIQUE if is_number else ""))
+        return _Unit(asset_id, unit_id, name, floor_id)
+
+    def _read_map_ids(self, row: Row) -> Document:
+        cell = cell_of(row, self._columns.get("map_ids"))
+        cell = cell if cell is not None else self._rows.mapping.defaults.get("map_ids")
+        with suppress(CellRejected):
+            if cell is not None:
+                return {"map_ids": self._rows.split(row, self._columns.get("map_ids"), cell)}
+        return {}
+
+    def _build_unit(self, row: Row, unit: _Unit, map_ids: Document) -> Iterator[BundleMember]:
+        fields = {"floor_id": unit.floor_id, "name": unit.name}  # empty ones only in a merge
+        given = {name: value for name, value in fields.items() if value}
+        value = {"id": unit.unit_id, "asset_id": unit.asset_id, **given, **map_ids}
+        has_maps = "map_ids" in self._columns or "map_ids" in self._rows.mapping.defaults
+        is_given = cell_of(row, self._columns.get("map_ids")) is not None
+        kept = () if is_given or (has_maps and not self._rows.are_partial) else ("map_ids",)
+        yield from self._rows.build(UNITS, value, row, kept_fields=kept)
+
+    def _check_alike(self, row: Row, column: Column | None, kind: str, key: str, name: str) -> None:
+        first = self._seen.first(kind, key) if name else None
+        if first and first.name != name:
+            self._rows.reject(
+                row,
+                column,
+                f'"{name}" and "{first.name}" at {first.place} are both the {kind[:-1]} "{key}";'
+                " write them alike, or give one an id of its own",
+            )
+
+    def _text(self, row: Row, target: str) -> str:
+        column = self._columns.get(target)
+        text = self._rows.text_of(row, column) if column else ""
+        return text if target.endswith("_id") else squeeze(text)
+
+    def _place(self, row: Row, column: Column | None) -> str:
+        return self._rows.place_of(row, column)
+
+    def _reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
+        self._rows.reject(row, column, message)
+        return CellRejected()
+
+    def _reject_missing(self, row: Row, column: Column | None, what: str) -> CellRejected:
+        return self._reject(row, column, f"{what} is required{self._rows.hint_at_totals(row)}")
