@@ -82,7 +82,7 @@ FLOORS = RecordType(
 
 
 SAME_ASSET = (("asset_id", "asset_id"),)
-"""For `ForeignKey.equal_fields`: owner and member belong to the same asset."""
+"""The field of `ForeignKey.equal_fields` by which owner and member belong to the same asset."""
 
 
 class Unit(TimestampedRecord, frozen=True, kw_only=True):
@@ -303,7 +303,7 @@ _START = b'{"type":"Georeference",'
 
 
 class Georeference(msgspec.Struct, frozen=True):
-    """Where the centre of a drawing is, in degrees of WGS 84.
+    """The place of the centre of a drawing, in degrees of WGS 84.
 
     At `zoom` a unit of the drawing is a pixel of a web map with tiles of 256 pixels; 0 says
     nothing. `bearing` is the direction of the drawing's upper edge, in degrees clockwise from

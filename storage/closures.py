@@ -1,4 +1,4 @@
-"""What the operator has closed on a map: doors, connectors and spaces that routes do not use.
+"""The closures of a map: doors, connectors and spaces that routes do not use.
 
 They are a field of the map's document that imports do not write, so it stays. It is read with the
 network, by the same command, so what is closed and what it is closed in are of one time
@@ -27,10 +27,11 @@ from storage.store import Store
 CLOSURES_FIELD = "closures"
 CLOSED_PARTS_FIELD = "closed_parts"
 NUMBERED = "#"
-"""In ids that readers have made from the number of a shape."""
+"""Matches ids that readers have made from the number of a shape."""
 SAME_PLACE_FEET = 3.0
 MOVED_ID_FEET = 1.0
-"""How far a part may be from where the closed one was, with the same id and with another."""
+"""The greatest distances of a part from where the closed one was, with the same id and with
+another."""
 MAX_NAMED = 10
 """Ids that a message names."""
 
@@ -83,7 +84,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class KeptClosures(NamedTuple):
-    """What stays closed in another network, notes on what does not, and audit changes."""
+    """The closures that hold in another network, notes on those that do not, and audit changes."""
 
     closures: Closures
     parts: list[Part]

@@ -140,9 +140,10 @@ class BundleError(StorageError):
     ) -> None:
         self.violations = violations
         self.notes = notes
-        """What else was found, such as columns that were not read: the cause may be among them."""
+        """Notes on what else was found, such as columns that were not read: the cause may be among
+        them."""
         self.total = len(violations) if total is None else total
-        """Of all violations: only the first are listed."""
+        """The number of all violations: only the first are listed."""
         more = self.total - len(violations)
         rest = [f"... and {more:,} more error{'s' * (more > 1)}"] if more else []
         super().__init__("\n".join([*violations, *rest]))

@@ -1,4 +1,4 @@
-"""What `floorgate doctor` finds in a database: it changes nothing, not even what is missing."""
+"""Inspect a database for `floorgate doctor`: change nothing, not even what is missing."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -29,7 +29,7 @@ _START_ONCE = "start a gateway, or run any other command, which creates what is 
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What was checked, what was found, and what to do unless it is well."""
+    """A check: its subject, what was found, and what to do unless it is well."""
 
     check: str
     status: Status

@@ -43,7 +43,7 @@ _CURRENT_PROJECTION = dict.fromkeys(
     (NETWORK_FIELD, NETWORK_STATE_FIELD, "source", "feet_per_unit", "tags"), 1
 )
 NETWORK_FIELDS = (*_CURRENT_PROJECTION, CLOSURES_FIELD)
-"""What `read_network` looks at."""
+"""The fields that `read_network` looks at."""
 UNPROCESSED = "it has not been processed since it was imported"
 UNROUTABLE = "no two locations reach each other"
 
@@ -106,7 +106,7 @@ async def withdraw_network(
 
 
 class RoutingState(NamedTuple):
-    """Whether a map is routable, and if it no longer is, why."""
+    """The state of a map's network: routable, or why it no longer is."""
 
     is_routable: Annotated[bool, "Whether there are routes and walking distances."] = False
     is_stale: Annotated[

@@ -12,11 +12,11 @@ V = TypeVar("V")
 OBJECTS_IN_PART = 500
 """Objects that are handled before a look at the clock."""
 MAX_SLICE_SECONDS = 0.005
-"""How long one request may hold the event loop before others get a turn."""
+"""The longest that one request may hold the event loop before others get a turn."""
 
 
 class _LastPause:
-    """When others had a turn, whichever request it was that let them."""
+    """The time when others had a turn, whichever request it was that let them."""
 
     ended = 0.0
     objects_since = 0

@@ -67,12 +67,12 @@ class PublishedFiles(NamedTuple):
     network: str
     parsed: str | None = None
     georeference: Document | None = None
-    """Of the parsed map."""
+    """The georeference of the parsed map."""
     plan: str | None = None
 
 
 class BuiltFrom(NamedTuple):
-    """What a network was built from."""
+    """The inputs that a network was built from."""
 
     inputs: RoutingInputs
     is_from_drawing: bool
@@ -98,7 +98,7 @@ class Publication(msgspec.Struct, frozen=True):
     origin: Origin | None = None
     """None for the user who runs this process."""
     parts: Sequence[Part] | None = None
-    """What can be closed in the network; None if it has what the one before has."""
+    """The parts that can be closed in the network; None if it has what the one before has."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing; None keeps what the map has."""
     plan: bytes | None = None

@@ -1,4 +1,4 @@
-"""What the network of a map is built from, and whether the catalog still has that.
+"""The inputs of a map's network, and whether the catalog still has them.
 
 A map's document keeps what its network was built from, with the network. Every look-up of the
 network compares the drawing and the scale with those of the same document; an import looks for what
@@ -44,12 +44,12 @@ ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
     *(NETWORK_FIELD, NETWORK_STATE_FIELD),
 )
-"""Those of a map that withdrawing its network looks at, or changes."""
+"""The fields of a map that withdrawing its network looks at, or changes."""
 _ARCHIVE_START = re.compile(rb'FLOORRTE.{8}\{"kind":"\w+","version":(\d+),', re.DOTALL)
 
 
 class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a map's network was built from, or why it was withdrawn."""
+    """The inputs that a map's network was built from, or the reason why it was withdrawn."""
 
     network: str | None = None
     """Digest of the network that this is about: an earlier release publishes another one without
@@ -95,14 +95,14 @@ class StaleNetwork(msgspec.Struct, frozen=True):
 
 
 class RoutingInputs(NamedTuple):
-    """What a network is built from, apart from a plan that is given, as read at one time."""
+    """The inputs of a network, apart from a plan that is given, as read at one time."""
 
     source: str | None
     feet_per_unit: float | None
     floor_sorts: FloorSorts | None
     """None if the plan brings its own floors and scale."""
     positions: Mapping[str, Position]
-    """Of the map's locations that processing did not create."""
+    """The positions of the map's locations that processing did not create."""
 
 
 async def read_inputs(

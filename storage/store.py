@@ -110,7 +110,7 @@ MAX_SHARES = 100
 DENSE_SHARE = 0.5
 """Share of visible records from which documents are read at once, and not keys first."""
 MARGIN = 1.2
-"""How many more records are read than the share demands, so that one window is mostly enough."""
+"""So many more records are read than the share demands that one window is mostly enough."""
 
 
 class ReadDocuments(Protocol):

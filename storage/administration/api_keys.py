@@ -79,7 +79,7 @@ USES_COLLECTION = "api_key_uses"
 """Last uses are stored apart, because writing to `api_keys` invalidates every key cache."""
 
 MAX_OVERLAP_DAYS = 366
-"""How long a key works at most after its rotation."""
+"""The longest that a key works after its rotation."""
 
 _CHANGEABLE_FIELDS = ("name", "permissions", "asset_ids", "expires_at")
 

@@ -33,7 +33,7 @@ from storage.records.paging import ListSource, Order, Page, PageRequest
 
 AUDIT_COLLECTION = "audit_log"
 AUDIT_LOG = RecordType(AUDIT_COLLECTION, "audit record", Record, scope_field="")
-"""To count it; its records are no part of the catalog."""
+"""The audit log as a list that can be counted; its records are no part of the catalog."""
 LATEST_FIRST = Order(is_descending=True)
 AUDIT_INDEXES = [
     driver.IndexModel([(field, 1), ("_id", 1)])
@@ -46,7 +46,7 @@ MAX_SHOWN_CHANGES = 20
 MAX_SHOWN_IDS = 20
 """Changes of a record, and ids of a change, on a page of the log."""
 MAX_RECORD_BYTES = 12_000_000
-"""Of the 16 MB that MongoDB allows; a greater change has several records."""
+"""MongoDB allows 16 MB in a document; a greater change has several records."""
 _PIECE_IDS = 1_000
 _ID_PREFIX = "aud_"
 _MAX_UTF8_BYTES = 4
@@ -80,7 +80,7 @@ _logger = logging.getLogger("floorgate.audit")
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who acted: an API key, or the operator at the command line."""
+    """An API key that acted, or the operator at the command line."""
 
     type: str
     """`key` or `operator`, unless another version has written it, like the words below."""
@@ -91,7 +91,7 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Who acts, and from where."""
+    """An actor, and where the operation comes from."""
 
     actor: Actor
     interface: Interface
@@ -110,14 +110,14 @@ def get_process_origin() -> Origin:
 
 
 class AuditTarget(msgspec.Struct, frozen=True):
-    """What an operation was called for: the collection and the ids, such as those of a key."""
+    """The target of an operation: the collection and the ids, such as those of a key."""
 
     kind: Annotated[str, "The collection, such as `api_keys`."]
     ids: Annotated[list[str], "Such as the id of the key; of an import, the names of the bundles."]
 
 
 class AuditChange(msgspec.Struct, frozen=True):
-    """What changed alike: records of one collection that had `before` and now have `after`."""
+    """Records of one collection that changed alike: they had `before` and now have `after`."""
 
     kind: Annotated[str, "The collection, such as `units`; `closures.doors` of what is closed."]
     operation: str
@@ -150,7 +150,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditEntry(NamedTuple):
-    """What an operation has changed, for its record."""
+    """The changes of an operation, for its record."""
 
     action: Action
     target: AuditTarget
@@ -160,7 +160,7 @@ class AuditEntry(NamedTuple):
 
 
 class AuditFilter(NamedTuple):
-    """Which records to list; None lists all."""
+    """A filter of the records to list; a member that is None excludes none."""
 
     since: datetime | None = None
     until: datetime | None = None

@@ -30,7 +30,7 @@ ImportState: TypeAlias = Literal["idle", "staging", "applying", "merging", "remo
 
 GetKeys: TypeAlias = Callable[[], Mapping[str, Collection[str]]]
 REMOVED_PREFIX = "removed."
-"""What the names of the staging collections of removals begin with, after the import's prefix."""
+"""The names of the staging collections of removals begin with this, after the import's prefix."""
 
 
 def get_staging_prefix(import_id: str) -> str:

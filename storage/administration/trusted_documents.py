@@ -36,7 +36,7 @@ class TrustedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Registration(NamedTuple):
-    """How many documents were new, had new ids, or were registered already."""
+    """The numbers of documents that were new, had new ids, or were registered already."""
 
     added: int
     changed: int

@@ -29,7 +29,7 @@ PART_BYTES = 8 << 20
 """BSON in a part, before compression; a part has up to one reply of MongoDB more."""
 MAX_PART_BYTES = PART_BYTES + (32 << 20)
 MAX_MANIFEST_BYTES = 64 << 20
-"""Of a million parts, which are 8 TB."""
+"""A backup has a million parts at most, which are 8 TB."""
 HEADER_NAME = "header.json"
 MANIFEST_NAME = "manifest.json"
 CHECKSUM_NAME = "manifest.json.sha256"
@@ -39,7 +39,7 @@ _FILE_MODE = 0o600
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a backup is of."""
+    """The service, release and moment that a backup was made of."""
 
     format: int = FORMAT
     release: str
@@ -55,9 +55,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str
     documents: int
     bytes: int
-    """Of BSON, before compression."""
+    """The bytes of BSON, before compression."""
     sha256: str
-    """Of the member as it is in the archive."""
+    """The checksum of the member as it is in the archive."""
 
     @property
     def collection(self) -> str:
@@ -135,7 +135,7 @@ class BackupReader:
             self._tar = tarfile.open(fileobj=archive, mode="r|")  # noqa: SIM115
         self.header = _decode_header(self._read_member(HEADER_NAME, MAX_PART_BYTES))
         self.manifest: Manifest | None = None
-        """What was read, once all of it is."""
+        """The counts of what was read, once all of it is."""
         self._parts: list[Part] = []
 
     def iter_parts(self) -> Iterator[LoadedPart]:

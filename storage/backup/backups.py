@@ -128,7 +128,7 @@ MIN_FREE_BYTES = 128 << 20
 
 
 class RestoreSummary(NamedTuple):
-    """What a restore has put in place."""
+    """The counts of what a restore has put in place."""
 
     manifest: Manifest
     before: dict[str, int]

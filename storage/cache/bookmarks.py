@@ -39,7 +39,7 @@ class ListKey(NamedTuple):
 
 
 class PageStart(NamedTuple):
-    """Where to start reading a page: after `key`, or at the start of the list if it is None."""
+    """The start of a page: after `key`, or at the start of the list if it is None."""
 
     key: str | None
     skip: int
@@ -52,7 +52,7 @@ class Stride(NamedTuple):
     key: str
     """The key of the last one."""
     visible: int
-    """How many of them the caller sees."""
+    """The number of them that the caller sees."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class _ListBookmarks:
     """Taken before the first bookmark was read."""
     keys: list[str] = field(default_factory=list)
     counts: list[int] = field(default_factory=lambda: [0])
-    """How many visible records the first strides have: none of them, one, two and so on."""
+    """The numbers of visible records in the first strides: in none of them, one, two and so on."""
     is_complete: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -31,7 +31,7 @@ NOTHING: Final[ReadSet] = {}
 
 
 class CacheCounters(NamedTuple):
-    """What a cache has done since it was created, and what it holds now."""
+    """The counters of a cache since it was created, and its size now."""
 
     hits: int = 0
     misses: int = 0

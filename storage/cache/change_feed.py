@@ -1,4 +1,4 @@
-"""What has changed in the database, as it reports it, for the caches.
+"""Follow the changes of the database, as it reports them, for the caches.
 
 MongoDB's change stream reports what any client wrote. A cache takes a `ChangeSnapshot` before it
 reads, and may use what it read while no change after that snapshot concerns it. If the stream
@@ -57,7 +57,7 @@ class Change(NamedTuple):
     tags: Sequence[int] | None = None
     """None if any record may have changed."""
     key: str | None = None
-    """Of the record; None if there may be several."""
+    """The key of the record; None if there may be several."""
 
 
 class _Collection:
@@ -68,7 +68,7 @@ class _Collection:
     def __init__(self) -> None:
         self.last = 0
         self.forgotten = 0
-        """Of changes up to this one, the tags are not known."""
+        """The tags of changes up to this one are not known."""
         self.latest: deque[tuple[int, Change]] = deque(maxlen=MAX_LATEST_CHANGES)
         self.newer: dict[int, int] = {}
         self.older: dict[int, int] = {}
@@ -126,7 +126,7 @@ class ChangeTable:
 
     def __init__(self, collections: Collection[str]) -> None:
         self.number = 0
-        """Of the newest changes; all of them and those before are in the table."""
+        """The number of the newest change; all changes up to it are in the table."""
         self._lock = threading.Lock()
         self._collections = {name: _Collection() for name in collections}
 
@@ -194,8 +194,8 @@ PIPELINE: Final[Pipeline] = [
         }
     },
 ]
-"""Of documents only the fields that tell parts apart: a report on a floor plan has a megabyte. A
-rename replaces the collection it is renamed `to`; events of a whole database, such as
+"""Selects of documents only the fields that tell parts apart: a report on a floor plan has a
+megabyte. A rename replaces the collection it is renamed `to`; events of a whole database, such as
 `dropDatabase`, name no collection."""
 
 
@@ -251,8 +251,8 @@ CONFIRMATION_TTL_SECONDS = 0.6
 RETRY_SECONDS = 0.2
 STOP_SECONDS = 2.0
 REPORT_SECONDS = 0.3
-"""How long a write waits until all workers have counted it. A batch of the stream comes each
-POLL_MS, also where nothing has changed that it reports."""
+"""The longest that a write waits until all workers have counted it. A batch of the stream comes
+each POLL_MS, also where nothing has changed that it reports."""
 REPORT_POLL_SECONDS = 0.001
 NEVER = float("-inf")
 
@@ -263,10 +263,10 @@ class ChangeSnapshot(NamedTuple):
     """The newest changes and write counts at one moment, and since unchanged."""
 
     number: int
-    """Of the newest changes in the table."""
+    """The number of the newest change in the table."""
     write_counts: bytes
     observed_at: float
-    """By `time.monotonic`."""
+    """The time by `time.monotonic`."""
     table: ChangeTable
 
 

@@ -38,13 +38,13 @@ class Read(Struct, frozen=True, gc=False):
     """A read of one collection."""
 
     tags: Tags | None = None
-    """Of the parts that were read; None is all of it."""
+    """The tags of the parts that were read; None is the whole collection."""
     keys: KeyRange | None = None
     """The only records of these parts that matter, as for one page of a long list."""
 
 
 ReadSet: TypeAlias = Mapping[str, Read]
-"""By collection."""
+"""The reads of each collection, by its name."""
 
 
 def _list_parts(kind: RecordType[Any]) -> tuple[tuple[str, ...], ...]:

@@ -31,7 +31,7 @@ _VERSION = 1
 """Raise it when `storage.changes.events.PIPELINE` selects other events, which are counted."""
 CURSOR_CHARACTERS = 23
 CURSOR_PATTERN = "^A[Q-Za-f][A-Za-z0-9_-]{20}[AEIMQUYcgkosw048]$"
-"""Of 17 bytes in base64, of which the first is the version."""
+"""A cursor is 17 bytes in base64, of which the first is the version."""
 EPOCH_BYTES = 4
 
 
@@ -45,7 +45,7 @@ class Position(NamedTuple):
     seconds: int
     increment: int
     offset: int = 0
-    """How many events of this cluster time come before the position."""
+    """The number of events of this cluster time that come before the position."""
 
     @classmethod
     def at(cls, time: Timestamp) -> "Position":
@@ -110,7 +110,7 @@ _WRITES: Final[dict[str, Operation]] = {
     "replace": "updated",
 }
 SAMPLED_SHARE = 0.1
-"""Of the events that are no changes, which are read to learn how far the stream has come."""
+"""Events that are no changes are read to learn how far the stream has come."""
 _REPLACEMENTS = ("drop", "rename", "dropDatabase", "invalidate")
 _FOLLOWED: Final = frozenset({*(kind.name for kind in RECORD_TYPES), TOMBSTONES.name})
 _IS_FOLLOWED: Document = {"$in": sorted(_FOLLOWED)}

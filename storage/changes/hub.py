@@ -213,17 +213,17 @@ MAX_KEPT_EVENTS = 10_000
 MAX_READS_AT_ONCE = 4
 """Reads of the change stream by followers that are behind, and by requests."""
 POLL_SECONDS = 1.0
-"""How long one request begins to read further stretches, for changes that its key sees."""
+"""One request begins to read further stretches for so long, for changes that its key sees."""
 READ_SECONDS = 1.0
-"""How long one waits for such a read. It goes on for the next one from there."""
+"""A request waits this long for such a read. The read goes on for the next request from there."""
 KEEP_SECONDS = 30.0
-"""How long what a read has found is kept for that."""
+"""What a read has found is kept this long for that."""
 MAX_EVENTS_IN_PART = 100
 """Changes that a follower takes from memory before others have their turn."""
 START_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 LINGER_SECONDS = 30.0
-"""How long the stream is followed after the last follower has gone: it may only reconnect."""
+"""The stream is followed this long after the last follower has gone: it may only reconnect."""
 
 _get_position = attrgetter("position")
 
@@ -243,7 +243,7 @@ class ChangeHub:
         self._database = database
         self._reads_at_once = asyncio.Semaphore(MAX_READS_AT_ONCE)
         self._reads: dict[Position, asyncio.Task[Stretch]] = {}
-        """By the position that they begin at."""
+        """The stretches by the position that they begin at."""
         self._kept = _KeptEvents(Position(0, 0))
         self._epoch = b""
         self._tail: Tail | None = None

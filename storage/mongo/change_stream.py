@@ -27,14 +27,14 @@ from storage.mongo.shared_memory import ClusterClock, to_integer
 from storage.records.kinds import Document
 
 OPEN_SECONDS = 3.0
-"""For each command that opens the stream."""
+"""The time limit of each command that opens the stream."""
 REPLY_SLACK_SECONDS = 5.0
-"""How much later than announced MongoDB may report before the stream counts as lost."""
+"""MongoDB may report this much later than announced before the stream counts as lost."""
 _MAJORITY_READ: dict[str, Any] = {"readConcern": {"level": "majority"}}
 MAX_BATCH_EVENTS = 1_000
 MAX_READ_SECONDS = 120.0
-"""How long `read_changes` may search the oplog, where MongoDB tells of no progress: in writes to
-other databases."""
+"""The longest that `read_changes` may search the oplog, where MongoDB tells of no progress: in
+writes to other databases."""
 _EXPIRED_CODES = (
     136,  # CappedPositionLost: while they were being read
     280,  # ChangeStreamFatalError

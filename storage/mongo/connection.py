@@ -22,7 +22,7 @@ _PASSWORD_HINT = "user name and password must be percent-encoded, and ports be n
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Which MongoDB to use: the one at `mongo_url`, or the embedded one in `data_dir`."""
+    """The MongoDB to use: the one at `mongo_url`, or the embedded one in `data_dir`."""
 
     data_dir: Path
     mongo_url: str | None = field(default=None, repr=False)

@@ -233,7 +233,7 @@ def _build_concern(
 
 
 MAX_READ_CONNECTIONS = 100
-"""As many as the pool of the driver has, unless `maxPoolSize` of the URL allows fewer."""
+"""The pool of the driver has as many, unless `maxPoolSize` of the URL allows fewer."""
 _CODES_FOR_DRIVER = {
     *_RETRYABLE_ERROR_CODES,
     72,  # InvalidOptions: behind the clock, for which only the driver's choice of a member counts
@@ -241,10 +241,11 @@ _CODES_FOR_DRIVER = {
 _MAX_CONNECTING = 2
 _RECONNECT_SECONDS = 1.0
 _GRACE_SECONDS = 0.5
-"""For MongoDB to say that it has ended a command in time, before the connection counts as lost."""
+"""MongoDB has this long to say that it has ended a command in time, before the connection counts as
+lost."""
 _MAX_MESSAGE_BYTES = 16 << 20
 _FIRST_NUMBER = 1 << 31
-"""Of the numbers by which listeners tell commands apart: those of the driver are smaller."""
+"""Listeners tell commands apart by numbers; those of the driver are smaller than this."""
 _OP_MSG = 2013
 _HEADER = struct.Struct("<iiiiIB")
 """Length, request id, response to, opcode, flags, and that one document follows."""
@@ -261,14 +262,14 @@ class ReadConnections:
         """The primary that all connections are to."""
         self._connections: set[_Connection] = set()
         self._idle: list[_Connection] = []
-        """Those that were in use last come last."""
+        """The idle connections; the one that was in use last comes last."""
         self._connecting: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
         self._max_connections = min(
             options.pool_options.max_pool_size or MAX_READ_CONNECTIONS, MAX_READ_CONNECTIONS
         )
         self._max_idle_seconds = options.pool_options.max_idle_time_seconds
-        """From `maxIdleTimeMS` of the URL; None for ever."""
+        """`maxIdleTimeMS` of the URL in seconds; None for ever."""
         self._numbers = count(_FIRST_NUMBER)
 
     async def run(self, database: str, command: Mapping[str, Any]) -> Document | None:

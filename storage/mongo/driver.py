@@ -124,7 +124,7 @@ MAX_SILENCE_MS = 2000
 _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
-"""How long both drivers run a transaction again, after the drivers' specification."""
+"""Both drivers run a transaction again for so long, after the drivers' specification."""
 
 
 def connect(

@@ -1,4 +1,4 @@
-"""How MongoDB carries out a read: the index that it uses, and how much it looks at."""
+"""Explain how MongoDB carries out a read: the index that it uses, and how much it looks at."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from storage.mongo.protocols import CommandLog
 from storage.records.kinds import Document
 
 MAX_EXPLAINED_BYTES = 256_000
-"""Of a command. MongoDB repeats its values in the plan, many times over."""
+"""The greatest command to explain. MongoDB repeats its values in the plan, many times over."""
 _INDEX_STAGES = frozenset({"IXSCAN", "COUNT_SCAN", "DISTINCT_SCAN", "EXPRESS_IXSCAN"})
 _ID_STAGES = frozenset({"IDHACK", "EXPRESS_IXSCAN", "CLUSTERED_IXSCAN", "EXPRESS_CLUSTERED_IXSCAN"})
 _ID_INDEX: Document = {"_id": 1}
@@ -29,17 +29,17 @@ class Scan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How MongoDB has carried out a command once more."""
+    """The plan by which MongoDB has carried out a command once more."""
 
     scans: tuple[Scan, ...]
     """The different ones, in the order of the plan."""
     candidates: tuple[Scan, ...]
-    """Of all plans that MongoDB considered, sorted: unlike its choice, they do not depend on the
-    data."""
+    """The scans of all plans that MongoDB considered, sorted: unlike its choice, they do not
+    depend on the data."""
     keys_examined: int
     documents_examined: int
     milliseconds: int
-    """Of MongoDB alone, without the way there and back."""
+    """The time of MongoDB alone, without the way there and back."""
 
 
 async def explain_commands(

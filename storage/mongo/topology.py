@@ -1,4 +1,4 @@
-"""What the driver learns of the replica set behind a client: its primary, and its time."""
+"""The replica set behind a client, as the driver sees it: its primary, and its time."""
 
 import asyncio
 import logging
@@ -162,7 +162,7 @@ class Deployment:
     read: Callable[[str, Mapping[str, Any]], Awaitable[Document | None]] | None = None
     """Sends a read to a database past the driver, or returns None if the driver has to."""
     endings: set[asyncio.Task[None]] = field(default_factory=set)
-    """What ends sessions in the background."""
+    """The tasks that end sessions in the background."""
 
     @classmethod
     def at(cls, url: str, clock: ClusterClock | None = None) -> "Deployment":

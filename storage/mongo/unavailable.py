@@ -1,4 +1,4 @@
-"""Which errors of MongoDB mean that it cannot be used now, or at all, and not a wrong command.
+"""Tell the errors that mean that MongoDB cannot be used now, or at all, from a wrong command.
 
 `check_requirements` finds out before a gateway starts on a MongoDB where every write would fail.
 """
@@ -43,7 +43,8 @@ from storage.mongo.protocols import Client
 
 
 SNAPSHOT_SECONDS = 60.0
-"""How long an operation reads from one snapshot. MongoDB keeps snapshots for 300 seconds."""
+"""The longest that an operation reads from one snapshot. MongoDB keeps snapshots for 300 seconds.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +127,7 @@ TIMEOUT_SECONDS = 3.0
 
 MIN_RELEASE = "6.0"
 MIN_WIRE_VERSION = 17
-"""What servers of that release say in their reply to `hello`."""
+"""Servers of that release say this in their reply to `hello`."""
 
 DISK_FULL = "MongoDB has no room left on its disk: make room there, and try again"
 
@@ -134,7 +135,7 @@ _AUTHENTICATION_FAILED = 18
 _NOT_AUTHORIZED = 13
 _OUT_OF_DISK_SPACE = 14031
 _NO_SPACE = f"{errno.ENOSPC}: {os.strerror(errno.ENOSPC)}"
-"""How messages begin of errors that MongoDB passes on from its storage engine, without a code."""
+"""Messages of errors that MongoDB passes on from its storage engine, without a code, begin so."""
 _LABELS = (
     "RetryableWriteError",
     "TransientTransactionError",
@@ -175,7 +176,8 @@ _CAUSES = {
     13435: Cause.NO_PRIMARY,  # NotPrimaryNoSecondaryOk
     13436: Cause.NO_PRIMARY,  # NotPrimaryOrSecondary
 }
-"""From MongoDB's `error_codes.yml`: what is retryable, interrupted, or due to the set's state."""
+"""The codes of MongoDB's `error_codes.yml` that are retryable, interrupted, or due to the set's
+state."""
 
 
 def translate_errors() -> AbstractContextManager[None]:

@@ -228,7 +228,7 @@ class MadeFor:
 
     kind: str
     path: str
-    """Of the field among whose values is the owner's key."""
+    """The place of the field among whose values is the owner's key."""
     condition: Callable[[Sequence[str]], Document]
     """Given the keys of owners, returns the condition on the records made for them."""
 

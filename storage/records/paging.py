@@ -21,7 +21,7 @@ T = TypeVar("T")
 DEFAULT_PER_PAGE = 100
 MAX_PER_PAGE = 10_000
 MAX_TOTAL_COUNT = 100_000
-"""Where counting a list ends."""
+"""Counting a list ends here."""
 
 _DIGEST_BYTES = 8
 _MAX_INT64 = 2**63 - 1
@@ -49,7 +49,7 @@ class _KeyPositions(Sequence[Position]):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a list is sorted: by a stored field or by none, then by key.
+    """The order of a list: by a stored field or by none, then by key.
 
     >>> Order("name", is_descending=True).sort
     {'name': -1, '_id': -1}
@@ -155,7 +155,7 @@ class Edge(NamedTuple, Generic[T]):
 
 
 class ListSource(NamedTuple):
-    """What a list consists of, to count it."""
+    """The conditions that a list consists of, to count it."""
 
     kind: RecordType[Any]
     where: Document
@@ -207,7 +207,7 @@ class PageRequest:
     cursor_digest: bytes | None = None
     """The list that `after` is of."""
     document_fields: frozenset[str] | None = None
-    """What to read of documents, if the page has them, as MongoDB has sent them, and no records."""
+    """The documents to read, if the page has them, as MongoDB has sent them, and no records."""
 
     @classmethod
     def from_arguments(
@@ -267,12 +267,12 @@ class PageRequest:
 
     @property
     def skip(self) -> int:
-        """How many records to skip; 0 if the page continues after a position."""
+        """The number of records to skip; 0 if the page continues after a position."""
         return 0 if self.after is not None else (self.page - 1) * self.per_page
 
     @property
     def limit(self) -> int:
-        """How many records to read: one more than the page, to see whether another follows."""
+        """The number of records to read: one more than the page, to see whether another follows."""
         return self.per_page + 1
 
     def project(self, fields: Mapping[str, int]) -> Mapping[str, int]:
@@ -283,7 +283,7 @@ class PageRequest:
 
     @property
     def part(self) -> Hashable:
-        """What a request asks for, however the records are returned."""
+        """The page that a request asks for, however the records are returned."""
         return self.page, self.per_page, self.after, self.order
 
     def build_page(self, records: Sequence[T], positions: Sequence[Position]) -> "Page[T]":
@@ -317,11 +317,11 @@ class Page(Generic[T]):
 
     data: list[T]
     positions: Sequence[Position]
-    """Of the data."""
+    """The position of each record of the data."""
     request: PageRequest
     has_next: bool
     keys: KeyRange | None = None
-    """Of all records that the page depends on; None if it may depend on any."""
+    """The ranges of all records that the page depends on; None if it may depend on any."""
     list_id: Hashable = ()
     """Tells the list from all others, for its cursors."""
     source: ListSource | int | None = None

@@ -1,4 +1,4 @@
-"""Which records a caller may see: a required argument of every read.
+"""Restrict every read to the records that a caller may see, by a required argument.
 
 Most reads need no condition for it: the asset of what they ask for is in the condition or in the
 documents, and is checked here. See docs/decisions/storage/scopes.md.

@@ -218,8 +218,9 @@ PLAIN_COLLECTIONS = (
     TOMBSTONES.name,
     DOCUMENTS_COLLECTION,
 )
-"""Those without validator. Created before they are used: transactions that create a
-collection conflict with each other, and no snapshot has a collection that was created later."""
+"""The collections without validator. They are created before they are used: transactions that
+create a collection conflict with each other, and no snapshot has a collection that was created
+later."""
 STORED_BEFORE_CHANGES = {"changeStreamPreAndPostImages": {"enabled": True}}
 """MongoDB also stores documents as they were before each change, for as long as its oplog, so that
 the change feed can tell which lists a changed or deleted record was in."""
@@ -234,7 +235,7 @@ INDEXES = {
     TOMBSTONES.name: TOMBSTONE_INDEXES,
     DOCUMENTS_COLLECTION: DOCUMENT_INDEXES,
 }
-"""Those of each collection, besides that of `_id`."""
+"""The indexes of each collection, besides that of `_id`."""
 
 
 async def prepare_database(database: driver.Database) -> None:
