@@ -46,7 +46,7 @@ from rest.scope_members import SCOPE_ROUTE
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.audit import Actor, Origin
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 from storage.mongo import driver
 from storage.mongo.tasks import run_in_background
 
@@ -291,7 +291,7 @@ class Gateway:
 
     def _require_state(self) -> GatewayState:
         if self.state is None:
-            raise service_unavailable_error(Cause.RESTART)
+            raise service_unavailable_error(UnavailableCause.RESTART)
         return self.state
 
     def _get_stream_keys(self) -> StreamKeys:

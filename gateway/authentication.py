@@ -39,7 +39,7 @@ from rest.errors import (
 )
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 
 ADDRESSES_AT_LIMIT = 50
 """All addresses together may send as many invalid keys as this many at their limit."""
@@ -173,7 +173,7 @@ class Authenticator:
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)
-            raise service_unavailable_error(Cause.DEADLINE) from error
+            raise service_unavailable_error(UnavailableCause.DEADLINE) from error
         if valid_key is None:
             self.bad_keys.count(excess.client if excess else client, is_throttled=bool(excess))
             raise bad_keys_error(excess.wait_seconds) if excess else invalid_key_error()

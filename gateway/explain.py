@@ -43,7 +43,7 @@ from schema.operations import locate_requirements
 from schema.query_limits import QueryLimits
 from schema.query_size import OperationMeasure
 from storage.cache.record_cache import BypassedRecordCache
-from storage.mongo.plans import Plan, explain_commands
+from storage.mongo.plans import QueryPlan, explain_commands
 from storage.mongo.protocols import CommandLog, RecordedCommand
 
 MAX_VALUES = 500
@@ -248,7 +248,7 @@ def describe(
     scope: Scope,
     run: ExplainedRun,
     response: ExplainedResponse | None,
-    plans: Sequence[Plan | None],
+    plans: Sequence[QueryPlan | None],
     *,
     is_fast: bool,
 ) -> dict[str, Any]:
@@ -329,7 +329,7 @@ def _estimate_cost(executor: Executor, run: ExplainedRun) -> int | None:
 
 
 def _describe_command(
-    item: RecordedCommand, plan: Plan | None, own_assets: Set[str] | None
+    item: RecordedCommand, plan: QueryPlan | None, own_assets: Set[str] | None
 ) -> dict[str, Any]:
     """Describe a command to a key for all assets, or to one for `own_assets`."""
     (name, collection), *options = item.command.items()

@@ -41,7 +41,7 @@ from rest.scope_members import (
     SCOPE_OPERATION,
     SCOPE_ROUTE,
 )
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 
 CLIENT_CLOSED_REQUEST = 499
 """Logged, never sent: nginx's status for a client that left before the response."""
@@ -112,7 +112,7 @@ class AccessLogMiddleware:
         except (ClientDisconnectedError, ClientDisconnect):
             recorder.status = scope.get(SCOPE_EARLY_STATUS, CLIENT_CLOSED_REQUEST)
         except asyncio.CancelledError:  # the graceful shutdown timed out
-            await recorder.send_unless_started(service_unavailable_error(Cause.RESTART))
+            await recorder.send_unless_started(service_unavailable_error(UnavailableCause.RESTART))
         except Exception as error:
             await recorder.send_unless_started(server_error())
             return error

@@ -27,7 +27,7 @@ from rest.parameters import report_ignored, split_query_string
 from rest.path_routing import Handler, PathRoute
 from schema.root import GRAPHQL_SCHEMA
 from storage.bundles.description import build_bundle_schema
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 
 # The page at `/` for browsers: where people go on from, without scripts or an API key.
@@ -351,7 +351,7 @@ class HealthEndpoints:
     def __init__(self, get_database: Callable[[], driver.Database | None]) -> None:
         self._get_database = get_database
         """Returns None while no more requests should be sent."""
-        self._ping: asyncio.Task[Cause | None] | None = None
+        self._ping: asyncio.Task[UnavailableCause | None] | None = None
         self._ping_expires = 0.0
 
     def build_routes(self) -> list[PathRoute]:
@@ -368,12 +368,12 @@ class HealthEndpoints:
     async def readiness(self, _: Request) -> Response:
         """Answer 200 if MongoDB can be reached and the gateway does not stop, else 503."""
         database = self._get_database()
-        cause = Cause.RESTART if database is None else await self._find_cause(database)
+        cause = UnavailableCause.RESTART if database is None else await self._find_cause(database)
         if cause is not None:
             return service_unavailable_error(cause).to_response()
         return Response(orjson.dumps({"status": "ready"}), media_type=JSON_MEDIA_TYPE)
 
-    async def _find_cause(self, database: driver.Database) -> Cause | None:
+    async def _find_cause(self, database: driver.Database) -> UnavailableCause | None:
         """Return the result of the ping in progress, of a recent one, or else of a new one."""
         now = time.monotonic()
         if self._ping is None or (self._ping.done() and now >= self._ping_expires):
@@ -382,7 +382,7 @@ class HealthEndpoints:
         return await asyncio.shield(self._ping)
 
 
-async def _ping(database: driver.Database) -> Cause | None:
+async def _ping(database: driver.Database) -> UnavailableCause | None:
     """Return why MongoDB cannot be read, or None if it can."""
     try:
         async with asyncio.timeout(READINESS_TIMEOUT_SECONDS):
@@ -390,5 +390,5 @@ async def _ping(database: driver.Database) -> Cause | None:
     except UnavailableError as error:
         return error.cause
     except TimeoutError:
-        return Cause.UNREACHABLE
+        return UnavailableCause.UNREACHABLE
     return None

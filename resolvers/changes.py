@@ -34,9 +34,9 @@ from resolvers.request.listing import Resolver, batch_resolver, paged
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage import errors
 from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS
-from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeEvent, Cursor
+from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeCursor, ChangeEvent
 from storage.changes.hub import ChangeHub
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.records.kinds import Document, Record, RecordType, format_key
 from storage.records.paging import Page
 from storage.tombstones import (
@@ -85,7 +85,7 @@ After: TypeAlias = Annotated[
     str | None,
     argument(
         "Only what comes after the change with this `cursor`.",
-        Syntax(Cursor.parse, CURSOR_PATTERN),
+        Syntax(ChangeCursor.parse, CURSOR_PATTERN),
         Length(CURSOR_CHARACTERS, CURSOR_CHARACTERS),
     ),
 ]
@@ -155,7 +155,7 @@ async def list_changes(
         return ChangeBatch([], str(await hub.get_cursor()), has_more=False)
     limit = DEFAULT_CHANGES if limit is None else limit
     try:
-        stretch, cursor = await hub.read(Cursor.parse(after), limit, view.shows)
+        stretch, cursor = await hub.read(ChangeCursor.parse(after), limit, view.shows)
     except errors.ChangesExpiredError as error:
         raise ChangesExpiredError from error
     info.context.budget.count_read(len(stretch.events))
@@ -185,7 +185,7 @@ async def follow_changes(
     """
     view = _View.of(info.context, asset, kinds)
     hub = _get_hub(info.context)
-    cursor = None if after is None else Cursor.parse(after)
+    cursor = None if after is None else ChangeCursor.parse(after)
     told_at = time.monotonic()
     try:
         async with aclosing(hub.follow(cursor, PROGRESS_SECONDS if progress else None)) as parts:
@@ -204,7 +204,7 @@ async def follow_changes(
 def _get_hub(context: Context) -> ChangeHub:
     if context.change_hub is None:
         message = "Changes are followed through a running gateway only"
-        raise UnavailableError(message, Cause.LATE_STREAM)
+        raise UnavailableError(message, UnavailableCause.LATE_STREAM)
     context.reads.mark_incomplete()
     return context.change_hub
 
@@ -241,12 +241,12 @@ class _View(NamedTuple):
 
 
 def _to_change(event: ChangeEvent, epoch: bytes) -> Change:
-    cursor = str(Cursor(epoch, event.position))
+    cursor = str(ChangeCursor(epoch, event.position))
     at = DateTime(event.at.isoformat())
     return Change(cursor, event.operation, event.kind, event.record_id, event.asset_id, at)
 
 
-def _to_progress(cursor: Cursor) -> Change:
+def _to_progress(cursor: ChangeCursor) -> Change:
     at = DateTime(cursor.position.time.as_datetime().isoformat())
     return Change(str(cursor), "progress", None, None, None, at)
 

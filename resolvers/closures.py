@@ -21,7 +21,7 @@ from routing.values import TravelMode
 from storage import closures
 from storage.catalog import MAPS, Map
 from storage.closures import Closures as Closures
-from storage.closures import Part, name_some
+from storage.closures import NetworkPart, name_some
 from storage.errors import NetworkOutdatedError
 from storage.networks import find_network_digest
 from storage.records.paging import Page
@@ -144,11 +144,11 @@ def list_closable_ids(router: "Router") -> dict[str, set[str]]:
     }
 
 
-def list_parts(router: "Router", feet_per_unit: float) -> list[Part]:
+def list_parts(router: "Router", feet_per_unit: float) -> list[NetworkPart]:
     """Return what can be closed, as it is stored with what is closed."""
     lists = {part: name for name, part in PARTS.items()}
     return [
-        Part(
+        NetworkPart(
             lists[each.part],
             each.part_id,
             each.kind and each.kind.value,

@@ -59,7 +59,7 @@ class Closures(msgspec.Struct, frozen=True):
         return bool(self.connectors or self.doors or self.spaces)
 
 
-class Part(msgspec.Struct, frozen=True):
+class NetworkPart(msgspec.Struct, frozen=True):
     """A part of a network that can be closed, as one is told from another.
 
     `field` is that of Closures that has its id. Places are a floor, x and y in the map's units.
@@ -70,7 +70,7 @@ class Part(msgspec.Struct, frozen=True):
     kind: str | None
     places: list[tuple[str, float, float]]
 
-    def is_like(self, other: "Part", within: float) -> bool:
+    def is_like(self, other: "NetworkPart", within: float) -> bool:
         """Return whether another part is of the same kind, and has a place near one of this."""
         return (self.field, self.kind) == (other.field, other.kind) and any(
             one[0] == place[0] and math.dist(one[1:], place[1:]) <= within
@@ -87,7 +87,7 @@ class KeptClosures(NamedTuple):
     """The closures that hold in another network, notes on those that do not, and audit changes."""
 
     closures: Closures
-    parts: list[Part]
+    parts: list[NetworkPart]
     notes: list[str]
     changes: list[AuditChange]
 
@@ -106,7 +106,9 @@ async def load_closures(
     return {map_id: msgspec.convert(stored, Closures) for map_id, stored in found.items()}
 
 
-def keep_closures(unit_map: Document, parts: Sequence[Part], feet_per_unit: float) -> KeptClosures:
+def keep_closures(
+    unit_map: Document, parts: Sequence[NetworkPart], feet_per_unit: float
+) -> KeptClosures:
     """Return what is closed on a map if its network now has these parts.
 
     A numbered id that another part has now, or none, is replaced by that of the part in its place.
@@ -151,12 +153,14 @@ def name_some(texts: Sequence[str]) -> str:
     return ", ".join(texts[:MAX_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
-def _read_parts(unit_map: Document) -> dict[tuple[str, str], Part]:
-    parts = msgspec.convert(unit_map.get(CLOSED_PARTS_FIELD) or [], list[Part])
+def _read_parts(unit_map: Document) -> dict[tuple[str, str], NetworkPart]:
+    parts = msgspec.convert(unit_map.get(CLOSED_PARTS_FIELD) or [], list[NetworkPart])
     return {(part.field, part.id): part for part in parts}
 
 
-def _list_parts(closures: Closures, parts: Mapping[tuple[str, str], Part]) -> list[Part]:
+def _list_parts(
+    closures: Closures, parts: Mapping[tuple[str, str], NetworkPart]
+) -> list[NetworkPart]:
     return [parts[key] for key in _list_keys(closures) if key in parts]
 
 
@@ -165,7 +169,7 @@ def _list_keys(closures: Closures) -> list[tuple[str, str]]:
     return [(name, key) for name in names for key in getattr(closures, name)]
 
 
-def build_fields(closures: Closures, parts: Sequence[Part]) -> Document:
+def build_fields(closures: Closures, parts: Sequence[NetworkPart]) -> Document:
     """Return the fields of a map's document."""
     return {
         CLOSURES_FIELD: msgspec.to_builtins(closures),
@@ -179,7 +183,7 @@ async def set_closures(
     change: Callable[[Closures], Closures],
     origin: Origin | None = None,
     precondition: Callable[[driver.Session], Awaitable[None]] | None = None,
-    parts: Sequence[Part] = (),
+    parts: Sequence[NetworkPart] = (),
     digest: str | None = None,
 ) -> Closures | None:
     """Replace what is closed on a map by what `change` makes of it, and return that.

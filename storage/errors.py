@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 
-class Cause(StrEnum):
+class UnavailableCause(StrEnum):
     """Why a request is answered 503: the words of the log, which docs/operation.md explains."""
 
     DEADLINE = "deadline"
@@ -65,7 +65,7 @@ def iter_notes(error: BaseException | None) -> Iterator[str]:
 class UnavailableError(StorageError):
     """MongoDB cannot be reached, or did not answer in time."""
 
-    def __init__(self, message: str, cause: Cause) -> None:
+    def __init__(self, message: str, cause: UnavailableCause) -> None:
         super().__init__(message)
         self.cause = cause
 
@@ -74,21 +74,21 @@ class DiskFullError(UnavailableError):
     """MongoDB has no room on its disk to write."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, Cause.DISK_FULL)
+        super().__init__(message, UnavailableCause.DISK_FULL)
 
 
 class MongoUnusableError(UnavailableError):
     """A database cannot be opened; the message says why, and what to do."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, Cause.UNREACHABLE)
+        super().__init__(message, UnavailableCause.UNREACHABLE)
 
 
 class OutcomeUnknownError(UnavailableError):
     """MongoDB was lost during a change, which may or may not have been made."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, Cause.UNREACHABLE)
+        super().__init__(message, UnavailableCause.UNREACHABLE)
 
 
 class InvalidPageRequestError(StorageError):

@@ -37,7 +37,7 @@ from storage.catalog import (
 from storage.closures import (
     CLOSED_PARTS_FIELD,
     CLOSURES_FIELD,
-    Part,
+    NetworkPart,
     build_fields,
     keep_closures,
 )
@@ -97,7 +97,7 @@ class Publication(msgspec.Struct, frozen=True):
     """None if it was built from what the catalog has when it is published."""
     origin: Origin | None = None
     """None for the user who runs this process."""
-    parts: Sequence[Part] | None = None
+    parts: Sequence[NetworkPart] | None = None
     """The parts that can be closed in the network; None if it has what the one before has."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing; None keeps what the map has."""

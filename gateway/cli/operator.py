@@ -17,10 +17,10 @@ from gateway.settings import Settings
 from storage.administration.api_keys import ApiKey, list_keys_by_prefix
 from storage.catalog import ASSETS
 from storage.errors import (
-    Cause,
     DiskFullError,
     OutcomeUnknownError,
     StorageError,
+    UnavailableCause,
     UnavailableError,
     iter_notes,
 )
@@ -74,7 +74,7 @@ def run_with_database(
             await driver.wait_for_loss(client, PRIMARY_PATIENCE_SECONDS)
             seconds = round(PRIMARY_PATIENCE_SECONDS)
             message = f"MongoDB has had no primary for {seconds} seconds"
-            fail(UnavailableError(message, Cause.NO_PRIMARY))
+            fail(UnavailableError(message, UnavailableCause.NO_PRIMARY))
 
         endings: list[asyncio.Task[None]] = []
         try:

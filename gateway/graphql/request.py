@@ -21,7 +21,7 @@ from rest.bodies import has_more_tokens, parse_json, read_request_body
 from rest.errors import JSON_MEDIA_TYPE, HttpError, service_unavailable_error
 from schema.execution import limit_exceeded_error
 from storage.cache.record_cache import TrustedDocumentCache
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 
 MAX_BODY_BYTES = 1_000_000
 MAX_JSON_TOKENS = 100_000
@@ -252,7 +252,7 @@ class DocumentSource:
     ) -> None:
         """Check that a request still has the document that was found. Raises HttpError."""
         if await self.find(request, key_id) != document:
-            raise service_unavailable_error(Cause.WRITE_CONFLICT)
+            raise service_unavailable_error(UnavailableCause.WRITE_CONFLICT)
 
     def keep(self, document: RequestedDocument, key_id: str) -> None:
         """Keep a document that a client has sent with its digest, and that is valid."""

@@ -33,7 +33,7 @@ from rest.bodies import parse_json
 from rest.errors import HttpError, note_errors, server_error, service_unavailable_error
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES, SCOPE_OPERATION, SCOPE_ROUTE
 from schema.execution import InvalidOperationError, Operation
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 
 MAX_ID_CHARACTERS = 100
 """Of the id that a client gives an operation."""
@@ -352,7 +352,7 @@ class WebSocketEndpoint:
 
     def _find_rejection(self, headers: Headers, scheme: str) -> HttpError | None:
         if self.services.streams.sockets.is_closed:
-            return service_unavailable_error(Cause.RESTART)
+            return service_unavailable_error(UnavailableCause.RESTART)
         own = f"{scheme}://{headers.get('host', '')}"
         if not self._is_allowed_origin(headers.get("origin"), own):
             message = "Web pages of this origin may not connect"

@@ -22,7 +22,7 @@ from gateway.rate_limits import RateLimiter, RateLimitStatus
 from rest.error_codes import ERRORS_PATH
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
 from storage.cache.cache import Cache
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 
 # Order in which input is parsed, within a budget for each turn of the event loop.
 #
@@ -240,7 +240,7 @@ class Rejection(NamedTuple):
     has_known_key: bool = False
 
 
-OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(Cause.QUEUE))
+OVERLOADED = Rejection("requests_in_flight", service_unavailable_error(UnavailableCause.QUEUE))
 _OVERLOADED_FOR_KEY = OVERLOADED._replace(has_known_key=True)
 
 

@@ -18,7 +18,7 @@ from gateway.responses import serialize_headers
 from gateway.server.admission import InputTurns, LimitLog, Standing
 from gateway.server.config import ConnectionLimits
 from rest.errors import ErrorSource, service_unavailable_error
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 
 _BYTES_ACKED = struct.Struct("=Q")
 _BYTES_ACKED_OFFSET = 120
@@ -450,7 +450,7 @@ def _set_options_of_connections(listener: socket.socket, unread_seconds: float) 
 
 def _build_refusal(headers: Iterable[tuple[str, str]]) -> bytes:
     """Build the 503 for connections; what one of them would have asked for is not known."""
-    error = service_unavailable_error(Cause.QUEUE)
+    error = service_unavailable_error(UnavailableCause.QUEUE)
     start, body = build_error_messages(error, ErrorSource(new_request_id()))
     encoded = [(name.encode(), value.encode()) for name, value in headers]
     lines = serialize_headers([*encoded, *start["headers"], (b"connection", b"close")])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolvers.networks.routable_maps import Placement
 from resolvers.request.inputs import Range
-from storage.closures import Part
+from storage.closures import NetworkPart
 
 if TYPE_CHECKING:
     from parsing.plans import PlanFormat
@@ -74,7 +74,7 @@ class BuiltNetwork(NamedTuple):
     directory: dict[str, list[RecordDict]]
     locations: list[RecordDict]
     pictures: dict[str, str]
-    parts: list[Part]
+    parts: list[NetworkPart]
     """What can be closed."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing."""

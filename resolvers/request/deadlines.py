@@ -34,7 +34,7 @@ class _Read:
 @dataclass(slots=True, eq=False)
 class _Write:
     seconds: float
-    limit: driver.Operation
+    limit: driver.OperationDeadline
 
 
 _tasks_without_deadline: set[asyncio.Task[Any]] = set()

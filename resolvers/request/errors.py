@@ -21,7 +21,8 @@ RequestError                code, message and perhaps fields; graphql-core passe
 
 from typing import Any
 
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause as Cause
+from storage.errors import UnavailableError
 
 MAX_QUOTED_CHARACTERS = 50
 """Of a value that an error is about."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from storage.errors import Cause, ImportInterruptedError, UnavailableError
+from storage.errors import ImportInterruptedError, UnavailableCause, UnavailableError
 from storage.mongo import driver
 from storage.mongo.lease import LEASE_SECONDS, Lease
 
@@ -50,14 +50,14 @@ async def check_writable(
     lease = await database[LEASE_COLLECTION].find_one({"_id": LEASE_ID}, session=session)
     state = lease.get("state") if lease is not None else None
     if state == "restoring":
-        raise UnavailableError("a restore is being finished", Cause.IMPORT)
+        raise UnavailableError("a restore is being finished", UnavailableCause.IMPORT)
     if lease is not None and state == "removing":
         prefix = get_staging_prefix(lease["import_id"]) + REMOVED_PREFIX
         for name, among in get_keys().items():
             where = {"_id": {"$in": [*among]}}
             if await database[prefix + name].find_one(where, session=session):
                 message = f"some of these {name} are being removed"
-                raise UnavailableError(message, Cause.IMPORT)
+                raise UnavailableError(message, UnavailableCause.IMPORT)
 
 
 class ImportLease(Lease):

@@ -49,7 +49,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     created: str
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BackupPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One member with documents."""
 
     name: str
@@ -69,7 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """All that is in an archive."""
 
     header: Header
-    parts: list[Part]
+    parts: list[BackupPart]
 
     def count_documents(self) -> dict[str, int]:
         """Return how many documents there are of each collection that has any."""
@@ -82,7 +82,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class LoadedPart(NamedTuple):
     """A part that has been read, and is as the archive's writer has written it."""
 
-    part: Part
+    part: BackupPart
     content: bytes
     """BSON."""
 
@@ -105,7 +105,7 @@ class BackupWriter:
         name = f"{collection}/{number:06}.bson.gz"
         digest = hashlib.sha256(stored).hexdigest()
         self._manifest.parts.append(
-            Part(name=name, documents=documents, bytes=len(content), sha256=digest)
+            BackupPart(name=name, documents=documents, bytes=len(content), sha256=digest)
         )
         self._add_member(name, stored)
 
@@ -136,7 +136,7 @@ class BackupReader:
         self.header = _decode_header(self._read_member(HEADER_NAME, MAX_PART_BYTES))
         self.manifest: Manifest | None = None
         """The counts of what was read, once all of it is."""
-        self._parts: list[Part] = []
+        self._parts: list[BackupPart] = []
 
     def iter_parts(self) -> Iterator[LoadedPart]:
         """Yield the parts, and check in the end that they are all. Raises BackupError."""
@@ -158,7 +158,7 @@ class BackupReader:
                 raise ValueError("it is cut off, or too large")
             documents = raw_documents.count_documents(content)
         digest = hashlib.sha256(stored).hexdigest()
-        part = Part(name=member.name, documents=documents, bytes=len(content), sha256=digest)
+        part = BackupPart(name=member.name, documents=documents, bytes=len(content), sha256=digest)
         self._parts.append(part)
         return LoadedPart(part, content)
 

@@ -50,7 +50,7 @@ MAX_LATEST_CHANGES = 1_000
 """Changes of a collection that are looked at one by one, for pages of long lists."""
 
 
-class Change(NamedTuple):
+class RecordChange(NamedTuple):
     """A change of a record with the tags that it had before and has afterwards."""
 
     collection: str
@@ -60,7 +60,7 @@ class Change(NamedTuple):
     """The key of the record; None if there may be several."""
 
 
-class _Collection:
+class _CollectionChanges:
     """The changes of one collection: the newest, and the newest with each tag."""
 
     __slots__ = ("forgotten", "last", "latest", "newer", "older")
@@ -69,11 +69,11 @@ class _Collection:
         self.last = 0
         self.forgotten = 0
         """The tags of changes up to this one are not known."""
-        self.latest: deque[tuple[int, Change]] = deque(maxlen=MAX_LATEST_CHANGES)
+        self.latest: deque[tuple[int, RecordChange]] = deque(maxlen=MAX_LATEST_CHANGES)
         self.newer: dict[int, int] = {}
         self.older: dict[int, int] = {}
 
-    def record(self, change: Change, number: int) -> None:
+    def record(self, change: RecordChange, number: int) -> None:
         # Readers take no lock. They look for tags first and at what is forgotten last.
         self.latest.append((number, change))
         self.last = number
@@ -119,7 +119,7 @@ class ChangeTable:
 
     >>> table = ChangeTable(["units"])
     >>> before = table.number
-    >>> table.record([Change("units", [7])])
+    >>> table.record([RecordChange("units", [7])])
     >>> [table.has_changed({"units": Read((tag,))}, before) for tag in (7, 8)]
     [True, False]
     """
@@ -128,9 +128,9 @@ class ChangeTable:
         self.number = 0
         """The number of the newest change; all changes up to it are in the table."""
         self._lock = threading.Lock()
-        self._collections = {name: _Collection() for name in collections}
+        self._collections = {name: _CollectionChanges() for name in collections}
 
-    def record(self, changes: Iterable[Change]) -> None:
+    def record(self, changes: Iterable[RecordChange]) -> None:
         """Record changes that are reported together."""
         with self._lock:
             number = self.number + 1
@@ -140,7 +140,7 @@ class ChangeTable:
 
     def record_everything(self) -> None:
         """Record that any record of any collection may have changed."""
-        self.record([Change(name) for name in self._collections])
+        self.record([RecordChange(name) for name in self._collections])
 
     def has_changed(self, reads: ReadSet, since: int) -> bool:
         """Return whether a change after number `since` may concern what was read."""
@@ -199,14 +199,14 @@ megabyte. A rename replaces the collection it is renamed `to`; events of a whole
 `dropDatabase`, name no collection."""
 
 
-def read_changes(event: Document) -> Iterator[Change]:
+def read_changes(event: Document) -> Iterator[RecordChange]:
     """Yield the changes that an event reports."""
     names = {event.get(member, {}).get("coll") for member in ("ns", "to") if member in event}
     if not names - {None}:
-        yield from (Change(name) for name in FOLLOWED_COLLECTIONS)
+        yield from (RecordChange(name) for name in FOLLOWED_COLLECTIONS)
     for name in names.intersection(FOLLOWED_COLLECTIONS):
         key = event.get("documentKey", {}).get("_id")
-        yield Change(name, _find_tags(name, event), key if isinstance(key, str) else None)
+        yield RecordChange(name, _find_tags(name, event), key if isinstance(key, str) else None)
 
 
 def _find_tags(collection: str, event: Document) -> list[int] | None:

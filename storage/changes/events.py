@@ -35,10 +35,10 @@ CURSOR_PATTERN = "^A[Q-Za-f][A-Za-z0-9_-]{20}[AEIMQUYcgkosw048]$"
 EPOCH_BYTES = 4
 
 
-class Position(NamedTuple):
+class ChangePosition(NamedTuple):
     """A position between two events; later ones are greater.
 
-    >>> Position(7, 2) < Position(7, 2, offset=1) < Position(7, 3)
+    >>> ChangePosition(7, 2) < ChangePosition(7, 2, offset=1) < ChangePosition(7, 3)
     True
     """
 
@@ -48,18 +48,18 @@ class Position(NamedTuple):
     """The number of events of this cluster time that come before the position."""
 
     @classmethod
-    def at(cls, time: Timestamp) -> "Position":
+    def at(cls, time: Timestamp) -> "ChangePosition":
         """Return the position before all events of a cluster time."""
         return cls(time.time, time.inc)
 
     @classmethod
-    def after(cls, time: Timestamp) -> "Position":
+    def after(cls, time: Timestamp) -> "ChangePosition":
         """Return the position after all events of a cluster time."""
         return cls(time.time, time.inc + 1)
 
-    def count_event(self, time: Timestamp) -> "Position":
+    def count_event(self, time: Timestamp) -> "ChangePosition":
         """Return the position after an event that follows this position."""
-        start = Position.at(time)
+        start = ChangePosition.at(time)
         return start._replace(offset=self.offset + 1 if start == self._replace(offset=0) else 1)
 
     @property
@@ -68,26 +68,26 @@ class Position(NamedTuple):
         return Timestamp(self.seconds, self.increment)
 
 
-class Cursor(NamedTuple):
+class ChangeCursor(NamedTuple):
     """A position, and the beginning of what names the database that it is of."""
 
     epoch: bytes
-    position: Position
+    position: ChangePosition
 
     def __str__(self) -> str:
         r"""Return the text that clients keep.
 
-        >>> str(Cursor(b"\1\2\3\4", Position(1_790_000_000, 3, offset=1)))
+        >>> str(ChangeCursor(b"\1\2\3\4", ChangePosition(1_790_000_000, 3, offset=1)))
         'AQECAwRqsTuAAAAAAwAAAAE'
         """
         packed = _FORMAT.pack(_VERSION, self.epoch, *self.position)
         return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
     @classmethod
-    def parse(cls, text: str) -> "Cursor":
+    def parse(cls, text: str) -> "ChangeCursor":
         r"""Return the cursor with this text. Raises ValueError.
 
-        >>> cursor = Cursor(b"\1\2\3\4", Position(1_790_000_000, 3, offset=1))
+        >>> cursor = ChangeCursor(b"\1\2\3\4", ChangePosition(1_790_000_000, 3, offset=1))
         >>> Cursor.parse(str(cursor)) == cursor
         True
         """
@@ -98,7 +98,7 @@ class Cursor(NamedTuple):
             except (binascii.Error, struct.error):
                 version = 0
             if version == _VERSION:
-                return cls(epoch, Position(*position))
+                return cls(epoch, ChangePosition(*position))
         raise ValueError("is not the cursor of a change: send one unchanged, or none")
 
 
@@ -169,7 +169,7 @@ PIPELINE: Final[Pipeline] = [
 class ChangeEvent(NamedTuple):
     """A change of a record, or of all records of a kind."""
 
-    position: Position
+    position: ChangePosition
     """The position after it."""
     operation: Operation
     kind: str | None
@@ -187,7 +187,7 @@ class Progress(NamedTuple):
     """The changes of a batch, and how far they lead."""
 
     events: list[ChangeEvent]
-    position: Position
+    position: ChangePosition
 
 
 class EventReader:
@@ -196,7 +196,7 @@ class EventReader:
     The stream begins with the first event of that time. Those before the position are skipped.
     """
 
-    def __init__(self, position: Position) -> None:
+    def __init__(self, position: ChangePosition) -> None:
         self.position = position
         self._counted = position._replace(offset=0)
         """The position after the last event that the stream has reported."""
@@ -210,11 +210,11 @@ class EventReader:
                 continue
             self.position = self._counted
             if document["operationType"] == "invalidate":  # the stream ends with it each time
-                self.position = Position.after(document["clusterTime"])
+                self.position = ChangePosition.after(document["clusterTime"])
             if event := to_event(document, self.position):
                 events.append(event)
         # Events of the reached time itself may be still to come.
-        self.position = max(self.position, Position.at(batch.reached))
+        self.position = max(self.position, ChangePosition.at(batch.reached))
         return Progress(events, self.position)
 
 
@@ -228,7 +228,7 @@ def _is_counted(document: Document) -> bool:
     )
 
 
-def to_event(document: Document, position: Position) -> ChangeEvent | None:
+def to_event(document: Document, position: ChangePosition) -> ChangeEvent | None:
     """Return the change that an event of the stream reports, or None if clients see no change."""
     operation, at = document["operationType"], document["clusterTime"].as_datetime()
     name = _get_collection(document, "ns")
@@ -256,7 +256,7 @@ def to_event(document: Document, position: Position) -> ChangeEvent | None:
     return ChangeEvent(position, _WRITES[operation], name, record_id, key, asset_id, at)
 
 
-def _to_reset(document: Document, position: Position, at: datetime) -> ChangeEvent | None:
+def _to_reset(document: Document, position: ChangePosition, at: datetime) -> ChangeEvent | None:
     if document["operationType"] == "invalidate":
         return None  # it follows the event that replaced the database
     names = {_get_collection(document, member) for member in ("ns", "to")}

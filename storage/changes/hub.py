@@ -24,13 +24,13 @@ from storage.catalog import ASSETS
 from storage.changes.events import (
     EPOCH_BYTES,
     PIPELINE,
+    ChangeCursor,
     ChangeEvent,
-    Cursor,
+    ChangePosition,
     EventReader,
-    Position,
     Progress,
 )
-from storage.errors import Cause, ChangesExpiredError, UnavailableError
+from storage.errors import ChangesExpiredError, UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
 from storage.mongo.driver import PyMongoError
 from storage.mongo.unavailable import find_cause
@@ -47,12 +47,12 @@ class Stretch(NamedTuple):
     """Changes that follow a position, and the position that they lead to."""
 
     events: list[ChangeEvent]
-    position: Position
+    position: ChangePosition
     has_more: bool
     """Whether others may follow at once."""
 
 
-async def read_stretch(database: driver.Database, position: Position) -> Stretch:
+async def read_stretch(database: driver.Database, position: ChangePosition) -> Stretch:
     """Return the changes that follow a position. Raises ChangesExpiredError, UnavailableError."""
     clock = driver.get_clock(database.client)
     # What comes before the offset is read again each time.
@@ -68,11 +68,11 @@ async def read_stretch(database: driver.Database, position: Position) -> Stretch
         limit *= 4  # all of one transaction: its events have the same time
 
 
-async def read_newest_position(database: driver.Database) -> Position:
+async def read_newest_position(database: driver.Database) -> ChangePosition:
     """Return the position after all that has been written. Raises UnavailableError."""
     clock = driver.get_clock(database.client)
     with driver.translate_errors():
-        return Position.after(await change_stream.read_newest_time(database, clock))
+        return ChangePosition.after(await change_stream.read_newest_time(database, clock))
 
 
 async def read_epoch(database: driver.Database) -> bytes:
@@ -93,7 +93,7 @@ def to_epoch(uuid: bytes | None) -> bytes:
     return uuid[:EPOCH_BYTES] if uuid else bytes(EPOCH_BYTES)
 
 
-def check_epoch(cursor: Cursor, epoch: bytes) -> Position:
+def check_epoch(cursor: ChangeCursor, epoch: bytes) -> ChangePosition:
     """Return the position of a cursor. Raises ChangesExpiredError if it is another database's."""
     if cursor.epoch != epoch:
         raise ChangesExpiredError("the changes are of what the database was before")
@@ -124,14 +124,14 @@ class Tail:
     def __init__(
         self,
         database: driver.Database,
-        begin: Callable[[bytes, Position], None],
+        begin: Callable[[bytes, ChangePosition], None],
         publish: Callable[[Progress], None],
     ) -> None:
         self._database = database
         self._begin = begin
         self._publish = publish
         self._loop = asyncio.get_running_loop()
-        self._position: Position | None = None
+        self._position: ChangePosition | None = None
         self._stopping = threading.Event()
         # A daemon: while MongoDB hangs, the thread may take longer to end than the process.
         self._thread = threading.Thread(target=self._run, name="change-tail", daemon=True)
@@ -168,7 +168,7 @@ class Tail:
         if self._position is None:
             time = change_stream.read_committed_time(client, name)
             assert time is not None, "a standalone has no change streams"
-            self._position = Position.after(time)
+            self._position = ChangePosition.after(time)
         reader = EventReader(self._position)
         with change_stream.tail_changes(
             client,
@@ -228,11 +228,11 @@ LINGER_SECONDS = 30.0
 _get_position = attrgetter("position")
 
 
-class Part(NamedTuple):
+class ChangePage(NamedTuple):
     """Changes, in order."""
 
     events: list[ChangeEvent]
-    cursor: Cursor
+    cursor: ChangeCursor
     """The cursor after them."""
 
 
@@ -242,9 +242,9 @@ class ChangeHub:
     def __init__(self, database: driver.Database) -> None:
         self._database = database
         self._reads_at_once = asyncio.Semaphore(MAX_READS_AT_ONCE)
-        self._reads: dict[Position, asyncio.Task[Stretch]] = {}
+        self._reads: dict[ChangePosition, asyncio.Task[Stretch]] = {}
         """The stretches by the position that they begin at."""
-        self._kept = _KeptEvents(Position(0, 0))
+        self._kept = _KeptEvents(ChangePosition(0, 0))
         self._epoch = b""
         self._tail: Tail | None = None
         self._stopping: asyncio.TimerHandle | None = None
@@ -264,14 +264,14 @@ class ChangeHub:
             if (tail := self._stop()) is not None:
                 await asyncio.to_thread(tail.join)
 
-    async def get_cursor(self) -> Cursor:
+    async def get_cursor(self) -> ChangeCursor:
         """Return the cursor after all that has been written. Raises UnavailableError."""
         epoch = await read_epoch(self._database)
-        return Cursor(epoch, await read_newest_position(self._database))
+        return ChangeCursor(epoch, await read_newest_position(self._database))
 
     async def read(
-        self, cursor: Cursor, limit: int, shows: Callable[[ChangeEvent], bool]
-    ) -> tuple[Stretch, Cursor]:
+        self, cursor: ChangeCursor, limit: int, shows: Callable[[ChangeEvent], bool]
+    ) -> tuple[Stretch, ChangeCursor]:
         """Return the shown changes that follow a cursor, and the cursor after them.
 
         They include all that was written before the call, unless `has_more`. Raises
@@ -288,9 +288,9 @@ class ChangeHub:
                 del found[limit:]
                 position, has_more = found[-1].position, True
             if len(found) == limit or not has_more or time.monotonic() >= end:
-                return Stretch(found, position, has_more), Cursor(epoch, position)
+                return Stretch(found, position, has_more), ChangeCursor(epoch, position)
 
-    async def _read_on(self, position: Position, seconds: float) -> Stretch:
+    async def _read_on(self, position: ChangePosition, seconds: float) -> Stretch:
         """Read a stretch, or wait on for one that is being read."""
         begun = self._reads.get(position)
         # Outside of the context of the request, with its deadline.
@@ -307,19 +307,19 @@ class ChangeHub:
         # What was begun before may lack what has been written since.
         return read.result()._replace(has_more=True) if begun else read.result()
 
-    async def _read_in_turn(self, position: Position) -> Stretch:
+    async def _read_in_turn(self, position: ChangePosition) -> Stretch:
         async with self._reads_at_once:
             return await read_stretch(self._database, position)
 
-    def _keep(self, position: Position, read: asyncio.Task[Stretch]) -> None:
+    def _keep(self, position: ChangePosition, read: asyncio.Task[Stretch]) -> None:
         """Keep what a read has found for a while, but no error."""
         has_failed = read.cancelled() or read.exception() is not None
         seconds = 0.0 if has_failed else KEEP_SECONDS
         read.get_loop().call_later(seconds, self._reads.pop, position, None)
 
     async def follow(
-        self, cursor: Cursor | None, wake_seconds: float | None = None
-    ) -> AsyncGenerator[Part]:
+        self, cursor: ChangeCursor | None, wake_seconds: float | None = None
+    ) -> AsyncGenerator[ChangePage]:
         """Yield the changes that follow a cursor, or from about now on.
 
         A part is empty if there has been no change for `wake_seconds`, or none yet while catching
@@ -341,7 +341,7 @@ class ChangeHub:
                             await news.wait()
                             continue
                     position = max(position, self._kept.last)
-                yield Part(events, Cursor(self._epoch, position))
+                yield ChangePage(events, ChangeCursor(self._epoch, position))
 
     @contextmanager
     def _attend(self) -> Iterator[None]:
@@ -376,9 +376,9 @@ class ChangeHub:
                 await self._began.wait()
         except TimeoutError as error:
             message = "The changes cannot be followed now"
-            raise UnavailableError(message, Cause.LATE_STREAM) from error
+            raise UnavailableError(message, UnavailableCause.LATE_STREAM) from error
 
-    async def _catch_up(self, position: Position) -> tuple[list[ChangeEvent], Position]:
+    async def _catch_up(self, position: ChangePosition) -> tuple[list[ChangeEvent], ChangePosition]:
         """Return changes before those that are kept, and the position that they lead to."""
         while True:
             first = self._kept.first
@@ -389,7 +389,7 @@ class ChangeHub:
                 return stretch.events, end
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _begin(self, epoch: bytes, position: Position) -> None:
+    def _begin(self, epoch: bytes, position: ChangePosition) -> None:
         if position != self._kept.last:
             self._kept = _KeptEvents(position)
         self._epoch = epoch
@@ -405,7 +405,7 @@ class ChangeHub:
 class _KeptEvents:
     """The last events of a stream, in order."""
 
-    def __init__(self, position: Position) -> None:
+    def __init__(self, position: ChangePosition) -> None:
         self.first = position
         """The position before all of them."""
         self.last = position
@@ -421,7 +421,7 @@ class _KeptEvents:
             self.first = self._events[forgotten - 1].position
             del self._events[:forgotten]
 
-    def take_after(self, position: Position) -> tuple[list[ChangeEvent], Position]:
+    def take_after(self, position: ChangePosition) -> tuple[list[ChangeEvent], ChangePosition]:
         """Return the next events after a position, and the position that they lead to."""
         start = bisect_right(self._events, position, key=_get_position)
         events = self._events[start : start + MAX_EVENTS_IN_PART]

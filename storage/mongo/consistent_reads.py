@@ -23,7 +23,7 @@ from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure, PyMo
 from pymongo.helpers_shared import _RETRYABLE_ERROR_CODES, _check_command_response
 from pymongo.read_concern import ReadConcern
 
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.protocols import (
     Collection,
@@ -161,7 +161,7 @@ async def _send(
         safe_time = deployment.listener.get_safe_time()
         if snapshot_time is None and not deployment.is_readable():
             if time.monotonic() > deadline:
-                raise UnavailableError("MongoDB has no majority", Cause.NO_MAJORITY)
+                raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
             await asyncio.sleep(_READ_AGAIN_SECONDS)
             continue
         clock = deployment.clock.now()
@@ -185,7 +185,7 @@ async def _send(
                     # Not of this database: it was put back to an earlier state, or replaced.
                     deployment.clock.restart()
                 message = "MongoDB has not reached the time of the read"
-                raise UnavailableError(message, Cause.LAG) from error
+                raise UnavailableError(message, UnavailableCause.LAG) from error
             snapshot_time = None
         else:
             shown = reply["operationTime"] if is_local else reply["cursor"].get("atClusterTime")
@@ -198,7 +198,7 @@ async def _send(
                 deployment.clock.advance(shown)
                 return reply, shown
             if time.monotonic() > deadline:
-                raise UnavailableError("No member has what a majority has", Cause.LAG)
+                raise UnavailableError("No member has what a majority has", UnavailableCause.LAG)
         await asyncio.sleep(_READ_AGAIN_SECONDS)
 
 
@@ -260,8 +260,8 @@ class ReadConnections:
         self._loop = asyncio.get_running_loop()
         self._primary: Any = None
         """The primary that all connections are to."""
-        self._connections: set[_Connection] = set()
-        self._idle: list[_Connection] = []
+        self._connections: set[_ReadConnection] = set()
+        self._idle: list[_ReadConnection] = []
         """The idle connections; the one that was in use last comes last."""
         self._connecting: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
@@ -377,7 +377,7 @@ class ReadConnections:
         if primary is not self._primary or transport.is_closing():
             transport.abort()
             return
-        connection = _Connection(transport, self._idle, self._connections)
+        connection = _ReadConnection(transport, self._idle, self._connections)
         transport.set_protocol(connection)
         transport.resume_reading()
 
@@ -387,14 +387,14 @@ class ReadConnections:
             connection.close()
 
 
-class _Connection(asyncio.Protocol):
+class _ReadConnection(asyncio.Protocol):
     """A connection, which carries one command at a time."""
 
     def __init__(
         self,
         transport: asyncio.Transport,
-        idle: "list[_Connection]",
-        connections: "set[_Connection]",
+        idle: "list[_ReadConnection]",
+        connections: "set[_ReadConnection]",
     ) -> None:
         self._transport = transport
         self._idle = idle

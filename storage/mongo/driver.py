@@ -32,7 +32,7 @@ from pymongo.errors import (
     PyMongoError,
 )
 
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.connection import DriverName
 from storage.mongo.consistent_reads import (
@@ -54,7 +54,7 @@ from storage.mongo.shared_memory import ClusterClock
 from storage.mongo.topology import APPLICATION, Deployment, end_in_background
 from storage.mongo.unavailable import (
     TIMEOUT_SECONDS,
-    Operation,
+    OperationDeadline,
     end_operation,
     find_cause,
     get_operation,
@@ -77,7 +77,7 @@ __all__ = [
     "DeleteMany",
     "DeleteOne",
     "IndexModel",
-    "Operation",
+    "OperationDeadline",
     "PyMongoError",
     "Session",
     "Timestamp",
@@ -209,7 +209,7 @@ async def ping(client: Client, timeout_seconds: float) -> None:
     deployment, deadline = topology.of(client), time.monotonic() + timeout_seconds
     while not deployment.is_readable():
         if time.monotonic() > deadline:
-            raise UnavailableError("MongoDB has no majority", Cause.NO_MAJORITY)
+            raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
         await asyncio.sleep(_POLL_SECONDS)
     with translate_errors(), pymongo.timeout(timeout_seconds):
         members = deployment.choose_members()
@@ -297,7 +297,7 @@ async def run_on_one_primary(
 async def run_in_transaction(client: Client, work: Callable[[Session], Awaitable[T]]) -> T:
     """Run `work` in a transaction; run it again after an error that MongoDB calls transient."""
 
-    cause = Cause.DEADLINE
+    cause = UnavailableCause.DEADLINE
 
     async def work_in_time(session: Session) -> T:
         nonlocal cause
@@ -339,7 +339,7 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             if isinstance(error, ConfigurationError) and str(error) == _NO_SESSIONS:
                 await _replace_connections(client)
                 message = "A member of the replica set was starting"
-                raise UnavailableError(message, Cause.NO_PRIMARY) from error
+                raise UnavailableError(message, UnavailableCause.NO_PRIMARY) from error
             if isinstance(error, (PyMongoError, asyncio.CancelledError)):
                 topology.of(client).clock.has_unknown_write = True  # the commit may be under way
             raise

@@ -26,7 +26,7 @@ from pymongo.monitoring import (
 from pymongo.read_preferences import ReadPreference, _ServerMode
 from pymongo.topology_description import TopologyDescription
 
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo.protocols import Client, Session
 from storage.mongo.shared_memory import ClusterClock
 from storage.records.kinds import Document
@@ -182,7 +182,7 @@ class Deployment:
         if self.listener.primary is None:
             return ReadPreference.PRIMARY
         if self.listener.seconds_without_primary() > MAX_SECONDS_WITHOUT_PRIMARY:
-            raise UnavailableError("MongoDB has no primary", Cause.NO_PRIMARY)
+            raise UnavailableError("MongoDB has no primary", UnavailableCause.NO_PRIMARY)
         return ReadPreference.PRIMARY_PREFERRED
 
 

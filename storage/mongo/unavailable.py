@@ -32,7 +32,7 @@ from pymongo.read_preferences import ReadPreference
 from pymongo.server_type import SERVER_TYPE
 from pymongo.topology_description import TopologyDescription
 
-from storage.errors import Cause, DiskFullError, MongoUnusableError, UnavailableError
+from storage.errors import DiskFullError, MongoUnusableError, UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.protocols import Client
 
@@ -48,7 +48,7 @@ SNAPSHOT_SECONDS = 60.0
 
 
 @dataclass(slots=True, eq=False)
-class Operation:
+class OperationDeadline:
     """A deadline by `time.monotonic`, which may be moved, and the snapshot that is read."""
 
     end: float
@@ -72,23 +72,23 @@ class Operation:
         self.began_reading = math.inf
 
 
-_operation: ContextVar[Operation | None] = ContextVar("operation", default=None)
+_operation: ContextVar[OperationDeadline | None] = ContextVar("operation", default=None)
 
 
-def get_operation() -> Operation | None:
+def get_operation() -> OperationDeadline | None:
     """Return the operation that this task works on."""
     return _operation.get()
 
 
 @contextmanager
-def limit_time(seconds: float) -> Iterator[Operation]:
+def limit_time(seconds: float) -> Iterator[OperationDeadline]:
     """Let no command inside, or in a task that is started inside, go on for longer.
 
     MongoDB itself ends a command at that time. Applies to commands inside `translate_errors`, and
     to transactions, which are then rolled back. All reads inside see the same snapshot of the
     database, until there is a transaction.
     """
-    operation = Operation(time.monotonic() + seconds)
+    operation = OperationDeadline(time.monotonic() + seconds)
     token = _operation.set(operation)
     try:
         yield operation
@@ -96,12 +96,12 @@ def limit_time(seconds: float) -> Iterator[Operation]:
         end_operation(token)
 
 
-def start_operation(seconds: float) -> Token[Operation | None]:
+def start_operation(seconds: float) -> Token[OperationDeadline | None]:
     """Begin what `limit_time` does, and return what ends it."""
-    return _operation.set(Operation(time.monotonic() + seconds))
+    return _operation.set(OperationDeadline(time.monotonic() + seconds))
 
 
-def end_operation(token: Token[Operation | None]) -> None:
+def end_operation(token: Token[OperationDeadline | None]) -> None:
     """End an operation that has begun in this task."""
     _operation.reset(token)
 
@@ -142,39 +142,39 @@ _LABELS = (
     "UnknownTransactionCommitResult",
 )
 _CAUSES = {
-    6: Cause.UNREACHABLE,  # HostUnreachable
-    7: Cause.UNREACHABLE,  # HostNotFound
-    _OUT_OF_DISK_SPACE: Cause.DISK_FULL,
-    24: Cause.WRITE_CONFLICT,  # LockTimeout
-    43: Cause.INTERRUPTED,  # CursorNotFound: the member that had it has restarted
-    46: Cause.WRITE_CONFLICT,  # LockBusy
-    50: Cause.DEADLINE,  # MaxTimeMSExpired
-    64: Cause.NO_MAJORITY,  # WriteConcernFailed: no majority acknowledged in time
-    89: Cause.UNREACHABLE,  # NetworkTimeout
-    91: Cause.NO_PRIMARY,  # ShutdownInProgress
-    100: Cause.NO_MAJORITY,  # UnsatisfiableWriteConcern
-    112: Cause.WRITE_CONFLICT,  # WriteConflict
-    133: Cause.NO_PRIMARY,  # FailedToSatisfyReadPreference
-    134: Cause.NO_MAJORITY,  # ReadConcernMajorityNotAvailableYet
-    175: Cause.INTERRUPTED,  # QueryPlanKilled
-    189: Cause.NO_PRIMARY,  # PrimarySteppedDown
-    202: Cause.UNREACHABLE,  # NetworkInterfaceExceededTimeLimit
-    237: Cause.INTERRUPTED,  # CursorKilled
-    239: Cause.INTERRUPTED,  # SnapshotTooOld
-    246: Cause.INTERRUPTED,  # SnapshotUnavailable
-    251: Cause.INTERRUPTED,  # NoSuchTransaction
-    262: Cause.DEADLINE,  # ExceededTimeLimit
-    279: Cause.INTERRUPTED,  # ClientDisconnect
-    282: Cause.NO_PRIMARY,  # TransactionCoordinatorSteppingDown
-    290: Cause.INTERRUPTED,  # TransactionExceededLifetimeLimitSeconds
-    9001: Cause.UNREACHABLE,  # SocketException
-    10058: Cause.NO_PRIMARY,  # LegacyNotPrimary
-    10107: Cause.NO_PRIMARY,  # NotWritablePrimary
-    11600: Cause.NO_PRIMARY,  # InterruptedAtShutdown
-    11601: Cause.INTERRUPTED,  # Interrupted
-    11602: Cause.NO_PRIMARY,  # InterruptedDueToReplStateChange
-    13435: Cause.NO_PRIMARY,  # NotPrimaryNoSecondaryOk
-    13436: Cause.NO_PRIMARY,  # NotPrimaryOrSecondary
+    6: UnavailableCause.UNREACHABLE,  # HostUnreachable
+    7: UnavailableCause.UNREACHABLE,  # HostNotFound
+    _OUT_OF_DISK_SPACE: UnavailableCause.DISK_FULL,
+    24: UnavailableCause.WRITE_CONFLICT,  # LockTimeout
+    43: UnavailableCause.INTERRUPTED,  # CursorNotFound: the member that had it has restarted
+    46: UnavailableCause.WRITE_CONFLICT,  # LockBusy
+    50: UnavailableCause.DEADLINE,  # MaxTimeMSExpired
+    64: UnavailableCause.NO_MAJORITY,  # WriteConcernFailed: no majority acknowledged in time
+    89: UnavailableCause.UNREACHABLE,  # NetworkTimeout
+    91: UnavailableCause.NO_PRIMARY,  # ShutdownInProgress
+    100: UnavailableCause.NO_MAJORITY,  # UnsatisfiableWriteConcern
+    112: UnavailableCause.WRITE_CONFLICT,  # WriteConflict
+    133: UnavailableCause.NO_PRIMARY,  # FailedToSatisfyReadPreference
+    134: UnavailableCause.NO_MAJORITY,  # ReadConcernMajorityNotAvailableYet
+    175: UnavailableCause.INTERRUPTED,  # QueryPlanKilled
+    189: UnavailableCause.NO_PRIMARY,  # PrimarySteppedDown
+    202: UnavailableCause.UNREACHABLE,  # NetworkInterfaceExceededTimeLimit
+    237: UnavailableCause.INTERRUPTED,  # CursorKilled
+    239: UnavailableCause.INTERRUPTED,  # SnapshotTooOld
+    246: UnavailableCause.INTERRUPTED,  # SnapshotUnavailable
+    251: UnavailableCause.INTERRUPTED,  # NoSuchTransaction
+    262: UnavailableCause.DEADLINE,  # ExceededTimeLimit
+    279: UnavailableCause.INTERRUPTED,  # ClientDisconnect
+    282: UnavailableCause.NO_PRIMARY,  # TransactionCoordinatorSteppingDown
+    290: UnavailableCause.INTERRUPTED,  # TransactionExceededLifetimeLimitSeconds
+    9001: UnavailableCause.UNREACHABLE,  # SocketException
+    10058: UnavailableCause.NO_PRIMARY,  # LegacyNotPrimary
+    10107: UnavailableCause.NO_PRIMARY,  # NotWritablePrimary
+    11600: UnavailableCause.NO_PRIMARY,  # InterruptedAtShutdown
+    11601: UnavailableCause.INTERRUPTED,  # Interrupted
+    11602: UnavailableCause.NO_PRIMARY,  # InterruptedDueToReplStateChange
+    13435: UnavailableCause.NO_PRIMARY,  # NotPrimaryNoSecondaryOk
+    13436: UnavailableCause.NO_PRIMARY,  # NotPrimaryOrSecondary
 }
 """The codes of MongoDB's `error_codes.yml` that are retryable, interrupted, or due to the set's
 state."""
@@ -220,7 +220,7 @@ def is_unavailable(error: PyMongoError) -> bool:
     return find_cause(error) is not None
 
 
-def find_cause(error: Exception) -> Cause | None:
+def find_cause(error: Exception) -> UnavailableCause | None:
     """Return why a command failed that may succeed later, or on another member; None if it may not.
 
     >>> find_cause(OperationFailure("interrupted", 11602))
@@ -231,17 +231,21 @@ def find_cause(error: Exception) -> Cause | None:
     if causes and all(causes):
         return causes[0]
     if isinstance(error, WaitQueueTimeoutError):
-        return Cause.POOL
+        return UnavailableCause.POOL
     if isinstance(error, NotPrimaryError):
-        return Cause.NO_PRIMARY
+        return UnavailableCause.NO_PRIMARY
     if isinstance(error, ServerSelectionTimeoutError):  # either no member will do, or why none is
-        return Cause.NO_PRIMARY if str(error).startswith("No ") else Cause.UNREACHABLE
+        return (
+            UnavailableCause.NO_PRIMARY
+            if str(error).startswith("No ")
+            else UnavailableCause.UNREACHABLE
+        )
     if isinstance(error, ExecutionTimeout) or (isinstance(error, PyMongoError) and error.timeout):
-        return Cause.DEADLINE
+        return UnavailableCause.DEADLINE
     if isinstance(error, ConnectionFailure):
-        return Cause.UNREACHABLE
+        return UnavailableCause.UNREACHABLE
     is_transient = isinstance(error, PyMongoError) and any(map(error.has_error_label, _LABELS))
-    return Cause.INTERRUPTED if is_transient else None
+    return UnavailableCause.INTERRUPTED if is_transient else None
 
 
 def _iter_codes(error: Exception) -> Iterator[int | None]:

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from storage.changes.events import Cursor
+from storage.changes.events import ChangeCursor
 from tests.rest.demo_service import FLOORGATE, DemoService
 from tools import client_generation
 
@@ -161,7 +161,7 @@ def test_a_copy_that_has_missed_changes_begins_again(
     assert sync() == 0
     with sqlite3.connect(copy) as database:
         [[text]] = database.execute("SELECT cursor FROM cursors")
-        expired = str(Cursor.parse(text)._replace(epoch=b"else"))
+        expired = str(ChangeCursor.parse(text)._replace(epoch=b"else"))
         database.execute("UPDATE cursors SET cursor = ?", [expired])
         database.execute("DELETE FROM records WHERE kind = 'units'")
     assert sync() == 0

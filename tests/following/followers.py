@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from resolvers.request.caller import FLAGS
-from storage.changes.events import Cursor
+from storage.changes.events import ChangeCursor
 from tests.gateway.subscriptions.service import PROTOCOL, read_events
 
 KIND = "attribute_assignments"
@@ -83,7 +83,7 @@ class Follower(ABC):
         found = [places[write] for write in acknowledged if write in places]
         if found != sorted(found):
             problems.append("changes came in another order than they were made")
-        positions = [Cursor.parse(cursor).position for cursor in self.cursors]
+        positions = [ChangeCursor.parse(cursor).position for cursor in self.cursors]
         if any(later < earlier for earlier, later in pairwise(positions)):
             problems.append("a cursor leads back")
         if len(self.received) > len(firsts):

@@ -16,7 +16,7 @@ from gateway.exchange import group_address
 from gateway.rate_limits import ArrivalTables
 from storage.administration import api_keys
 from storage.cache import api_key_cache
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from tests.fixtures import BASE_URL, World, make_key, open_database, run_gateway
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.rest.error_bodies import read_error, read_message
@@ -173,7 +173,7 @@ async def test_an_outage_of_the_database_is_not_held_against_clients(
     gateway: Gateway, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down", Cause.UNREACHABLE)
+        raise UnavailableError("down", UnavailableCause.UNREACHABLE)
 
     with monkeypatch.context() as broken:
         broken.setattr(api_keys, "find_api_key", fail)

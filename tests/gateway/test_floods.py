@@ -13,7 +13,7 @@ from gateway.server.config import ConnectionLimits, SharedMemory
 from gateway.settings import Settings
 from storage.administration import api_keys
 from storage.cache import api_key_cache
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo.shared_memory import WriteCounter
 from tests.fixtures import World, make_key, open_client, open_database, run_gateway
 from tests.gateway.log_lines import capture_log_lines
@@ -72,7 +72,7 @@ async def test_a_flood_that_the_database_cannot_be_asked_about_is_rejected_all_t
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object) -> None:
-        raise UnavailableError("down", Cause.UNREACHABLE)
+        raise UnavailableError("down", UnavailableCause.UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "list_digests", fail)
     async with run_gateway(world.settings()) as gateway:

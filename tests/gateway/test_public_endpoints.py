@@ -17,7 +17,7 @@ from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.responses import CachedResponse
 from rest.entity_tags import Encoding
 from rest.openapi import description
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 from tests.fixtures import World, open_client, run_gateway
 
@@ -145,7 +145,7 @@ async def test_a_result_is_used_for_a_moment_only(monkeypatch: pytest.MonkeyPatc
     assert pings.count == 1
     monkeypatch.setattr(health_module, "READINESS_TTL_SECONDS", 0.0)
     health = endpoints_of_any_database()
-    pings.error = UnavailableError("away", Cause.UNREACHABLE)
+    pings.error = UnavailableError("away", UnavailableCause.UNREACHABLE)
     assert (await health.readiness(REQUEST)).status_code == 503
     pings.error = None
     assert (await health.readiness(REQUEST)).status_code == 200

@@ -25,7 +25,7 @@ from gateway.rate_limits import (
     RateLimitStatus,
     create_shared_memory,
 )
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from storage.store import Store
 from tests.fixtures import World, freeze_limiter, gateway_client, open_client, run_gateway
 from tests.gateway.limiting_process import LimitingProcess
@@ -79,7 +79,7 @@ async def test_a_failure_says_what_is_left(world: World, monkeypatch: pytest.Mon
     async with gateway_client(world.settings(**LIMITS), world.keys.full) as client:
         await client.get("/v1/units/unit-1")  # the key is cached now
         for error, status in (
-            (UnavailableError("down", Cause.UNREACHABLE), 503),
+            (UnavailableError("down", UnavailableCause.UNREACHABLE), 503),
             (ZeroDivisionError(), 500),
         ):
 

@@ -21,7 +21,7 @@ from gateway import response_cache
 from gateway.app import Gateway
 from gateway.response_cache import ResponseCache
 from schema import execution, interpretation
-from storage.cache.change_feed import Change, ChangeTable
+from storage.cache.change_feed import ChangeTable, RecordChange
 from storage.store import Store
 from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
@@ -189,7 +189,7 @@ async def test_a_write_through_the_gateway_invalidates_at_once(
 ) -> None:
     record = ChangeTable.record
 
-    def record_late(table: ChangeTable, changes: Iterable[Change]) -> None:
+    def record_late(table: ChangeTable, changes: Iterable[RecordChange]) -> None:
         time.sleep(0.05)
         record(table, changes)
 

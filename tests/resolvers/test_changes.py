@@ -7,7 +7,7 @@ import pytest
 
 from resolvers.nodes import parse_node_id
 from storage.changes import hub
-from storage.changes.events import Cursor, Position
+from storage.changes.events import ChangeCursor, ChangePosition
 from storage.mongo.raw_documents import rename_collection
 from tests.fixtures import (
     ALL_FLAGS,
@@ -187,8 +187,8 @@ async def test_what_is_no_cursor_is_invalid(client: httpx.AsyncClient, cursor: s
 
 async def test_a_cursor_of_another_database_has_expired(own_world: World) -> None:
     async with gateway_client(own_world.settings(), own_world.keys.full) as client:
-        mine = Cursor.parse((await poll(client))["cursor"])
-        for cursor in (mine._replace(epoch=b"else"), mine._replace(position=Position(1, 1))):
+        mine = ChangeCursor.parse((await poll(client))["cursor"])
+        for cursor in (mine._replace(epoch=b"else"), mine._replace(position=ChangePosition(1, 1))):
             response = await client.get("/v1/changes", params={"after": str(cursor)}, headers=FLAG)
             # The oplog of a new server is whole, so that it accepts any older time.
             if cursor.epoch != mine.epoch:

@@ -23,7 +23,7 @@ from rest.errors import (
 from rest.path_routing import PathRoute
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import RequestError
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from tests.doc_pages import page, rows, section
 from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, World, gateway_client, open_client, run_gateway
 from tests.rest.error_bodies import read_error
@@ -209,19 +209,21 @@ def test_each_error_that_is_a_503_has_a_cause_and_each_cause_is_explained_to_ope
     assert unavailable
     assert [kind for kind in unavailable if kind.cause is None] == []
     table = OPERATION.read_text().partition("| `cause` | |")[2].partition("\n\n")[0]
-    assert [row.split("`")[1] for row in table.splitlines()[2:]] == [*Cause]
+    assert [row.split("`")[1] for row in table.splitlines()[2:]] == [*UnavailableCause]
 
 
 def test_the_cause_that_is_logged_is_the_first_one() -> None:
-    lost = UnavailableError("gone", Cause.NO_PRIMARY)
+    lost = UnavailableError("gone", UnavailableCause.NO_PRIMARY)
     late = DeadlineExceededError(5)
     late.__cause__ = lost
     error = GraphQLError("late", original_error=late, extensions=late.extensions)
     scope: dict[str, Any] = {}
-    note_errors(scope, [from_graphql_error(error), service_unavailable_error(Cause.QUEUE)])
+    note_errors(
+        scope, [from_graphql_error(error), service_unavailable_error(UnavailableCause.QUEUE)]
+    )
     assert scope == {
         SCOPE_ERROR_CODES: {"DEADLINE_EXCEEDED", "SERVICE_UNAVAILABLE"},
-        SCOPE_CAUSE: Cause.NO_PRIMARY,
+        SCOPE_CAUSE: UnavailableCause.NO_PRIMARY,
     }
 
 

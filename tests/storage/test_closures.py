@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.administration.audit import AUDIT_COLLECTION
-from storage.closures import Closures, Part, set_closures
+from storage.closures import Closures, NetworkPart, set_closures
 from storage.errors import NetworkOutdatedError
 from storage.importing.import_bundles import import_bundles
 from storage.networks import (
@@ -100,11 +100,11 @@ async def test_a_change_has_a_time_and_a_record_and_no_change_has_neither(routab
     ]
 
 
-def part(key: str, x: float, kind: str = "elevator", floor: str = "f") -> Part:
-    return Part("connectors", key, kind, [(floor, x, 0.0)])
+def part(key: str, x: float, kind: str = "elevator", floor: str = "f") -> NetworkPart:
+    return NetworkPart("connectors", key, kind, [(floor, x, 0.0)])
 
 
-async def publish_again(database: Any, *parts: Part) -> list[str]:
+async def publish_again(database: Any, *parts: NetworkPart) -> list[str]:
     """Publish a network with these parts; return the notes of its report."""
     publication = Publication(
         MAP, ARCHIVE + repr(parts).encode(), "foot_routing", {}, [], parts=parts
@@ -114,7 +114,7 @@ async def publish_again(database: Any, *parts: Part) -> list[str]:
     return notes
 
 
-async def close_numbered(database: Any, *parts: Part) -> None:
+async def close_numbered(database: Any, *parts: NetworkPart) -> None:
     digest = await find_network_digest(database, ALL_ASSETS, MAP)
     closed = Closures(connectors=[parts[0].id])
     await set_closures(database, MAP, lambda _: closed, parts=parts, digest=digest)
@@ -140,7 +140,7 @@ async def test_a_closure_follows_its_part_to_another_number(routable: Any) -> No
     "other", [part("f#2", 10), part("f#2", 50, "steps"), part("f#2", 50, floor="g")]
 )
 async def test_the_number_of_a_closed_part_does_not_close_another(
-    routable: Any, other: Part
+    routable: Any, other: NetworkPart
 ) -> None:
     await close_numbered(routable, part("f#2", 50))
     assert await publish_again(routable, other) == [

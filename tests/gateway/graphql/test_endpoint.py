@@ -24,7 +24,7 @@ from rest.errors import JSON_MEDIA_TYPE, HttpError, rate_limit_error, service_un
 from schema.execution import Executor, OperationResult
 from schema.query_limits import QueryLimits
 from schema.validation import MAX_VALIDATION_ERRORS
-from storage.errors import Cause
+from storage.errors import UnavailableCause
 from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import (
     ALL_FLAGS,
@@ -107,7 +107,9 @@ async def test_an_error_of_the_whole_request_has_the_media_type_that_its_client_
         assert (response.status_code, codes(response.json())) == expected
 
 
-@pytest.mark.parametrize("error", [rate_limit_error(1), service_unavailable_error(Cause.QUEUE)])
+@pytest.mark.parametrize(
+    "error", [rate_limit_error(1), service_unavailable_error(UnavailableCause.QUEUE)]
+)
 async def test_a_refusal_that_asks_to_wait_has_the_media_type_that_its_client_prefers(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, error: HttpError
 ) -> None:

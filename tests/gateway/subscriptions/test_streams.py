@@ -20,7 +20,7 @@ from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
 from schema.root import GRAPHQL_SCHEMA
 from storage.cache.record_cache import RecordCacheKey
-from storage.changes.events import Cursor
+from storage.changes.events import ChangeCursor
 from storage.records.visibility import AssetScope
 from tests.fixtures import UNIT, World, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, wait_until
@@ -102,7 +102,7 @@ async def test_a_client_that_leaves_leaves_nothing(own_world: World, follow: Any
 @on_server_loop
 async def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, follow: Any) -> None:
     async with opened(world) as (service, _, cursor):
-        old = str(Cursor.parse(cursor)._replace(epoch=b"else"))
+        old = str(ChangeCursor.parse(cursor)._replace(epoch=b"else"))
         results = [result async for result in follow(service, after=old)]
     failed, complete = results
     [error] = failed["errors"]
@@ -213,8 +213,8 @@ async def test_a_follower_of_what_rarely_changes_gets_new_cursors(
             change = (await anext(results))["data"]["changes"]
             later = (await anext(results))["data"]["changes"]
         assert (change["operation"], change["recordId"]) == ("progress", None)
-        positions = [Cursor.parse(each["cursor"]) for each in (change, later)]
-        assert Cursor.parse(cursor) <= positions[0] <= positions[1]
+        positions = [ChangeCursor.parse(each["cursor"]) for each in (change, later)]
+        assert ChangeCursor.parse(cursor) <= positions[0] <= positions[1]
         async with service.client() as client:
             headers = {"Experimental-Flags": "changes"}
             page = await client.get(

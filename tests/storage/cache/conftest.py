@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from storage.cache.change_feed import Change, ChangeFeed, ChangeSnapshot
+from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, RecordChange
 
 
 class ChangesInMemory(ChangeFeed):
@@ -23,7 +23,7 @@ class ChangesInMemory(ChangeFeed):
 
     def report(self, collection: str) -> None:
         """Report a change of a collection by another client."""
-        self._table.record([Change(collection)])
+        self._table.record([RecordChange(collection)])
 
     def lose(self) -> None:
         """Lose the stream: changes might go unnoticed."""

@@ -11,7 +11,7 @@ from storage.administration import api_keys
 from storage.administration.api_keys import KEYS_COLLECTION
 from storage.cache import api_key_cache
 from storage.cache.api_key_cache import ApiKeyCache
-from storage.errors import Cause, UnavailableError
+from storage.errors import UnavailableCause, UnavailableError
 from tests.storage.cache.conftest import ChangesInMemory
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +156,7 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     written = api_keys.record_uses
 
     async def fail(*_: Any) -> None:
-        raise UnavailableError("away", Cause.UNREACHABLE)
+        raise UnavailableError("away", UnavailableCause.UNREACHABLE)
 
     monkeypatch.setattr(api_keys, "record_uses", fail)
     with pytest.raises(UnavailableError):

@@ -14,10 +14,10 @@ from pymongo.errors import AutoReconnect
 
 from storage.cache import change_feed
 from storage.cache.change_feed import (
-    Change,
     ChangeFeed,
     ChangeSnapshot,
     ChangeTable,
+    RecordChange,
     is_unchanged_since,
 )
 from storage.cache.read_set import Read, key_tag, whole
@@ -292,7 +292,7 @@ def table() -> ChangeTable:
 
 
 def test_a_change_concerns_reads_with_one_of_its_tags_and_of_the_whole(table: ChangeTable) -> None:
-    table.record([Change("units", [1, 3])])
+    table.record([RecordChange("units", [1, 3])])
     assert table.has_changed(ONE, 0)
     assert table.has_changed(whole("units"), 0)
     assert not table.has_changed(OTHER, 0)
@@ -301,7 +301,7 @@ def test_a_change_concerns_reads_with_one_of_its_tags_and_of_the_whole(table: Ch
 
 
 def test_a_change_without_tags_concerns_every_read_of_its_collection(table: ChangeTable) -> None:
-    table.record([Change("units")])
+    table.record([RecordChange("units")])
     assert table.has_changed(OTHER, 0)
     assert not table.has_changed(whole("floors"), 0)
 
@@ -317,10 +317,10 @@ def test_what_is_forgotten_concerns_reads_from_before_it(
 ) -> None:
     """A read that was checked since the older generation began is still told apart."""
     monkeypatch.setattr(change_feed, "MAX_CHANGED_TAGS", 10)
-    table.record([Change("units", [100])])
+    table.record([RecordChange("units", [100])])
     checked = table.number
     for tag in range(200, 240):
-        table.record([Change("units", [tag])])
+        table.record([RecordChange("units", [tag])])
         if not table.has_changed(OTHER, checked):
             checked = table.number
     assert table.has_changed(OTHER, 0)
@@ -344,7 +344,7 @@ def test_a_page_depends_on_its_keys(
     table: ChangeTable, key: str | None, tags: list[int] | None, is_concerned: bool
 ) -> None:
     page = {"units": Read((1,), KeyRange("b", "e"))}
-    table.record([Change("units", tags, key), Change("units", [1], "z")])
+    table.record([RecordChange("units", tags, key), RecordChange("units", [1], "z")])
     assert table.has_changed(page, 0) == is_concerned
 
 
@@ -353,7 +353,7 @@ def test_a_page_that_was_checked_too_long_ago_counts_as_changed(
 ) -> None:
     page = {"units": Read(None, KeyRange("b", "e"))}
     for _ in range(change_feed.MAX_LATEST_CHANGES - 1):
-        table.record([Change("units", [1], "z")])
+        table.record([RecordChange("units", [1], "z")])
     assert not table.has_changed(page, 0)
-    table.record([Change("units", [1], "z")])
+    table.record([RecordChange("units", [1], "z")])
     assert table.has_changed(page, 0)

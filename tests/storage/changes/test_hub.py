@@ -11,7 +11,13 @@ import pytest
 
 from storage.changes import hub as hub_module
 from storage.changes import hub as reading
-from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeEvent, Cursor, Position
+from storage.changes.events import (
+    CURSOR_CHARACTERS,
+    CURSOR_PATTERN,
+    ChangeCursor,
+    ChangeEvent,
+    ChangePosition,
+)
 from storage.changes.hub import ChangeHub
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
@@ -34,7 +40,7 @@ async def insert_unit(database: Any, number: int) -> None:
     await database["units"].insert_one({**unit, **STAMPS})
 
 
-async def read_all(hub: ChangeHub, cursor: Cursor) -> tuple[list[ChangeEvent], Cursor]:
+async def read_all(hub: ChangeHub, cursor: ChangeCursor) -> tuple[list[ChangeEvent], ChangeCursor]:
     events = []
     while True:
         stretch, cursor = await hub.read(cursor, 100, bool)
@@ -43,7 +49,7 @@ async def read_all(hub: ChangeHub, cursor: Cursor) -> tuple[list[ChangeEvent], C
             return events, cursor
 
 
-async def take(hub: ChangeHub, cursor: Cursor | None, count: int) -> list[ChangeEvent]:
+async def take(hub: ChangeHub, cursor: ChangeCursor | None, count: int) -> list[ChangeEvent]:
     events: list[ChangeEvent] = []
     async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(hub.follow(cursor)) as parts:
         async for part in parts:
@@ -86,7 +92,7 @@ async def test_a_cursor_continues_within_a_transaction(
     events, _ = await read_all(hub, cursor)
     assert len({each.position[:2] for each in events}) == 1
     for count, event in enumerate(events, start=1):
-        rest, _ = await read_all(hub, Cursor(cursor.epoch, event.position))
+        rest, _ = await read_all(hub, ChangeCursor(cursor.epoch, event.position))
         assert rest == events[count:]
 
 
@@ -169,7 +175,7 @@ async def test_a_dropped_database_is_a_reset_and_followed_on(
 
 @pytest.mark.parametrize("byte", range(256))
 def test_the_pattern_of_the_descriptions_admits_the_cursors_of_every_database(byte: int) -> None:
-    text = str(Cursor(bytes([byte]) * 4, Position(byte << 24, byte, byte)))
+    text = str(ChangeCursor(bytes([byte]) * 4, ChangePosition(byte << 24, byte, byte)))
     assert re.fullmatch(CURSOR_PATTERN, text)
     assert len(text) == CURSOR_CHARACTERS
 
@@ -178,4 +184,4 @@ def test_the_pattern_of_the_descriptions_admits_the_cursors_of_every_database(by
 def test_the_pattern_refuses_what_is_refused(text: str) -> None:
     assert not re.fullmatch(CURSOR_PATTERN, text)
     with pytest.raises(ValueError, match="not the cursor of a change"):
-        Cursor.parse(text)
+        ChangeCursor.parse(text)
