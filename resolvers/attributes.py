@@ -29,10 +29,10 @@ from storage.catalog import (
     Unit,
 )
 from storage.mongo import driver
-from storage.pauses import build_in_parts
 from storage.records.kinds import Document
 from storage.records.paging import Page
 from storage.records.visibility import AssetScope
+from storage.store import build_in_parts
 
 MAX_ASSIGNMENTS = 10_000
 

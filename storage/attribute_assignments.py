@@ -33,9 +33,9 @@ from storage.administration.audit import (
 from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, UNITS, Assignment, AttributeGroup
 from storage.errors import StorageError
 from storage.mongo import driver
-from storage.pauses import build_in_parts, pause_if_due
 from storage.records.kinds import Document, get_stored_keys
 from storage.records.visibility import AssetScope
+from storage.store import build_in_parts, pause_if_due
 from storage.tombstones import add_tombstones, end_tombstones
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION, write_guard
 

@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
 
-from storage.pauses import OBJECTS_IN_PART as OBJECTS_IN_PART
-from storage.pauses import build_in_parts as build_in_parts
-from storage.pauses import pause_if_due as pause_if_due
+from storage.store import OBJECTS_IN_PART as OBJECTS_IN_PART
+from storage.store import build_in_parts as build_in_parts
+from storage.store import pause_if_due as pause_if_due
 
 # Work in threads, in which API keys take turns.
 #

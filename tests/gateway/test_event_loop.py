@@ -22,7 +22,7 @@ from graphql import get_introspection_query
 
 from schema import execution, operations
 from storage.mongo import driver
-from storage.pauses import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
+from storage.store import MAX_SLICE_SECONDS, OBJECTS_IN_PART, build_in_parts
 from tests.cpu_cost import measure_cpu_time, work
 from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
 from tests.schema.executor_comparison import BUNDLE
