@@ -52,7 +52,7 @@ from storage.mongo.tasks import run_in_background
 
 # What a worker prepares right after it is ready, because no gateway needs it to begin to serve.
 #
-# A request that needs some of it sooner prepares it itself. See docs/decisions/server/start.md.
+# A request that needs some of it sooner prepares it itself. See docs/decisions/server/restarts.md.
 
 
 _PAUSE_SECONDS = 0.002

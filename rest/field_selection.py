@@ -1,7 +1,7 @@
 """The query parameter `fields`: which members of resources a response has.
 
 It is not in the OpenAPI description, where it would make every member of every resource optional:
-docs/decisions/rest/fields.md.
+docs/decisions/rest/requests-and-responses.md.
 """
 
 from collections.abc import Collection, Sequence

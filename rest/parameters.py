@@ -310,7 +310,7 @@ def split_query_string(query_string: bytes) -> list[tuple[str, str]]:
             # A URI consists of ASCII characters (RFC 3986, 2); others are percent-encoded.
             query_string.decode("ascii"),
             # An empty filter is an error and must not vanish:
-            # docs/decisions/rest/unknown-parameters.md.
+            # docs/decisions/rest/requests-and-responses.md.
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MAX_PARAMETERS,
@@ -373,7 +373,7 @@ def parse_query(
                 variables[parameter.input.variable] = None
             continue
         name, value = sent[0]
-        # Which of them is meant would be a guess: docs/decisions/rest/unknown-parameters.md.
+        # Which of them is meant would be a guess: docs/decisions/rest/requests-and-responses.md.
         if len(sent) > 1:
             names = ", ".join(dict.fromkeys(name for name, _ in sent))
             spelt = "" if names == name else f": {names}"

@@ -100,7 +100,7 @@ class ProcessingReport:
     def modes(self) -> tuple[TravelMode, ...]:
         """Modes in which two locations reach each other, or the only one is on walkable floor.
 
-        See docs/decisions/routing/modes-and-tiers.md.
+        See docs/decisions/routing/publishing.md.
         """
         # `or 1`: without locations nothing is reached, and the map has no mode.
         min_reached = min(2, self.locations) or 1

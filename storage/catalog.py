@@ -351,7 +351,7 @@ FOOT_ROUTING = "foot_routing"
 WHEELCHAIR_ROUTING = "wheelchair_routing"
 """One of these two is the routing tier of a map with a network, set by processing.
 
-See docs/decisions/routing/modes-and-tiers.md.
+See docs/decisions/routing/publishing.md.
 """
 
 

@@ -1,6 +1,6 @@
 """Compute the style that an element has of its own: attributes, style rules, `style`.
 
-All style rules are matched at once; see docs/decisions/parsing/selector-matching.md.
+All style rules are matched at once; see docs/decisions/parsing/styling.md.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """Replace gradients and patterns by their average colours.
 
-See docs/decisions/parsing/average-colours.md.
+See docs/decisions/parsing/styling.md.
 """
 
 import math

@@ -164,7 +164,7 @@ def _format_pair(x: float, y: float) -> str:
 
 # Cut shapes to rectangles, as nested viewports do.
 #
-# See docs/decisions/parsing/nested-clips.md.
+# See docs/decisions/parsing/styling.md.
 
 
 MAX_TRACED: Final = 500_000

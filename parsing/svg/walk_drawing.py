@@ -32,7 +32,7 @@ from parsing.xml_documents import XmlDocument, decode_document, feed_document
 #
 # It resolves the styles of those shapes only that are looked for, and of the groups around them,
 # and ends at the last of them. Only drawings with warnings are walked twice. See
-# docs/decisions/parsing/positions-of-warnings.md.
+# docs/decisions/parsing/streaming.md.
 
 
 TEXT_PARTS: Final = frozenset({"tspan", SVG_NAMESPACE + "tspan"})

@@ -35,7 +35,7 @@ from storage.catalog import Georeference
 
 # Positions of a drawing in degrees of WGS 84.
 #
-# docs/decisions/parsing/georeferences.md says how large a drawing is, and which way it is turned.
+# docs/decisions/parsing/markup.md says how large a drawing is, and which way it is turned.
 
 
 METRES_PER_PIXEL: Final = 156_543.03392

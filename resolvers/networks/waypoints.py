@@ -1,7 +1,7 @@
 """Waypoints, and what clients avoid, in the form of requests and in the form of routing.
 
 Waypoints are completed from locations. A unit is a waypoint where its location is:
-docs/decisions/routing/units-as-waypoints.md.
+docs/decisions/routing/waypoints.md.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -107,7 +107,7 @@ def to_restrictions(avoid: Collection[str] | None) -> Restrictions | None:
 
 # Waypoints: as clients send them, completed from locations, and in the form of routing.
 #
-# A unit is a waypoint where its location is: docs/decisions/routing/units-as-waypoints.md.
+# A unit is a waypoint where its location is: docs/decisions/routing/waypoints.md.
 
 
 class LocationOrPosition:

@@ -45,7 +45,7 @@ MAX_COMPARED: Final = 200
 BY_POSITION: Final = 0.95
 BY_NEARNESS: Final = 0.7
 BY_ONLY_LEVEL: Final = 0.6
-"""Confidences of connectors that were joined so (docs/decisions/routing/door-inference.md)."""
+"""Confidences of connectors that were joined so (docs/decisions/routing/space.md)."""
 MAX_STOREY: Final = 1.0
 """Levels this far apart are adjacent even if a mezzanine lies between them."""
 MAX_LANDING_FEET: Final = 1.0

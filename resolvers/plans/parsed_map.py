@@ -1,6 +1,6 @@
 """Draw a plan as a parsed unit map, for a map that has no drawing of its own.
 
-docs/decisions/routing/parsed-maps-of-plans.md says what is drawn, and when.
+docs/decisions/routing/publishing.md says what is drawn, and when.
 """
 
 import math

@@ -188,7 +188,7 @@ def relax_through_portals(
         via = distances_to_portals(network.portal_paths, start, end, rows, network.feet_per_second)
         total = via.costs[:, None, :] + end_costs[None]
         # argmin and not min: feet and costs must be those of the same route
-        # (docs/decisions/routing/portals.md).
+        # (docs/decisions/routing/search.md).
         portal = total.argmin(axis=2)
         least = np.take_along_axis(total, portal[..., None], axis=2)[..., 0]
         # On a tie the direct walk stays, as in `find_route`, so that both report the same feet.

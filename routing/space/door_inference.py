@@ -1,6 +1,6 @@
 """Infer doors that a plan does not show, each with the confidence that it is where it is.
 
-See docs/decisions/routing/door-inference.md for the figures.
+See docs/decisions/routing/space.md for the figures.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ MongoDB skips records one by one. The first jump to a far page skips in strides 
 key at the end of each stride, so that the next jump starts at the last bookmark before its page.
 Where records of other callers are read too, a stride has as many records, of which fewer are
 visible. Any change to a list invalidates its bookmarks. See
-docs/decisions/storage/page-numbers-and-cursors.md.
+docs/decisions/storage/lists.md.
 
 Bookmarks are only set by reading from the start, never from a client's cursor, which could be
 forged.

@@ -4,7 +4,7 @@ A thread follows the stream while there are followers, and hands what it reports
 which keeps the last changes in memory. A follower has a position, and no queue: it takes what
 comes after its position when it is ready, so a slow one neither delays others nor takes memory. One
 that is further behind than what is kept reads the change stream itself, a stretch at a time; few do
-at the same time. See docs/decisions/server/change-feed.md.
+at the same time. See docs/decisions/server/subscriptions.md.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 Members are read, and validated against each other, by the rules of an import. Owners that are in
 none of the files are assumed to be in the catalog, and listed. See
-docs/decisions/import/errors-at-once.md.
+docs/decisions/import/reading.md.
 """
 
 from bisect import bisect

@@ -12,7 +12,7 @@ from storage.records.kinds import KEY_SEPARATOR, Document
 # A record's `name_words` hold every beginning of each word of its name, up to `MAX_INDEXED_PREFIX`
 # characters, and longer words as a whole. A search is then an equality on an indexed array, so that
 # MongoDB reads its matches in the order of ids and stops at the end of a page. Ranges of words
-# would have to be sorted. See docs/decisions/storage/name-search.md.
+# would have to be sorted. See docs/decisions/storage/lists.md.
 
 
 MAX_INDEXED_WORDS = 24

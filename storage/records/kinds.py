@@ -60,7 +60,7 @@ TimestampText: TypeAlias = Annotated[
     str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?\Z")
 ]
 """ISO 8601 with an offset. Stored in the form in which it is served: UTC,
-`2026-01-31T12:00:00+00:00` (docs/decisions/storage/timestamps-as-text.md)."""
+`2026-01-31T12:00:00+00:00` (docs/decisions/storage/records.md)."""
 
 NO_TIMESTAMP = ""
 """Placeholder for a timestamp missing in a bundle; the import replaces it."""

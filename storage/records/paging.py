@@ -1,6 +1,6 @@
 """Paging: page numbers for clients, positions and cursors for MongoDB.
 
-See docs/decisions/storage/page-numbers-and-cursors.md.
+See docs/decisions/storage/lists.md.
 """
 
 import base64

@@ -122,7 +122,7 @@ def list_tries(kills: int, names: Sequence[str]) -> list[Scenario]:
 @click.option("--only", "names", multiple=True, type=click.Choice([s.name for s in SCENARIOS]))
 @click.option("--election-seconds", type=click.FloatRange(0.5), default=2.0, show_default=True)
 @click.option("--strict", is_flag=True, help="Fail for long gaps and slow recovery too.")
-@click.option("--write-docs", is_flag=True, help="Write the tables into docs/reliability.md.")
+@click.option("--write-docs", is_flag=True, help="Write the table into docs/reliability.md.")
 @click.option("--directory", type=click.Path(path_type=Path), help="Keep logs and histories here.")
 def main(
     kills: int,
@@ -151,15 +151,10 @@ def main(
             for line in describe(verdict.violations):
                 console.print(f"  {line}", highlight=False, markup=False)
             verdicts.setdefault(scenario.title, Verdict()).add(verdict)
-    tables = {
-        "faults": report.build_count_table(verdicts),
-        "fault-times": report.build_time_table(verdicts),
-    }
-    for name, table in tables.items():
+    for table in (report.build_count_table(verdicts), report.build_time_table(verdicts)):
         console.print(table.to_rich_table())
-        if write_docs:
-            rewrite_section(PAGE, name, table.to_markdown())
     if write_docs:
+        rewrite_section(PAGE, "faults", report.build_page_table(verdicts).to_markdown())
         killed = sum(verdict.counts["kills"] for verdict in verdicts.values())
         minutes = sum(verdict.counts["seconds"] for verdict in verdicts.values()) / 60
         rewrite_section(

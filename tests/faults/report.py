@@ -35,6 +35,37 @@ SECONDS = {
 }
 
 
+BROKEN = (
+    *("lost", "doubled", "half batches", "units with two attributes"),
+    *("stale", "not linearizable", "500"),
+)
+"""The counts of which each one breaks a promise."""
+PAGE_COUNTS = ("tries", "kills", "requests", "acknowledged", "unknown", "503", "no response")
+PAGE_SECONDS = ("longest read", "longest write", "read gap", "write gap", "recovery")
+
+
+def build_page_table(verdicts: Mapping[str, Verdict]) -> ReportTable:
+    """Return what a reader of the docs looks for: one table of counts and seconds."""
+    seconds = [f"{SECONDS[name]}, s" for name in PAGE_SECONDS]
+    return ReportTable(
+        "Faults",
+        ("fault", *PAGE_COUNTS, "broken", *seconds),
+        [
+            (
+                title,
+                *(f"{verdict.counts[name]:,}" for name in PAGE_COUNTS),
+                f"{sum(verdict.counts[name] for name in BROKEN):,}",
+                *(_show_seconds(verdict, name) for name in PAGE_SECONDS),
+            )
+            for title, verdict in verdicts.items()
+        ],
+    )
+
+
+def _show_seconds(verdict: Verdict, name: str) -> str:
+    return f"{verdict.maxima[name]:.1f}" if name in verdict.maxima else NO_VALUE
+
+
 def build_count_table(verdicts: Mapping[str, Verdict]) -> ReportTable:
     """Return what was written, lost and answered under each fault."""
     return ReportTable(
@@ -53,13 +84,7 @@ def build_time_table(verdicts: Mapping[str, Verdict]) -> ReportTable:
         "Longest times in seconds",
         ("fault", *SECONDS.values()),
         [
-            (
-                title,
-                *(
-                    f"{verdict.maxima[name]:.1f}" if name in verdict.maxima else NO_VALUE
-                    for name in SECONDS
-                ),
-            )
+            (title, *(_show_seconds(verdict, name) for name in SECONDS))
             for title, verdict in verdicts.items()
         ],
     )

@@ -1,7 +1,7 @@
 // The canvases: a sharp picture of what is in view and a margin around it, above a coarse one of
 // the whole page. While the view moves they are only moved and scaled by CSS; new pictures are
 // drawn on a canvas that is not shown, some milliseconds a frame, and then change places.
-// Decision: docs/decisions/server/map-view.md
+// Decision: docs/decisions/server/pages.md
 
 import { type Content, paint, type Sheet } from './paint.js'
 import type { Box } from './types.js'
