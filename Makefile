@@ -21,7 +21,7 @@ AUDITORS := .venv/audit/.ready
 export PYTHONDONTWRITEBYTECODE =
 FROM ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-.PHONY: help setup development serve test test-slow check clients map format schema api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
+.PHONY: help setup development serve test test-slow check clients map format schema examples api-diff audit screenshots sbom openapi-check fuzz bench bench-gate soak drill restarts chaos mutants lock
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -56,11 +56,15 @@ format: development ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-schema: development ## Write schema/schema.graphql and storage/bundles/bundle.schema.json from the code
+schema: development ## Write what tests compare: schema/schema.graphql, bundle.schema.json, endpoints.txt
 	$(BIN)/floorgate schema > schema/schema.graphql.new
 	mv schema/schema.graphql.new schema/schema.graphql
 	$(BIN)/floorgate bundle-schema > storage/bundles/bundle.schema.json.new
 	mv storage/bundles/bundle.schema.json.new storage/bundles/bundle.schema.json
+	$(BIN)/python -m tests.rest.test_endpoint_files
+
+examples: development ## Write the examples of the OpenAPI description, rest/openapi/examples.json, from the demo
+	$(BIN)/python -m tests.rest.openapi.recorded_examples
 
 api-diff: development ## List what changed in both APIs since the git ref FROM (else the newest tag)
 	@test -n "$(FROM)" || { echo "Name a git ref: make api-diff FROM=v1.0.0"; exit 2; }

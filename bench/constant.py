@@ -17,7 +17,8 @@ from gateway.app import Gateway
 from gateway.server import server
 from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
 from gateway.settings import ALL_OPTIONS, Settings, settings_from_parameters, with_options
-from rest.bodies import DISTANCES_BODY, read_request_body
+from rest.bodies import MAX_BODY_BYTES, read_request_body
+from rest.errors import JSON_MEDIA_TYPE
 from rest.path_routing import PathRoute
 from rest.responses import RESPONSE_HEADERS
 
@@ -36,9 +37,9 @@ class ConstantGateway(Gateway):
     async def constant(self, request: Request) -> Response:
         """Return as many spaces as the header says."""
         await self.authenticate(request)
-        await read_request_body(request, DISTANCES_BODY.media_type, DISTANCES_BODY.max_bytes)
+        await read_request_body(request, JSON_MEDIA_TYPE, MAX_BODY_BYTES)
         content = b" " * int(request.headers[SIZE_HEADER])
-        return Response(content, 200, RESPONSE_HEADERS, DISTANCES_BODY.media_type)
+        return Response(content, 200, RESPONSE_HEADERS, JSON_MEDIA_TYPE)
 
 
 def create_application(settings: Settings, shared: SharedMemory) -> AppWithFastPath:

@@ -23,7 +23,7 @@ from bench.load.machine import load_average
 from resolvers.administration import catalog
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
-from rest import graphql_documents
+from rest.endpoint_files import built_in_endpoints
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.embedded import embedded_mongo
@@ -39,9 +39,10 @@ WIDTH = 150
 FAN_OUT = 10
 """Assets, floors of an asset, units on a floor."""
 CALLER = Caller("bench", ALL_ASSETS)
+_DOCUMENTS = {endpoint.name: endpoint.document for endpoint in built_in_endpoints()}
 QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "list of 1,000 units": (graphql_documents.LIST_UNITS, {"perPage": 1000}),
-    "GET one unit": (graphql_documents.GET_UNIT, {"unit": "a3-f3-u3"}),
+    "list of 1,000 units": (_DOCUMENTS["ListUnits"], {"perPage": 1000}),
+    "GET one unit": (_DOCUMENTS["GetUnit"], {"unit": "a3-f3-u3"}),
     "assets, floors, 1,000 units": (
         "{ assets { data { name floors { data { name units { data { id name } } } } } } }",
         {},

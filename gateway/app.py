@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from starlette.requests import Request
@@ -96,7 +97,6 @@ class Gateway:
         self.write_counter = shared.write_counter
         self.state: GatewayState | None = None
         self.is_stopping = False
-        self._rest_routes: list[PathRoute] = []
         self.configured_base_url = settings.base_url.rstrip("/") if settings.base_url else None
         self.rate_limiter = RateLimiter(
             settings.rate_limit, settings.rate_burst, shared.arrivals.keys
@@ -169,8 +169,8 @@ class Gateway:
         others = Router(
             [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
-        paths = [*self.build_routes(), *public_endpoints.PageAssets().build_routes()]
-        app: ASGIApp = PathRouter(paths, others)
+        assets = public_endpoints.PageAssets().build_routes()
+        app: ASGIApp = PathRouter(lambda: [*self.build_routes(), *assets], others)
         app = LoadSheddingMiddleware(EtagCompressionMiddleware(app), self.admission)
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)
@@ -184,7 +184,6 @@ class Gateway:
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
         endpoint = GraphQLEndpoint(self.service, self.documents, self.stream_services)
-        self._rest_routes = endpoints.build_routes(self.service, wrap=self._explain_rest)
         graphql = ExplainingHandler(
             endpoint,
             lambda service: replace(endpoint, service=service),
@@ -198,6 +197,10 @@ class Gateway:
             PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
             *self._rest_routes,
         ]
+
+    @cached_property
+    def _rest_routes(self) -> list[PathRoute]:
+        return endpoints.build_routes(self.service, wrap=self._explain_rest)
 
     def _explain_rest(self, handler: EndpointHandler) -> ExplainingHandler:
         return ExplainingHandler(

@@ -20,8 +20,14 @@ from starlette.types import ASGIApp
 
 from gateway.exchange import accepts_html
 from gateway.responses import CachedResponse, SharedResponses
-from rest.error_codes import ERRORS_PATH, render_errors_page
-from rest.errors import JSON_MEDIA_TYPE, HttpError, not_found_error, service_unavailable_error
+from rest.errors import (
+    ERRORS_PATH,
+    JSON_MEDIA_TYPE,
+    HttpError,
+    not_found_error,
+    render_errors_page,
+    service_unavailable_error,
+)
 from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
 from rest.parameters import report_ignored, split_query_string
 from rest.path_routing import Handler, PathRoute

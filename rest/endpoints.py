@@ -1,4 +1,4 @@
-"""Routes made from the table of endpoints: one handler serves every row."""
+"""Routes made from the operations: one handler serves every endpoint."""
 
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
@@ -14,27 +14,22 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from rest import parameters
-from rest.bodies import (
-    DISTANCES_BODY,
-    UNIT_MAP_BODY,
-    BodyShapeError,
-    RequestBody,
-    read_request_body,
-)
+from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
 from rest.disconnection import run_while_connected
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_files import Endpoint, built_in_endpoints
 from rest.entity_tags import Precondition, compute_etag
-from rest.envelopes import RequestUrl
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
-from rest.field_selection import FIELDS, select_fields
-from rest.json_writing import write_json
-from rest.parameters import EndpointInputs
+from rest.parameters import FIELDS, EndpointInputs
 from rest.path_routing import Handler, PathRoute
 from rest.responses import (
+    DATA,
     ENCODED_RESPONSE_HEADERS,
     RESPONSE_HEADERS,
     CompleteResponse,
+    RequestUrl,
     encode_headers,
+    select_fields,
+    write_json,
 )
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
 from schema.errors import Cause, UnavailableError
@@ -112,7 +107,8 @@ class EndpointHandler:
         body = endpoint.body
         self.parse_body = body.build_parser(self.inputs.body) if body is not None else None
         # The cache key holds the variables: caching a parsed drawing would keep the drawing too.
-        self.is_cacheable = self.operation.is_query and endpoint.body is not UNIT_MAP_BODY
+        is_document = body is not None and not isinstance(body, JsonBody)
+        self.is_cacheable = self.operation.is_query and not is_document
 
     def with_service(self, service: RequestServices) -> "EndpointHandler":
         """Return a handler of the same endpoint with other services."""
@@ -139,7 +135,7 @@ class EndpointHandler:
         context = self.service.create_context(caller, request)
         if body is not None:
             context = context.with_checked_inputs()  # by make_response
-        if body is DISTANCES_BODY:
+        if self.endpoint.form.reads_networks:
             context = context.with_networks()
         if self.changed and precondition:
             context = context.with_precondition(self.changed.build_check(precondition, request))
@@ -205,8 +201,8 @@ class EndpointHandler:
         # No record has an empty id, as in `/v1/assets/`.
         if not all(path_params.values()):
             raise not_found_error()
-        for name, value in path_params.items():
-            variables[parameters.VARIABLE_BY_PATH_PARAMETER.get(name, name)] = value
+        for name, variable in self.endpoint.path_parameters.items():
+            variables[variable] = path_params[name]
         base_url, path = self.service.base_url(request), self.endpoint.path
         selected = fields and tuple(fields)
         return variables, RequestUrl(base_url, filters, selected, path, path_params)
@@ -239,21 +235,21 @@ class EndpointHandler:
         return {body.to_path(error.path): [error.message] for error in errors}
 
     async def _build_response(self, result: dict[str, Any], request_url: RequestUrl) -> Response:
-        envelope = self.endpoint.envelope
-        enveloped = envelope.wrap(result, request_url)
-        if envelope.status == _NO_CONTENT:
+        form = self.endpoint.form
+        formed = form.wrap(result, request_url)
+        if form.status == _NO_CONTENT:
             # No content, and so no media type either (RFC 9110, 15.3.5).
-            return Response(b"", envelope.status, RESPONSE_HEADERS)
-        body = enveloped.body
+            return Response(b"", form.status, RESPONSE_HEADERS)
+        body = formed.body
         if request_url.fields is not None:
             body = select_fields(body, request_url.fields)
         if not isinstance(body, bytes):
-            data = body.get("data") if isinstance(body, dict) else None
+            data = body.get(DATA) if isinstance(body, dict) else None
             is_long = isinstance(data, list) and len(data) > MAX_ITEMS_IN_EVENT_LOOP
             body = await write_json(body) if is_long else orjson.dumps(body)
-        media_type = enveloped.media_type or envelope.media_type
-        headers = [*ENCODED_RESPONSE_HEADERS, *encode_headers(enveloped.headers)]
-        return CompleteResponse(body, envelope.status, media_type, headers)
+        media_type = formed.media_type or form.media_type
+        headers = [*ENCODED_RESPONSE_HEADERS, *encode_headers(formed.headers)]
+        return CompleteResponse(body, form.status, media_type, headers)
 
     def _check_requirements(self, caller: Caller) -> None:
         try:
@@ -331,15 +327,19 @@ class DeferredHandler:
 
 def build_routes(
     service: RequestServices,
-    endpoints: Iterable[Endpoint] = ENDPOINTS,
+    endpoints: Iterable[Endpoint] | None = None,
     wrap: Callable[[EndpointHandler], Handler] = lambda handler: handler,
 ) -> list[PathRoute]:
-    """Return a route for each path; `wrap` returns what is in front of a handler."""
+    """Return a route for each path of some endpoints, by default of the built-in ones.
+
+    `wrap` returns what is in front of a handler.
+    """
+    endpoints = built_in_endpoints() if endpoints is None else endpoints
     handlers: dict[str, dict[str, Handler]] = {}
-    by_spec_id: dict[str, DeferredHandler] = {}
-    for endpoint in endpoints:
-        # What an endpoint changes is before it in the table.
-        handler = DeferredHandler(endpoint, service, by_spec_id.get(endpoint.changes), wrap)
-        by_spec_id[endpoint.spec_id] = handler
+    by_name: dict[str, DeferredHandler] = {}
+    for endpoint in sorted(endpoints, key=lambda each: bool(each.changes)):
+        # What an endpoint changes is before it.
+        handler = DeferredHandler(endpoint, service, by_name.get(endpoint.changes), wrap)
+        by_name[endpoint.name] = handler
         handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
     return [PathRoute(path, by_method) for path, by_method in handlers.items()]

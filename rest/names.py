@@ -19,3 +19,12 @@ def to_kebab_case(name: str) -> str:
     'per-page'
     """
     return to_snake_case(name).replace("_", "-")
+
+
+def to_camel_case(name: str) -> str:
+    """Return the name in GraphQL of a parameter.
+
+    >>> to_camel_case("group-id")
+    'groupId'
+    """
+    return re.sub("[-_]([a-z])", lambda letter: letter[1].upper(), name)

@@ -6,24 +6,26 @@ Only the place of an input is decided here; the rest comes from the argument tha
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from graphql import (
+    GraphQLArgument,
     GraphQLInputType,
     GraphQLList,
+    GraphQLNonNull,
     GraphQLSchema,
+    GraphQLString,
     get_named_type,
     get_nullable_type,
 )
 from starlette.types import Scope
 
-from rest.endpoint_table import Endpoint
+from rest.endpoint_files import Endpoint
 from rest.errors import invalid_input_error
-from rest.field_selection import build_fields_input
 from rest.names import to_kebab_case
+from rest.responses import Document
 from rest.scope_members import SCOPE_IGNORED_PARAMETERS
 from schema.execution import Operation
 from schema.operation_inputs import (
@@ -33,6 +35,8 @@ from schema.operation_inputs import (
     MAX_QUOTED_CHARACTERS,
     TEXT_JSON_PATTERN,
     Input,
+    InputDefinition,
+    InputViolation,
     JsonSchema,
     OperationInputs,
 )
@@ -46,12 +50,14 @@ MAX_IGNORED_REPORTED = 10
 API_KEY_PARAMETER = "api-key"
 UNIT_PREFIX = "unit:"
 """Before the id of a unit where a location's id may stand too."""
-PAGING_VARIABLE_NAMES = frozenset({"page", "perPage", "after", "totalCount"})
-VARIABLE_BY_PATH_PARAMETER = {"unitMapId": "map", "group-id": "group"}
-"""Path parameters with another name than their variables."""
-PARAMETER_BY_VARIABLE = {"updatedSince": "updated_since"}
-"""Query parameters with the name of the member that they are about."""
-PAGE_SIZE = "perPage"
+PAGE_SIZE: Final = "perPage"
+TOTAL_COUNT: Final = "totalCount"
+PAGING_VARIABLE_NAMES = frozenset({"page", PAGE_SIZE, "after", TOTAL_COUNT})
+FIELDS: Final = "fields"
+"""Names the members of resources that a response has.
+
+It is not in the OpenAPI description, where it would make every member of every resource optional:
+docs/decisions/rest/fields.md."""
 SPELLINGS: Final = {PAGE_SIZE: ("perPage", "per_page")}
 """Further names of query parameters, by variable: other APIs of this kind have them."""
 
@@ -75,10 +81,10 @@ _LIST_PART = re.compile(r"\\([,\\])|(,)|([^,\\]+|\\)")
 class QueryParameter:
     """A query parameter and the variable that it becomes."""
 
-    def __init__(self, input: Input) -> None:
+    def __init__(self, input: Input, name: str | None = None) -> None:
         self.input = input
-        self.name = PARAMETER_BY_VARIABLE.get(input.variable) or to_kebab_case(input.variable)
-        """The name on the wire: `per-page` for `perPage`."""
+        self.name = name or to_kebab_case(input.variable)
+        """The name on the wire: `per-page` for `perPage`, unless the operation says otherwise."""
         self.names = (self.name, *SPELLINGS.get(input.variable, ()))
         self.is_filter = input.variable not in PAGING_VARIABLE_NAMES
         """Whether the URLs of other pages repeat the parameter."""
@@ -123,22 +129,29 @@ class EndpointInputs:
         """Divide the operation's variables among path, query and body."""
         inputs = OperationInputs(schema, operation)
         others = dict(inputs.by_variable)
-        path = {
-            name: others.pop(VARIABLE_BY_PATH_PARAMETER.get(name, name))
-            for name in endpoint.path_parameters
-        }
+        path = {name: others.pop(variable) for name, variable in endpoint.path_parameters.items()}
         body: list[Input] = []
         if endpoint.body is not None:
             names = [endpoint.body.variable] if endpoint.body.variable else [*others]
             body = [others.pop(name) for name in names]
-        fields = build_fields_input(schema, endpoint, operation)
-        return cls(
-            path,
-            tuple(map(QueryParameter, others.values())),
-            tuple(body),
-            inputs,
-            None if fields is None else QueryParameter(fields),
+        query = tuple(
+            QueryParameter(source, endpoint.query_names.get(name))
+            for name, source in others.items()
         )
+        has_fields = endpoint.method == "GET" and not isinstance(endpoint.form, Document)
+        fields = QueryParameter(_build_fields_input(endpoint.members)) if has_fields else None
+        return cls(path, query, tuple(body), inputs, fields)
+
+
+def _build_fields_input(names: Sequence[str]) -> Input:
+    def check(chosen: Sequence[str]) -> list[InputViolation]:
+        unknown = next((name for name in chosen if name not in names), None)
+        if unknown is None:
+            return []
+        return [InputViolation("", f"must be among {', '.join(names)}, not {unknown[:100]!r}")]
+
+    type = GraphQLList(GraphQLNonNull(GraphQLString))
+    return Input(FIELDS, type, GraphQLArgument(type), InputDefinition(), check)
 
 
 def _parse_integer(text: str) -> int:
@@ -336,6 +349,8 @@ def describe_ignored(names: Iterable[str], known: Sequence[str]) -> str | None:
         for name in dict.fromkeys(names)
         if name not in known and name != API_KEY_PARAMETER and _PLAIN_NAME.fullmatch(name)
     ]
+    from difflib import get_close_matches  # seldom needed, and takes 2 ms to import
+
     suggested = {*known, API_KEY_PARAMETER}.difference(*SPELLINGS.values())
     items = []
     for name in unknown[:MAX_IGNORED_REPORTED]:

@@ -6,6 +6,7 @@ in it into two segments; here the path is split first and decoded after.
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
@@ -77,18 +78,24 @@ class PathRoute:
 class PathRouter:
     """An application with all paths in one tree of segments: routing costs the same for any number.
 
+    `list_routes` is called by the first request: no gateway needs its routes to begin to serve.
     `others` answers all other requests, and what is not HTTP.
     """
 
-    def __init__(self, routes: Iterable[PathRoute], others: ASGIApp) -> None:
+    def __init__(self, list_routes: Callable[[], Iterable[PathRoute]], others: ASGIApp) -> None:
+        self._list_routes = list_routes
         self._others = others
-        self._tree: SegmentTree = {}
-        for route in routes:
-            branch = self._tree
+
+    @cached_property
+    def _tree(self) -> SegmentTree:
+        tree: SegmentTree = {}
+        for route in self._list_routes():
+            branch = tree
             for segment in route.segments:
                 branch = branch.setdefault(ANY_SEGMENT if segment.startswith("{") else segment, {})
             branch[END_OF_PATH] = route
-        _extend_literals(self._tree)
+        _extend_literals(tree)
+        return tree
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the route that fits the path; it looks at the method."""

@@ -213,8 +213,8 @@ def complete_directives(schema: GraphQLSchema) -> None:
     schema.directives = tuple(map(_without_draft_locations, schema.directives))
     for directive in schema.directives:
         definition = directive.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-        for field in definition.fields if definition else ():
-            # strawberry describes the directive, but not these.
+        # strawberry describes the directive, but not these of a directive for schemas.
+        for field in getattr(definition, "fields", ()):
             directive.args[field.name].description = field.description
 
 

@@ -37,6 +37,7 @@ from schema.definitions import (
     guard_fields,
 )
 from schema.descriptions import complete_descriptions, complete_directives
+from schema.endpoints import DIRECTIVES
 from schema.errors import explain_enums
 from schema.fields import mutation_field, output_type, resolver_field
 from schema.types import (
@@ -202,6 +203,7 @@ STRAWBERRY_SCHEMA = strawberry.Schema(
     query=Query,
     mutation=Mutation,
     subscription=Subscription,
+    directives=DIRECTIVES,
     config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS),
 )
 GRAPHQL_SCHEMA: GraphQLSchema = STRAWBERRY_SCHEMA._schema

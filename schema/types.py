@@ -6,7 +6,7 @@ Quoted names are resolved in this module's namespace once the schema is built.
 
 import inspect
 import re
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Generic, NewType, TypeVar
 
 import orjson
@@ -114,6 +114,18 @@ def _parse_time_text(value: Any) -> str:
     return value
 
 
+def _parse_day(value: Any) -> date:
+    """Return a day.
+
+    >>> _parse_day("2027-01-31")
+    datetime.date(2027, 1, 31)
+    """
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("must be a day in ISO 8601, such as 2027-01-31") from error
+
+
 SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
     DateTime: strawberry.scalar(
         name="DateTime",
@@ -122,6 +134,12 @@ SCALAR_DEFINITIONS: dict[Any, ScalarDefinition] = {
         specified_by_url="https://datatracker.ietf.org/doc/html/rfc3339",
         serialize=_serialize_time,
         parse_value=_parse_time_text,
+    ),
+    date: strawberry.scalar(
+        name="Date",
+        description="A day in ISO 8601, such as `2027-01-31`, from midnight (UTC).",
+        serialize=date.isoformat,
+        parse_value=_parse_day,
     ),
     SvgDocument: strawberry.scalar(
         name="SvgDocument",

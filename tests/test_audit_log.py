@@ -18,9 +18,9 @@ import pytest
 from pymongo import MongoClient
 
 from gateway.cli.main import main
-from rest.endpoint_table import ENDPOINTS
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration.audit import ACTIONS, AUDIT_COLLECTION
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import ALL_FLAGS, SEEN, UNIT, World, gateway_client
 from tests.gateway.cli.commands import floorgate
 from tests.gateway.floorgate_process import storage_options
@@ -157,7 +157,7 @@ def test_each_mutation_endpoint_and_command_that_writes_has_an_action() -> None:
     mutation = GRAPHQL_SCHEMA.mutation_type
     assert mutation is not None
     assert MUTATIONS.keys() == mutation.fields.keys()
-    writing = {row.spec_id for row in ENDPOINTS if "mutation" in row.document}
+    writing = {row.number for row in ENDPOINTS if "mutation" in row.document}
     assert {*ENDPOINT_ACTIONS, CLOSING_ENDPOINT} == writing
     names = {name for name, command in commands(main, "floorgate")}
     assert COMMAND_ACTIONS.keys() | READING_COMMANDS == names
@@ -188,9 +188,9 @@ class Service(NamedTuple):
         result: dict[str, Any] = response.json()
         return result
 
-    async def send(self, spec_id: str, assignment: dict[str, str]) -> httpx.Response:
+    async def send(self, number: str, assignment: dict[str, str]) -> httpx.Response:
         """Send the request of an endpoint that writes, with an id."""
-        [row] = [row for row in ENDPOINTS if row.spec_id == spec_id]
+        [row] = [row for row in ENDPOINTS if row.number == number]
         path = row.path.replace("{group-id}", "view").replace("{group}", "view")
         headers = {**ALL_FLAGS, "X-Request-Id": "request-1"}
         return await self.client.request(
@@ -254,22 +254,22 @@ async def test_a_mutation_that_changes_nothing_more_leaves_no_second_record(
     assert len(service.take_records()) == 1
 
 
-@pytest.mark.parametrize(("spec_id", "action"), ENDPOINT_ACTIONS.items())
+@pytest.mark.parametrize(("number", "action"), ENDPOINT_ACTIONS.items())
 async def test_a_request_of_rest_leaves_one_record_and_one_in_vain_none(
-    service: Service, spec_id: str, action: str
+    service: Service, number: str, action: str
 ) -> None:
-    assert (await service.send(spec_id, UNKNOWN)).status_code == 422
+    assert (await service.send(number, UNKNOWN)).status_code == 422
     assert service.take_records() == []
-    assert (await service.send(spec_id, ASSIGNED | {"attribute_id": "yard"})).is_success
+    assert (await service.send(number, ASSIGNED | {"attribute_id": "yard"})).is_success
     service.take_records()
-    assert (await service.send(spec_id, ASSIGNED)).is_success
+    assert (await service.send(number, ASSIGNED)).is_success
     [record] = service.take_records()
     assert record["action"] == action
     check_origin(record, "rest")
 
 
 async def test_closures_are_recorded_by_the_mutation_and_by_rest_alike(service: Service) -> None:
-    [row] = [row for row in ENDPOINTS if row.spec_id == CLOSING_ENDPOINT]
+    [row] = [row for row in ENDPOINTS if row.number == CLOSING_ENDPOINT]
     path = row.path.replace("{map}", "tower")
     headers = {**ALL_FLAGS, "X-Request-Id": "request-1"}
     for data, status in (({"doors": ["no door"]}, 422), ({"doors": ["shut"]}, 200), ({}, 200)):

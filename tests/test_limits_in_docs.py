@@ -10,10 +10,10 @@ from gateway.responses import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
 from resolvers.processing.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
 from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
-from rest.endpoint_table import ENDPOINTS
 from schema.definitions import cost_of, strawberry_field_of
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import page, rows, section
+from tests.endpoints import ENDPOINTS
 
 LIMITS = {
     "bundles.md": """
@@ -144,7 +144,7 @@ LIMITS = {
         storage.records.kinds: MAX_TEXT_CHARACTERS
     """,
     "rest/maps.md": """
-        rest.envelopes: MAX_WARNINGS_HEADER_BYTES
+        rest.responses: MAX_WARNINGS_HEADER_BYTES
     """,
     "rest/pictures.md": """
         resolvers.drawings.drawn_features: MAX_UNITED MAX_MEETING_EDGES MAX_UNION_WORK

@@ -1,5 +1,6 @@
 """`/v1` and `/graphql` give the same answers and apply the same rules."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -8,12 +9,13 @@ import httpx
 import pytest
 
 from resolvers.request import errors
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.envelopes import LinkPagedList, PagedList, SingleResource, UnpagedList
+from rest.endpoint_files import Endpoint
 from rest.errors import STATUS_BY_CODE
-from rest.parameters import VARIABLE_BY_PATH_PARAMETER, EndpointInputs
+from rest.parameters import EndpointInputs
+from rest.responses import Document, LinkedList, List, Object, Page
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import (
     ALL_FLAGS,
     BACKGROUND,
@@ -70,16 +72,11 @@ NAMED = {
 
 READS = [row for row in ENDPOINTS if row.method == "GET" and "WaypointInput" not in row.document]
 """Routes need a routable map, which tests/resolvers/processing/test_pipeline.py makes."""
-LISTS = [row for row in READS if isinstance(row.envelope, PagedList)]
+LISTS = [row for row in READS if isinstance(row.form, Page)]
 
 
 def name_of(row: Endpoint) -> str:
-    return f"{row.spec_id}-{row.path}"
-
-
-def parameters(row: Endpoint) -> list[str]:
-    """The names of a path's parameters."""
-    return [part[1:-1] for part in row.path.split("/") if part.startswith("{")]
+    return f"{row.number}-{row.path}"
 
 
 def address(row: Endpoint, named: dict[str, str] = NAMED) -> str:
@@ -92,11 +89,11 @@ def address(row: Endpoint, named: dict[str, str] = NAMED) -> str:
 
 def variables(row: Endpoint, named: dict[str, str] = NAMED) -> dict[str, Any]:
     """The same parameters as variables of the row's operation."""
-    return {VARIABLE_BY_PATH_PARAMETER.get(name, name): named[name] for name in parameters(row)}
+    return {variable: named[name] for name, variable in row.path_parameters.items()}
 
 
 def test_every_endpoint_of_the_specification_is_in_the_table() -> None:
-    assert {(row.spec_id, row.method, row.path) for row in ENDPOINTS} >= SPECIFIED
+    assert {(row.number, row.method, row.path) for row in ENDPOINTS} >= SPECIFIED
 
 
 def test_no_endpoint_is_in_the_table_twice() -> None:
@@ -119,7 +116,7 @@ def test_every_input_of_an_endpoint_is_described_by_the_argument_that_it_feeds(
 ) -> None:
     operation = Executor(GRAPHQL_SCHEMA).prepare(row.document)
     inputs = EndpointInputs.read(GRAPHQL_SCHEMA, row, operation)
-    assert inputs.path.keys() == set(parameters(row))
+    assert inputs.path.keys() == row.path_parameters.keys()
     assert bool(inputs.body) == (row.body is not None)
     for source in inputs.operation.by_variable.values():
         assert source.description
@@ -130,26 +127,50 @@ def test_every_input_of_an_endpoint_is_described_by_the_argument_that_it_feeds(
 async def test_an_endpoint_returns_what_its_operation_returns(
     client: httpx.AsyncClient, row: Endpoint, page: dict[str, int]
 ) -> None:
-    page = page if isinstance(row.envelope, PagedList) else {}
+    page = page if isinstance(row.form, Page) else {}
     query = {"per-page" if name == "perPage" else name: value for name, value in page.items()}
     rest = await client.get(address(row), params=query, headers=ALL_FLAGS)
     assert rest.status_code == 200
-    picked = row.envelope.get_resource(
-        await data_of(client, row.document, {**variables(row), **page})
-    )
+    picked = row.form.get_resource(await data_of(client, row.document, {**variables(row), **page}))
     body = rest.json()
-    match row.envelope:
-        case LinkPagedList() | UnpagedList():
+    match row.form:
+        case LinkedList() | List():
             assert body == {"data": picked["data"]}
-        case PagedList():
+        case Page():
             paging = body.pop("paging")
             assert body == {"data": picked["data"]}
             assert paging["per_page"] == picked["paging"]["per_page"]
             assert paging["current_page"] == picked["paging"]["current_page"]
             assert bool(paging["next_url"]) == bool(picked["paging"]["next"])
-        case SingleResource():
+        case Object() | Document():
             # The cursor of changes moves on with the clock of MongoDB, which all workers share.
             assert {**body, "cursor": None} == {**picked, "cursor": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """query Q($q: String! @parameter(name: "x")) @endpoint(path: $q, summary: "Any") {
+            units(search: $q) { data { id } } paging: nope
+        }""",
+        """query Q($q: String! @parameter(name: "x"), $a: Boolean = true)
+        @endpoint(path: $q, summary: "Any", as: NONE, deprecated: "2027-01-01") {
+            units(search: $q) { data { id @skip(if: $a) name } }
+        }""",
+        """mutation M($q: ID!)
+        @endpoint(method: PUT, path: "/v1/x/maps", summary: "Any") @body(title: "Any") {
+            setClosures(input: { map: $q }) { __typename }
+        }""",
+    ],
+)
+async def test_in_graphql_an_operation_runs_as_without_the_directives_of_endpoints(
+    client: httpx.AsyncClient, text: str
+) -> None:
+    plain = re.sub(r"@(endpoint|body|parameter)\([^)]*\)", "", text)
+    found = [await post_graphql(client, each, {"q": "none"}) for each in (text, plain)]
+    for error in (error for each in found for error in each.get("errors", ())):
+        error.pop("locations", None)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("row", [row for row in LISTS if "closable" not in row.path], ids=name_of)
@@ -180,10 +201,10 @@ DEMANDED = {
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in ENDPOINTS if row.spec_id.startswith("E")], ids=name_of
+    "row", [row for row in ENDPOINTS if row.number.startswith("E")], ids=name_of
 )
 def test_an_endpoint_requires_the_flags_and_permissions_of_the_specification(row: Endpoint) -> None:
-    assert requirements_of(row) == DEMANDED.get(row.spec_id, (None, None))
+    assert requirements_of(row) == DEMANDED.get(row.number, (None, None))
 
 
 FLAGGED = [row for row in ENDPOINTS if requirements_of(row)[0]]
@@ -264,9 +285,7 @@ INVISIBLE = {
 }
 
 BY_ID = [
-    row
-    for row in READS
-    if parameters(row) and "group-id" not in parameters(row) and not requirements_of(row)[1]
+    row for row in READS if {*row.path_parameters} - {"group-id"} and not requirements_of(row)[1]
 ]
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
-from rest.endpoint_table import ENDPOINTS
-from rest.envelopes import PagedList
+from rest.responses import Page
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.records.visibility import AssetScope
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import CATALOG, HIDDEN, SEEN
-from tests.test_rest_and_graphql_agree import parameters, variables
+from tests.test_rest_and_graphql_agree import variables
 
 pytestmark = pytest.mark.anyio
 
@@ -95,13 +95,13 @@ async def test_no_endpoint_shows_what_is_beyond_the_scope(
     gateway: Gateway, assets: frozenset[str], named: dict[str, str], row: Any, page: int
 ) -> None:
     given = variables(row, named)
-    if isinstance(row.envelope, PagedList):
+    if isinstance(row.form, Page):
         given |= {"page": page, "perPage": 2}
     if "$asset: " in row.document:
         given |= {"asset": named["asset"]}
     data = await run(gateway, row.document, given, assets)
     assert_within(data, assets)
-    owners = {named[name] for name in ("asset",) if name in parameters(row)}
+    owners = {named[name] for name in ("asset",) if name in row.path_parameters}
     if owners - assets:
         assert set(data.values()) == {None}
 

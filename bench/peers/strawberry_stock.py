@@ -26,7 +26,7 @@ from bench.data.workloads import (
 from bench.peers.key_check import require_key
 from bench.peers.mongo_reader import MongoReader, Row, RowPage, to_page_envelope
 from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from rest import graphql_documents
+from rest.endpoint_files import built_in_endpoints
 
 
 class Loaders:
@@ -244,20 +244,38 @@ def _location(row: Row) -> Location:
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
 
 
+_DOCUMENTS = {endpoint.name: endpoint.document for endpoint in built_in_endpoints()}
+_GET_UNIT = _DOCUMENTS["GetUnit"]
+
+
+def _with_fragments_of(name: str, operation: str) -> str:
+    _, fragment, fragments = _DOCUMENTS[name].partition("\nfragment ")
+    return operation + fragment + fragments
+
+
 # The documents of the endpoints, without the filters that the workloads do not use.
-_LIST_UNITS = graphql_documents.with_fragments("""query ListUnits($page: Int, $perPage: Int) {
+_LIST_UNITS = _with_fragments_of(
+    "ListUnits",
+    """query ListUnits($page: Int, $perPage: Int) {
     units(page: $page, perPage: $perPage) {
         paging { per_page: perPage current_page: currentPage next } data { ...Unit }
     }
-}""")
-_LIST_LEVEL_TAGS = graphql_documents.with_fragments("""query ListLevelTags($map: ID!) {
+}""",
+)
+_LIST_LEVEL_TAGS = _with_fragments_of(
+    "ListLevelTags",
+    """query ListLevelTags($map: ID!) {
     map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
-}""")
-_LIST_LOCATIONS = graphql_documents.with_fragments("""query ListLocations(
+}""",
+)
+_LIST_LOCATIONS = _with_fragments_of(
+    "ListLocations",
+    """query ListLocations(
     $map: ID!, $tags: String!
 ) {
     map(id: $map) { locations(tags: $tags) { data { ...Location } } }
-}""")
+}""",
+)
 
 
 class _RestHandlers:
@@ -286,7 +304,7 @@ class _RestHandlers:
         return _json(page)
 
     async def unit(self, request: Request) -> Response:
-        data = await self.run(graphql_documents.GET_UNIT, request.path_params)
+        data = await self.run(_GET_UNIT, request.path_params)
         return _json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:

@@ -46,7 +46,6 @@ from resolvers.processing.stale_networks import (
 )
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError, RequestError
-from rest.graphql_documents import GET_PICTURE
 from rest.parameters import parse_waypoint
 from storage.mongo import driver, files
 from storage.routing_inputs import list_stale_networks
@@ -171,6 +170,17 @@ def _describe_problem(problem: dict[str, Any], group: dict[str, Any], names: dic
 
 
 TIMEOUT_SECONDS = 60.0
+_DOCUMENT = """query Picture(
+    $map: ID!, $level: ID, $format: PictureFormat, $width: Int, $unit: ID, $from: WaypointInput,
+    $to: WaypointInput, $mode: TravelMode, $avoid: [Avoidable!]
+) {
+    map(id: $map) {
+        picture(
+            level: $level, format: $format, width: $width, unit: $unit, from: $from, to: $to,
+            mode: $mode, avoid: $avoid
+        ) { content }
+    }
+}"""
 
 
 @click.command()
@@ -253,7 +263,7 @@ def picture(
         cache = RoutableMapCache(partial(files.read_file, database))
         store = Store(database.client, database.name)
         context = Context(OPERATOR, store, routable_map_cache=cache)
-        return await run_in_context(context, GET_PICTURE, variables)
+        return await run_in_context(context, _DOCUMENT, variables)
 
     found = run_with_database(settings_from_parameters(values), draw, TIMEOUT_SECONDS)["map"]
     if found is None:

@@ -37,8 +37,14 @@ from rest.errors import (
     method_not_allowed_error,
     note_errors,
 )
-from rest.json_writing import BYTES_IN_PART, write_json
-from rest.responses import RESPONSE_HEADERS, VARY, CompleteResponse, encode_headers
+from rest.responses import (
+    BYTES_IN_PART,
+    RESPONSE_HEADERS,
+    VARY,
+    CompleteResponse,
+    encode_headers,
+    write_json,
+)
 from rest.scope_members import SCOPE_KEEPS_DOCUMENT, SCOPE_OPERATION
 from schema.execution import InvalidOperationError, OperationResult
 from schema.query_size import estimate_bytes

@@ -19,8 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.authentication import find_api_key
 from gateway.exchange import fields_of, get_client_address, group_address
 from gateway.rate_limits import RateLimiter, RateLimitStatus
-from rest.error_codes import ERRORS_PATH
-from rest.errors import RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
+from rest.errors import ERRORS_PATH, RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
 from storage.cache.cache import Cache
 from storage.errors import UnavailableCause
 

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from graphql import GraphQLSchema
 
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.error_codes import ERRORS_PATH
-from rest.openapi.requirements import required_flags, required_permissions
+from rest.endpoint_files import Endpoint, built_in_endpoints
+from rest.errors import ERRORS_PATH
 from schema.execution import Executor, Operation
 
 ROOT_PATH: Final = "/"
@@ -35,10 +34,11 @@ def build_root(base_url: str | None = None) -> dict[str, Any]:
 
 
 def build_index(
-    schema: GraphQLSchema, base_url: str | None = None, endpoints: Iterable[Endpoint] = ENDPOINTS
+    schema: GraphQLSchema, base_url: str | None = None, endpoints: Iterable[Endpoint] | None = None
 ) -> dict[str, Any]:
     """Return the index of the service with all its endpoints."""
     executor = Executor(schema)
+    endpoints = built_in_endpoints() if endpoints is None else endpoints
     rows = [_describe(row, executor.prepare(row.document)) for row in endpoints]
     return {**build_root(base_url), "endpoints": rows}
 
@@ -57,3 +57,15 @@ def _describe(endpoint: Endpoint, operation: Operation) -> dict[str, Any]:
         "permissions": required_permissions(operation),
         **({"deprecation": asdict(endpoint.deprecation)} if endpoint.deprecation else {}),
     }
+
+
+def required_flags(operation: Operation) -> list[str]:
+    """Return the flags that a request must have."""
+    return sorted({requirement.flag for requirement in operation.requirements if requirement.flag})
+
+
+def required_permissions(operation: Operation) -> list[str]:
+    """Return the permissions that a key must have."""
+    return sorted(
+        {requirement.permission for requirement in operation.requirements if requirement.permission}
+    )

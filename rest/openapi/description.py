@@ -1,39 +1,88 @@
-"""Build the OpenAPI 3.1 description from the table of endpoints and the GraphQL schema."""
+"""Build the OpenAPI 3.1 description from the endpoints and the GraphQL schema."""
 
+import json
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from graphql import GraphQLSchema
+from graphql import GraphQLSchema, get_named_type
 
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.envelopes import (
-    LINK_HEADER,
-    TOTAL_COUNT_HEADER,
-    WARNINGS_HEADER,
-    MapParse,
-    PagedList,
-    PictureResource,
-)
-from rest.graphql_documents import LIST_CHANGES
-from rest.openapi import examples, parsed_maps, responses
+from rest.endpoint_files import Endpoint, built_in_endpoints
+from rest.openapi import map_schemas, responses
+from rest.openapi.api_index import required_flags, required_permissions
 from rest.openapi.json_schemas import MissingDescriptionError, ResultSchemaReader, hoist_titled
-from rest.openapi.objects import OpenApiObject
-from rest.openapi.overview import DESCRIPTION, LICENSE, TAG_DESCRIPTIONS
-from rest.openapi.request_descriptions import (
+from rest.openapi.map_schemas import OpenApiObject
+from rest.openapi.requests import (
     HEADER_PARAMETERS,
     SECURITY_SCHEMES,
     describe_body,
     describe_parameters,
 )
-from rest.openapi.requirements import required_flags, required_permissions
 from rest.parameters import EndpointInputs
-from schema.definitions import meaning_of
+from rest.responses import LINK_HEADER, TOTAL_COUNT_HEADER, WARNINGS_HEADER, Drawing, Page, Picture
+from schema.definitions import EXPLAIN_PERMISSION, FLAGS, meaning_of
 from schema.execution import Executor, Operation
-from schema.operation_inputs import JsonSchema
+from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
+DESCRIPTION: Final = f"""\
+Properties, their floors and units, and the interactive maps that show them. The same directory is
+a graph at `/graphql`.
+
+**Keys.** Every request needs an API key in the header `API-Key`, or in the query parameter
+`api-key`, which browser histories and logs may keep. A key sees its assets and what
+belongs to them; anything else returns 404 or is left out of lists. Some operations also need a
+permission.
+
+**Ids** are opaque strings of 1 to {MAX_ID_CHARACTERS} characters, compared exactly. In paths they
+are percent-encoded and may hold any character, `/` included.
+
+**Lists** come in pages, ordered by id. `paging.next_url` and `paging.prev_url`, and the header
+`Link`, lead to the next and the previous page with the same filters. A page past the end is empty.
+
+**Caching.** Every response to GET has a strong `ETag`. Send it in `If-None-Match`: the response for
+an unchanged resource is 304 without a body. Responses are compressed for clients that accept zstd
+or gzip.
+
+**Methods.** HEAD works wherever GET does, OPTIONS everywhere, with `Allow`. Any other method is
+405, with `Allow`. An unknown path is 404.
+
+**Errors** have a `message` for people, a `code` that does not change, the `request_id` that is also
+in the service's log, and `docs`, the address of [a page](/v1/errors) that explains the code. Those
+of invalid inputs have `fields`, from the name of an input to its errors. Unknown query parameters
+are ignored; a repeated known one is an error.
+
+**Experimental** operations may change without notice. They need the header `Experimental-Flags`, a
+list of flags separated by commas: {", ".join(f"`{flag}`" for flag in FLAGS)}.
+
+**Explanations.** With the header `Floorgate-Explain: true`, the response to any request is how the
+service carries it out: the GraphQL operation, requirements, cost, MongoDB commands with their
+indexes, and what the caches have. The key needs the permission `{EXPLAIN_PERMISSION}`. Only reads
+are run.
+
+**Versions.** Resources, optional parameters and properties may be added, and properties reordered,
+at any time; any other change makes a new version, with a prefix other than `/v1`.
+"""
+
+TAG_DESCRIPTIONS: Final = {
+    "Assets": "Properties.",
+    "Floors": "The storeys of an asset.",
+    "Units": "Apartments, shops, offices.",
+    "Maps": "Interactive floor plans with their backgrounds, level tags and units.",
+    "References": "Ids of assets and units in third-party systems.",
+    "Unit attributes": "Attributes of units, in groups, and which unit holds which.",
+    "Locations": "Places on a map: units, amenities, points of interest.",
+    "Changes": "What was created, updated and removed.",
+    "Distances": "Distances and routes between the locations of a map.",
+}
+"""Descriptions of the groups of operations, in their order in the description."""
+
+LICENSE: Final = {"name": "MIT License", "identifier": "MIT"}
+"""Of the service, as in `LICENSE` and pyproject.toml (SPDX identifier)."""
+EXAMPLES_FILE: Final = Path(__file__).with_name("examples.json")
+"""Examples of responses by operation id, as the demo property has sent them: `make examples`."""
 CONTACT: Final = {"name": "The operator of this service"}
 SERVER: Final = {"description": "This service.", "x-internal": False}
 """`x-internal` is how linters know for whom a server is."""
@@ -79,7 +128,7 @@ _YamlDumper.add_representer(str, _YamlDumper.represent_text)
 
 @lru_cache(maxsize=4)
 def _describe_all(schema: GraphQLSchema) -> OpenApiObject:
-    return describe_endpoints(schema, ENDPOINTS)
+    return describe_endpoints(schema, built_in_endpoints())
 
 
 def describe_endpoints(schema: GraphQLSchema, endpoints: Iterable[Endpoint]) -> OpenApiObject:
@@ -109,19 +158,19 @@ class _DescriptionBuilder:
         results = ResultSchemaReader(self.executor.schema, operation)
         self.tags.add(endpoint.tag)
         described = {
-            "operationId": self._operation_id(endpoint, operation),
+            "operationId": _operation_id(endpoint),
             "summary": endpoint.summary,
             "description": _endpoint_description(endpoint, operation, results),
             "tags": [endpoint.tag],
-            **_deprecation_members(endpoint),
+            **({"deprecated": True} if endpoint.deprecation else {}),
             **_permission_extension(operation),
-            **({} if endpoint.spec_id.startswith("E") else {"x-extension": True}),
+            **({} if endpoint.number.startswith("E") else {"x-extension": True}),
             **({"x-stability": "experimental"} if required_flags(operation) else {}),
             "parameters": describe_parameters(
                 endpoint, inputs, required_flags(operation), self.parameters
             ),
             **describe_body(endpoint.body, inputs, self.schemas),
-            "responses": self._describe_responses(endpoint, inputs, results),
+            "responses": self._describe_responses(endpoint, results),
         }
         self.paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = described
 
@@ -129,7 +178,7 @@ class _DescriptionBuilder:
         """Return the description of everything added."""
         if unknown := self.tags - {*TAG_DESCRIPTIONS}:
             raise MissingDescriptionError(
-                f"rest.openapi.overview.TAG_DESCRIPTIONS does not describe {', '.join(unknown)}"
+                f"rest.openapi.description.TAG_DESCRIPTIONS does not describe {', '.join(unknown)}"
             )
         return {
             "openapi": "3.1.0",
@@ -159,67 +208,67 @@ class _DescriptionBuilder:
         }
 
     def _schemas(self) -> dict[str, JsonSchema]:
-        elements = parsed_maps.COMPONENT_SCHEMAS if "ParsedMap" in self.schemas else {}
+        elements = map_schemas.COMPONENT_SCHEMAS if "ParsedMap" in self.schemas else {}
         return {**dict(sorted(self.schemas.items())), **elements, **responses.ERROR_SCHEMAS}
-
-    @staticmethod
-    def _operation_id(endpoint: Endpoint, operation: Operation) -> str:
-        """Return the GraphQL operation's name in camelCase."""
-        name = operation.name or endpoint.spec_id
-        return name[0].lower() + name[1:]
 
     def _describe_responses(
         self,
         endpoint: Endpoint,
-        inputs: EndpointInputs,
         results: ResultSchemaReader,
     ) -> OpenApiObject:
-        statuses = sorted(_error_statuses(endpoint))
+        statuses = sorted(_error_statuses(endpoint, results))
         self.statuses.update(statuses)
         return {
-            str(endpoint.envelope.status): self._describe_success(endpoint, inputs, results),
+            str(endpoint.form.status): self._describe_success(endpoint, results),
             **{str(status): responses.response_reference(status) for status in statuses},
         }
 
-    def _describe_success(
-        self, endpoint: Endpoint, inputs: EndpointInputs, results: ResultSchemaReader
-    ) -> OpenApiObject:
+    def _describe_success(self, endpoint: Endpoint, results: ResultSchemaReader) -> OpenApiObject:
         caching = ("Cache-Control", "Vary")
         more = responses.DEPRECATION_HEADERS if endpoint.deprecation else {}
-        if endpoint.envelope.status == HTTPStatus.NO_CONTENT:
+        if endpoint.form.status == HTTPStatus.NO_CONTENT:
             return {
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references(*caching) | more,
             }
-        if isinstance(endpoint.envelope, PictureResource):
+        if isinstance(endpoint.form, Picture):
             return {
                 "description": f"{endpoint.summary}.",
                 "headers": responses.header_references("ETag", *caching),
                 "content": {
                     name: {"schema": {"type": "string", "format": "binary"}}
-                    for name in endpoint.envelope.media_types.values()
+                    for name in endpoint.form.media_types.values()
                 },
             }
-        resource = results.read_schema(endpoint.envelope.result_path)
-        path = endpoint.path.format_map(
-            {name: source.definition.example for name, source in inputs.path.items()}
-        )
-        example = examples.build_example_response(endpoint.envelope, resource, path)
+        resource = results.read_schema(endpoint.form.result_path)
+        example = _read_examples().get(_operation_id(endpoint))
         tags = ("ETag",) if endpoint.method == "GET" else ()
         own: tuple[str, ...] = ()
-        if isinstance(endpoint.envelope, PagedList):
+        if isinstance(endpoint.form, Page):
             own = (LINK_HEADER, TOTAL_COUNT_HEADER)
-        elif isinstance(endpoint.envelope, MapParse):
+        elif isinstance(endpoint.form, Drawing):
             own = (WARNINGS_HEADER,)
-        schema = hoist_titled(endpoint.envelope.json_schema(resource), self.schemas)
+        shown = {} if example is None else {"example": example}
+        schema = hoist_titled(endpoint.form.json_schema(resource), self.schemas)
         return {
             "description": f"{endpoint.summary}.",
             "headers": responses.header_references(*own, *tags, *caching) | more,
-            "content": {endpoint.envelope.media_type: {"schema": schema, "example": example.body}},
+            "content": {endpoint.form.media_type: {"schema": schema, **shown}},
         }
 
 
-def _error_statuses(endpoint: Endpoint) -> set[int]:
+def _operation_id(endpoint: Endpoint) -> str:
+    """Return the GraphQL operation's name in camelCase."""
+    return endpoint.name[0].lower() + endpoint.name[1:]
+
+
+@cache
+def _read_examples() -> dict[str, Any]:
+    examples: dict[str, Any] = json.loads(EXAMPLES_FILE.read_bytes())
+    return examples
+
+
+def _error_statuses(endpoint: Endpoint, results: ResultSchemaReader) -> set[int]:
     statuses = {*responses.COMMON_STATUSES}
     if endpoint.method == "GET":
         statuses.add(304)
@@ -227,18 +276,12 @@ def _error_statuses(endpoint: Endpoint) -> set[int]:
         statuses.add(404)
     if endpoint.body is not None:
         statuses |= {413, 415}
-    if endpoint.document == LIST_CHANGES:
+    field, _ = results.find_field(endpoint.form.result_path)
+    if get_named_type(field.type).name == "ChangeBatch":
         statuses.add(410)
     if endpoint.changes:
         statuses.add(412)
     return statuses
-
-
-def _deprecation_members(endpoint: Endpoint) -> OpenApiObject:
-    if endpoint.deprecation is None:
-        return {}
-    link = endpoint.deprecation.link
-    return {"deprecated": True, **({"externalDocs": {"url": link}} if link else {})}
 
 
 def _permission_extension(operation: Operation) -> OpenApiObject:
@@ -250,8 +293,8 @@ def _permission_extension(operation: Operation) -> OpenApiObject:
 def _endpoint_description(
     endpoint: Endpoint, operation: Operation, result_schema: ResultSchemaReader
 ) -> str:
-    field, _ = result_schema.find_field(endpoint.envelope.result_path)
-    sentences = [meaning_of(field) or f"{endpoint.summary}."]
+    field, _ = result_schema.find_field(endpoint.form.result_path)
+    sentences = [endpoint.description or meaning_of(field) or f"{endpoint.summary}."]
     if permission := _permission_extension(operation):
         sentences.append(f"The key needs the permission `{permission['x-permission']}`.")
     if flags := required_flags(operation):

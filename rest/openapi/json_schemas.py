@@ -22,9 +22,12 @@ from graphql import (
     get_named_type,
 )
 
-from rest.openapi.geojson import GEOJSON_SCHEMA
-from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
-from rest.openapi.parsed_maps import PARSED_MAP_SCHEMA
+from rest.openapi.map_schemas import (
+    COMPONENTS_PREFIX,
+    GEOJSON_SCHEMA,
+    OUTPUT_TEXT_PATTERN,
+    PARSED_MAP_SCHEMA,
+)
 from schema.definitions import is_null_on_error, meaning_of
 from schema.execution import Operation
 from schema.operation_inputs import MAX_ID_CHARACTERS, MAX_INT32, JsonSchema, get_output_limits
@@ -67,7 +70,7 @@ COMPONENT_NAMES: dict[str, str] = {}
 
 
 class MissingDescriptionError(Exception):
-    """Part of a response has no JSON schema, example or description; the message names it."""
+    """Part of a response has no JSON schema or description; the message names it."""
 
 
 class ResultSchemaReader:

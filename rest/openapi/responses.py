@@ -7,23 +7,14 @@ from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
 from rest import errors
-from rest.bodies import (
-    ASSIGNMENTS_BODY,
-    DISTANCES_BODY,
-    UNIT_MAP_BODY,
-    parse_json,
-)
-from rest.endpoint_table import ENDPOINTS
+from rest.bodies import RequestBody, parse_json
+from rest.endpoint_files import built_in_endpoints
 from rest.entity_tags import Precondition
-from rest.envelopes import TOTAL_COUNT_HEADER, WARNINGS_HEADER
-from rest.error_codes import ERROR_CODES
-from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
-from rest.graphql_documents import LIST_ASSETS
-from rest.openapi.examples import BASE_URL
-from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
+from rest.errors import ERROR_CODES, JSON_MEDIA_TYPE, ErrorSource, HttpError
+from rest.openapi.map_schemas import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
-from rest.responses import RESPONSE_HEADERS, VARY
+from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER
 from schema.errors import (
     Cause,
     ChangesExpiredError,
@@ -36,6 +27,8 @@ from schema.operation_inputs import MAX_INT32, MAX_REPORTED_ERRORS, JsonSchema
 from schema.root import GRAPHQL_SCHEMA
 from schema.types import MAX_TOTAL_COUNT
 
+BASE_URL: Final = "https://localhost:8443"
+"""Of the examples."""
 EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
 LONGEST_MESSAGE_CHARACTERS: Final = 1_000_000
 """Bound of a message in the description: it may list errors of a hundred inputs."""
@@ -210,7 +203,7 @@ def _malformed_body_error() -> HttpError:
 
 def _invalid_page_error() -> HttpError:
     """Return the error of the first page parameter, out of its range."""
-    (endpoint,) = (row for row in ENDPOINTS if row.document == LIST_ASSETS)
+    endpoint = next(row for row in built_in_endpoints() if row.name == "ListAssets")
     operation = Executor(GRAPHQL_SCHEMA).prepare(endpoint.document)
     inputs = EndpointInputs.read(GRAPHQL_SCHEMA, endpoint, operation)
     return _raised_by(lambda: parse_query(inputs.query, [("page", "0")]))
@@ -230,6 +223,12 @@ def _raised_by(call: Callable[[], object]) -> HttpError:
     except HttpError as error:
         return error
     raise AssertionError("the example of an error is valid")
+
+
+def _body_of(name: str) -> RequestBody:
+    body = next(row.body for row in built_in_endpoints() if row.name == name)
+    assert body is not None
+    return body
 
 
 def _too_large_error(max_bytes: int) -> HttpError:
@@ -291,9 +290,12 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
         "ContentTooLarge",
         "The body is over its limit.",
         {
-            "distances": _too_large_error(DISTANCES_BODY.max_bytes),
-            "assignments": _too_large_error(ASSIGNMENTS_BODY.max_bytes),
-            "drawing": _too_large_error(UNIT_MAP_BODY.max_bytes),
+            name: _too_large_error(_body_of(operation).max_bytes)
+            for name, operation in (
+                ("distances", "CalculateDistances"),
+                ("assignments", "AssignUnitAttributes"),
+                ("drawing", "ParseMap"),
+            )
         },
     ),
     414: ErrorResponse(
@@ -302,7 +304,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     415: ErrorResponse(
         "UnsupportedMediaType",
         "The body's media type is not the documented one.",
-        {"type": errors.unsupported_media_type_error(DISTANCES_BODY.media_type)},
+        {"type": errors.unsupported_media_type_error(JSON_MEDIA_TYPE)},
     ),
     422: ErrorResponse(
         "UnprocessableContent", "An input is invalid.", {"page": _invalid_page_error()}

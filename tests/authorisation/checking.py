@@ -13,18 +13,16 @@ import graphql
 import httpx
 from graphql import TypeInfo, TypeInfoVisitor, Visitor, visit
 
-from rest.endpoint_table import ENDPOINTS
-from rest.envelopes import (
-    DataList,
-    DataResource,
-    LinkPagedList,
-    MatrixData,
-    NoContent,
-    NullableData,
-    PagedList,
-    PictureResource,
-    SingleResource,
-    UnpagedList,
+from rest.responses import (
+    Data,
+    Document,
+    LinkedList,
+    List,
+    Matrix,
+    NoBody,
+    Object,
+    Page,
+    Picture,
 )
 from storage.mongo import driver
 from tests.authorisation.catalog import find_markers, to_ghosts
@@ -39,6 +37,7 @@ from tests.authorisation.directory import (
 )
 from tests.authorisation.oracle import SCHEMA, OracleGap, run
 from tests.authorisation.requests import ApiRequest, WireRequest
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL
 from tests.rest.error_bodies import read_error
 
@@ -192,7 +191,7 @@ class Checker:
         if request.endpoint is None:
             answer = run(view, request.document, request.encoded_values)
             return Expected(200, answer.data, frozenset(answer.errors))
-        read = [row for row in ENDPOINTS if headers and row.spec_id == request.endpoint.changes]
+        read = [row for row in ENDPOINTS if headers and row.name == request.endpoint.changes]
         documents = [request.document, *(row.document for row in read)]
         for coordinate in [each for text in documents for each in list_coordinates(text)]:
             try:
@@ -217,33 +216,33 @@ class Checker:
 
     def _expect_resource(self, request: ApiRequest, data: Any) -> Expected:
         assert request.endpoint is not None
-        envelope = request.endpoint.envelope
-        path = envelope.result_path
-        for name in path[:-1] if isinstance(envelope, NullableData) else path:
+        form = request.endpoint.form
+        path = form.result_path
+        for name in path[:-1] if isinstance(form, Data) else path:
             data = data[name]
             if data is None:
                 return Expected(404)
         if data == ANY_NUMBER:
             return Expected(200, ANY)
-        if isinstance(envelope, NullableData):
+        if isinstance(form, Data):
             return Expected(200, {"data": data[path[-1]]})
-        if isinstance(envelope, MatrixData):
+        if isinstance(form, Matrix):
             return Expected(200, {"data": _drop_null_names(data)})
-        if isinstance(envelope, (DataList, DataResource)):
-            return Expected(200, {"data": data})
-        if isinstance(envelope, (LinkPagedList, UnpagedList)):
+        if isinstance(form, LinkedList) or (isinstance(form, List) and "data" in data):
             return Expected(200, {"data": data["data"]})
-        if isinstance(envelope, PagedList):
+        if isinstance(form, List):
+            return Expected(200, {"data": data})
+        if isinstance(form, Page):
             paging = data["paging"]
             urls = {"next_url": paging.pop("next"), "prev_url": ANY}
             if paging["current_page"] == 1:
                 urls["prev_url"] = None
             return Expected(200, {"data": data["data"], "paging": paging | urls})
-        if isinstance(envelope, NoContent):
+        if isinstance(form, NoBody):
             return Expected(204)
-        if isinstance(envelope, SingleResource):
+        if isinstance(form, Object | Document):
             return Expected(200, data)
-        raise OracleGap(f"{__name__} does not know the envelope {envelope}")
+        raise OracleGap(f"{__name__} does not know the form {form}")
 
     def _compare(self, request: ApiRequest, expected: Expected, response: httpx.Response) -> None:
         assert response.status_code == expected.status, response.text
@@ -260,7 +259,7 @@ class Checker:
             if sum(each in REQUIRED for each in list_coordinates(request.document)) == 1:
                 assert codes == {code for code, _ in expected.errors}
         else:
-            is_picture = isinstance(request.endpoint.envelope, PictureResource)
+            is_picture = isinstance(request.endpoint.form, Picture)
             is_shown = expected.status == 200 and not is_picture
             mismatch = find_mismatch(expected.body, response.json()) if is_shown else None
             if expected.status == 204:
@@ -356,7 +355,7 @@ class Checker:
 
         async def attempt() -> httpx.Response:
             response = await self._send(caller, wire, {}, visible)
-            if response.status_code == 200 and (group := request.values.get("group")):
+            if response.status_code == 200 and (group := request.values.get("groupId")):
                 expected = view.visible(ASSIGNMENTS, group_id=group)
                 assert find_mismatch(expected, response.json()["data"]) is None
             return response

@@ -25,13 +25,14 @@ from graphql import (
 )
 from hypothesis import strategies as st
 
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.parameters import VARIABLE_BY_PATH_PARAMETER
+from rest.endpoint_files import Endpoint
+from rest.names import to_camel_case
 from tests.authorisation.directory import ADMIN, REQUIRED
 from tests.authorisation.lists import PAGING, ROOT_LISTS
 from tests.authorisation.oracle import SCHEMA
 from tests.authorisation.requests import ApiRequest, Cursor, EnumWord, NodeId
 from tests.authorisation.values import Values
+from tests.endpoints import ENDPOINTS
 
 MAX_DEPTH = 5
 
@@ -46,7 +47,7 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
     """A request of one endpoint."""
     [operation] = graphql.parse(endpoint.document).definitions[:1]
     assert isinstance(operation, graphql.OperationDefinitionNode)
-    in_path = {VARIABLE_BY_PATH_PARAMETER.get(name, name) for name in endpoint.path_parameters}
+    in_path = {*endpoint.path_parameters.values()}
     given: dict[str, Any] = {}
     declared = {
         node.variable.name.value: graphql.type_from_ast(SCHEMA, node.type)
@@ -69,8 +70,8 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
             given[name] = {key: value for key, value in given[name].items() if key in shown}
     if "perPage" in declared:
         given |= values.paging(draw, *_find_list(endpoint, given), by_relay=False)
-    if "group" in given and "data" in given and draw(st.integers(0, 9)):
-        given["group"] = given["data"][0]["groupId"]
+    if "groupId" in given and "data" in given and draw(st.integers(0, 9)):
+        given["groupId"] = given["data"][0]["groupId"]
     conditions = ["", "", "own", "other", "any", "no"] if endpoint.changes else [""]
     can_be_flawed = endpoint.body is not None or {*given} & {"perPage", "limit", "mode", "page"}
     return ApiRequest(
@@ -84,11 +85,11 @@ def requests_of(draw: st.DrawFn, endpoint: Endpoint, values: Values) -> ApiReque
 
 def _find_list(endpoint: Endpoint, given: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
     """Return the field of the list that an endpoint returns, its parent and its filters."""
-    *parents, name = endpoint.envelope.result_path
+    *parents, name = map(to_camel_case, endpoint.form.result_path)
     if not parents:
         return f"Query.{name}", None, dict(given)
     [parent] = parents
-    variable = "group" if parent == "attributeGroup" else parent
+    variable = "groupId" if parent == "attributeGroup" else parent
     filters = {key: value for key, value in given.items() if key != variable}
     return f"{parent[0].upper()}{parent[1:]}.{name}", given[variable], filters
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
-from rest.endpoint_table import Endpoint
+from rest.endpoint_files import Endpoint
 from rest.names import to_kebab_case, to_snake_case
-from rest.parameters import PARAMETER_BY_VARIABLE, VARIABLE_BY_PATH_PARAMETER
 from storage.records.paging import PageCursor
 from tests.authorisation.lists import digest_of
 
@@ -126,15 +125,15 @@ class ApiRequest:
 
     def _to_rest(self, endpoint: Endpoint) -> WireRequest:
         values = self.encoded_values
-        variables = {
-            name: VARIABLE_BY_PATH_PARAMETER.get(name, name) for name in endpoint.path_parameters
+        path = {
+            name: quote(values.pop(variable), safe="")
+            for name, variable in endpoint.path_parameters.items()
         }
-        path = {name: quote(values.pop(variable), safe="") for name, variable in variables.items()}
         url = endpoint.path.format_map(path)
         flaw = {"page": "x", "limit": "x", "mode": "x"} if self.is_flawed else {}
         if endpoint.body is None:
             query = {
-                PARAMETER_BY_VARIABLE.get(name) or to_kebab_case(name): _to_parameter(value)
+                endpoint.query_names.get(name) or to_kebab_case(name): _to_parameter(value)
                 for name, value in values.items()
             }
             query |= flaw

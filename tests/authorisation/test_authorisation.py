@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import FLAGS
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_files import Endpoint
 from schema.definitions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import RECORD_TYPES_BY_NAME
@@ -41,6 +41,7 @@ from tests.authorisation.generation import (
 from tests.authorisation.oracle import SCHEMA
 from tests.authorisation.requests import ApiRequest
 from tests.authorisation.values import Values
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
 from tests.gateway.fast_path_server import serve_with_fast_path
 from tests.gateway.floorgate_process import run_serve_command, storage_options
@@ -234,7 +235,7 @@ async def test_every_endpoint_is_requested_by_some_keys(checker: Checker) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.spec_id} {row.path}")
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.number} {row.path}")
 async def test_every_endpoint_is_requested_by_every_key(
     checker: Checker, endpoint: Endpoint
 ) -> None:

@@ -37,7 +37,6 @@ KIND_OF_NAME = {
     "unitId": "units",
     "map": "maps",
     "background": "backgrounds",
-    "group": "attribute_groups",
     "attributeGroup": "attribute_groups",
     "groupId": "attribute_groups",
 }

@@ -25,11 +25,10 @@ from bench.data.workloads import (
 )
 from bench.memory import SHAPES, list_paths
 from bench.peers import strawberry_stock
-from rest import graphql_documents
-from rest.endpoint_table import ENDPOINTS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import RECORD_TYPES
+from tests.endpoints import ENDPOINTS
 
 ASSETS = 20
 DIRECTORY = Directory(
@@ -116,7 +115,7 @@ def test_documents_are_registered_before_requests_name_them(name: str) -> None:
         strawberry_stock._LIST_UNITS,
         strawberry_stock._LIST_LEVEL_TAGS,
         strawberry_stock._LIST_LOCATIONS,
-        graphql_documents.GET_UNIT,
+        strawberry_stock._GET_UNIT,
     ],
 )
 def test_the_stock_schema_has_what_a_document_asks_for(document: str) -> None:

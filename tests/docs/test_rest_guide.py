@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from rest.error_codes import ERROR_CODES
+from rest.endpoint_files import Endpoint
+from rest.errors import ERROR_CODES
 from tests.doc_pages import DOCS, page, rows, section
 from tests.docs.markdown import Example, find_examples
+from tests.endpoints import ENDPOINTS
 
 PAGES = [DOCS / "rest.md", *sorted((DOCS / "rest").glob("*.md"))]
 SHOWN_ERRORS = {
@@ -51,12 +52,12 @@ def endpoint_of(method: str, path: str) -> Endpoint:
 
 def test_each_endpoint_is_shown_with_its_response() -> None:
     shown = {
-        endpoint_of(method, path).spec_id
+        endpoint_of(method, path).number
         for file in PAGES
         for method, path, error in requests(file)
         if not error
     }
-    assert {row.spec_id for row in ENDPOINTS} <= shown
+    assert {row.number for row in ENDPOINTS} <= shown
 
 
 def test_each_usual_error_is_shown() -> None:

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from bench.report.pages import ROOT, rewrite_section
 from bench.report.tables import ReportTable
-from rest.endpoint_table import ENDPOINTS
 from tests.drill.drill import Outcome, run_drill
+from tests.endpoints import ENDPOINTS
 
 PAGE = ROOT / "docs" / "reliability.md"
-_TITLES = {row.spec_id: f"`{row.method} {row.path}`" for row in ENDPOINTS}
+_TITLES = {row.number: f"`{row.method} {row.path}`" for row in ENDPOINTS}
 
 
 def build_table(outcomes: Sequence[Outcome]) -> ReportTable:

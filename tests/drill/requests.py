@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from resolvers.request.caller import FLAGS
-from rest.endpoint_table import ENDPOINTS, Endpoint
-from tests.test_rest_and_graphql_agree import parameters
+from rest.endpoint_files import Endpoint
+from tests.endpoints import ENDPOINTS
 
 FLAG_HEADERS = {"Experimental-Flags": ", ".join(FLAGS)}
 MODES = ("foot", "wheelchair")
@@ -56,10 +56,10 @@ def build_requests(client: httpx.Client) -> list[DrillRequest]:
     for map_id in _list_ids(client, "/v1/maps"):
         named = _find_ids(client, map_id)
         for row in ENDPOINTS:
-            if _is_repeatable(row) and named.keys() >= {*parameters(row)}:
+            if _is_repeatable(row) and named.keys() >= row.path_parameters.keys():
                 requests += _build_requests_of(row, row.path.format_map(named), client, named)
     assert {request.name.split()[0] for request in requests} >= {
-        row.spec_id for row in ENDPOINTS if _is_repeatable(row)
+        row.number for row in ENDPOINTS if _is_repeatable(row)
     }
     return [*{request.name: request for request in requests}.values()]  # some are of no map
 
@@ -72,10 +72,10 @@ def _is_repeatable(row: Endpoint) -> bool:
 def _build_requests_of(
     row: Endpoint, path: str, client: httpx.Client, named: dict[str, str]
 ) -> Iterator[DrillRequest]:
-    name = f"{row.spec_id} {row.method} {path}"
-    if row.spec_id == "E10":
+    name = f"{row.number} {row.method} {path}"
+    if row.number == "E10":
         yield DrillRequest(name, "POST", path, content=SVG, media_type=UNIT_MAP_TYPE)
-    elif row.spec_id in ("E18", "X2", "X3", "X4"):
+    elif row.number in ("E18", "X2", "X3", "X4"):
         locations = _list_ids(client, f"/v1/maps/{named['map']}/locations?per-page=200")
         for mode in MODES:
             yield from _build_routing_requests(row, f"{name} {mode}", path, locations, mode)
@@ -89,14 +89,14 @@ def _build_routing_requests(
     if not locations:
         return
     first, last = locations[0], locations[-1]
-    if row.spec_id == "E18":
+    if row.number == "E18":
         costing = {"pedestrian": {"mode": mode}}
         some = [{"id": each} for each in locations[:: len(locations) // MAX_PAIRS + 1]]
         data = {"sources": some, "targets": some, "costing_options": costing}
         yield DrillRequest(name, "POST", path, {"data": data})
-    elif row.spec_id == "X2":
+    elif row.number == "X2":
         yield DrillRequest(name, "GET", f"{path}?from={first}&to={last}&mode={mode}")
-    elif row.spec_id == "X4":
+    elif row.number == "X4":
         yield DrillRequest(name, "GET", f"{path}?from={first}&minutes=2&mode={mode}")
     else:
         yield DrillRequest(name, "GET", f"{path}?from={first}&limit=5&mode={mode}")

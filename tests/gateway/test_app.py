@@ -14,10 +14,10 @@ from starlette.types import Message, Scope
 from gateway.app import Gateway
 from gateway.server.admission import SCOPE_ADMISSION
 from gateway.settings import Settings
-from rest.endpoint_table import ENDPOINTS
 from rest.endpoints import EndpointHandler
 from storage.embedded import embedded_mongo
 from tests.drivers import EACH_DRIVER
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import World, create_world, gateway_client
 from tests.waiting import TIMEOUT_SECONDS
 

@@ -15,8 +15,8 @@ import pytest
 from gateway.app import Gateway
 from gateway.explain import MAX_CHARACTERS, MAX_VALUES, shorten
 from resolvers.request.caller import EXPLAIN_PERMISSION, PERMISSIONS
-from rest.endpoint_table import ENDPOINTS
 from tests.caching_gateways import run_following_gateway
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN_MAP,

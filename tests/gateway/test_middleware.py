@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import SCOPE_KEY_ID
 from gateway.middleware import CLIENT_CLOSED_REQUEST, AccessLogMiddleware, ForwardedHttpsMiddleware
-from rest.envelopes import WARNINGS_HEADER
 from rest.request_body import ClientDisconnectedError, receive_body
+from rest.responses import WARNINGS_HEADER
 from rest.scope_members import SCOPE_ROUTE
 from tests.fixtures import World, gateway_client
 from tests.gateway.log_lines import LogLines

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from rest.error_codes import ERRORS_PATH
+from rest.errors import ERRORS_PATH
 
 
 def read_error(response: httpx.Response) -> dict[str, Any]:

@@ -14,24 +14,24 @@ from starlette.types import Message, Receive
 
 from rest import bodies
 from rest.bodies import (
-    ASSIGNMENTS_BODY,
-    DISTANCES_BODY,
     MAX_UNTYPED_TOKENS,
-    UNIT_MAP_BODY,
     BodyShapeError,
     RequestBody,
+    build_model,
     has_more_tokens,
 )
-from rest.body_models import build_model
-from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError, invalid_input_error
 from rest.parameters import EndpointInputs
 from rest.request_body import BodyTooLargeError, ClientDisconnectedError, receive_body
 from schema.execution import Executor
 from schema.operation_inputs import MAX_REPORTED_ERRORS
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS, body_of
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
+ASSIGNMENTS_BODY = body_of("AssignUnitAttributes")
+DISTANCES_BODY = body_of("CalculateDistances")
+UNIT_MAP_BODY = body_of("ParseMap")
 
 
 def parse(request_body: RequestBody, content: bytes) -> dict[str, Any]:

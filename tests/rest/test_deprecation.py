@@ -13,23 +13,18 @@ import pytest
 
 from gateway.app import Gateway
 from rest import endpoints
-from rest.deprecation import Deprecation
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_files import Deprecation, Endpoint
 from rest.openapi.api_index import build_index
 from rest.openapi.description import describe_endpoints
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL, World, open_client
 from tests.waiting import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
-LINK = "https://maps.example/new"
-DEPRECATION = Deprecation(date(2027, 1, 1), date(2027, 7, 1), LINK)
-HEADERS = {
-    "deprecation": "@1798761600",
-    "sunset": "Thu, 01 Jul 2027 00:00:00 GMT",
-    "link": f'<{LINK}>; rel="deprecation"',
-}
+DEPRECATION = Deprecation(date(2027, 1, 1), date(2027, 7, 1))
+HEADERS = {"deprecation": "@1798761600", "sunset": "Thu, 01 Jul 2027 00:00:00 GMT"}
 
 
 def endpoint(path: str) -> Endpoint:
@@ -56,9 +51,7 @@ async def start(service: Gateway, key: str | None) -> AsyncIterator[httpx.AsyncC
 
 
 def deprecation_headers(response: httpx.Response) -> dict[str, str]:
-    headers = {name: response.headers[name] for name in HEADERS if name in response.headers}
-    links = [link for link in response.headers.get_list("link") if "deprecation" in link]
-    return {**headers, "link": links[0]} if links else headers
+    return {name: response.headers[name] for name in HEADERS if name in response.headers}
 
 
 async def test_every_response_says_so(service: Gateway, world: World) -> None:
@@ -74,7 +67,7 @@ async def test_every_response_says_so(service: Gateway, world: World) -> None:
                 assert deprecation_headers(response) == HEADERS
             assert deprecation_headers(await client.head(path)) == HEADERS
         page = await client.get("/v1/units?per-page=2")
-        assert set(page.links) == {"next", "deprecation"}
+        assert set(page.links) == {"next"}
         etag = {"If-None-Match": page.headers["etag"]}
         unchanged = await client.get("/v1/units?per-page=2", headers=etag)
         assert unchanged.status_code == 304
@@ -112,7 +105,6 @@ def test_the_description_marks_the_operation() -> None:
     described = describe_endpoints(GRAPHQL_SCHEMA, TABLE)["paths"]
     operation = described["/v1/units"]["get"]
     assert operation["deprecated"] is True
-    assert operation["externalDocs"] == {"url": LINK}
     sentence = "Deprecated since 2027-01-01; it stops working on 2027-07-01."
     assert operation["description"].endswith(sentence)
     assert {"Deprecation", "Sunset"} <= set(operation["responses"]["200"]["headers"])
@@ -124,11 +116,7 @@ def test_the_description_marks_the_operation() -> None:
 def test_the_index_has_the_dates() -> None:
     index = orjson.loads(orjson.dumps(build_index(GRAPHQL_SCHEMA, endpoints=TABLE)))
     deprecated, other = index["endpoints"]
-    assert deprecated["deprecation"] == {
-        "since": "2027-01-01",
-        "sunset": "2027-07-01",
-        "link": LINK,
-    }
+    assert deprecated["deprecation"] == {"since": "2027-01-01", "sunset": "2027-07-01"}
     assert "deprecation" not in other
 
 

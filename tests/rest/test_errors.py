@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from gateway.middleware import AccessLogMiddleware
 from resolvers.request.errors import DeadlineExceededError
-from rest.endpoint_table import ENDPOINTS
-from rest.error_codes import ERROR_CODES, render_errors_page
 from rest.errors import (
+    ERROR_CODES,
     STATUS_BY_CODE,
     from_graphql_error,
     note_errors,
+    render_errors_page,
     service_unavailable_error,
 )
 from rest.path_routing import PathRoute
@@ -25,6 +25,7 @@ from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import RequestError
 from storage.errors import UnavailableCause, UnavailableError
 from tests.doc_pages import page, rows, section
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import ALL_FLAGS, BASE_URL, MAP, World, gateway_client, open_client, run_gateway
 from tests.rest.error_bodies import read_error
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rest.openapi.description import build_description, to_yaml
+from rest.openapi.description import EXAMPLES_FILE, build_description, to_yaml
 from schema.root import GRAPHQL_SCHEMA
 from tests.rest.demo_service import DemoService
+from tests.rest.openapi.recorded_examples import mask, record, write
 from tests.rest.packages import TOOLS, Packages
 
 pytestmark = [pytest.mark.xdist_group("openapi-tools"), pytest.mark.slow]
@@ -42,6 +43,11 @@ def test_spectral_finds_nothing_under_its_recommended_rules(
 ) -> None:
     done = packages.tool("spectral", "lint", "--fail-severity=hint", description)
     assert done.startswith("No results")
+
+
+def test_the_examples_are_what_the_demo_sends(demo: DemoService) -> None:
+    """`make examples` brings them up to date."""
+    assert mask(EXAMPLES_FILE.read_text()) == mask(write(record(demo)))
 
 
 def test_a_typed_client_made_from_the_description_works(

@@ -5,7 +5,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_files import Endpoint
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import (
     ALL_FLAGS,
     BASE_URL,

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from rest.endpoint_table import ENDPOINTS
 from rest.errors import HttpError
 from rest.parameters import (
     MAX_IGNORED_REPORTED,
@@ -20,6 +19,7 @@ from rest.scope_members import IGNORED_HEADER
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from tests.cpu_cost import measure_cost
+from tests.endpoints import ENDPOINTS
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
 

@@ -20,7 +20,7 @@ PATHS = (
     "/v1/maps/{map}/units/{unit}",
     "/v1/maps/parse",
 )
-ROUTES = PathRouter([PathRoute(path, {}) for path in PATHS], Starlette())
+ROUTES = PathRouter(lambda: [PathRoute(path, {}) for path in PATHS], Starlette())
 
 
 def found(raw_path: bytes) -> tuple[str, dict[str, str | None]] | None:
@@ -59,7 +59,7 @@ def test_a_segment_that_is_named_goes_before_any(raw_path: bytes) -> None:
 @pytest.mark.parametrize("end", ["", "/x"])
 def test_a_segment_that_is_named_sooner_goes_before_one_that_is_named_later(end: str) -> None:
     paths = (f"/{{kind}}/latest{end}", f"/units/{{unit}}{end}")
-    routes = PathRouter([PathRoute(path, {}) for path in paths], Starlette())
+    routes = PathRouter(lambda: [PathRoute(path, {}) for path in paths], Starlette())
     route = routes.find(["", "units", "latest", *end.split("/")[1:]])
     assert route is not None and route.path == paths[1]
 

@@ -141,7 +141,9 @@ def test_clients_of_the_released_specification_read_the_schema(
     for name, directive in directives.items():
         assert set(directive["locations"]) <= LOCATIONS_OF_RELEASES, name
     graphql.build_client_schema(introspected)
-    assert {"deprecated", "cost", "experimental", "requires"} <= set(directives)
+    assert {"deprecated", "cost", "experimental", "requires", "endpoint"} <= set(directives)
+    for name in ("endpoint", "body", "parameter"):
+        assert all(argument["description"] for argument in directives[name]["args"])
     [flag] = directives["experimental"]["args"]
     assert (flag["name"], flag["description"]) == ("flag", "The flag.")
 

@@ -4,37 +4,32 @@ from typing import Any
 
 import pytest
 
-from rest.graphql_documents import (
-    ASSIGN_ATTRIBUTES,
-    CALCULATE_DISTANCES,
-    FIND_ROUTE,
-    LIST_MAPS,
-)
 from schema.execution import Executor
 from schema.operation_inputs import MAX_REPORTED_ERRORS, InputViolation, OperationInputs
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import find_endpoint
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
 POSITION = {"x": 1.0, "y": 2.0, "floorId": "f"}
 MATRIX = {"map": "m", "sources": [{"id": "a"}], "targets": [POSITION]}
 
 
-def inputs_of(document: str) -> OperationInputs:
-    return OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(document))
+def inputs_of(operation: str) -> OperationInputs:
+    return OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(find_endpoint(operation).document))
 
 
 def test_an_input_has_the_description_default_and_example_of_its_argument() -> None:
-    inputs = inputs_of(LIST_MAPS).by_variable
+    inputs = inputs_of("ListMaps").by_variable
     assert [*inputs][:6] == ["page", "perPage", "after", "totalCount", "tags", "asset"]
     page = inputs["page"]
     assert page.description.startswith("The page to return. Without it")
     assert page.default is None  # with a cursor, it is the cursor's
     assert (page.definition.example, page.is_required) == (1, False)
-    assert inputs_of(CALCULATE_DISTANCES).by_variable["sources"].is_required
+    assert inputs_of("CalculateDistances").by_variable["sources"].is_required
 
 
 def test_a_variable_that_includes_a_field_has_the_description_of_the_field() -> None:
-    steps = inputs_of(FIND_ROUTE).by_variable["steps"]
+    steps = inputs_of("FindRoute").by_variable["steps"]
     assert (steps.is_required, steps.default) == (False, False)
     assert steps.description.startswith("Whether to include `steps`. List what to do on the way")
 
@@ -42,7 +37,7 @@ def test_a_variable_that_includes_a_field_has_the_description_of_the_field() -> 
 def test_all_errors_in_the_items_of_a_list_are_found() -> None:
     given = {"groupId": "g", "attributeId": "a", "assetId": "s", "unitId": "u"}
     data = [given, given | {"unitId": "", "assetId": "\0"}, given, given | {"groupId": "x" * 256}]
-    inputs = inputs_of(ASSIGN_ATTRIBUTES)
+    inputs = inputs_of("AssignUnitAttributes")
     errors = inputs.find_errors({"groupId": "g", "data": data})
     assert [error.path for error in errors] == [
         "data[1].assetId",
@@ -55,7 +50,7 @@ def test_all_errors_in_the_items_of_a_list_are_found() -> None:
 
 
 def test_all_errors_of_different_inputs_are_found() -> None:
-    errors = inputs_of(CALCULATE_DISTANCES).find_errors(
+    errors = inputs_of("CalculateDistances").find_errors(
         {
             "sources": [POSITION, {}, {"id": "", "x": 1.0}],
             "targets": [],
@@ -100,5 +95,5 @@ def test_all_errors_of_different_inputs_are_found() -> None:
 def test_the_error_of_variables_is_found(
     changes: dict[str, Any], error: InputViolation | None
 ) -> None:
-    inputs = inputs_of(CALCULATE_DISTANCES)
+    inputs = inputs_of("CalculateDistances")
     assert inputs.find_errors(MATRIX | changes)[:1] == ([error] if error else [])

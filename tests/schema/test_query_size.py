@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from resolvers.request.errors import LimitExceededError
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.endpoint_files import Endpoint
 from schema import query_size
 from schema.execution import Executor, InvalidOperationError
 from schema.query_limits import QueryLimits
@@ -22,6 +22,7 @@ from schema.query_size import (
     estimate_bytes,
 )
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import post_graphql
 
 pytestmark = pytest.mark.anyio

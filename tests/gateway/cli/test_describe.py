@@ -7,9 +7,9 @@ import pytest
 import yaml
 from graphql import build_schema
 
-from rest.endpoint_table import ENDPOINTS
 from schema.root import build_sdl
 from storage.bundles.description import build_bundle_schema
+from tests.endpoints import ENDPOINTS
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 ROOT = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from rest.error_codes import render_errors_page
+from rest.errors import render_errors_page
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install

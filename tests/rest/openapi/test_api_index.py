@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from rest.endpoint_table import ENDPOINTS
 from rest.openapi.api_index import LINKS, build_index, build_root
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL
 
 pytestmark = pytest.mark.anyio

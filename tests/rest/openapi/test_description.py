@@ -7,11 +7,12 @@ from typing import Any
 import jsonschema_rs
 import yaml
 
-from rest.endpoint_table import ENDPOINTS
-from rest.envelopes import NoContent
+from parsing.svg.unit_map import parse_unit_map
 from rest.openapi import description
-from rest.openapi.overview import TAG_DESCRIPTIONS
+from rest.openapi.description import TAG_DESCRIPTIONS
+from rest.responses import NoBody
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS
 
 DESCRIPTION = description.build_description(GRAPHQL_SCHEMA, "https://maps.example")
 OPERATIONS = [DESCRIPTION["paths"][row.path][row.method.lower()] for row in ENDPOINTS]
@@ -68,6 +69,13 @@ def test_every_example_of_a_body_fits_its_schema() -> None:
                 assert schema_errors(content["schema"], example) == [], operation["operationId"]
 
 
+def test_the_example_of_a_drawing_parses_to_that_of_a_parsed_map() -> None:
+    [parsing] = [each for each in OPERATIONS if each["operationId"] == "parseMap"]
+    [drawing] = parsing["requestBody"]["content"].values()
+    [parsed] = parsing["responses"]["200"]["content"].values()
+    assert parse_unit_map(drawing["example"].encode()).to_dict() == parsed["example"]
+
+
 def test_every_parameter_and_header_is_described_and_its_example_fits() -> None:
     for operation in OPERATIONS:
         for parameter in map(resolved, operation["parameters"]):
@@ -97,12 +105,12 @@ def test_a_permission_is_shown_and_what_the_specification_does_not_have_is_marke
     assert references["x-permission"] == "service.asset-references.read"
     assert "`service.asset-references.read`" in references["description"]
     for row, operation in by_name.values():
-        assert operation.get("x-extension", False) == row.spec_id.startswith("X"), row.path
+        assert operation.get("x-extension", False) == row.number.startswith("X"), row.path
 
 
 def test_errors_and_empty_responses_are_those_of_the_endpoint() -> None:
     for row, operation in zip(ENDPOINTS, OPERATIONS, strict=True):
         responses = operation["responses"]
         assert ({"413", "415"} <= {*responses}) == (row.body is not None)
-        assert ("204" in responses) == isinstance(row.envelope, NoContent)
+        assert ("204" in responses) == isinstance(row.form, NoBody)
         assert "content" not in responses.get("204", {})

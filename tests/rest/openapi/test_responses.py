@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from gateway.server.config import ConnectionLimits
-from rest.endpoint_table import ENDPOINTS
 from rest.errors import ErrorSource
 from rest.openapi.responses import COMMON_STATUSES, ERROR_RESPONSES
+from tests.endpoints import ENDPOINTS
 from tests.fixtures import (
     ALL_FLAGS,
     BACKGROUND,

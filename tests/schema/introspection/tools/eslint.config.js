@@ -49,14 +49,15 @@ export default [
     },
     rules: {
       ...RECOMMENDED,
-      // The words of the REST API, which are in lower case, and of parsed maps (types of shapes).
+      // The words of the REST API, which are in lower case, of parsed maps (types of shapes), and of
+      // the directive @endpoint (methods of HTTP, and as GraphQL recommends).
       [NAMING]: [
         level,
         {
           ...styles,
           EnumValueDefinition: {
             style: "snake_case",
-            ignorePattern: "^(Polygon|Polyline|Line|Path|Circle|Ellipse|Rect)$",
+            ignorePattern: "^(Polygon|Polyline|Line|Path|Circle|Ellipse|Rect|[A-Z_]+)$",
           },
         },
       ],

@@ -7,9 +7,9 @@ import pytest
 
 from parsing.svg import names, unit_map
 from parsing.svg.unit_map import parse_unit_map
-from rest.openapi.objects import COMPONENTS_PREFIX
-from rest.openapi.parsed_maps import (
+from rest.openapi.map_schemas import (
     COMPONENT_SCHEMAS,
+    COMPONENTS_PREFIX,
     GEOMETRY_PROPERTIES,
     PARSED_MAP_SCHEMA,
     RECT_NUMBER_ATTRIBUTES,

@@ -1,11 +1,14 @@
-"""JSON schemas of a parsed unit map: a tree of elements with different `type`s."""
+"""JSON schemas of maps: the elements of a parsed map, and GeoJSON (RFC 7946)."""
 
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from rest.bodies import UNIT_MAP_BODY
-from rest.openapi.objects import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN
-from schema.operation_inputs import JsonSchema
+from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
+OpenApiObject: TypeAlias = dict[str, Any]
+OUTPUT_TEXT_PATTERN = r"^[^\x00]*$"
+"""Of texts in responses: none has a NUL, which the database does not store either."""
+COMPONENTS_PREFIX = "#/components/schemas/"
 ELEMENT_COUNT_LIMIT: Final = UNIT_MAP_BODY.max_bytes // 4
 """Bound of the children of an element: `<g/>` is the shortest."""
 
@@ -179,5 +182,66 @@ PARSED_MAP_SCHEMA: Final[JsonSchema] = {
         "width": _SIZE_SCHEMA,
         "height": _SIZE_SCHEMA,
         "elements": _CHILDREN_SCHEMA,
+    },
+}
+
+LONGEST_FEATURE_ID: Final = MAX_ID_CHARACTERS + len("location:")
+FEATURES_BOUND: Final = 1_000_000
+_NAME_CHARACTERS: Final = 65_536
+
+_GEOMETRY_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "required": ["type", "coordinates"],
+    "properties": {
+        "type": {"type": "string", "enum": ["Point", "Polygon", "MultiPolygon"]},
+        "coordinates": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": FEATURES_BOUND,
+            "items": {},
+            "description": "Longitude and latitude in degrees of WGS 84, nested as RFC 7946 says.",
+        },
+    },
+}
+_FEATURE_SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "required": ["type", "id", "geometry", "properties"],
+    "properties": {
+        "type": {"type": "string", "const": "Feature"},
+        "id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LONGEST_FEATURE_ID,
+            "pattern": OUTPUT_TEXT_PATTERN,
+            "description": "Unique in the collection; that of a drawn feature is the `uid` of its "
+            "element in the parsed map, and changes with the drawing.",
+        },
+        "geometry": _GEOMETRY_SCHEMA,
+        "properties": {
+            "type": "object",
+            "required": ["feature_type"],
+            "properties": {
+                "feature_type": {
+                    "type": "string",
+                    "enum": ["level", "unit", "hit_area", "location"],
+                }
+            },
+            "additionalProperties": True,
+        },
+    },
+}
+GEOJSON_SCHEMA: Final[JsonSchema] = {
+    "title": "GeoJson",
+    "type": "object",
+    "required": ["type", "name", "features"],
+    "properties": {
+        "type": {"type": "string", "const": "FeatureCollection"},
+        "name": {
+            "type": "string",
+            "maxLength": _NAME_CHARACTERS,
+            "pattern": OUTPUT_TEXT_PATTERN,
+            "description": "The name of the map.",
+        },
+        "features": {"type": "array", "maxItems": FEATURES_BOUND, "items": _FEATURE_SCHEMA},
     },
 }

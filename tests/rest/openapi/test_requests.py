@@ -10,26 +10,29 @@ import pytest
 
 from resolvers.networks.waypoints import LocationOrPosition
 from resolvers.request.caller import FLAGS
-from rest.bodies import ASSIGNMENTS_BODY, CLOSURES_BODY, DISTANCES_BODY, UNIT_MAP_BODY, RequestBody
-from rest.endpoint_table import ENDPOINTS, Endpoint
+from rest.bodies import RequestBody
+from rest.endpoint_files import Endpoint
 from rest.openapi import description
-from rest.openapi.examples import SVG_EXAMPLE
-from rest.openapi.input_schemas import (
+from rest.openapi.json_schemas import hoist_titled
+from rest.openapi.requests import (
+    SECURITY_SCHEMES,
+    SVG_EXAMPLE,
     build_body_example,
     build_body_schema,
-    describe_parameter_value,
-)
-from rest.openapi.json_schemas import hoist_titled
-from rest.openapi.request_descriptions import (
-    SECURITY_SCHEMES,
     describe_body,
+    describe_parameter_value,
     describe_parameters,
 )
 from rest.parameters import EndpointInputs
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
+from tests.endpoints import ENDPOINTS, body_of
 
 EXECUTOR = Executor(GRAPHQL_SCHEMA)
+ASSIGNMENTS_BODY = body_of("AssignUnitAttributes")
+CLOSURES_BODY = body_of("SetClosures")
+DISTANCES_BODY = body_of("CalculateDistances")
+UNIT_MAP_BODY = body_of("ParseMap")
 DESCRIPTION = description.build_description(GRAPHQL_SCHEMA)
 
 

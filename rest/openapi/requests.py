@@ -1,6 +1,9 @@
-"""JSON schemas and examples of inputs, from their GraphQL types and the rules on them."""
+"""OpenAPI descriptions of requests: security schemes, parameters, bodies.
 
-from collections.abc import Iterator, Sequence
+Schemas and examples of inputs come from their GraphQL types and the rules on them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,12 +20,13 @@ from graphql import (
     get_nullable_type,
 )
 
-from rest.bodies import DATA, JsonBody, RequestBody
-from rest.body_models import ALIASES, OPEN_TYPES
-from rest.envelopes import TOTAL_COUNT, TOTAL_COUNT_HEADER
+from rest.bodies import ALIASES, OPEN_TYPES, JsonBody, RequestBody
+from rest.endpoint_files import Endpoint
 from rest.names import to_snake_case
-from rest.openapi.examples import SVG_EXAMPLE
-from rest.parameters import PAGE_SIZE, TEXT_FORMS
+from rest.openapi.json_schemas import hoist_titled
+from rest.openapi.map_schemas import OpenApiObject
+from rest.parameters import PAGE_SIZE, TEXT_FORMS, TOTAL_COUNT, EndpointInputs
+from rest.responses import DATA, TOTAL_COUNT_HEADER
 from schema.operation_inputs import (
     Input,
     JsonSchema,
@@ -32,6 +36,45 @@ from schema.operation_inputs import (
 )
 from schema.types import DEFAULT_PER_PAGE, MAX_PER_PAGE
 
+SECURITY_SCHEMES: Final[dict[str, OpenApiObject]] = {
+    "ApiKeyHeader": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "API-Key",
+        "description": "Recommended.",
+    },
+    "ApiKeyQuery": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "api-key",
+        "description": "For clients that cannot set headers. Browser histories and logs may keep "
+        "the URL.",
+    },
+}
+
+HEADER_PARAMETERS: Final[dict[str, OpenApiObject]] = {
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "Entity tags of the responses that the client has cached; a write to a "
+        "list that still has one of them changes nothing, and the status is 412.",
+        "schema": {"type": "string"},
+    },
+    "IfMatch": {
+        "name": "If-Match",
+        "in": "header",
+        "description": "Entity tags of the list that the client has read at the same URL with GET "
+        "(query included; for `/remove`, at the URL without it). If the list has changed since, "
+        "nothing is written and the status is 412.",
+        "schema": {"type": "string"},
+    },
+    "RequestId": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "The client's own id of the request.",
+        "schema": {"type": "string"},
+    },
+}
 COMPONENT_NAMES: Final = {"WaypointInput": "Waypoint"}
 """Names of components that differ from those of their input types."""
 PARAMETER_TEXTS: Final = {
@@ -49,6 +92,109 @@ SCALAR_SCHEMAS: Final[dict[str, JsonSchema]] = {
     "Boolean": {"type": "boolean"},
     "DateTime": {"type": "string"},
 }
+SVG_EXAMPLE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 172">
+  <g data-type="Level" data-tags="building=alder-court-main;floor=alder-court-floor-1">
+    <g data-type="UnitLayer">
+      <polygon id="ugwo2tfiznm" points="10,10 40,10 40,32 10,32" fill="#f4e3c1"/>
+    </g>
+  </g>
+</svg>
+"""
+"""It parses to the recorded example of a parsed map."""
+
+
+def describe_body(
+    request_body: RequestBody | None, inputs: EndpointInputs, components: dict[str, JsonSchema]
+) -> OpenApiObject:
+    """Describe the request body, if there is one; its titled schemas go to `components`."""
+    if request_body is None:
+        return {}
+    limit = f"At most {request_body.max_bytes} bytes."
+    media = {
+        "schema": hoist_titled(build_body_schema(request_body, inputs.body), components),
+        "example": build_body_example(request_body, inputs.body),
+    }
+    return {
+        "requestBody": {
+            "description": f"{request_body.description} {limit}".strip(),
+            "required": True,
+            "content": {request_body.media_type: media},
+        }
+    }
+
+
+def describe_parameters(
+    endpoint: Endpoint,
+    inputs: EndpointInputs,
+    flags: Iterable[str],
+    components: dict[str, OpenApiObject],
+) -> list[OpenApiObject]:
+    """Describe the parameters of an endpoint that requires these flags.
+
+    Those that hold flags go to `components`.
+    """
+    conditions = ["IfMatch"] if endpoint.changes else []
+    conditions += ["IfNoneMatch"] if endpoint.changes or endpoint.method == "GET" else []
+    return [
+        *(_describe_parameter(name, "path", source) for name, source in inputs.path.items()),
+        *(_describe_parameter(item.name, "query", item.input) for item in inputs.query),
+        *(_hoist_flags([flag], _describe_flag_parameter(flag), components) for flag in flags),
+        *_describe_flags_of_parameters(inputs, components),
+        *map(_parameter_reference, conditions),
+        _parameter_reference("RequestId"),
+    ]
+
+
+def _parameter_reference(name: str) -> OpenApiObject:
+    return {"$ref": f"#/components/parameters/{name}"}
+
+
+def _hoist_flags(
+    flags: Iterable[str], parameter: OpenApiObject, components: dict[str, OpenApiObject]
+) -> OpenApiObject:
+    """Move the parameter of some flags to `components`, and return the reference to it."""
+    words = (word for flag in flags for word in ("flags", *flag.split("-")))
+    name = "".join(word.capitalize() for word in dict.fromkeys(words))
+    components[name] = parameter
+    return _parameter_reference(name)
+
+
+def _describe_parameter(name: str, location: str, source: Input) -> OpenApiObject:
+    value = describe_parameter_value(source)
+    return {"name": name, "in": location, "required": source.is_required, **value}
+
+
+def _describe_flags_of_parameters(
+    inputs: EndpointInputs, components: dict[str, OpenApiObject]
+) -> list[OpenApiObject]:
+    """Describe the header with the flags that parameters need, if there are any."""
+    flags = {
+        item.name: item.input.definition.requirement.flag
+        for item in inputs.query
+        if item.input.definition.requirement and item.input.definition.requirement.flag
+    }
+    if not flags:
+        return []
+    needed = ", ".join(f"`{flag}` for `{name}`" for name, flag in flags.items())
+    parameter = {
+        "name": "Experimental-Flags",
+        "in": "header",
+        "description": f"Flags separated by commas: {needed}.",
+        "schema": {"type": "string"},
+        "example": ", ".join(flags.values()),
+    }
+    return [_hoist_flags(flags.values(), parameter, components)]
+
+
+def _describe_flag_parameter(flag: str) -> OpenApiObject:
+    return {
+        "name": "Experimental-Flags",
+        "in": "header",
+        "required": True,
+        "description": f"Flags separated by commas; `{flag}` must be among them.",
+        "schema": {"type": "string", "pattern": rf"^(.*,)?[ \t]*{flag}[ \t]*(,.*)?$"},
+        "example": flag,
+    }
 
 
 def describe_parameter_value(source: Input) -> JsonSchema:

@@ -1,0 +1,146 @@
+"""What makes an operation an endpoint of REST: directives, which change nothing at `/graphql`.
+
+`rest/endpoint_files.py` reads them.
+"""
+
+from datetime import date
+from enum import StrEnum
+from typing import Annotated
+
+import strawberry
+from graphql import DirectiveLocation
+from strawberry.directive import StrawberryDirective
+
+from resolvers.request.kinds import graphql_enum
+
+
+class HttpMethod(StrEnum):
+    """The methods of endpoints."""
+
+    GET = "GET"
+    POST = "POST"
+    PUT = "PUT"
+    DELETE = "DELETE"
+
+
+graphql_enum(
+    HttpMethod,
+    "A method of HTTP that an endpoint has.",
+    GET="A query; its variables are query parameters.",
+    POST="A query or a mutation; its variables are members of the JSON body.",
+    PUT="A mutation; its variables are members of the JSON body.",
+    DELETE="A mutation; its variables are query parameters.",
+)
+
+
+class ResponseForm(StrEnum):
+    """The forms of responses; `rest/responses.py` has a class for each."""
+
+    PAGE = "PAGE"
+    LINKED_LIST = "LINKED_LIST"
+    LIST = "LIST"
+    OBJECT = "OBJECT"
+    DATA = "DATA"
+    DOCUMENT = "DOCUMENT"
+    NONE = "NONE"
+    MATRIX = "MATRIX"
+    DRAWING = "DRAWING"
+    PICTURE = "PICTURE"
+
+
+graphql_enum(
+    ResponseForm,
+    "The form of an endpoint's response.",
+    PAGE="One page of a list: `{paging, data}`, with a `Link` header.",
+    LINKED_LIST="One page of a list: `{data}`, with a `Link` header.",
+    LIST="A whole list: `{data}`.",
+    OBJECT="The object itself, or 404 where it is null.",
+    DATA="Anything, null too: `{data}`.",
+    DOCUMENT="A document with a media type of its own.",
+    NONE="No body: status 204.",
+    MATRIX="A distance matrix: `{data}`; waypoints lack an `id` and a `name` that are null.",
+    DRAWING="The result of parsing a drawing, with its warnings in a header.",
+    PICTURE="The content of a picture, as SVG or PNG.",
+)
+
+
+def _argument(description: str, name: str | None = None) -> object:
+    return strawberry.argument(description=description, name=name)
+
+
+@strawberry.directive(
+    locations=[DirectiveLocation.QUERY, DirectiveLocation.MUTATION],
+    description="Makes the operation an endpoint of REST. At `/graphql` it runs as without this.",
+)
+def endpoint(
+    *,
+    method: Annotated[HttpMethod, _argument("The method.")] = HttpMethod.GET,
+    path: Annotated[
+        str,
+        _argument(
+            "Begins with `/v1/`; each `{parameter}` is a variable: `{group-id}`, `$groupId`."
+        ),
+    ],
+    also_at: Annotated[
+        list[str] | None, _argument("Further paths of a built-in endpoint.")
+    ] = strawberry.UNSET,
+    summary: Annotated[str, _argument("What it does, in a few words.")],
+    description: Annotated[
+        str | None, _argument("What it does, in sentences; else that of the result's field.")
+    ] = strawberry.UNSET,
+    tag: Annotated[
+        str | None, _argument("The group in which descriptions show it.")
+    ] = strawberry.UNSET,
+    result: Annotated[
+        str | None,
+        _argument(
+            "Where the response is in the result: response names, joined by dots. Without it, the "
+            "only root field."
+        ),
+    ] = strawberry.UNSET,
+    as_: Annotated[
+        ResponseForm | None, _argument("The form of the response; else the type says it.", "as")
+    ] = strawberry.UNSET,
+    number: Annotated[
+        str | None, _argument("The number of a built-in endpoint.")
+    ] = strawberry.UNSET,
+    changes: Annotated[
+        str | None,
+        _argument(
+            "The name of the endpoint that reads what this one writes: `If-Match` and "
+            "`If-None-Match` compare with its entity tag."
+        ),
+    ] = strawberry.UNSET,
+    deprecated: Annotated[
+        date | None, _argument("Since when it should not be used any more.")
+    ] = strawberry.UNSET,
+    sunset: Annotated[date | None, _argument("When it stops working.")] = strawberry.UNSET,
+) -> None:
+    """Do nothing: the executor does not call it."""
+
+
+@strawberry.directive(
+    locations=[DirectiveLocation.QUERY, DirectiveLocation.MUTATION],
+    description="Describes the JSON body of an endpoint.",
+)
+def body(
+    title: Annotated[
+        str | None, _argument("The name of its schema; else that of the operation and `Request`.")
+    ] = strawberry.UNSET,
+    max_bytes: Annotated[int, _argument("Its size limit.")] = 1_000_000,
+    description: Annotated[str | None, _argument("What it is.")] = strawberry.UNSET,
+) -> None:
+    """Do nothing: the executor does not call it."""
+
+
+@strawberry.directive(
+    locations=[DirectiveLocation.VARIABLE_DEFINITION],
+    description="Names the parameter of a path or a query that becomes the variable.",
+)
+def parameter(
+    name: Annotated[str, _argument("Its name; else that of the variable in kebab-case.")],
+) -> None:
+    """Do nothing: the executor does not call it."""
+
+
+DIRECTIVES: tuple[StrawberryDirective[None], ...] = (endpoint, body, parameter)

@@ -1,0 +1,257 @@
+"""Endpoints from files of operations: what is read from them, and which faults are named."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    GraphQLField,
+    Source,
+    parse,
+    print_ast,
+)
+
+from rest.endpoint_files import (
+    FILES,
+    FOLDER,
+    Endpoint,
+    InvalidEndpointsError,
+    load_endpoints,
+    read_folder,
+)
+from rest.openapi import description
+from rest.responses import Data, Document, Form, LinkedList, List, NoBody, Object, Page
+from schema.definitions import strawberry_field_of
+from schema.root import GRAPHQL_SCHEMA
+from schema.types import MAX_PER_PAGE
+from tests.endpoints import ENDPOINTS, find_endpoint
+
+DESCRIBED = Path(__file__).with_name("endpoints.txt")
+NOT_IN_REST = {"Map.feetPerUnit"}
+
+
+def load(*texts: str) -> tuple[Endpoint, ...]:
+    """Load files named `0.graphql`, `1.graphql` and so on."""
+    sources = [Source(text, f"{number}.graphql") for number, text in enumerate(texts)]
+    return load_endpoints(sources, GRAPHQL_SCHEMA)
+
+
+def load_one(text: str) -> Endpoint:
+    [endpoint] = load(text)
+    return endpoint
+
+
+def faults_of(*texts: str) -> list[str]:
+    with pytest.raises(InvalidEndpointsError) as caught:
+        load(*texts)
+    assert str(caught.value).splitlines() == [*map(str, caught.value.faults)]
+    return [*map(str, caught.value.faults)]
+
+
+def test_the_folder_is_valid_and_has_no_other_files() -> None:
+    assert len(load_endpoints(read_folder(), GRAPHQL_SCHEMA)) == len(ENDPOINTS)
+    assert {path.stem for path in FOLDER.iterdir()} == {*FILES}
+
+
+def test_the_description_has_the_endpoints_that_are_recorded() -> None:
+    """`make schema` records them anew."""
+    assert describe_endpoints() == DESCRIBED.read_text()
+
+
+def describe_endpoints() -> str:
+    """Return a line for each endpoint, with what clients are generated from."""
+    lines = []
+    for path, methods in description.build_description(GRAPHQL_SCHEMA)["paths"].items():
+        for method, operation in methods.items():
+            parameters = [each.get("name", each.get("$ref")) for each in operation["parameters"]]
+            bodies = operation.get("requestBody", {}).get("content", {})
+            contents = {
+                status: [*response.get("content", {})]
+                for status, response in operation["responses"].items()
+                if status.startswith("2")
+            }
+            described = (method.upper(), path, operation["operationId"], operation["tags"][0])
+            names = " ".join(name.rpartition("/")[2] for name in parameters)
+            lines.append(f"{' | '.join(described)} | {names} | {' '.join(bodies)} | {contents}\n")
+    return "".join(lines)
+
+
+def test_rest_shows_all_that_records_hold() -> None:
+    shown: dict[str, set[str]] = {}
+    for fragment in iter_fragments():
+        fields = [each for each in fragment.selection_set.selections if isinstance(each, FieldNode)]
+        shown.setdefault(fragment.type_condition.name.value, set()).update(
+            each.name.value for each in fields
+        )
+    missing = {
+        f"{name}.{field}"
+        for name, fields in shown.items()
+        for field, definition in getattr(GRAPHQL_SCHEMA.get_type(name), "fields", {}).items()
+        if field not in fields and is_stored(definition)
+    }
+    assert missing == NOT_IN_REST
+
+
+def iter_fragments() -> Iterator[FragmentDefinitionNode]:
+    for source in read_folder():
+        for node in parse(source).definitions:
+            if isinstance(node, FragmentDefinitionNode):
+                yield node
+
+
+def is_stored(definition: GraphQLField) -> bool:
+    field = strawberry_field_of(definition)
+    return field is not None and field.base_resolver is None
+
+
+def test_whole_lists_ask_for_the_largest_page() -> None:
+    texts = [endpoint.document for endpoint in ENDPOINTS]
+    sizes = {size for text in texts for size in re.findall(r"perPage:? ?(?:Int = )?(\d+)", text)}
+    assert sizes == {str(MAX_PER_PAGE)}
+
+
+def test_a_document_has_aliases_paging_and_its_fragments_and_none_of_the_directives() -> None:
+    units, other = load(
+        """query Units($page: Int @parameter(name: "p"))
+        @endpoint(path: "/v1/x/units", summary: "List") {
+          units(page: $page) { data { ...U floor { shortLabel } } }
+        }
+        query Unit($unit: ID!)
+        @endpoint(path: "/v1/x/units/{unit}", summary: "Get") { unit(id: $unit) { ...U } }""",
+        "fragment U on Unit { id assetId own: floorId asset { ...A } }"
+        "fragment A on Asset { createdAt }",
+    )
+    fragments = """
+        fragment U on Unit { id asset_id: assetId own: floorId asset { ...A } }
+        fragment A on Asset { created_at: createdAt }"""
+    paging = "paging { per_page: perPage current_page: currentPage next }"
+    expected = f"""query Units($page: Int) {{
+        units(page: $page) {{ {paging} data {{ ...U floor {{ short_label: shortLabel }} }} }}
+    }} {fragments}"""
+    assert print_ast(parse(units.document)) == print_ast(parse(expected))
+    expected = f"query Unit($unit: ID!) {{ unit(id: $unit) {{ ...U }} }} {fragments}"
+    assert print_ast(parse(other.document)) == print_ast(parse(expected))
+    assert units.members == ("id", "asset_id", "own", "asset", "floor")
+    assert units.query_names == {"page": "p"}
+
+
+@pytest.mark.parametrize(
+    ("options", "selection", "form", "path"),
+    [
+        ("", "units { data { id } }", Page, ("units",)),
+        ("", "assetReferences { data { id } }", Page, ("asset_references",)),
+        ('result: "a.units"', 'a: asset(id: "x") { units { data { id } } }', Page, ("a", "units")),
+        ("as: LINKED_LIST", "units { data { id } }", LinkedList, ("units",)),
+        ("as: LIST", "units { data { id } }", List, ("units",)),
+        ('result: "units.data"', "units { data { id } }", List, ("units", "data")),
+        ("", 'unit(id: "x") { id }', Object, ("unit",)),
+        ("as: DATA", 'unit(id: "x") { id }', Data, ("unit",)),
+        (
+            'as: DATA, result: "unit.floorId"',
+            'unit(id: "x") { floorId }',
+            Data,
+            ("unit", "floor_id"),
+        ),
+        ('result: "map.parsed"', 'map(id: "x") { parsed }', Document, ("map", "parsed")),
+        (
+            'result: "map.picture"',
+            'map(id: "x") { picture { format } }',
+            Object,
+            ("map", "picture"),
+        ),
+        ("as: NONE", 'unit(id: "x") { id }', NoBody, ("unit",)),
+    ],
+)
+def test_the_form_follows_from_the_type_unless_it_is_said(
+    options: str, selection: str, form: type[Form], path: tuple[str, ...]
+) -> None:
+    text = f'query Q @endpoint(path: "/v1/x/q", summary: "Q" {options}) {{ {selection} }}'
+    found = load_one(text).form
+    assert (type(found), found.result_path) == (form, path)
+    assert (found.media_type == "application/json") == (form is not Document)
+
+
+def test_a_result_may_be_in_a_fragment() -> None:
+    endpoint = load_one(
+        """query Q @endpoint(path: "/v1/x/q", summary: "Q", result: "asset.units") { ...F }
+        fragment F on Query { asset(id: "x") { units { data { id } } } }"""
+    )
+    assert endpoint.form.result_path == ("asset", "units")
+    assert "units { paging {" in endpoint.document
+
+
+def test_variables_that_are_not_in_the_path_are_in_the_query_or_in_the_body() -> None:
+    assert find_endpoint("ListAssignments").path_parameters == {"group-id": "groupId"}
+    assert find_endpoint("ListLocations").path_parameters == {"unitMapId": "map"}
+    assert find_endpoint("ListMapLocations").path_parameters == {"map": "map"}
+    assert find_endpoint("GetPicture").body is None
+    parsing = find_endpoint("ParseMap").body
+    assert parsing is not None and (parsing.variable, parsing.max_bytes) == ("svg", 20 << 20)
+    closing = load_one(
+        """mutation Close($map: ID!, $doors: [ID!])
+        @endpoint(method: PUT, path: "/v1/x/maps/{map}", summary: "Close", as: NONE) {
+          setClosures(input: { map: $map, doors: $doors }) { __typename }
+        }"""
+    ).body
+    assert closing is not None
+    assert (getattr(closing, "title", ""), closing.max_bytes) == ("CloseRequest", 1_000_000)
+
+
+HEAD = 'query Q @endpoint(path: "/v1/x/q", summary: "Q")'
+UNIT = "{ unit(id: 1) { id } }"
+VALID = f'query Valid @endpoint(path: "/v1/x/valid", summary: "It") {UNIT}'
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("query {", "1:8: Syntax Error: Expected Name, found <EOF>."),
+        ("type T { id: ID }", "1:1: Only operations and fragments may be here"),
+        ("\n query Q { units { data { id } } }", "2:2: An endpoint has a name and the directive"),
+        (HEAD.replace(" Q", "", 1) + " { units { data { id } } }", "1:1: An endpoint has a name"),
+        (
+            HEAD.replace("summary", "method: PUT, summary") + " { units { data { id } } }",
+            "1:1: PUT",
+        ),
+        (HEAD.replace('"Q"', "Q") + " { units { data { id } } }", "String cannot represent"),
+        (HEAD.replace("/q", "/{q}") + " { units { data { id } } }", "{q} of /v1/x/{q} has no var"),
+        (HEAD + " { units { data { id } } maps { data { id } } }", "`result` must name one of"),
+        (HEAD[:-1] + ' result: "unit") { units { data { id } } }', "The result has no 'unit'"),
+        (HEAD[:-1] + " as: MATRIX) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
+        (HEAD[:-1] + " as: PAGE) { unit(id: 1) { id } }", "`as` must say the form of a Unit"),
+        (HEAD[:-1] + ' result: "unit.id") { unit(id: 1) { id } }', "the form of a ID!: None is"),
+        (HEAD[:-1] + ' changes: "W") { unit(id: 1) { id } }', "1:1: There is no W"),
+        (HEAD[:-1] + " deprecated: 2027) { unit(id: 1) { id } }", "1:61: Argument 'deprecated'"),
+        (
+            HEAD[:-1] + ' deprecated: "2027-02-01", sunset: "2027-01-01") { unit(id: 1) { id } }',
+            "the sunset 2027-01-01 is before",
+        ),
+        # Validation names places in the file, not in the text with the aliases.
+        (HEAD + " { unit(id: 1) { assetId name nope } }", "1:79: Cannot query field 'nope'"),
+        (HEAD + " { unit(id: 1) { asset_id: id assetId } }", "1:66: Fields 'asset_id' conflict"),
+        (HEAD + "\n{ units { data { ...F } } }", "2:21: Unknown fragment 'F'."),
+        (HEAD[:-1] + " nope: 1) { unit(id: 1) { id } }", "Unknown argument 'nope'"),
+    ],
+)
+def test_a_fault_is_named_with_its_place(text: str, fault: str) -> None:
+    faults = faults_of(VALID, text)
+    assert all(each.startswith("1.graphql:") for each in faults)
+    assert any(fault in each for each in faults), faults
+
+
+def test_all_faults_of_all_files_are_named() -> None:
+    assert faults_of(f"{HEAD} {UNIT}", f"query {{\n\n{UNIT} 7", f"{HEAD} {UNIT}") == [
+        "0.graphql:1:7: There can be only one operation named 'Q'.",
+        "1.graphql:3:1: Syntax Error: Expected Name, found '{'.",
+    ]
+    other = HEAD.replace("query Q", "query R")
+    assert faults_of(f"{HEAD} {UNIT}", f"\n{other} {UNIT}") == [
+        "1.graphql:2:1: GET /v1/x/q is the address of Q"
+    ]
+
+
+if __name__ == "__main__":
+    DESCRIBED.write_text(describe_endpoints())
