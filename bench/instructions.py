@@ -12,60 +12,37 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-import click
 import uvloop
-from rich.console import Console
 
-from bench.data.directory import Directory, load_directory
-from bench.data.requests import UNIQUE_TOKEN, LoadRequest
-from bench.data.workloads import WORKLOADS, Workload
+from bench.comparison import find_workloads
+from bench.data.directory import Directory
+from bench.data.workloads import UNIQUE_TOKEN, LoadRequest, Workload
+from bench.harness import EXPERIMENTS, Row, Run, build_command, experiment
 from bench.load.servers import CHECKOUT, FLAGS
-from bench.load.start_time import scratch_directory
 from bench.peers.peer import BASE_URL
-from bench.report import pages
-from bench.report.tables import ReportTable, format_figure
 from gateway.app import Gateway
 from gateway.settings import Settings
-from storage.embedded import embedded_mongo
 
 WARM_UP_REQUESTS, COUNTED_REQUESTS = 5, 10
 CACHE_MB = 64
-NAMES = [workload.name for workload in WORKLOADS if not workload.is_conditional]
 
 
-class Function(NamedTuple):
-    """A function."""
-
-    name: str
-    file: str
-    line: int
-
-
-class InstructionCount(NamedTuple):
-    """The instructions of some requests, by function."""
-
-    requests: int
-    by_function: Counter[Function]
-
-    @property
-    def each(self) -> float:
-        """Instructions of one request."""
-        return self.by_function.total() / self.requests
+Counts: TypeAlias = Counter[CodeType]
+"""Instructions by function."""
 
 
 @contextmanager
-def count_instructions(by_function: Counter[Function]) -> Iterator[None]:
+def count_instructions(by_function: Counts) -> Iterator[None]:
     """Count the instructions of this thread."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
-            code = frame.f_code
-            by_function[Function(code.co_name, code.co_filename, code.co_firstlineno)] += 1
+            by_function[frame.f_code] += 1
         return trace
 
     sys.settrace(trace)
@@ -127,22 +104,20 @@ class Application:
             raise RuntimeError(f"{request.method} {request.path}: {statuses}")
 
 
-async def count_requests(
-    application: Application, requests: Sequence[LoadRequest]
-) -> InstructionCount:
-    """Count the instructions of requests, sent one after another."""
+async def count_requests(application: Application, requests: Sequence[LoadRequest]) -> Counts:
+    """Count the instructions of `COUNTED_REQUESTS`, sent one after another."""
     for number in range(WARM_UP_REQUESTS):
         await application.send(requests[number % len(requests)])
-    by_function = Counter[Function]()
+    by_function = Counts()
     with count_instructions(by_function):
         for number in range(COUNTED_REQUESTS):
             await application.send(requests[number % len(requests)])
-    return InstructionCount(COUNTED_REQUESTS, by_function)
+    return by_function
 
 
 async def count_workloads(
     directory: Directory, workloads: Sequence[Workload], *, cache: bool
-) -> list[InstructionCount]:
+) -> list[Counts]:
     """Count the instructions of workloads, with a gateway in this process."""
     settings = Settings(
         mongo_url=directory.mongo_url,
@@ -162,38 +137,26 @@ async def count_workloads(
         return counts
 
 
-def build_table(
-    workloads: Sequence[Workload], counts: Sequence[InstructionCount], rows: int
-) -> ReportTable:
-    """Return the counts, each with those of the functions that have most."""
-    lines: list[tuple[str, ...]] = []
-    for workload, counted in zip(workloads, counts, strict=True):
-        lines.append((workload.title, format_figure(counted.each)))
-        for function, instructions in counted.by_function.most_common(rows):
-            path = Path(function.file)
+@experiment("Python instructions of a request")
+def instructions(
+    run: Run,
+    units: int = 20_000,
+    workload: tuple[str, ...] = (),
+    cache: bool = False,
+    rows: int = 0,
+) -> Iterator[Row]:
+    """Count the Python instructions of requests, and of the functions that have most (--rows)."""
+    workloads = [each for each in find_workloads(workload) if not each.is_conditional]
+    directory = run.load_directory(units)
+    counts = uvloop.run(count_workloads(directory, workloads, cache=cache))
+    for each, counted in zip(workloads, counts, strict=True):
+        yield {"workload": each.title, "each": counted.total() / COUNTED_REQUESTS}
+        for code, number in counted.most_common(rows):
+            path = Path(code.co_filename)
             file = path.relative_to(CHECKOUT) if path.is_relative_to(CHECKOUT) else path.name
-            each = format_figure(instructions / counted.requests)
-            lines.append((f"… {function.name} {file}:{function.line}", each))
-    return ReportTable("Python instructions of a request", ("workload", "each"), lines)
-
-
-@click.command()
-@click.option("--workload", "names", type=click.Choice(NAMES), multiple=True, help="Default: all.")
-@click.option("--cache/--no-cache", default=False, show_default=True)
-@click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
-@click.option("--rows", type=click.IntRange(0), default=0, help="Functions of each workload.")
-@click.option("--write-docs", is_flag=True, help="Write the table into docs/performance.md.")
-def main(names: tuple[str, ...], cache: bool, units: int, rows: int, write_docs: bool) -> None:
-    """Count the Python instructions of a workload's requests."""
-    workloads = [each for each in WORKLOADS if each.name in (names or NAMES)]
-    with scratch_directory() as scratch, embedded_mongo.run_embedded_mongo(scratch / "data") as url:
-        directory = load_directory(url, "floorgate", units, scratch)
-        counts = uvloop.run(count_workloads(directory, workloads, cache=cache))
-    table = build_table(workloads, counts, rows)
-    Console(width=None if sys.stdout.isatty() else 140).print(table.to_rich_table())
-    if write_docs:
-        pages.rewrite_section(pages.PERFORMANCE_PAGE, "instructions", table.to_markdown())
+            title = f"… {code.co_name} {file}:{code.co_firstlineno}"
+            yield {"workload": title, "each": number / COUNTED_REQUESTS}
 
 
 if __name__ == "__main__":
-    main()
+    build_command(EXPERIMENTS["instructions"])()

@@ -1,4 +1,4 @@
-"""`python -m bench.overload`: what is left of the throughput when far too much is asked.
+"""What is left of the throughput when far too much is asked.
 
 For each gateway, without and with the response cache: the peak of requests answered per second;
 then four or eight times as many fall due, whether or not earlier ones were answered, over more
@@ -12,27 +12,19 @@ that. So rejections are timed by other clients, each of which sends a request a 
 `Retry-After` says.
 """
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from statistics import median
 
-import click
-import msgspec
-from rich.console import Console
-from rich.progress import track
-
-from bench.data.directory import Directory, load_directory
-from bench.data.workloads import UNIT, WORKLOADS, Workload
+from bench.comparison import find_workloads
+from bench.data.directory import Directory
+from bench.data.workloads import UNIT, Workload
+from bench.harness import Results, Row, Run, experiment, median_rows
 from bench.load import machine
-from bench.load.generator import LoadError, LoadGenerator, start_load_generator
-from bench.load.servers import PeerError, PeerServer, start_peer
-from bench.load.start_time import scratch_directory
-from bench.peers.floorgate import CACHED, UNCACHED
-from bench.report.tables import ReportTable, format_figure
-from storage.embedded import embedded_mongo
+from bench.load.generator import LoadGenerator, start_load_generator
+from bench.load.servers import PeerServer, start_peer
+from bench.peers.peer import CACHED, UNCACHED
+from bench.report import ReportTable, tabulate
 
 FACTORS = (4, 8)
 CONNECTIONS = 400
@@ -45,38 +37,6 @@ MIN_RECOVERED = 0.9
 GOODPUT_TARGET, REFUSED_P99_TARGET_MS, RECOVERY_TARGET_SECONDS = 0.8, 10.0, 5.0
 
 
-class OverloadSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One gateway at one multiple of its peak, or the medians of several rounds."""
-
-    peer: str
-    factor: int
-    peak: float
-    """Requests per second, like goodput and refused."""
-    goodput: float
-    goodput_share: float
-    """Of the peak just before."""
-    efficiency: float
-    """Requests answered per CPU second of the gateway, as a share of those at the peak. Unlike
-    goodput, it hardly depends on what else the machine does."""
-    p99_ms: float
-    refused: float
-    refused_p99_ms: float
-    """Of the clients that send a request a second."""
-    rss_mb: tuple[float, float]
-    """Of the worker, before and after."""
-    recovered_seconds: float
-    """From the end of the overload; infinite if not within RECOVERY_SECONDS."""
-
-    @property
-    def meets_targets(self) -> bool:
-        """Return whether the gateway reached the targets in docs/performance.md."""
-        return (
-            self.goodput_share >= GOODPUT_TARGET
-            and (not self.refused or self.refused_p99_ms < REFUSED_P99_TARGET_MS)
-            and self.recovered_seconds <= RECOVERY_TARGET_SECONDS
-        )
-
-
 def measure_gateway(
     server: PeerServer,
     workload: Workload,
@@ -84,7 +44,7 @@ def measure_gateway(
     load: LoadGenerator,
     patient: LoadGenerator,
     seconds: float,
-) -> Iterator[OverloadSample]:
+) -> Iterator[Row]:
     """Measure each factor, after the peak that it multiplies. Raises LoadError."""
     for factor in FACTORS:
         peak, peak_per_cpu_second = _saturate(server, workload, directory, load, seconds)
@@ -102,19 +62,22 @@ def measure_gateway(
             timed = timing.result()
         per_cpu_second = outcome.answered.requests / (server.cpu_seconds() - cpu)
         goodput = outcome.answered.requests / outcome.seconds
-        yield OverloadSample(
-            peer=server.peer.title,
-            factor=factor,
-            peak=peak,
-            goodput=goodput,
-            goodput_share=goodput / peak,
-            efficiency=per_cpu_second / peak_per_cpu_second,
-            p99_ms=outcome.answered.p99_ms,
-            refused=outcome.refused.requests / outcome.seconds,
-            refused_p99_ms=timed.refused.p99_ms,
-            rss_mb=(before, machine.sum_memory_mb(server.pid)["rss"]),
-            recovered_seconds=_wait_for_recovery(server, workload, directory, load, peak),
-        )
+        yield {
+            "gateway": server.peer.title,
+            "times peak": factor,
+            "peak/s": peak,
+            "goodput/s": goodput,
+            "of peak": goodput / peak,
+            # Requests answered per CPU second of the gateway, as a share of those at the peak:
+            # unlike goodput, it hardly depends on what else the machine does.
+            "per CPU s": per_cpu_second / peak_per_cpu_second,
+            "p99 ms": outcome.answered.p99_ms,
+            "refused/s": outcome.refused.requests / outcome.seconds,
+            "refused p99 ms": timed.refused.p99_ms,
+            "MB before": before,
+            "MB after": machine.sum_memory_mb(server.pid)["rss"],
+            "recovered s": _wait_for_recovery(server, workload, directory, load, peak),
+        }
 
 
 def _saturate(
@@ -136,92 +99,45 @@ def _saturate(
 def _wait_for_recovery(
     server: PeerServer, workload: Workload, directory: Directory, load: LoadGenerator, peak: float
 ) -> float:
+    """Return the seconds from the end of the overload, `RECOVERY_SECONDS` if it takes longer."""
     start = time.perf_counter()
     while (begun := time.perf_counter() - start) < RECOVERY_SECONDS:
         rate, _ = _saturate(server, workload, directory, load, RECOVERY_SLICE_SECONDS)
         if rate >= MIN_RECOVERED * peak:
             return begun
-    return math.inf
+    return RECOVERY_SECONDS
 
 
-def summarize_rounds(samples: Sequence[OverloadSample]) -> OverloadSample:
-    """Return the median of each figure of one gateway and factor, and its first and last memory."""
-    first = samples[0]
-    medians = {
-        name: median(getattr(sample, name) for sample in samples)
-        for name in first.__struct_fields__
-        if name not in ("peer", "factor", "rss_mb")
-    }
-    return OverloadSample(
-        peer=first.peer,
-        factor=first.factor,
-        rss_mb=(first.rss_mb[0], samples[-1].rss_mb[1]),
-        **medians,
+def summarize_rounds(samples: Sequence[Row]) -> list[Row]:
+    """Return the medians of each gateway and factor, and whether they met the targets."""
+    medians = median_rows(samples, "gateway", "times peak")
+    return [row | {"targets met": meets_targets(row)} for row in medians]
+
+
+def meets_targets(row: Row) -> bool:
+    """Return whether a gateway reached the targets in docs/performance.md."""
+    return bool(
+        row["of peak"] >= GOODPUT_TARGET
+        and (not row["refused/s"] or row["refused p99 ms"] < REFUSED_P99_TARGET_MS)
+        and row["recovered s"] <= RECOVERY_TARGET_SECONDS
     )
 
 
-def build_table(samples: list[OverloadSample]) -> ReportTable:
+def build_tables(results: Results) -> list[ReportTable]:
     """Return the figures, a row for each gateway and factor."""
-    return ReportTable(
-        "Overload",
-        (
-            "gateway", "times peak", "peak/s", "goodput/s", "of peak", "per CPU s", "p99 ms",
-            "refused/s", "refused p99 ms", "MB before", "MB after", "recovered s", "targets met",
-        ),
-        [
-            (
-                sample.peer,
-                str(sample.factor),
-                format_figure(sample.peak),
-                format_figure(sample.goodput),
-                f"{sample.goodput_share:.0%}",
-                f"{sample.efficiency:.0%}",
-                format_figure(sample.p99_ms),
-                format_figure(sample.refused),
-                format_figure(sample.refused_p99_ms),
-                *(format_figure(megabytes) for megabytes in sample.rss_mb),
-                "no" if sample.recovered_seconds == math.inf else f"{sample.recovered_seconds:.1f}",
-                "yes" if sample.meets_targets else "no",
-            )
-            for sample in samples
-        ],
-    )  # fmt: skip
+    return [tabulate("Overload", summarize_rounds(results["overload"].rows))]
 
 
-@click.command()
-@click.option("--units", type=click.IntRange(250), default=5_000, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--seconds", type=click.FloatRange(1.0), default=5.0, show_default=True)
-@click.option("--workload", "name", type=click.Choice([w.name for w in WORKLOADS]), default=UNIT)
-def main(units: int, rounds: int, seconds: float, name: str) -> None:
+@experiment(report=build_tables)
+def overload(
+    run: Run, units: int = 5_000, rounds: int = 5, seconds: float = 5.0, workload: str = UNIT
+) -> Iterator[Row]:
     """Measure goodput and rejections at 4 and 8 times the peak, cache off and on."""
-    [workload] = [workload for workload in WORKLOADS if workload.name == name]
-    medians: list[OverloadSample] = []
-    with ExitStack() as stack:
-        scratch = stack.enter_context(scratch_directory())
-        stack.enter_context(machine.pin_to_cores(machine.LOAD_CORE))
-        mongo_url = stack.enter_context(embedded_mongo.run_embedded_mongo(scratch / "data"))
-        load, patient = (stack.enter_context(start_load_generator()) for _ in range(2))
+    [sent] = find_workloads([workload])
+    directory = run.load_directory(units)
+    with start_load_generator() as load, start_load_generator() as patient:
         load.yield_to_others()
-        directory = load_directory(mongo_url, "floorgate", units, scratch)
-        try:
-            for peer in (UNCACHED, CACHED):
-                with start_peer(peer, directory) as server:
-                    samples = [
-                        sample
-                        for _ in track(range(rounds), f"Overloading {peer.title}")
-                        for sample in measure_gateway(
-                            server, workload, directory, load, patient, seconds
-                        )
-                    ]
-                medians += [
-                    summarize_rounds(samples[position :: len(FACTORS)])
-                    for position in range(len(FACTORS))
-                ]
-        except (LoadError, PeerError) as error:
-            raise click.ClickException(str(error)) from error
-    Console(width=160).print(build_table(medians).to_rich_table())
-
-
-if __name__ == "__main__":
-    main()
+        for peer in (UNCACHED, CACHED):
+            with start_peer(peer, directory) as server:
+                for _ in range(rounds):
+                    yield from measure_gateway(server, sent, directory, load, patient, seconds)

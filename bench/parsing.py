@@ -1,32 +1,67 @@
-"""Measure how fast drawings are parsed: `python -m bench.parsing`.
+"""How fast drawings are parsed, beside usvg (the Rust parser of resvg) and Python libraries."""
 
-Unit maps of several sizes, and those real floor plans with the most elements that
-`python -m tests.fidelity --fetch` has downloaded, are parsed by Floorgate, by usvg (the Rust parser
-of resvg) and by Python libraries, in one process and in turn. Floorgate also checks the drawing and
-writes the JSON.
-"""
-
+import importlib
+import io
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from statistics import median
+from typing import Any, NamedTuple
 
-import click
-from rich.console import Console
-
-from bench.data.unit_map_svg import draw_unit_map
-from bench.load.machine import describe_machine, load_average
-from bench.peers.parsers import FLOORGATE, PEERS, USVG, Parse
-from bench.report import pages
-from bench.report.tables import NO_VALUE, ReportTable, format_figure
+from bench.data.drawings import draw_unit_map
+from bench.harness import Results, Row, Run, describe_record, experiment
+from bench.report import NO_VALUE, ReportTable, format_figure
+from parsing.svg.unit_map import parse_unit_map
 from tests.fidelity.corpora import find_plans
 
+Parse = Callable[[bytes], object]
+
+
+class ParserPeer(NamedTuple):
+    """A parser: its name on tables, its module, and how the module parses a drawing."""
+
+    name: str
+    module: str
+    bind: Callable[[Any], Parse]
+
+    def load(self) -> Parse:
+        """Return the function that parses. Raises ImportError if the module is absent."""
+        try:
+            return self.bind(importlib.import_module(self.module))
+        except OSError as error:  # a library that is not Python's
+            raise ImportError(str(error)) from error
+
+
+def _parse_by_force(svg: bytes) -> object:
+    return parse_unit_map(svg, force=True)  # some plans are pictures
+
+
+def _bind_usvg(resvg: Any) -> Parse:
+    options = resvg.usvg.Options.default()
+    return lambda svg: resvg.usvg.Tree.from_str(svg.decode(), options)
+
+
+def _bind_svgpathtools(svgpathtools: Any) -> Parse:
+    return lambda svg: svgpathtools.svgstr2paths(svg.decode())
+
+
+FLOORGATE = "Floorgate"
+USVG = "usvg"
+PEERS = (
+    ParserPeer(FLOORGATE, "parsing.svg.unit_map", lambda _: _parse_by_force),
+    ParserPeer(USVG, "resvg", _bind_usvg),
+    ParserPeer("CairoSVG", "cairosvg.parser", lambda m: lambda svg: m.Tree(bytestring=svg)),
+    ParserPeer("picosvg", "picosvg.svg", lambda m: lambda svg: m.SVG.fromstring(svg).shapes()),
+    ParserPeer("svglib", "svglib.svglib", lambda m: lambda svg: m.svg2rlg(io.BytesIO(svg))),
+    ParserPeer("svgpathtools", "svgpathtools", _bind_svgpathtools),
+    ParserPeer("svgelements", "svgelements", lambda m: lambda svg: m.SVG.parse(io.BytesIO(svg))),
+)
+"""usvg is the parser of resvg, in Rust; the others are Python's."""
 SIZES = (50, 500, 5_000)
 MIN_SECONDS = 0.02
 """CPU seconds of one measurement; a faster parse is repeated."""
-Figures = Mapping[str, float | None]
+Figures = dict[str, float | None]
 """CPU milliseconds by peer, None for one that cannot parse a drawing."""
 
 
@@ -76,45 +111,37 @@ def _time_parse(parse: Parse, svg: bytes) -> float:
     return seconds / calls
 
 
-def build_table(measured: Mapping[str, Figures], parsers: Mapping[str, Parse]) -> ReportTable:
+def build_tables(results: Results) -> list[ReportTable]:
     """Return the table of milliseconds, with Floorgate's as multiples of usvg's."""
-    others = [name for name in parsers if name not in (FLOORGATE, USVG)]
-    rows = []
-    for drawing, figures in measured.items():
-        own, usvg = figures[FLOORGATE], figures.get(USVG)
+    record = results["parsing"]
+    drawings = [row for row in record.rows if "drawing" in row]
+    installed = [name for name in drawings[0]["ms"] if name not in (FLOORGATE, USVG)]
+    lines = []
+    for row in drawings:
+        own, usvg = row["ms"][FLOORGATE], row["ms"].get(USVG)
         ratio = f"{own / usvg:.1f}" if own and usvg else NO_VALUE
-        cells = [figures.get(name) for name in (FLOORGATE, USVG, *others)]
+        cells = [row["ms"].get(name) for name in (FLOORGATE, USVG, *installed)]
         shown = [NO_VALUE if cell is None else format_figure(cell) for cell in cells]
-        rows.append([drawing, shown[0], shown[1], ratio, *shown[2:]])
-    header = ["drawing", FLOORGATE, USVG, "times usvg", *others]
-    return ReportTable("CPU ms to parse a drawing", header, rows)
+        lines.append([row["drawing"], shown[0], shown[1], ratio, *shown[2:]])
+    header = ["drawing", FLOORGATE, USVG, "times usvg", *installed]
+    note = "Medians of {rounds} rounds on {machine}, load average {load}; Python {python}."
+    left_out = [row["left_out"] for row in record.rows if "left_out" in row]
+    note = " ".join([note.format_map(describe_record(record)), *left_out])
+    return [ReportTable("CPU ms to parse a drawing", header, lines, note=note)]
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--plans", type=click.IntRange(0), default=5, show_default=True)
-@click.option("--write-docs", is_flag=True, help="Write the table into docs/performance.md.")
-def main(rounds: int, plans: int, write_docs: bool) -> None:
-    """Compare the time that parsers take."""
+@experiment(report=build_tables)
+def parsing(run: Run, rounds: int = 5, plans: int = 5) -> Iterator[Row]:
+    """Compare the CPU time that parsers take, in one process and in turn.
+
+    Unit maps of several sizes, and those real floor plans with the most elements that `python -m
+    tests.fidelity --fetch` has downloaded. Floorgate also checks the drawing and writes the JSON.
+    `make bench` installs all parsers but CairoSVG, which needs the library Cairo.
+    """
     logging.disable()
     parsers, left_out = load_parsers()
-    measured = {}
+    yield from ({"left_out": reason} for reason in left_out)
     for name, svg in choose_drawings(plans).items():
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # some libraries print
-            measured[name] = measure(parsers, svg, rounds)
-    table = build_table(measured, parsers)
-    Console(width=160).print(table.to_rich_table())
-    machine = describe_machine()
-    note = (
-        f"Medians of {rounds} rounds on {machine['processor']}, {machine['cores']} cores, "
-        f"load average {load_average():.1f}; Python {machine['python']}."
-    )
-    for line in (note, *left_out):
-        click.echo(line)
-    if write_docs:
-        content = "\n\n".join([table.to_markdown(), note, *left_out])
-        pages.rewrite_section(pages.PERFORMANCE_PAGE, "parsing", content)
-
-
-if __name__ == "__main__":
-    main()
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):  # some libraries print
+            figures = measure(parsers, svg, rounds)
+        yield {"drawing": name, "ms": figures}

@@ -1,133 +1,72 @@
-"""Profile the CPU time of requests: `python -m bench.profiling --workload units-1000`.
+"""Profile the CPU time of requests by py-spy: `python -m bench.profiling --workload units-1000`.
 
-The gateway runs under cProfile, which makes calls more expensive than they are: read the shares,
-and take milliseconds from `make bench`. It records only the event loop's thread, not those in which
-Motor reads sockets and decodes BSON.
+py-spy reads the stacks of the worker from outside, hundreds of times a second, with those of the
+threads in which Motor reads sockets and decodes BSON. `make bench` installs it; it needs the right
+to trace other processes (`--cap-add SYS_PTRACE` in a container).
 """
 
-import os
-import pstats
-import signal
+import subprocess
 import sys
-import time
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from bench.data.directory import Directory, load_directory
-from bench.data.workloads import LIST, WORKLOADS, Workload
+from bench.comparison import find_workloads
+from bench.data.workloads import LIST
+from bench.harness import start_run
 from bench.load import machine
-from bench.load.generator import LatencySummary, LoadGenerator, start_load_generator
-from bench.load.servers import CHECKOUT, start_peer
-from bench.load.start_time import scratch_directory
-from bench.peers.floorgate import CACHED, UNCACHED
-from bench.peers.peer import Peer
-from bench.report.tables import ReportTable, format_figure
-from storage.embedded import embedded_mongo
+from bench.load.servers import start_peer
+from bench.peers.peer import CACHED, UNCACHED
 
-WORKER_SCRIPT = """
-import cProfile, signal
-profile = cProfile.Profile()
-signal.signal(signal.SIGUSR1, lambda *_: profile.enable())
-from gateway.server.worker import main
-try:
-    main()
-finally:
-    profile.disable()
-    profile.dump_stats({path!r})
-"""
-"""Records only after the signal, to leave out the start of the gateway."""
-PROFILER_SCRIPT = """
-import sys
-from gateway.server import supervisor as worker_process
-worker_process.WORKER_PROGRAM = sys.argv.pop(1)
-from gateway.cli.main import main
-main()
-"""
-SETTLING_SECONDS = 0.2
+PY_SPY = Path(sys.executable).with_name("py-spy")
+OUTPUT = Path(__file__).parents[1] / "build" / "bench" / "profile.json"
+RATE = 500
 
 
 @click.command()
-@click.option(
-    "--workload", "name", type=click.Choice([workload.name for workload in WORKLOADS]), default=LIST
-)
+@click.option("--workload", default=LIST, show_default=True)
 @click.option("--cache/--no-cache", default=False, show_default=True)
 @click.option("--units", type=click.IntRange(1_000), default=20_000, show_default=True)
-@click.option("--seconds", type=click.FloatRange(0.1), default=3.0, show_default=True)
-@click.option("--rows", type=click.IntRange(1), default=30, show_default=True)
-def main(name: str, cache: bool, units: int, seconds: float, rows: int) -> None:
-    """Show the functions that take most of the time of a workload's requests."""
-    workload = next(workload for workload in WORKLOADS if workload.name == name)
-    peer = CACHED if cache else UNCACHED
+@click.option("--seconds", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--native", is_flag=True, help="Show functions of C, too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["speedscope", "flamegraph", "raw"]),
+    default="speedscope",
+    show_default=True,
+)
+@click.option("--output", type=click.Path(path_type=Path), default=OUTPUT, show_default=True)
+def main(
+    workload: str,
+    cache: bool,
+    units: int,
+    seconds: int,
+    native: bool,
+    form: str,
+    output: Path,
+) -> None:
+    """Write a profile of a workload's requests, which https://www.speedscope.app shows."""
+    if not PY_SPY.exists():
+        raise click.ClickException("py-spy is absent; `make bench` installs it")
+    [sent] = find_workloads([workload])
+    output.parent.mkdir(parents=True, exist_ok=True)
     with (
-        scratch_directory() as scratch,
-        machine.pin_to_cores(machine.LOAD_CORE),
-        embedded_mongo.run_embedded_mongo(scratch / "data") as mongo_url,
-        start_load_generator() as load,
+        start_run() as run,
+        start_peer(CACHED if cache else UNCACHED, run.load_directory(units)) as server,
+        ThreadPoolExecutor(1) as threads,
     ):
-        directory = load_directory(mongo_url, "floorgate", units, scratch)
-        path = scratch / "profile"
-        answered = _run_profiled(_with_profiler(peer, path), workload, directory, load, seconds)
-        sheet = summarize_profile(path, f"{peer.title}: {workload.title}", answered.requests, rows)
-    Console(width=None if sys.stdout.isatty() else 140).print(sheet.to_rich_table())
-
-
-def _with_profiler(peer: Peer, path: Path) -> Peer:
-    def command(port: int) -> list[str]:
-        _, _, _, *arguments = peer.command(port)
-        worker = WORKER_SCRIPT.format(path=str(path))
-        return [sys.executable, "-c", PROFILER_SCRIPT, worker, *arguments]
-
-    return replace(peer, command=command)
-
-
-def _run_profiled(
-    peer: Peer, workload: Workload, directory: Directory, load: LoadGenerator, seconds: float
-) -> LatencySummary:
-    with start_peer(peer, directory) as server:
-        load.run(server.build_order(workload, directory, seconds / 3, workload.connections))
-        order = server.build_order(workload, directory, seconds, workload.connections)
+        directory = run.load_directory(units)
+        run.load.run(server.build_order(sent, directory, 1, sent.connections))
         _, worker = machine.list_process_tree(server.pid)
-        os.kill(worker, signal.SIGUSR1)
-        time.sleep(SETTLING_SECONDS)
-        return load.run(order).answered
-
-
-def summarize_profile(path: Path, title: str, requests: int, rows: int) -> ReportTable:
-    """Return the functions with the most time of their own, per request."""
-    stats = pstats.Stats(str(path)).get_stats_profile()
-    functions = sorted(stats.func_profiles.items(), key=lambda item: item[1].tottime, reverse=True)
-    return ReportTable(
-        f"{title}: {requests:,} requests, profiled",
-        ("function", "where", "calls a request", "own ms", "with callees ms"),
-        [
-            (
-                function,
-                _format_location(profile.file_name, profile.line_number),
-                format_figure(_parse_call_count(profile.ncalls) / requests),
-                format_figure(1000 * profile.tottime / requests),
-                format_figure(1000 * profile.cumtime / requests),
-            )
-            for function, profile in functions[:rows]
-        ],
-        text_columns=2,
-    )
-
-
-def _parse_call_count(calls: str) -> int:
-    """Parse cProfile's `3/1`: three calls, one of them not recursive."""
-    return int(calls.partition("/")[0])
-
-
-def _format_location(file: str, line: int) -> str:
-    path = Path(file)
-    if not path.is_absolute():
-        return file
-    if path.is_relative_to(CHECKOUT) and ".venv" not in path.parts:
-        return f"{path.relative_to(CHECKOUT)}:{line}"
-    return f"{'/'.join(path.parts[-2:])}:{line}"
+        order = server.build_order(sent, directory, seconds + 1, sent.connections)
+        loading = threads.submit(run.load.run, order)
+        command = [str(PY_SPY), "record", "--pid", str(worker), "--duration", str(seconds)]
+        command += ["--rate", str(RATE), "--format", form, "--output", str(output), "--gil"]
+        subprocess.run(command + ["--native"] * native, check=True)
+        requests = loading.result().answered.requests
+    click.echo(f"{requests:,} requests were sent meanwhile")
 
 
 if __name__ == "__main__":

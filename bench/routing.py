@@ -1,4 +1,4 @@
-"""Measure speed, memory and accuracy of routing: `python -m bench.routing`.
+"""Speed and memory of routing, without a gateway.
 
 igraph and scipy are measured on the same graph in the same process, in turn.
 """
@@ -12,23 +12,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
 import igraph  # type: ignore[import-untyped]
 import numpy as np
 import scipy.sparse as sparse  # type: ignore[import-untyped]
+import shapely
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table as Sheet
 from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 
-from bench.accuracy import compare_levels
-from bench.data.demo_plan import build_demo
-from bench.data.large_plans import build_comb, build_hall
-from bench.data.office_plan import build_office
+from bench.data.plans import build_comb, build_demo, build_hall, build_office
+from bench.harness import Results, Row, Run, experiment
+from bench.report import ReportTable, tabulate
 from resolvers.networks.routable_maps import (
     Placement,
     RoutableMap,
@@ -47,27 +44,26 @@ SEED = 7
 TURN_QUESTIONS = 20
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
 LOCATION_COUNTS = (10, 100, 1_000, 5_000)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """CPU milliseconds of one call; unlike wall time, not affected by a busy machine."""
-
-    p50: float
-    p99: float
-
-    def __str__(self) -> str:
-        return f"{self.p50:.3f} / {self.p99:.3f}"
-
-
+PROCESSED_PLANS: dict[str, Callable[[], Plan]] = {
+    "one floor": lambda: build_office(1, 128),
+    "six floors, 504 rooms": lambda: build_office(6, 84),
+    "demo building": build_demo,
+    "long corridors, 100 rooms": lambda: build_comb(100),
+    "long corridors, 200 rooms": lambda: build_comb(200),
+    "long corridors, 400 rooms": lambda: build_comb(400),
+    "six floors of 500 rooms": lambda: build_comb(500, 6),
+    "hall, 144 pillars": lambda: build_hall(12),
+    "hall, 2,500 pillars": lambda: build_hall(50),
+}
 SourcesAndTargets = tuple[list[str], list[str]]
 MatrixFunction = Callable[[list[str], list[str]], Any]
 
 
 def time_calls(
     functions: Sequence[MatrixFunction], questions: Sequence[SourcesAndTargets]
-) -> list[Timing]:
-    """Return the CPU time of each function over all `questions`.
+) -> list[tuple[float, ...]]:
+    """Return the CPU milliseconds, p50 and p99, of each function over all
+    `questions`; unlike wall time, a busy machine hardly affects it.
 
     They take turns of TURN_QUESTIONS, so that a slower machine slows all of them down, and none
     finds the processor's caches as another has left them.
@@ -82,7 +78,7 @@ def time_calls(
                 start = time.thread_time()
                 function(sources, targets)
                 times.append((time.thread_time() - start) * 1000)
-    return [Timing(*np.percentile(times, (50, 99)).tolist()) for times in taken]
+    return [tuple(np.percentile(times, (50, 99)).tolist()) for times in taken]
 
 
 def draw_questions(
@@ -189,45 +185,33 @@ def locate_arcs(network: Network, level: int, attached: NDArray[np.integer]) -> 
     return np.concatenate(arcs)
 
 
-def show_processing(console: Console) -> None:
-    columns = ("plan", "levels", "rooms", "vertices", "edges", "CPU s", "peak MB", "archive MB")
-    sheet = Sheet(*columns)
-    plans = {
-        "one floor": build_office(1, 128),
-        "six floors, 504 rooms": build_office(6, 84),
-        "demo building": build_demo(),
-        "long corridors, 100 rooms": build_comb(100),
-        "long corridors, 200 rooms": build_comb(200),
-        "long corridors, 400 rooms": build_comb(400),
-        "six floors of 500 rooms": build_comb(500, 6),
-        "hall, 144 pillars": build_hall(12),
-        "hall, 2,500 pillars": build_hall(50),
-    }
-    for name, plan in plans.items():
-        processed, seconds, before, peak = process_in_subprocess(plan)
+def measure_processing() -> Iterator[Row]:
+    """Yield what processing each plan takes, in a process of its own."""
+    for name, build in PROCESSED_PLANS.items():
+        processed, seconds, before, peak = process_in_subprocess(build())
         foot = processed.report.reachability[0]
-        rooms = sum(level.rooms for level in processed.report.levels)
-        levels = len(processed.report.levels)
-        size_mb = len(serialize_router(processed.router)) / 1e6
-        memory = f"{peak:.0f} ({before:.0f} before)"
-        figures = (levels, rooms, foot.vertices, foot.edges)
-        sheet.add_row(name, *map(str, figures), f"{seconds:.2f}", memory, f"{size_mb:.2f}")
-    console.print("Processing, both modes with tables", sheet)
+        yield {
+            "plan": name,
+            "levels": len(processed.report.levels),
+            "rooms": sum(level.rooms for level in processed.report.levels),
+            "vertices": foot.vertices,
+            "edges": foot.edges,
+            "CPU s": seconds,
+            "peak MB": peak,
+            "MB before": before,
+            "archive MB": len(serialize_router(processed.router)) / 1e6,
+        }
 
 
-def show_matrices(console: Console, rounds: int) -> None:
-    """Measure 50 pairs of ids, of the same places as coordinates, and in the peers' graphs.
+def measure_matrices(rounds: int) -> Iterator[Row]:
+    """Yield figures of 50 pairs of ids, of the same places as coordinates, and in peers' graphs.
 
     The peers' graphs have the places as vertices, which coordinates are not.
     """
     processed, _ = process_timed(build_office(6, 84))
     network = processed.networks[TravelMode.FOOT]
     peers, searching = ReferenceGraph(network), Router(processed.networks)
-    title = f"50 pairs on {peers.count:,} nodes, {peers.edges:,} arcs, 6 floors: CPU ms, p50 / p99"
-    columns = ("pairs", "ids", "coordinates", "igraph", "scipy", "igraph : coordinates")
-    sheet = Sheet(*columns, title=title)
-    ids = network.location_ids
-    stops = network.locations
+    ids, stops = network.location_ids, network.locations
     places = {
         location_id: Position(network.levels.ids[level], x, y)
         for location_id, level, (x, y) in zip(ids, stops.levels, stops.near.tolist(), strict=True)
@@ -236,14 +220,20 @@ def show_matrices(console: Console, rounds: int) -> None:
     def by_coordinates(sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
         return searching.matrix([places[end] for end in sources], [places[end] for end in targets])
 
-    for rows, columns_ in MATRIX_SIZES:
-        questions = draw_questions(ids, rows, columns_, rounds)
+    for rows, columns in MATRIX_SIZES:
+        questions = draw_questions(ids, rows, columns, rounds)
         check_agreement(by_coordinates, peers, *questions[0])
-        timings = time_calls([by_coordinates, peers.by_igraph, peers.by_scipy], questions)
-        looked_up = time_calls([processed.router.matrix], questions)
-        ratio = f"{timings[1].p50 / timings[0].p50:.1f}"
-        sheet.add_row(f"{rows} x {columns_}", *map(str, [*looked_up, *timings]), ratio)
-    console.print(sheet)
+        own, by_igraph, by_scipy = time_calls(
+            [by_coordinates, peers.by_igraph, peers.by_scipy], questions
+        )
+        [looked_up] = time_calls([processed.router.matrix], questions)
+        yield {
+            "pairs": f"{rows} x {columns}",
+            "ids": looked_up,
+            "coordinates": own,
+            "igraph": by_igraph,
+            "scipy": by_scipy,
+        }
 
 
 def check_agreement(
@@ -258,8 +248,8 @@ def check_agreement(
         np.testing.assert_allclose(own, other, rtol=1e-9)
 
 
-def show_loaded_maps(console: Console, count: int) -> None:
-    """Measure the memory of a process that holds many maps and has used them in every way."""
+def measure_loaded_maps(count: int) -> Row:
+    """Return the memory of a process that holds many maps and has used them in every way."""
     processed, _ = process_timed(build_office(6, 84))
     placements = [
         Placement(place.id, place.name, place.x, place.y, (place.level_id,))
@@ -269,10 +259,9 @@ def show_loaded_maps(console: Console, count: int) -> None:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         before, after, milliseconds = pool.submit(load_maps, archive, count).result()
-    console.print(
-        f"{count} maps of 504 rooms: archives of {len(archive) / 1e6:.2f} MB, loaded in "
-        f"{milliseconds:.1f} ms each; memory {after:.0f} MB, {before:.0f} MB without maps"
-    )
+    archive_mb = len(archive) / 1e6
+    figures = {"archive MB": archive_mb, "ms to load": milliseconds}
+    return {"maps": count, **figures, "MB": after, "MB without maps": before}
 
 
 def load_maps(archive: bytes, count: int) -> tuple[float, float, float]:
@@ -305,10 +294,8 @@ def proportional_mb() -> float:
     return int(memory.partition("Pss:")[2].split()[0]) * 1024 / 1e6
 
 
-def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
-    sheet = Sheet(
-        "locations", "processing CPU s", "table MB a mode", "answer 7 x 7 ms", "search 7 x 7 ms"
-    )
+def measure_growth(rounds: int, sizes: Sequence[int]) -> Iterator[Row]:
+    """Yield figures of plans with more and more locations."""
     for size in sizes:
         levels = 1 if size <= 10 else 6
         rooms = min(84, max(5, size // levels))
@@ -317,58 +304,84 @@ def show_growth(console: Console, rounds: int, sizes: Sequence[int]) -> None:
         plan = replace(plan, locations=plan.locations[:: len(plan.locations) // size][:size])
         processed, seconds = process_timed(plan)
         ids = [location.id for location in plan.locations]
-        searching = Router(processed.networks)
         questions = draw_questions(ids, 7, 7, rounds)
-        timings = time_calls([processed.router.matrix, searching.matrix], questions)
+        searching = Router(processed.networks)
+        answer, search = time_calls([processed.router.matrix, searching.matrix], questions)
         table = processed.tables.get(TravelMode.FOOT)
-        size_mb = f"{(table.steps.nbytes + table.rides.nbytes) / 1e6:.2f}" if table else "none"
-        sheet.add_row(f"{len(ids):,}", f"{seconds:.2f}", size_mb, *map(str, timings))
-    console.print("Growth", sheet)
+        table_mb = (table.steps.nbytes + table.rides.nbytes) / 1e6 if table else None
+        yield {
+            "locations": len(ids),
+            "processing CPU s": seconds,
+            "table MB a mode": table_mb,
+            "answer": answer,
+            "search": search,
+        }
 
 
-def show_accuracy(console: Console) -> None:
-    sheet = Sheet("level", "pairs", "mean error %", "p95 %", "same nearest %", "straight line %")
-    processed, _ = process_timed(build_demo())
-    for row in accuracy_rows(processed.networks[TravelMode.FOOT]):
-        sheet.add_row(*row)
-    console.print("Demo building against the exact geodesic", sheet)
+MINUTES = (0.5, 1.0, 2.0, 4.0)
+ISOCHRONE_PLANS: dict[str, Callable[[], Plan]] = {
+    "six floors, 504 rooms": lambda: build_office(6, 84),
+    "two floors, 800 rooms on long corridors": lambda: build_comb(400, 2),
+    "a hall, 100 round pillars": lambda: build_hall(10),
+    "a hall, 225 round pillars": lambda: build_hall(15),
+}
 
 
-def accuracy_rows(network: Network) -> Iterator[tuple[str, ...]]:
-    levels, stops = network.levels, network.locations
-    compared_levels = zip(network.level_numbers.tolist(), compare_levels(network), strict=True)
-    for level, compared in compared_levels:
-        errors = 100 * compared.errors
-        xy = stops.near[(stops.levels == level) & stops.are_attached]
-        straight = np.linalg.norm(xy[None] - xy[:, None], axis=2)
-        pairs = np.isfinite(compared.exact) & (compared.exact > 0)
-        short = 100 * (straight[pairs] / compared.exact[pairs] - 1)
-        same = 100 * compared.same_nearest.mean()
-        figures = (errors.mean(), np.percentile(errors, 95))
-        yield (
-            levels.ids[level],
-            str(len(errors)),
-            *(f"{figure:.6f}" for figure in figures),
-            f"{same:.1f}",
-            f"{short.mean():.1f}",
-        )
+def measure_areas(router: Router, source: str, minutes: float) -> tuple[list[float], int]:
+    """Return the CPU milliseconds of each floor's area, and the points of all of them."""
+    isochrone, taken, points = router.isochrone(source, 60 * minutes), [], 0
+    for level_id in isochrone.level_ids:
+        start = time.thread_time()
+        area = isochrone.area(level_id)
+        taken.append((time.thread_time() - start) * 1000)
+        points += int(shapely.get_num_coordinates(area))
+    return taken, points
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(1), default=1_000, show_default=True)
-@click.option(
-    "--size", "sizes", type=int, multiple=True, default=LOCATION_COUNTS, show_default=True
-)
-@click.option("--maps", type=click.IntRange(1), default=500, show_default=True)
-def main(rounds: int, sizes: tuple[int, ...], maps: int) -> None:
-    """Measure processing, matrices beside igraph and scipy, memory, growth, and accuracy."""
-    console = Console()
-    show_processing(console)
-    show_matrices(console, rounds)
-    show_loaded_maps(console, maps)
-    show_growth(console, rounds // 4 + 1, sizes)
-    show_accuracy(console)
+@experiment("Areas within reach", text_columns=2)
+def isochrones(run: Run, rounds: int = 20) -> Iterator[Row]:
+    """Measure the areas within reach of random locations on large plans."""
+    for name, build in ISOCHRONE_PLANS.items():
+        processed, generator = process_plan(build()), random.Random(SEED)
+        ids = [location.id for location in processed.plan.locations]
+        for minutes in MINUTES:
+            measured = [
+                measure_areas(processed.router, generator.choice(ids), minutes)
+                for _ in range(rounds)
+            ]
+            floors = np.concatenate([taken for taken, _ in measured])
+            yield {
+                "plan": name,
+                "minutes": minutes,
+                "ms a floor: median / most": (float(np.median(floors)), float(floors.max())),
+                "ms in all: median": float(np.median([sum(taken) for taken, _ in measured])),
+                "points": float(np.median([count for _, count in measured])),
+            }
 
 
-if __name__ == "__main__":
-    main()
+TITLES = {
+    "plan": "Processing, both modes with tables",
+    "pairs": "50 pairs on 6 floors: CPU ms, p50 / p99",
+    "maps": "Maps of 504 rooms in a process",
+    "locations": "Growth: CPU ms of 7 x 7, p50 / p99",
+}
+"""By the first field of the rows."""
+
+
+def build_tables(results: Results) -> list[ReportTable]:
+    """Return a table for each kind of row."""
+    rows = results["routing"].rows
+    return [
+        tabulate(title, [row for row in rows if first in row]) for first, title in TITLES.items()
+    ]
+
+
+@experiment(report=build_tables)
+def routing(
+    run: Run, rounds: int = 1_000, size: tuple[int, ...] = LOCATION_COUNTS, maps: int = 500
+) -> Iterator[Row]:
+    """Measure processing, matrices beside igraph and scipy, memory, and growth."""
+    yield from measure_processing()
+    yield from measure_matrices(rounds)
+    yield measure_loaded_maps(maps)
+    yield from measure_growth(rounds // 4 + 1, size)

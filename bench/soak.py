@@ -9,23 +9,20 @@ median of each process must be close to that of the second.
 import statistics
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import msgspec
 
-from bench.data.directory import ATTRIBUTE_IDS, Directory, load_directory
-from bench.data.requests import LoadRequest
-from bench.data.workloads import MATRIX, UNIT, WORKLOADS
+from bench.data.directory import ATTRIBUTE_IDS, Directory
+from bench.data.workloads import MATRIX, UNIT, WORKLOADS, LoadRequest
+from bench.harness import start_run
 from bench.load import machine
-from bench.load.generator import LoadError, LoadGenerator, LoadOrder, start_load_generator
-from bench.load.servers import PeerError, PeerServer, start_peer
-from bench.load.start_time import scratch_directory
-from bench.peers.floorgate import CACHED, with_workers
-from bench.staleness import GatewayClient
-from storage.embedded import embedded_mongo
+from bench.load.generator import LoadError, LoadGenerator, LoadOrder
+from bench.load.servers import GatewayClient, PeerServer, start_peer
+from bench.peers.peer import CACHED, with_workers
 
 MIXED = (UNIT, "units-100", "locations", MATRIX, "graphql-unit", "graphql-units-100")
 KEYLESS = (LoadRequest("/v1/openapi.json"), LoadRequest("/health/ready"))
@@ -140,18 +137,10 @@ def run_soak(
 @click.option("--units", type=click.IntRange(250), default=5_000, show_default=True)
 def main(minutes: float, period: float, workers: int, units: int) -> None:
     """Load a gateway for an hour; fail if memory or descriptors of a process grow."""
-    with ExitStack() as stack:
-        scratch = stack.enter_context(scratch_directory())
-        mongo_url = stack.enter_context(embedded_mongo.run_embedded_mongo(scratch / "data"))
-        load = stack.enter_context(start_load_generator())
-        directory = load_directory(mongo_url, "floorgate", units, scratch)
-        try:
-            server = stack.enter_context(
-                start_peer(with_workers(CACHED, workers), directory, machine.CORES)
-            )
-            samples = run_soak(server, directory, load, minutes, period)
-        except (LoadError, PeerError) as error:
-            raise click.ClickException(str(error)) from error
+    with start_run() as run, machine.pin_to_cores(*machine.CORES):
+        directory = run.load_directory(units)
+        with start_peer(with_workers(CACHED, workers), directory, machine.CORES) as server:
+            samples = run_soak(server, directory, run.load, minutes, period)
     growth = [line for name, each in samples.items() for line in find_growth(name, each)]
     click.echo("\n".join(growth) or "flat: no process grew")
     sys.exit(bool(growth))

@@ -1,15 +1,18 @@
-"""`python -m bench.streams URL KEY`: the memory of a gateway's worker for each idle stream.
+"""Streams of changes: a thousand followers on one worker, and the memory of idle streams.
 
-Start a gateway beside it (`floorgate serve --demo --behind-proxy --rate-limit 0
---max-connections-per-address 0`). The streams are opened, and the memory of the worker is read
-before and after. `bench.load.machine` reads it from /proc, so the gateway runs on this machine.
+`python -m bench.streams URL KEY --pid PID` reads the memory of a gateway that is running already
+(`floorgate serve --demo --behind-proxy --rate-limit 0 --max-connections-per-address 0`), on this
+machine: the streams are opened, and the memory of the worker is read before and after.
 """
 
 import asyncio
+import re
 import ssl
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -17,8 +20,21 @@ from urllib.parse import urlsplit
 import click
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 
+from bench.data.directory import (
+    ATTRIBUTE_IDS,
+    FIRST_ASSET_ID,
+    UNITS_PER_ASSET,
+    Directory,
+    get_asset_id,
+)
+from bench.harness import Row, Run, experiment
 from bench.load import machine
+from bench.load.generator import percentile
+from bench.load.servers import GatewayClient, PeerError, PeerServer, start_peer
+from bench.peers.peer import HOST, with_settings
+from gateway.server.worker import EventLoop
 
 SUBSCRIPTION = "subscription { changes { cursor } }"
 MAX_OPENING = 50
@@ -91,7 +107,7 @@ Open: TypeAlias = Callable[[AsyncExitStack, str, str, str], Awaitable[Receive]]
 OPENERS: dict[str, Open] = {"websocket": open_websocket, "sse": open_event_stream}
 
 
-async def measure(url: str, key: str, query: str, count: int, pid: int) -> dict[str, float]:
+async def measure_idle(url: str, key: str, query: str, count: int, pid: int) -> dict[str, float]:
     """Return the kilobytes by which the worker grows with each stream, by transport.
 
     All streams stay open until the end: the memory of those that are closed would be used again.
@@ -125,6 +141,164 @@ def _any_certificate() -> ssl.SSLContext:
     return context
 
 
+# A thousand followers
+
+UNIT_COUNT = 1_000
+KEY_COUNT = 10
+OTHER_ASSET_ID = get_asset_id(1)
+WARM_UP_WRITES = 2
+CHANGES = "subscription { changes { cursor operation kind recordId assetId at } }"
+FOLLOWED = with_settings(
+    "followed", "Floorgate", FLOORGATE_STREAMS="10000", FLOORGATE_STREAMS_PER_KEY="10000",
+    FLOORGATE_MAX_CONNECTIONS="11000",
+)  # fmt: skip
+_UNIT = re.compile(rb"unit-\d+")
+
+
+class Followers:
+    """Open streams, and how many of them have been told of each unit's change."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.told = Counter[str]()
+        """By unit, how many followers know of its change."""
+        self._reached: dict[str, asyncio.Event] = {}
+
+    async def wait_for(self, unit: str) -> None:
+        """Wait until all have been told of a unit's change."""
+        await self._reached.setdefault(unit, asyncio.Event()).wait()
+
+    @asynccontextmanager
+    async def open(self, open_stream: Open, url: str, keys: list[str]) -> AsyncIterator[None]:
+        """Open the streams, and let them listen inside the block."""
+        turns = asyncio.Semaphore(MAX_OPENING)
+        async with AsyncExitStack() as stack:
+
+            async def open_one(number: int) -> Receive:
+                async with turns:
+                    key = keys[number % len(keys)]
+                    return await open_stream(stack, url, key, CHANGES)
+
+            streams = await asyncio.gather(*(open_one(number) for number in range(self._count)))
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._listen(receive)) for receive in streams]
+                yield
+                for task in tasks:
+                    task.cancel()
+
+    async def _listen(self, receive: Receive) -> None:
+        while True:
+            try:
+                content = await receive()
+            except (EOFError, WebSocketException) as error:
+                raise StreamError("the gateway ended it") from error
+            if found := _UNIT.search(content):
+                unit = found[0].decode()
+                self.told[unit] += 1
+                if self.told[unit] == self._count:
+                    self._reached.setdefault(unit, asyncio.Event()).set()
+
+
+class Writer:
+    """Writes one change at a time, of a unit that had none, through the gateway."""
+
+    def __init__(self, client: GatewayClient, directory: Directory) -> None:
+        self._client = client
+        self._seen = iter(directory.unit_ids[:UNITS_PER_ASSET])
+        self._hidden = iter(directory.unit_ids[UNITS_PER_ASSET:])
+
+    async def write(self) -> str:
+        """Change a unit that all followers see, and return its id."""
+        return await self._assign(next(self._seen), FIRST_ASSET_ID)
+
+    async def write_hidden(self) -> str:
+        """Change a unit that no follower may see, and return its id."""
+        return await self._assign(next(self._hidden), OTHER_ASSET_ID)
+
+    async def _assign(self, unit: str, asset: str) -> str:
+        await asyncio.to_thread(self._client.assign, unit, ATTRIBUTE_IDS[0], asset)
+        return unit
+
+
+async def measure_followers(
+    server: PeerServer, writer: Writer, keys: list[str], transport: str, count: int, writes: int
+) -> Row:
+    """Measure one transport. Raises PeerError if a follower receives what it may not see."""
+    url, open_stream = f"http://{HOST}:{server.port}", OPENERS[transport]
+    first, followers = Followers(1), Followers(count)
+    async with first.open(open_stream, url, keys):
+        for _ in range(WARM_UP_WRITES):  # loads what all streams share
+            await first.wait_for(await writer.write())
+        before = _read_memory_kb(server)
+        async with followers.open(open_stream, url, keys):
+            await asyncio.sleep(SETTLE_SECONDS)
+            idle = _read_memory_kb(server) - before
+            used = server.cpu_seconds()
+            hidden = [await writer.write_hidden() for _ in range(writes)]
+            await followers.wait_for(await writer.write())
+            hidden_cpu = (server.cpu_seconds() - used) / writes
+            waited, used = list[float](), server.cpu_seconds()
+            for _ in range(writes):
+                began = time.perf_counter()
+                await followers.wait_for(await writer.write())
+                waited.append(time.perf_counter() - began)
+            cpu = (server.cpu_seconds() - used) / writes
+            began = time.perf_counter()
+            burst = [await writer.write() for _ in range(writes)]
+            await followers.wait_for(burst[-1])
+            burst_seconds = time.perf_counter() - began
+            grown = _read_memory_kb(server) - before
+    if leaked := [unit for unit in hidden if unit in first.told + followers.told]:
+        raise PeerError(f"followers were told of units that they may not see: {leaked}")
+    waited.sort()
+    return {
+        "transport": transport,
+        "followers": count,
+        "KB each, idle": idle / count,
+        "KB each, after": grown / count,
+        "p50 ms": 1000 * percentile(waited, 0.5),
+        "p99 ms": 1000 * percentile(waited, 0.99),
+        "max ms": 1000 * waited[-1],
+        "CPU ms": 1000 * cpu,
+        "CPU ms, hidden": 1000 * hidden_cpu,
+        "events/s": writes * count / burst_seconds,
+    }
+
+
+def _read_memory_kb(server: PeerServer) -> float:
+    return 1000 * machine.sum_memory_mb(server.pid)["rss"]
+
+
+@experiment(
+    "Followers of changes on one worker",
+    note="ms: from sending a write to the last follower that has received it. CPU: of the worker "
+    "for a write that all followers see, and for one that none may see. Events/s: all followers "
+    "together, while writes come faster than they are received.",
+)
+def followers(run: Run, followers: int = 1_000, writes: int = 50) -> Iterator[Row]:
+    """Measure what followers of changes cost a worker, and how soon they know of a write.
+
+    All keys see the first property and no other. A write there is an event for every follower, and
+    one in another property for none: those are `hidden`. For each transport there is a new gateway,
+    which has a core to itself; followers, writer and mongod share another, so the times include
+    what a thousand clients take. There are as many writes of each kind: waited for, hidden, and at
+    once; at most 80.
+    """
+    for transport in OPENERS:
+        directory = run.load_directory(UNIT_COUNT, name=transport)
+        keys = directory.create_keys([[FIRST_ASSET_ID]] * KEY_COUNT)
+        with (
+            start_peer(FOLLOWED, directory) as server,
+            closing(GatewayClient(server)) as client,
+            asyncio.Runner(loop_factory=EventLoop) as runner,
+        ):
+            writer = Writer(client, directory)
+            yield runner.run(measure_followers(server, writer, keys, transport, followers, writes))
+
+
+# Streams of a gateway that is running already
+
+
 @click.command()
 @click.argument("url")
 @click.argument("key")
@@ -134,7 +308,7 @@ def _any_certificate() -> ssl.SSLContext:
 def main(url: str, key: str, pid: int, streams: int, query: str) -> None:
     """Print how much memory each idle stream takes, by transport."""
     try:
-        grown = asyncio.run(measure(url, key, query, streams, pid))
+        grown = asyncio.run(measure_idle(url, key, query, streams, pid))
     except StreamError as error:
         click.echo(f"A stream was not opened: {error}", err=True)
         sys.exit(1)

@@ -323,7 +323,7 @@ def _build_struct(
         rename=rename | aliases,
         # A required field may then follow an optional one.
         kw_only=True,
-        # See docs/decisions/rest/unknown-parameters.md.
+        # See docs/decisions/rest/requests-and-responses.md.
         forbid_unknown_fields=not is_open,
     )
     nested = [

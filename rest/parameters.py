@@ -57,7 +57,7 @@ FIELDS: Final = "fields"
 """Names the members of resources that a response has.
 
 It is not in the OpenAPI description, where it would make every member of every resource optional:
-docs/decisions/rest/fields.md."""
+docs/decisions/rest/requests-and-responses.md."""
 SPELLINGS: Final = {PAGE_SIZE: ("perPage", "per_page")}
 """Further names of query parameters, by variable: other APIs of this kind have them."""
 

@@ -1,20 +1,20 @@
-"""The directory that every peer serves: a bundle loaded into MongoDB, and a key to read it.
+"""The directory that every peer serves: a bundle of any size in MongoDB, and keys to read it.
 
-Its first property also has a routable drawing, locations, level tags and a group of unit
-attributes, for the requests that need them.
+An asset has 250 units on eight floors and one map, as a mid-rise property has, if nothing else is
+asked for. Units are not sorted by id, as in exports of property-management systems. The first
+property also has a routable drawing, locations, level tags and a group of unit attributes, for the
+requests that need them.
 """
 
 import asyncio
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from bench.data import office_svg
-from bench.data.bundle import iter_members
 from resolvers.administration import catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from resolvers.request.caller import (
@@ -27,7 +27,10 @@ from storage.mongo import driver
 from storage.setup import preparation
 from storage.store import Store
 
-IMPORT_SECONDS = 600.0
+UNITS_PER_ASSET, FLOORS_PER_ASSET = 250, 8
+ID_MULTIPLIER = 7_368_787
+"""A prime; multiplying by it modulo another prime spreads ids over their range."""
+IMPORT_SECONDS = 7_200.0
 FIRST_ASSET_ID = "asset-000000"
 MAP_ID = "map-000000"
 GROUP_ID = "finishes"
@@ -35,7 +38,11 @@ ATTRIBUTE_IDS = ("oak", "stone")
 AMENITY_COUNT = 100
 SCOPED_KEYS = 4
 DISUSED_EVERY = 10
-
+PERMISSIONS = [
+    CALCULATE_DISTANCES_PERMISSION,
+    READ_UNIT_ATTRIBUTES_PERMISSION,
+    WRITE_UNIT_ATTRIBUTES_PERMISSION,
+]
 KindAndMember = tuple[str, dict[str, Any]]
 
 
@@ -48,6 +55,7 @@ class Directory:
     database: str
     key: str
     unit_ids: list[str]
+    """In the order of their assets."""
     location_ids: list[str]
     """Locations of the first property's map, which is routable."""
     answers_path: Path
@@ -55,44 +63,46 @@ class Directory:
     scoped_keys: tuple[str, ...] = ()
     """The first sees every `SCOPED_KEYS`-th asset from the first, the next from the second."""
 
+    def create_keys(self, scopes: Sequence[Sequence[str] | None]) -> list[str]:
+        """Create an API key for each list of assets; None stands for all."""
 
-def load_directory(mongo_url: str, database: str, units: int, scratch: Path) -> Directory:
-    """Load a directory of `units` units; temporary files go to `scratch`."""
-    return asyncio.run(_load_directory(mongo_url, database, units, scratch))
+        async def create() -> list[str]:
+            client = driver.connect(self.mongo_url)
+            try:
+                return await _create_keys(client[self.database], scopes)
+            finally:
+                await driver.close(client)
+
+        return asyncio.run(create())
 
 
-async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) -> Directory:
-    unit_ids = [member["id"] for kind, member in iter_members(units) if kind == "unit"]
-    bundles = [scratch / "bundle.ndjson", scratch / "first.ndjson"]
-    _write_bundle(bundles[0], iter_members(units))
-    _write_bundle(bundles[1], _iter_first_property(units))
+def load_directory(
+    mongo_url: str,
+    database: str,
+    units: int,
+    scratch: Path,
+    units_per_asset: int = UNITS_PER_ASSET,
+) -> Directory:
+    """Load a directory, if the database does not have it yet; temporary files go to `scratch`."""
+    return asyncio.run(_load_directory(mongo_url, database, units, scratch, units_per_asset))
+
+
+async def _load_directory(
+    mongo_url: str, name: str, units: int, scratch: Path, units_per_asset: int
+) -> Directory:
     client = driver.connect(mongo_url, timeout_seconds=IMPORT_SECONDS)
     try:
-        await preparation.prepare_database(client[name])
-        for bundle in bundles:
-            await catalog.import_catalog(client[name], [bundle])
-        outcome = await process_and_publish(Store(client, name), ProcessingRequest(MAP_ID, {}))
-        if not outcome.published:
-            raise RuntimeError(f"the map for measurements is not routable: {outcome.report}")
-        permissions = [
-            CALCULATE_DISTANCES_PERMISSION,
-            READ_UNIT_ATTRIBUTES_PERMISSION,
-            WRITE_UNIT_ATTRIBUTES_PERMISSION,
-        ]
-        asset_ids = [member["id"] for kind, member in iter_members(units) if kind == "asset"]
-        scopes = [None, *(asset_ids[first::SCOPED_KEYS] for first in range(SCOPED_KEYS))]
-        key, *scoped_keys = [
-            (
-                await api_keys.create_api_key(
-                    client[name],
-                    name="bench",
-                    permissions=permissions,
-                    asset_ids=scope or None,
-                    expires_at=None,
-                )
-            )[1]
-            for scope in scopes
-        ]
+        if not await api_keys.list_api_keys(client[name]):  # they are made last
+            await preparation.prepare_database(client[name])
+            for members in (iter_members(units, units_per_asset), _iter_first_property(units)):
+                bundle = write_bundle(scratch / "bundle.ndjson", members)
+                await catalog.import_catalog(client[name], [bundle])
+            outcome = await process_and_publish(Store(client, name), ProcessingRequest(MAP_ID, {}))
+            if not outcome.published:
+                raise RuntimeError(f"the map for measurements is not routable: {outcome.report}")
+        assets = [get_asset_id(asset) for asset in range(-(-units // units_per_asset))]
+        scopes = [None, *(assets[first::SCOPED_KEYS] or None for first in range(SCOPED_KEYS))]
+        key, *scoped_keys = await _create_keys(client[name], scopes)
         routable = {"unit_map_id": MAP_ID, "words": "svc:id"}
         status = await client.admin.command("serverStatus")
         location_ids = await client[name]["locations"].distinct("_id", routable)
@@ -103,26 +113,101 @@ async def _load_directory(mongo_url: str, name: str, units: int, scratch: Path) 
         mongod_pid=status["pid"],
         database=name,
         key=key,
-        unit_ids=unit_ids,
+        unit_ids=[get_unit_id(unit) for unit in range(units)],
         location_ids=location_ids,
         answers_path=scratch / "answers",
         scoped_keys=tuple(scoped_keys),
     )
 
 
-def _write_bundle(path: Path, members: Iterable[KindAndMember]) -> None:
+async def _create_keys(
+    database: driver.Database, scopes: Sequence[Sequence[str] | None]
+) -> list[str]:
+    return [
+        (
+            await api_keys.create_api_key(
+                database,
+                name="bench",
+                permissions=PERMISSIONS,
+                asset_ids=None if assets is None else [*assets],
+                expires_at=None,
+            )
+        )[1]
+        for assets in scopes
+    ]
+
+
+def write_bundle(path: Path, members: Iterable[KindAndMember]) -> Path:
+    """Write a member a line."""
     with path.open("wb") as file:
         file.writelines(orjson.dumps({"type": kind, **member}) + b"\n" for kind, member in members)
+    return path
+
+
+def iter_members(units: int, units_per_asset: int = UNITS_PER_ASSET) -> Iterator[KindAndMember]:
+    """Yield every member with its kind, owners first."""
+    assets = -(-units // units_per_asset)
+    for asset in range(assets):
+        yield "asset", {"id": get_asset_id(asset), "name": f"Property {asset}"}
+    for asset in range(assets):
+        for floor in range(FLOORS_PER_ASSET):
+            yield "floor", _floor(asset, floor)
+    for asset in range(assets):
+        yield (
+            "map",
+            {"id": get_map_id(asset), "asset_id": get_asset_id(asset), "name": "Floor plates"},
+        )
+    for unit in range(units):
+        yield "unit", _unit(unit, units_per_asset)
+
+
+def get_asset_id(asset: int) -> str:
+    """Return the id of an asset by its number."""
+    return f"asset-{asset:06}"
+
+
+def get_map_id(asset: int) -> str:
+    """Return the id of an asset's map."""
+    return f"map-{asset:06}"
+
+
+def get_floor_id(asset: int, floor: int) -> str:
+    """Return the id of a floor."""
+    return f"{get_asset_id(asset)}-floor-{floor}"
+
+
+def get_unit_id(unit: int) -> str:
+    """Return the id of a unit by its number in the whole directory."""
+    return f"unit-{unit * ID_MULTIPLIER % 1_000_000_007:010}"
+
+
+def _floor(asset: int, floor: int) -> dict[str, Any]:
+    return {
+        "id": get_floor_id(asset, floor),
+        "asset_id": get_asset_id(asset),
+        "name": f"Floor {floor}",
+        "short_label": str(floor),
+        "sort": floor,
+    }
+
+
+def _unit(unit: int, units_per_asset: int) -> dict[str, Any]:
+    asset, number = divmod(unit, units_per_asset)
+    floor, door = number % FLOORS_PER_ASSET, number // FLOORS_PER_ASSET
+    return {
+        "id": get_unit_id(unit),
+        "asset_id": get_asset_id(asset),
+        "floor_id": get_floor_id(asset, floor),
+        "name": f"{floor}{door:02}",
+    }
 
 
 def _iter_first_property(units: int) -> Iterator[KindAndMember]:
-    generated = list(iter_members(min(units, 250)))
-    floors = {member["id"]: member["name"] for kind, member in generated if kind == "floor"}
+    floors = {get_floor_id(0, floor): f"Floor {floor}" for floor in range(FLOORS_PER_ASSET)}
     units_by_floor: dict[str, list[str]] = {floor: [] for floor in floors}
-    for kind, member in generated:
-        if kind == "unit":
-            units_by_floor[member["floor_id"]].append(member["id"])
-    svg = base64.b64encode(office_svg.draw_office(units_by_floor).encode()).decode()
+    for unit in range(min(units, UNITS_PER_ASSET)):
+        units_by_floor[get_floor_id(0, unit % FLOORS_PER_ASSET)].append(get_unit_id(unit))
+    svg = base64.b64encode(draw_office(units_by_floor).encode()).decode()
     yield (
         "map",
         {
@@ -136,7 +221,7 @@ def _iter_first_property(units: int) -> Iterator[KindAndMember]:
     yield "level_tag", _level_tag("building", {FIRST_ASSET_ID: "Main building"})
     yield "level_tag", _level_tag("floor", floors)
     for number in range(AMENITY_COUNT):
-        yield "location", _amenity(number, list(floors)[number % len(floors)])
+        yield "location", _amenity(number, get_floor_id(0, number % FLOORS_PER_ASSET))
     attributes = [
         {"attribute_id": name, "attribute_name": name.title(), "attribute_key": name}
         for name in ATTRIBUTE_IDS
@@ -171,3 +256,48 @@ def _amenity(number: int, floor_id: str) -> dict[str, Any]:
         "floors": [{"id": floor_id}],
         "tags": [{"key": key, "value": value} for key, value in tags.items()],
     }
+
+
+# The drawing of the first property: corridors, rooms on both sides, a lift
+
+ROOM_FEET, DEPTH_FEET, CORRIDOR_FEET = 12, 18, 8
+LIFT_FEET = 10
+
+
+def draw_office(units_by_floor: Mapping[str, Sequence[str]]) -> str:
+    """Return a unit map in SVG, a foot a unit, of floors from the lowest to the highest."""
+    max_units = max(len(units) for units in units_by_floor.values())
+    width = LIFT_FEET + ROOM_FEET * -(-max_units // 2)
+    height = 2 * DEPTH_FEET + CORRIDOR_FEET
+    levels = "".join(_level(floor, units, width) for floor, units in units_by_floor.items())
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
+    return f"{head}{levels}</svg>"
+
+
+def _level(floor: str, units: Sequence[str], width: int) -> str:
+    rooms = "".join(_rectangle(f'id="{unit}"', *_room(at)) for at, unit in enumerate(units))
+    doors = "".join(_rectangle('data-tags="door=yes"', *_door(at)) for at in range(len(units)))
+    hall = _rectangle('data-tags="indoor=corridor"', 0, DEPTH_FEET, width, CORRIDOR_FEET)
+    lift = _rectangle('data-tags="highway=elevator;ref=lift"', 1, DEPTH_FEET + 1, 6, 6)
+    return (
+        f'<g data-type="Level" data-tags="floor={floor}">'
+        f'<g data-type="UnitLayer">{rooms}</g><g>{hall}{lift}{doors}</g></g>'
+    )
+
+
+def _room(at: int) -> tuple[int, int, int, int]:
+    along, south = divmod(at, 2)
+    return _west(along), south * (DEPTH_FEET + CORRIDOR_FEET), ROOM_FEET, DEPTH_FEET
+
+
+def _door(at: int) -> tuple[int, int, int, int]:
+    along, south = divmod(at, 2)
+    return _west(along) + 4, DEPTH_FEET - 1 + south * CORRIDOR_FEET, 4, 2
+
+
+def _west(along: int) -> int:
+    return LIFT_FEET + along * ROOM_FEET
+
+
+def _rectangle(attributes: str, x: int, y: int, width: int, height: int) -> str:
+    return f'<rect {attributes} x="{x}" y="{y}" width="{width}" height="{height}"/>'

@@ -1,18 +1,32 @@
-"""The workloads: kinds of REST and GraphQL requests, the same for every peer."""
+"""The workloads: kinds of REST and GraphQL requests, the same for every peer.
+
+The mix has writes between reads: of 100 requests `WRITE_PERCENT` assign an attribute, in turn to
+units of all assets. The others read an asset's units, its assignments, or one of its units, as
+likely as these addresses are many, with the key that sees all assets or with one that sees a few.
+"""
 
 import hashlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
+import msgspec
 import orjson
 
-from bench.data import graphql_documents
-from bench.data.directory import MAP_ID, Directory
-from bench.data.requests import UNIQUE_TOKEN, LoadRequest
+from bench.data.directory import (
+    ATTRIBUTE_IDS,
+    GROUP_ID,
+    MAP_ID,
+    UNITS_PER_ASSET,
+    Directory,
+    get_asset_id,
+)
 
+UNIQUE_TOKEN = "0000unique"
+"""Stands in a path or a body for a number of as many digits that no other request has."""
 SEED = 7
 SINGLE_UNITS = 500
 """Number of single units requested in turn."""
@@ -25,6 +39,15 @@ UNIQUE_TAGS = f"{LOCATION_TAGS},-{UNIQUE_TOKEN}"
 JSON = {"Content-Type": "application/json"}
 Waypoints: TypeAlias = dict[str, list[dict[str, str]]]
 """Sources and targets, as a request names them."""
+
+
+class LoadRequest(msgspec.Struct, frozen=True):
+    """One HTTP request, whichever server gets it."""
+
+    path: str
+    method: str = "GET"
+    body: bytes = b""
+    headers: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +66,7 @@ class Workload:
 
     @property
     def status(self) -> int:
-        """Expected status of every answer."""
+        """Return the expected status of every answer."""
         return 304 if self.is_conditional else 200
 
 
@@ -131,7 +154,7 @@ def _register(document: str, **variables: Any) -> LoadRequest:
 
 
 def _persisted_unit(directory: Directory) -> list[LoadRequest]:
-    extensions = _name_persisted(graphql_documents.UNIT)
+    extensions = _name_persisted(UNIT_QUERY)
     return [
         LoadRequest(
             "/graphql",
@@ -144,29 +167,91 @@ def _persisted_unit(directory: Directory) -> list[LoadRequest]:
 
 
 def _persisted_nested(_: Directory) -> list[LoadRequest]:
-    extensions = _to_text(_name_persisted(graphql_documents.NESTED))
+    extensions = _to_text(_name_persisted(NESTED_QUERY))
     return [LoadRequest(f"/graphql?{urlencode({'extensions': extensions})}", headers=JSON)]
 
 
 def _unique_unit(directory: Directory) -> list[LoadRequest]:
-    document = graphql_documents.UNIT.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
+    document = UNIT_QUERY.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
     return [_graphql_request(document, id=id) for id in _sample_unit_ids(directory)]
 
 
 def _graphql_unit(directory: Directory) -> list[LoadRequest]:
-    return [_graphql_request(graphql_documents.UNIT, id=id) for id in _sample_unit_ids(directory)]
+    return [_graphql_request(UNIT_QUERY, id=id) for id in _sample_unit_ids(directory)]
 
 
 def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
-    return [_graphql_request(graphql_documents.MATRIX, map=MAP_ID, **_waypoints(directory))]
+    return [_graphql_request(MATRIX_QUERY, map=MAP_ID, **_waypoints(directory))]
 
 
 def _new_graphql_matrices(directory: Directory) -> list[LoadRequest]:
     return [
-        _graphql_request(graphql_documents.MATRIX, map=MAP_ID, **waypoints)
+        _graphql_request(MATRIX_QUERY, map=MAP_ID, **waypoints)
         for waypoints in _iter_new_waypoints(directory)
     ]
 
+
+UNIT_FIELDS = "id assetId floorId name createdAt updatedAt"
+
+UNIT_QUERY = f"""query Unit($id: ID!) {{
+    unit(id: $id) {{ {UNIT_FIELDS} }}
+}}"""
+
+UNITS_QUERY = f"""query Units($perPage: Int) {{
+    units(perPage: $perPage) {{ paging {{ hasNext }} data {{ {UNIT_FIELDS} }} }}
+}}"""
+
+LEVEL_TAGS_QUERY = """query LevelTags($map: ID!) {
+    map(id: $map) {
+        levelTags {
+            data {
+                name key createdAt updatedAt
+                values { name value createdAt updatedAt }
+            }
+        }
+    }
+}"""
+
+LOCATIONS_QUERY = """query Locations($map: ID!, $tags: String) {
+    map(id: $map) {
+        locations(tags: $tags) {
+            data {
+                id assetId unitMapId name x y floors { floorId }
+                tags { key value createdAt updatedAt }
+                createdAt updatedAt
+            }
+        }
+    }
+}"""
+
+NESTED_QUERY = """query Nested {
+    assets(perPage: 4) {
+        data {
+            id name
+            floors(perPage: 8) {
+                data {
+                    id name shortLabel
+                    units(perPage: 32) { data { id name floorId } }
+                }
+            }
+        }
+    }
+}"""
+"""250 units to an asset, on eight floors."""
+
+MATRIX_QUERY = """query Matrix(
+    $map: ID!, $sources: [WaypointInput!]!, $targets: [WaypointInput!]!
+) {
+    map(id: $map) {
+        distanceMatrix(sources: $sources, targets: $targets) {
+            distanceMethod
+            sources {
+                waypointId name x y floorId index
+                targets { waypointId name x y floorId index distance time }
+            }
+        }
+    }
+}"""
 
 LIST = "units-1000"
 UNIT = "unit"
@@ -206,42 +291,40 @@ REST_WORKLOADS = (
 )
 GRAPHQL_WORKLOADS = (
     Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
-    Workload(
-        "graphql-units-100", "100 units, GraphQL", _graphql(graphql_documents.UNITS, perPage=100)
-    ),
+    Workload("graphql-units-100", "100 units, GraphQL", _graphql(UNITS_QUERY, perPage=100)),
     Workload(
         "graphql-units-1000",
         "1,000 units, GraphQL",
-        _graphql(graphql_documents.UNITS, perPage=1000),
+        _graphql(UNITS_QUERY, perPage=1000),
     ),
     Workload(
         "graphql-units-10000",
         "10,000 units, GraphQL",
-        _graphql(graphql_documents.UNITS, perPage=10_000),
+        _graphql(UNITS_QUERY, perPage=10_000),
         connections=3,
     ),
     Workload(
         "graphql-level-tags",
         "level tags, GraphQL",
-        _graphql(graphql_documents.LEVEL_TAGS, map=MAP_ID),
+        _graphql(LEVEL_TAGS_QUERY, map=MAP_ID),
     ),
     Workload(
         "graphql-locations",
         "90 locations by tag, GraphQL",
-        _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=LOCATION_TAGS),
+        _graphql(LOCATIONS_QUERY, map=MAP_ID, tags=LOCATION_TAGS),
     ),
-    Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(graphql_documents.NESTED)),
+    Workload(NESTED, "1,000 units in 3 levels, GraphQL", _graphql(NESTED_QUERY)),
     Workload(
         GRAPHQL_NOT_MODIFIED,
         "304 for 1,000 units in 3 levels, GraphQL",
-        _graphql_query(graphql_documents.NESTED),
+        _graphql_query(NESTED_QUERY),
         is_conditional=True,
     ),
     Workload(GRAPHQL_MATRIX, "matrix of 50 pairs, GraphQL", _graphql_matrix),
     Workload(
         UNIQUE[1],
         "90 locations, all variables new, GraphQL",
-        _graphql(graphql_documents.LOCATIONS, map=MAP_ID, tags=UNIQUE_TAGS),
+        _graphql(LOCATIONS_QUERY, map=MAP_ID, tags=UNIQUE_TAGS),
     ),
     Workload(UNIQUE[2], "one unit, each text new, GraphQL", _unique_unit),
     Workload(NEW_GRAPHQL_MATRIX, "matrix of 50 pairs, each new, GraphQL", _new_graphql_matrices),
@@ -249,13 +332,13 @@ GRAPHQL_WORKLOADS = (
         PERSISTED[0],
         "one unit, persisted GraphQL",
         _persisted_unit,
-        registrations=(_register(graphql_documents.UNIT, id=""),),
+        registrations=(_register(UNIT_QUERY, id=""),),
     ),
     Workload(
         PERSISTED[1],
         "1,000 units in 3 levels, persisted GraphQL by GET",
         _persisted_nested,
-        registrations=(_register(graphql_documents.NESTED),),
+        registrations=(_register(NESTED_QUERY),),
     ),
 )
 WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
@@ -263,10 +346,86 @@ WORKLOADS = (*REST_WORKLOADS, *GRAPHQL_WORKLOADS)
 
 def list_persisted_documents() -> dict[str, str]:
     """Return the documents that requests name, by their SHA-256."""
-    documents = (graphql_documents.UNIT, graphql_documents.NESTED)
+    documents = (UNIT_QUERY, NESTED_QUERY)
     return {_digest(document): document for document in documents}
 
 
 def names_except(*names: str) -> frozenset[str]:
     """Return the names of all other workloads."""
     return frozenset(workload.name for workload in WORKLOADS if workload.name not in names)
+
+
+# Writes between reads
+
+WRITE_PERCENT = 6
+ASSIGNED_PER_ASSET = 2
+READ_PER_ASSET = 10
+"""Single units of an asset that are read."""
+ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
+
+
+def list_writes(directory: Directory) -> list[LoadRequest]:
+    """Return requests that assign each attribute in turn to some units of every asset."""
+    return [
+        build_assignment(_unit_of(directory, asset, number), attribute, get_asset_id(asset))
+        for attribute in ATTRIBUTE_IDS
+        for number in range(ASSIGNED_PER_ASSET)
+        for asset in range(_count_assets(directory))
+    ]
+
+
+def list_reads(directory: Directory) -> list[LoadRequest]:
+    """Return every read of the mix."""
+    assets = range(_count_assets(directory))
+    return [request for asset in assets for request in list_reads_of(directory, asset)]
+
+
+def list_reads_of(directory: Directory, asset: int) -> list[LoadRequest]:
+    """Return the reads of one asset."""
+    return [
+        LoadRequest(path, headers={"API-Key": key})
+        for key in (directory.key, directory.scoped_keys[asset % len(directory.scoped_keys)])
+        for path in _paths(directory, asset)
+    ]
+
+
+def build_mix(directory: Directory) -> list[LoadRequest]:
+    """Return the requests of the mix, which writes everything once."""
+    writes, picked = list_writes(directory), random.Random(SEED)
+    reads = list_reads(directory)
+    count = len(writes) * (100 - WRITE_PERCENT) // WRITE_PERCENT
+    mixed = list(islice(cycle(picked.sample(reads, len(reads))), count))
+    for at, write in enumerate(writes):
+        mixed.insert(at * 100 // WRITE_PERCENT, write)
+    return mixed
+
+
+def _count_assets(directory: Directory) -> int:
+    return len(directory.unit_ids) // UNITS_PER_ASSET
+
+
+def _unit_of(directory: Directory, asset: int, number: int) -> str:
+    return directory.unit_ids[asset * UNITS_PER_ASSET + number]
+
+
+def build_assignment(unit_id: str, attribute: str, asset_id: str) -> LoadRequest:
+    """Return the request that assigns an attribute to a unit in place of its other one."""
+    assignment = {
+        "group_id": GROUP_ID,
+        "attribute_id": attribute,
+        "asset_id": asset_id,
+        "unit_id": unit_id,
+    }
+    return LoadRequest(ASSIGNMENTS, "PUT", orjson.dumps({"data": [assignment]}), JSON)
+
+
+def _paths(directory: Directory, asset: int) -> Iterator[str]:
+    selected = f"asset={get_asset_id(asset)}&per-page={UNITS_PER_ASSET}"
+    yield f"/v1/units?{selected}"
+    yield f"{ASSIGNMENTS}?{selected}"
+    for number in range(READ_PER_ASSET):
+        yield f"/v1/units/{_unit_of(directory, asset, number)}"
+
+
+WRITES = Workload("writes", "one assignment", list_writes)
+MIX = Workload("mix", f"{WRITE_PERCENT} % assignments, reads by several keys", build_mix)

@@ -25,7 +25,7 @@ import httptools
 import msgspec
 import uvloop
 
-from bench.data.requests import UNIQUE_TOKEN, LoadRequest
+from bench.data.workloads import UNIQUE_TOKEN, LoadRequest
 from bench.load.machine import LOAD_CORE, pin_to_cores
 
 SEED = 20260731
@@ -121,7 +121,10 @@ class _Connection(asyncio.Protocol):
 
 
 def due_times(
-    rate: float | None, seconds: float, clock: Callable[[], float] = time.perf_counter
+    rate: float | None,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+    seed: int = SEED,
 ) -> Iterator[float]:
     """Yield when each request falls due: at once, or at random at `rate`, for `seconds`.
 
@@ -132,7 +135,7 @@ def due_times(
         while (now := clock()) < start + seconds:
             yield now
         return
-    arrivals = random.Random(SEED)
+    arrivals = random.Random(seed)
     due = start
     while due < start + seconds:
         yield due

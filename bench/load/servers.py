@@ -2,14 +2,15 @@
 
 import http.client
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +18,12 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from bench.data.directory import Directory
-from bench.data.recorded_answers import RecordedAnswer, write_recorded_answers
-from bench.data.requests import LoadRequest
-from bench.data.workloads import Workload
+from bench.data.directory import FIRST_ASSET_ID, Directory
+from bench.data.workloads import ASSIGNMENTS, LoadRequest, Workload, build_assignment
 from bench.load.generator import LoadOrder
 from bench.load.machine import SERVER_CORE, pin_to_cores, sum_cpu_seconds
-from bench.peers.peer import HOST, Peer
+from bench.peers.peer import COMMAND, HOST, Peer, RecordedAnswer, write_recorded_answers
+from storage.embedded import embedded_mongo, mongod_supervisor
 
 CHECKOUT = Path(__file__).parents[2]
 START_SECONDS = 60.0
@@ -49,7 +49,7 @@ class Reply(NamedTuple):
 
     @property
     def comparable_content(self) -> Any:
-        """The content that must be equal for all peers: not formatting, not page tokens."""
+        """Return what must be equal for all peers: not the formatting, not page tokens."""
         if self.status != 200:
             return self.status
         value = orjson.loads(self.content)
@@ -168,6 +168,32 @@ def start_peer(
 
 
 @contextmanager
+def serve(
+    arguments: Sequence[str], settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, int, float]]:
+    """Run `floorgate serve --port 0`; yield its process, its port, and the seconds until ready.
+
+    Raises PeerError.
+    """
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0", *arguments],
+        cwd=CHECKOUT,
+        env={**os.environ, **(settings or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    with process.stdout, stop_at_exit(process):
+        line = process.stdout.readline().decode()
+        seconds = time.perf_counter() - begun
+        if not line.startswith("ready "):
+            raise PeerError(f"floorgate serve printed {line!r} instead of its ready line")
+        yield process.pid, int(line.rpartition(":")[2]), seconds
+
+
+@contextmanager
 def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Send SIGTERM at the end, then SIGKILL if the process has not stopped in time."""
     try:
@@ -233,6 +259,54 @@ def check_same_answers(
                 )
 
 
+class GatewayClient:
+    """A keep-alive connection to a gateway, to write assignments and to read them."""
+
+    def __init__(self, server: PeerServer, headers: Mapping[str, str] | None = None) -> None:
+        self._headers = server.headers | {"Content-Type": "application/json"} | dict(headers or {})
+        self._connection = http.client.HTTPConnection(HOST, server.port)
+
+    def assign(self, unit_id: str, attribute: str, asset_id: str = FIRST_ASSET_ID) -> None:
+        """Assign an attribute to a unit in place of its other one."""
+        request = build_assignment(unit_id, attribute, asset_id)
+        self.request(request.method, request.path, request.body)
+
+    def list_assigned(self, query: str = "") -> dict[str, str]:
+        """Return the attributes of units, from the list of assignments."""
+        rows = orjson.loads(self.request("GET", f"{ASSIGNMENTS}{query}"))["data"]
+        return {row["unit_id"]: row["attribute_id"] for row in rows}
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Return the content of an answer. Raises PeerError if it is not 200."""
+        self._connection.request(method, path, body, self._headers)
+        response = self._connection.getresponse()
+        content = response.read()
+        if response.status != 200:
+            raise PeerError(f"{method} {path}: {response.status} {content[:300]!r}")
+        return content
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+@contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """Create a directory for a run; a mongod may use its subdirectory `data`."""
+    with tempfile.TemporaryDirectory(prefix="floorgate-bench-") as scratch:
+        (Path(scratch) / "data").mkdir()
+        try:
+            yield Path(scratch)
+        finally:
+            await_no_mongod(Path(scratch) / "data")
+
+
+def await_no_mongod(data_dir: Path) -> None:
+    """Wait until the mongod of a data directory has stopped."""
+    if (home := data_dir / "mongod").exists():
+        embedded_mongo.wait_for_release(home / mongod_supervisor.SERVER_LOCK)
+
+
 def _wait_until_ready(server: PeerServer, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
@@ -244,7 +318,9 @@ def _wait_until_ready(server: PeerServer, process: subprocess.Popen[bytes]) -> b
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port below those that Linux gives to clients, which might take it meanwhile."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind((HOST, port))
+            return port

@@ -3,13 +3,18 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-import orjson
-from fastapi import Depends, FastAPI, Header, HTTPException, Query, Response
+from fastapi import Depends, FastAPI, Header, HTTPException, Query
 from pydantic import BaseModel
 
-from bench.data.mix import ASSIGNMENTS
-from bench.peers.key_check import read_keys
-from bench.peers.mongo_reader import MongoReader, RecordedDistances, Row, to_page_envelope
+from bench.data.workloads import ASSIGNMENTS
+from bench.peers.by_hand import (
+    MongoReader,
+    RecordedDistances,
+    Row,
+    to_json,
+    to_page_envelope,
+)
+from bench.peers.peer import read_keys
 
 
 class Unit(BaseModel):
@@ -203,11 +208,7 @@ def with_models() -> FastAPI:
 
 def with_bytes() -> FastAPI:
     """Return the application that serializes responses with orjson."""
-    return _application(_Endpoints(_to_response), is_modelled=False)
-
-
-def _to_response(body: Row) -> Response:
-    return Response(orjson.dumps(body), media_type="application/json")
+    return _application(_Endpoints(to_json), is_modelled=False)
 
 
 def _application(endpoints: _Endpoints, *, is_modelled: bool) -> FastAPI:

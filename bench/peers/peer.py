@@ -1,9 +1,18 @@
-"""Peers: other servers of the same data, and how to start them on a loaded directory."""
+"""Peers: servers of the same data, and how to start them on a loaded directory.
 
+Floorgate is two of them, as users run it behind a proxy, with one worker and all checks and logs:
+without and with the response cache, so that figures of both are kept apart.
+"""
+
+import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bench.data.directory import Directory
 
@@ -58,3 +67,92 @@ def uvicorn_command(application: str) -> Callable[[int], list[str]]:
         ]
 
     return command
+
+
+# The key check of the peers on starlette
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def read_keys() -> frozenset[str]:
+    """Return all keys, from the environment."""
+    return frozenset([os.environ[KEY_VARIABLE], *os.environ[SCOPED_KEYS_VARIABLE].split(",")])
+
+
+def require_key(handler: Handler) -> Handler:
+    """Return a handler that answers 403 to requests without a key."""
+    keys = read_keys()
+
+    async def guarded(request: Request) -> Response:
+        if request.headers.get("api-key") not in keys:
+            return Response(status_code=403)
+        return await handler(request)
+
+    return guarded
+
+
+# Floorgate's answers to every request, recorded in a file for peers that replay them
+
+
+class RecordedAnswer(msgspec.Struct, frozen=True):
+    """A request and the answer to it."""
+
+    path: str
+    body: bytes
+    """Body of the request."""
+    content_type: str
+    etag: str
+    content: bytes
+
+
+def write_recorded_answers(path: Path, answers: list[RecordedAnswer]) -> None:
+    """Write answers to a file."""
+    path.write_bytes(msgspec.msgpack.encode(answers))
+
+
+def read_recorded_answers(path: str) -> list[RecordedAnswer]:
+    """Return the answers in a file."""
+    return msgspec.msgpack.decode(Path(path).read_bytes(), type=list[RecordedAnswer])
+
+
+# Floorgate
+
+COMMAND = [sys.executable, "-c", "from gateway.cli.main import main; main()"]
+CACHE_OFF = {"FLOORGATE_CACHE_MB": "0"}
+
+
+def command(port: int) -> list[str]:
+    """Return the command line of `floorgate serve`."""
+    return [*COMMAND, "serve", "--host", HOST, "--port", str(port), "--behind-proxy"]
+
+
+def environment(directory: Directory) -> dict[str, str]:
+    """Return the settings of a gateway on a directory."""
+    return {
+        "FLOORGATE_MONGO_URL": directory.mongo_url,
+        "FLOORGATE_DATABASE": directory.database,
+        "FLOORGATE_BASE_URL": BASE_URL,
+        "FLOORGATE_RATE_LIMIT": "0",
+    }
+
+
+def with_settings(name: str, title: str, **settings: str) -> Peer:
+    """Return a gateway with additional environment variables."""
+
+    def own(directory: Directory) -> dict[str, str]:
+        return environment(directory) | settings
+
+    return Peer(name, title, command, own)
+
+
+def with_workers(peer: Peer, workers: int) -> Peer:
+    """Return the peer with several worker processes."""
+
+    def own(port: int) -> list[str]:
+        return [*peer.command(port), "--workers", str(workers)]
+
+    return replace(peer, command=own)
+
+
+UNCACHED = with_settings("floorgate", "Floorgate, cache off", **CACHE_OFF)
+CACHED = with_settings("floorgate-cached", "Floorgate, cache on")

@@ -4,9 +4,15 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bench.data.recorded_answers import RecordedAnswer, read_recorded_answers
 from bench.data.workloads import UNIQUE, names_except
-from bench.peers.peer import ANSWERS_VARIABLE, Peer, peer_environment, uvicorn_command
+from bench.peers.peer import (
+    ANSWERS_VARIABLE,
+    Peer,
+    RecordedAnswer,
+    peer_environment,
+    read_recorded_answers,
+    uvicorn_command,
+)
 
 Message = dict[str, Any]
 Headers = list[tuple[bytes, bytes]]

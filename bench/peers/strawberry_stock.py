@@ -23,10 +23,8 @@ from bench.data.workloads import (
     PERSISTED,
     names_except,
 )
-from bench.peers.key_check import require_key
-from bench.peers.mongo_reader import MongoReader, Row, RowPage, to_page_envelope
-from bench.peers.peer import Peer, peer_environment, uvicorn_command
-from rest.endpoint_files import built_in_endpoints
+from bench.peers.by_hand import MongoReader, Row, RowPage, to_json, to_page_envelope
+from bench.peers.peer import Peer, peer_environment, require_key, uvicorn_command
 
 
 class Loaders:
@@ -244,38 +242,35 @@ def _location(row: Row) -> Location:
 SCHEMA = strawberry.Schema(Query, extensions=[ParserCache, ValidationCache])
 
 
-_DOCUMENTS = {endpoint.name: endpoint.document for endpoint in built_in_endpoints()}
-_GET_UNIT = _DOCUMENTS["GetUnit"]
-
-
-def _with_fragments_of(name: str, operation: str) -> str:
-    _, fragment, fragments = _DOCUMENTS[name].partition("\nfragment ")
-    return operation + fragment + fragments
-
-
 # The documents of the endpoints, without the filters that the workloads do not use.
-_LIST_UNITS = _with_fragments_of(
-    "ListUnits",
-    """query ListUnits($page: Int, $perPage: Int) {
-    units(page: $page, perPage: $perPage) {
-        paging { per_page: perPage current_page: currentPage next } data { ...Unit }
+_UNIT = "id asset_id: assetId floor_id: floorId name created_at: createdAt updated_at: updatedAt"
+GET_UNIT = f"query GetUnit($unit: ID!) {{ unit(id: $unit) {{ {_UNIT} }} }}"
+LIST_UNITS = f"""query ListUnits($page: Int, $perPage: Int) {{
+    units(page: $page, perPage: $perPage) {{
+        paging {{ per_page: perPage current_page: currentPage next }} data {{ {_UNIT} }}
+    }}
+}}"""
+LIST_LEVEL_TAGS = """query ListLevelTags($map: ID!) {
+    map(id: $map) {
+        levelTags(perPage: 10000) {
+            data {
+                name key created_at: createdAt updated_at: updatedAt
+                values { name value created_at: createdAt updated_at: updatedAt }
+            }
+        }
     }
-}""",
-)
-_LIST_LEVEL_TAGS = _with_fragments_of(
-    "ListLevelTags",
-    """query ListLevelTags($map: ID!) {
-    map(id: $map) { levelTags(perPage: 10000) { data { ...LevelTag } } }
-}""",
-)
-_LIST_LOCATIONS = _with_fragments_of(
-    "ListLocations",
-    """query ListLocations(
-    $map: ID!, $tags: String!
-) {
-    map(id: $map) { locations(tags: $tags) { data { ...Location } } }
-}""",
-)
+}"""
+LIST_LOCATIONS = """query ListLocations($map: ID!, $tags: String!) {
+    map(id: $map) {
+        locations(tags: $tags) {
+            data {
+                id asset_id: assetId unit_map_id: unitMapId name x y floors { id: floorId }
+                tags { key value created_at: createdAt updated_at: updatedAt }
+                created_at: createdAt updated_at: updatedAt
+            }
+        }
+    }
+}"""
 
 
 class _RestHandlers:
@@ -291,34 +286,30 @@ class _RestHandlers:
 
     async def graphql(self, request: Request) -> Response:
         body = orjson.loads(await request.body())
-        return _json({"data": await self.run(body["query"], body["variables"])})
+        return to_json({"data": await self.run(body["query"], body["variables"])})
 
     async def units(self, request: Request) -> Response:
         variables = {
             "page": int(request.query_params.get("page", "1")),
             "perPage": int(request.query_params.get("per-page", "100")),
         }
-        page = (await self.run(_LIST_UNITS, variables))["units"]
+        page = (await self.run(LIST_UNITS, variables))["units"]
         next_url = page["paging"].pop("next")
         page["paging"] |= {"prev_url": None, "next_url": next_url}
-        return _json(page)
+        return to_json(page)
 
     async def unit(self, request: Request) -> Response:
-        data = await self.run(_GET_UNIT, request.path_params)
-        return _json(data["unit"]) if data["unit"] else Response(status_code=404)
+        data = await self.run(GET_UNIT, request.path_params)
+        return to_json(data["unit"]) if data["unit"] else Response(status_code=404)
 
     async def level_tags(self, request: Request) -> Response:
-        data = await self.run(_LIST_LEVEL_TAGS, request.path_params)
-        return _json({"data": data["map"]["levelTags"]["data"]})
+        data = await self.run(LIST_LEVEL_TAGS, request.path_params)
+        return to_json({"data": data["map"]["levelTags"]["data"]})
 
     async def locations(self, request: Request) -> Response:
         variables = {**request.path_params, "tags": request.query_params["tags"]}
-        data = await self.run(_LIST_LOCATIONS, variables)
-        return _json({"data": data["map"]["locations"]["data"]})
-
-
-def _json(body: Any) -> Response:
-    return Response(orjson.dumps(body), media_type="application/json")
+        data = await self.run(LIST_LOCATIONS, variables)
+        return to_json({"data": data["map"]["locations"]["data"]})
 
 
 def create() -> Starlette:

@@ -8,23 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.data.directory import Directory
-from bench.data.requests import LoadRequest
-from bench.data.workloads import UNIT
+from bench.data.workloads import UNIT, LoadRequest
+from bench.harness import Record, Row
 from bench.load.generator import LatencySummary, LoadGenerator, LoadOrder, LoadOutcome
-from bench.load.rounds import Sample
 from bench.load.servers import PeerServer, Reply
-from bench.peers.by_hand import BY_HAND
-from bench.peers.floorgate import CACHED, UNCACHED
-from bench.peers.node import SOFA_JIT, SOFA_JS
 from bench.peers.peer import Peer
-from bench.peers.raw import RAW
-from bench.peers.strawberry_stock import STRAWBERRY
-from bench.report.results import Results
-from bench.report.staleness_table import Staleness
 
 DIRECTORY = Directory("", os.getpid(), "", "", ["a", "b"], ["l", "m"], Path())
 PEER = Peer("peer", "Peer", lambda port: [], lambda directory: {})
-PEERS = (UNCACHED, CACHED, RAW, BY_HAND, STRAWBERRY, SOFA_JS, SOFA_JIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +67,18 @@ def build_outcome(seconds: float, answered: int, refused: int = 0) -> LoadOutcom
 
 def build_sample(
     peer: str, cpu_ms: float, workload: str = UNIT, round: int = 0, **more: Any
-) -> Sample:
-    given = {"busy": 1.0, "requests_per_second": 1.0, "p50_ms": 1.0, "p99_ms": 1.0} | more
-    return Sample(
-        round=round,
-        workload=workload,
-        peer=peer,
-        requests=1,
-        cpu_ms=cpu_ms,
-        mongod_cpu_ms=0,
-        load_average=0,
-        **given,
-    )
+) -> Row:
+    figures = {"mongod_cpu_ms": 0.0, "busy": 1.0, "requests_per_second": 1.0}
+    latencies = {"p50_ms": 1.0, "p99_ms": 1.0}
+    own = {"round": round, "workload": workload, "peer": peer, "cpu_ms": cpu_ms}
+    return figures | latencies | own | more
 
 
-def build_results(*samples: Sample, staleness: Staleness | None = None) -> Results:
-    return Results(
+def build_record(*rows: Row, **options: Any) -> Record:
+    return Record(
         taken_at="2026-01-31T12:00:00+00:00",
         machine={"processor": "Any", "cores": 2, "python": "3.11", "packages": {"orjson": "3"}},
-        units=1_000,
-        rounds=1,
-        seconds=1.0,
-        titles={peer.name: peer.title for peer in PEERS},
-        left_out=[],
-        samples=list(samples),
-        starts=[],
-        memory=[],
-        staleness=staleness,
+        options={"units": 1_000, "rounds": 1, "seconds": 1.0, **options},
+        load_average=(0.5, 1.5),
+        rows=[*rows],
     )

@@ -1,12 +1,11 @@
 """Python instructions are counted, by function, whatever else the machine does."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from bench.data.requests import LoadRequest
-from bench.instructions import Application, Function, count_instructions, count_requests
+from bench.data.workloads import LoadRequest
+from bench.instructions import Application, Counts, count_instructions, count_requests
 from bench.load.servers import CHECKOUT
 from gateway.app import Gateway
 from tests.fixtures import UNIT, World
@@ -20,10 +19,10 @@ def add(count: int) -> int:
 
 
 def count_adding(count: int) -> int:
-    by_function = Counter[Function]()
+    by_function = Counts()
     with count_instructions(by_function):
         add(count)
-    return sum(n for function, n in by_function.items() if function.name == "add")
+    return by_function[add.__code__]
 
 
 def test_counts_are_the_same_each_time_and_grow_with_the_work() -> None:
@@ -37,9 +36,9 @@ async def test_requests_run_in_the_application(gateway: Gateway, world: World) -
     application = Application(gateway, world.keys.full)
     count = await count_requests(application, [LoadRequest(f"/v1/units/{UNIT}")])
     assert "gateway/authentication.py" in {
-        str(Path(function.file).relative_to(CHECKOUT))
-        for function in count.by_function
-        if Path(function.file).is_relative_to(CHECKOUT)
+        str(Path(code.co_filename).relative_to(CHECKOUT))
+        for code in count
+        if Path(code.co_filename).is_relative_to(CHECKOUT)
     }
     with pytest.raises(RuntimeError, match="404"):
         await application.send(LoadRequest("/v1/units/none"))

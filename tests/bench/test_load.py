@@ -12,12 +12,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bench.data.requests import UNIQUE_TOKEN, LoadRequest
-from bench.data.workloads import LIST, NOT_MODIFIED, UNIT, WORKLOADS, Workload
+from bench.comparison import BenchmarkSetup, find_workloads, measure_rounds, warm_up
+from bench.data.workloads import (
+    LIST,
+    NOT_MODIFIED,
+    UNIQUE_TOKEN,
+    UNIT,
+    LoadRequest,
+    Workload,
+)
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, LoadOrder, start_load_generator
-from bench.load.overload import measure_overload
-from bench.load.rounds import BenchmarkSetup, RoundSettings, measure_rounds, warm_up
 from bench.load.servers import PeerError, check_same_answers
 from tests.bench.canned import DIRECTORY, CannedLoad, CannedServer, build_outcome, build_server
 
@@ -182,24 +187,20 @@ def test_every_request_has_its_own_number_also_in_later_orders(load: LoadGenerat
 # Rounds
 
 
-BY_NAME = {workload.name: workload for workload in WORKLOADS}
-
-
 def build_setup(
     load: CannedLoad, *servers: CannedServer, workloads: tuple[str, ...] = (UNIT,)
 ) -> BenchmarkSetup:
-    chosen: list[Workload] = [BY_NAME[name] for name in workloads]
-    return BenchmarkSetup(servers, chosen, DIRECTORY, load)
+    return BenchmarkSetup(servers, find_workloads(workloads), DIRECTORY, load)
 
 
 def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -> None:
     load = CannedLoad(build_outcome(2.0, 1000), build_outcome(2.0, 500))
-    [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5)), RoundSettings(1, 1.0))
-    assert (sample.round, sample.workload, sample.peer) == (0, UNIT, "peer")
-    assert (sample.requests, sample.requests_per_second) == (1000, 500.0)
-    assert sample.cpu_ms == pytest.approx(1.5)  # 1.5 s for 1,000 requests
-    assert sample.busy == pytest.approx(0.75)
-    assert (sample.p50_ms, sample.p99_ms) == (501.0, 502.0)
+    [sample] = measure_rounds(build_setup(load, build_server(10.0, 11.5)), 1, 1.0)
+    assert (sample["round"], sample["workload"], sample["peer"]) == (0, UNIT, "peer")
+    assert (sample["requests"], sample["requests_per_second"]) == (1000, 500.0)
+    assert sample["cpu_ms"] == pytest.approx(1.5)  # 1.5 s for 1,000 requests
+    assert sample["busy"] == pytest.approx(0.75)
+    assert (sample["p50_ms"], sample["p99_ms"]) == (501.0, 502.0)
     saturating, paced = load.orders
     assert (saturating.rate, saturating.connections, saturating.seconds) == (None, 8, 1.0)
     assert (paced.rate, paced.connections, paced.seconds) == (250.0, 32, 1.0)
@@ -209,10 +210,11 @@ def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> No
     partial = build_server(*range(20), name="partial", workloads=frozenset({LIST}))
     load = CannedLoad(*[build_outcome(1.0, 10)] * 21)
     setup = build_setup(load, build_server(*range(20)), partial, workloads=(UNIT, LIST))
-    assert len([*warm_up(setup, 0.25)]) == 3
-    samples = [*measure_rounds(setup, RoundSettings(3, 0.1))]
+    warm_up(setup, 0.25)
+    assert len(load.orders) == 3
+    samples = [*measure_rounds(setup, 3, 0.1)]
     forwards = [(UNIT, "peer"), (LIST, "peer"), (LIST, "partial")]
-    assert [(sample.workload, sample.peer) for sample in samples] == [
+    assert [(sample["workload"], sample["peer"]) for sample in samples] == [
         *forwards,
         *forwards[::-1],
         *forwards,
@@ -222,19 +224,10 @@ def test_every_second_round_goes_backwards_through_what_each_peer_serves() -> No
 def test_conditional_requests_carry_the_etag_of_their_own_server() -> None:
     load = CannedLoad(*[build_outcome(1.0, 10)] * 2)
     setup = build_setup(load, build_server(0.0, 1.0), workloads=(NOT_MODIFIED,))
-    assert [*measure_rounds(setup, RoundSettings(1, 0.1))]
+    assert [*measure_rounds(setup, 1, 0.1)]
     for sent in load.orders:
         [request] = sent.requests
         assert (sent.status, request.headers) == (304, {"If-None-Match": f'"{request.path}"'})
-
-
-def test_an_overload_is_four_times_the_saturation_and_may_be_refused() -> None:
-    load = CannedLoad(build_outcome(2.0, 1000), build_outcome(4.0, 1600, 4800))
-    measured = measure_overload(build_server(), 3, BY_NAME[UNIT], DIRECTORY, load, 1.5)
-    saturating, overloading = load.orders
-    assert (saturating.rate, saturating.connections, saturating.may_refuse) == (None, 24, False)
-    assert (overloading.rate, overloading.connections, overloading.may_refuse) == (2000, 1800, True)
-    assert (measured.saturation, measured.answered, measured.refused) == (500.0, 400.0, 1200.0)
 
 
 def test_peers_that_answer_differently_are_not_compared() -> None:

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import Point
 
-from bench.data.demo_plan import build_demo
-from bench.data.office_plan import ROOMS_PER_SIDE, build_office
-from bench.data.unit_map_svg import draw_unit_map
+from bench.data.drawings import draw_unit_map
+from bench.data.plans import ROOMS_PER_SIDE, build_demo, build_office
 from parsing.svg.unit_map import parse_unit_map
 from routing.plan import Plan, Space, SpaceKind
 from samples.buildings.alder_court import build_alder_court

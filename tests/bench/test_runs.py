@@ -1,6 +1,5 @@
 """A short run of each measurement works; nothing here looks at how fast anything is."""
 
-import cProfile
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bench.comparison import find_peers
 from bench.data.workloads import LIST, NESTED, NEW_MATRIX, NOT_MODIFIED, PERSISTED, UNIQUE, UNIT
-from bench.gate.revision import RevisionError, describe_revision, extract_revision, find_previous
-from bench.load.generator import percentile
+from bench.gate import RevisionError, describe_revision, extract_revision, find_previous
+from bench.harness import read_results
 from bench.load.servers import CHECKOUT
 from bench.peers import node
-from bench.peers.floorgate import CACHED, UNCACHED
-from bench.peers.registry import all_peers
+from bench.peers.peer import CACHED, UNCACHED
 from bench.peers.strawberry_stock import STRAWBERRY
-from bench.profiling import summarize_profile
-from bench.report.results import Results
-from tests.bench.canned import build_results, build_sample
+from tests.bench.canned import build_record, build_sample
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +34,9 @@ def test_every_workload_is_measured_on_every_peer_that_serves_it(tmp_path: Path)
     The peers are those that are installed; `make bench` installs the others.
     """
     output = tmp_path / "results.json"
-    earlier = build_results(build_sample(UNCACHED.name, 1.0, UNIT))
-    output.write_bytes(msgspec.json.encode(earlier))
-    peers, _ = all_peers([] if node.INSTALLED.exists() else [STRAWBERRY.name])
+    earlier = build_record(build_sample(UNCACHED.name, 1.0, UNIT))
+    output.write_bytes(msgspec.json.encode({"peers": earlier}))
+    peers, _ = find_peers([] if node.INSTALLED.exists() else [STRAWBERRY.name, CACHED.name])
     done = run(
         *("bench", "--units", "1100", "--rounds", "1", "--writes", "2", "--starts", "1"),
         *("--seconds", "0.1", "--alone", "0", "--add", "--output", str(output)),
@@ -47,15 +44,16 @@ def test_every_workload_is_measured_on_every_peer_that_serves_it(tmp_path: Path)
         *(f"--workload={name}" for name in SOME_WORKLOADS),
     )
     assert done.returncode == 0, done.stderr
-    results = msgspec.json.decode(output.read_bytes(), type=Results)
-    assert {(each.workload, each.peer) for each in results.samples} == {
+    results = read_results(output)
+    samples = [row for row in results["peers"].rows if "workload" in row]
+    assert {(each["workload"], each["peer"]) for each in samples} == {
         (UNIT, UNCACHED.name),
         *((name, peer.name) for name in SOME_WORKLOADS for peer in peers if peer.serves(name)),
     }
-    assert all(each.requests > 0 and each.cpu_ms >= 0 for each in results.samples)
-    assert len(results.starts) == 1
-    assert {each.process for each in results.memory} == {*(x.name for x in peers), "mongod"}
-    assert results.staleness is not None and results.staleness.same.writes == 2
+    assert len(results["starts"].rows) == 1
+    processes = {row["process"] for row in results["peers"].rows if "process" in row}
+    assert processes == {*(peer.name for peer in peers), "mongod"}
+    assert [row["writes"] for row in results["staleness"].rows] == [2, 2, 2]
     assert "To reach" in done.stdout and "1,000 units" in done.stdout
 
 
@@ -67,13 +65,13 @@ def test_peers_are_measured_alone_right_after_their_start(tmp_path: Path) -> Non
         *("--output", str(output)),
     )
     assert done.returncode == 0, done.stderr
-    results = msgspec.json.decode(output.read_bytes(), type=Results)
+    rows = read_results(output)["alone"].rows
     peers = {UNCACHED.name, CACHED.name}
     for load in ("cold", "mix"):
-        assert {sample.peer for sample in results.alone if sample.load == load} == peers
-    rates = {sample.peer: sample.hit_rate for sample in results.alone if sample.load == "mix"}
+        assert {row["peer"] for row in rows if row["load"] == load} == peers
+    rates = {row["peer"]: row["hit_rate"] for row in rows if row["load"] == "mix"}
     assert rates[UNCACHED.name] is None
-    assert 0 <= (rates[CACHED.name] or 0) <= 1
+    assert 0 <= rates[CACHED.name] <= 1
 
 
 def test_the_gate_compares_a_revision_with_itself() -> None:
@@ -87,8 +85,12 @@ def test_the_gate_compares_a_revision_with_itself() -> None:
     assert "Worse: " in done.stdout, done.stderr
 
 
-def test_the_run_of_invalidation_says_of_each_target_whether_it_is_met() -> None:
-    done = run("bench.invalidation", "--assets", "12", "--seconds", "0.2", "--commits", "2")
+def test_the_run_of_invalidation_says_of_each_target_whether_it_is_met(tmp_path: Path) -> None:
+    output = tmp_path / "results.json"
+    done = run(
+        *("bench", "invalidation", "--units", "1000", "--seconds", "0.5", "--commits", "2"),
+        *("--output", str(output)),
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("│ met") + done.stdout.count("│ missed") == 7
 
@@ -99,13 +101,3 @@ def test_the_files_of_a_revision_are_extracted(tmp_path: Path) -> None:
     assert (extract_revision("HEAD~1", tmp_path) / "gateway" / "app.py").exists()
     with pytest.raises(RevisionError, match="no-such-revision"):
         extract_revision("no-such-revision", tmp_path)
-
-
-def test_a_profile_is_reported_per_request(tmp_path: Path) -> None:
-    profile = cProfile.Profile()
-    for _ in range(6):
-        profile.runcall(percentile, [1.0], 0.5)
-    profile.dump_stats(tmp_path / "profile")
-    sheet = summarize_profile(tmp_path / "profile", "Anything", requests=2, rows=99)
-    [row] = [row for row in sheet.rows if row[0] == "percentile"]
-    assert row[1].startswith("bench/load/generator.py:") and row[2] == "3.00"

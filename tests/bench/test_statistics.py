@@ -1,43 +1,47 @@
 """What is computed from measurements is right, on figures that are known."""
 
-import math
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
-from bench import overload
-from bench.data.workloads import LIST, NESTED, UNIQUE, UNIT, WORKLOADS
-from bench.gate.__main__ import find_worse
-from bench.gate.intervals import MAX_ERROR, MIN_ROUNDS, Interval, find_interval
-from bench.growth import Examined, GrowthResult, build_tables
+from bench import growth, overload, targets
+from bench.__main__ import add_results
+from bench.comparison import find_workloads
+from bench.data.workloads import LIST, NESTED, UNIQUE, UNIT
+from bench.gate import MAX_ERROR, MIN_ROUNDS, Interval, find_interval, find_worse
+from bench.harness import Row
 from bench.load.generator import LatencySummary, due_times, percentile
-from bench.overload import PATIENT_CLIENTS, OverloadSample, measure_gateway, summarize_rounds
+from bench.overload import PATIENT_CLIENTS, measure_gateway, meets_targets, summarize_rounds
 from bench.peers.by_hand import BY_HAND
-from bench.peers.floorgate import CACHED, UNCACHED
 from bench.peers.node import SOFA_JS
+from bench.peers.peer import CACHED, UNCACHED
 from bench.peers.strawberry_stock import STRAWBERRY
-from bench.report import targets
-from bench.report.results import Results, Spread, add_results, cpu_ratios
-from bench.report.staleness_table import Staleness, StalenessSample
-from bench.report.targets import MeasuredRatio, PerformanceTarget, find_worst_ratio
 from bench.soak import ProcessSample, find_growth
+from bench.targets import (
+    MeasuredRatio,
+    PerformanceTarget,
+    build_rival_table,
+    build_target_table,
+    find_cpu_ratio,
+    find_worst_ratio,
+)
 from tests.bench.canned import (
     DIRECTORY,
     CannedLoad,
     build_outcome,
-    build_results,
+    build_record,
     build_sample,
     build_server,
 )
 
 SEED = 4
-[ONE_UNIT] = [workload for workload in WORKLOADS if workload.name == UNIT]
+[ONE_UNIT] = find_workloads([UNIT])
 
 
 # Latencies
@@ -124,33 +128,34 @@ def test_ratios_compare_within_a_round_that_both_took_part_in() -> None:
         **{("theirs", 0): 1.0, ("theirs", 1): 4.0, ("theirs", 3): 99.0},
     }
     samples = [build_sample(peer, value, round=round) for (peer, round), value in cpu_ms.items()]
-    assert cpu_ratios(samples, UNIT, "mine", "theirs") == Spread(2.5, 2.0, 3.0)
-    assert cpu_ratios(samples, LIST, "mine", "theirs") is None
+    assert find_cpu_ratio(samples, UNIT, "mine", "theirs") == 2.5
+    assert find_cpu_ratio(samples, LIST, "mine", "theirs") is None
     too_quick = [build_sample("mine", 2.0), build_sample("theirs", 0.0)]
-    assert cpu_ratios(too_quick, UNIT, "mine", "theirs") is None
+    assert find_cpu_ratio(too_quick, UNIT, "mine", "theirs") is None
 
 
 def test_a_later_run_replaces_whole_workloads_and_keeps_the_others() -> None:
-    earlier = build_results(
-        build_sample("a", 1.0, UNIT), build_sample("b", 1.0, UNIT), build_sample("a", 1.0, LIST)
+    earlier = [build_sample("a", 1.0), build_sample("b", 1.0), build_sample("a", 1.0, LIST)]
+    started = build_record({"seconds": 1.0})
+    added = add_results(
+        {"peers": build_record(*earlier, {"process": "a"}), "starts": started},
+        {"peers": build_record(build_sample("a", 2.0), {"process": "b"})},
     )
-    added = add_results(earlier, build_results(build_sample("a", 2.0, UNIT)))
-    assert [(x.workload, x.peer, x.cpu_ms) for x in added.samples] == [
-        (LIST, "a", 1.0),
-        (UNIT, "a", 2.0),
-    ]
+    rows = added["peers"].rows
+    assert rows == [earlier[2], {"process": "a"}, build_sample("a", 2.0), {"process": "b"}]
+    assert added["starts"] == started
 
 
 def test_the_worst_workload_and_the_reference_that_is_hardest_to_beat_count() -> None:
     target = PerformanceTarget("", "mine", (UNIT, LIST), ("a", "b"), "", 1.0)
-    results = build_results(
+    samples = [
         *(build_sample("mine", ms, round=at) for at, ms in enumerate([99.0, 1.0, 6.0])),
         build_sample("mine", 6.0, LIST),
         *(build_sample("a", 3.0, round=at) for at in range(3)),
         *(build_sample("b", 2.0, round=at) for at in range(3)),
         build_sample("a", 4.0, LIST),
-    )
-    assert find_worst_ratio(target, results) == MeasuredRatio(3.0, UNIT, "b")
+    ]
+    assert find_worst_ratio(target, samples) == MeasuredRatio(3.0, UNIT, "b")
 
 
 @pytest.mark.parametrize(
@@ -165,13 +170,15 @@ def test_a_missed_bound_says_by_how_much(measured: float, most: float, expected:
     assert targets.verdict(measured, most) == expected
 
 
-def _row(results: Results, *begins: str) -> tuple[str, ...]:
-    rows = [tuple(row) for row in targets.build_table(results).rows]
-    return next(row for row in rows if row[: len(begins)] == begins)
+def build_rows(*samples: Row, staleness: Sequence[Row] = ()) -> list[tuple[str, ...]]:
+    results = {"peers": build_record(*samples)}
+    if staleness:
+        results["staleness"] = build_record(*staleness)
+    return [tuple(row) for row in build_target_table(results).rows]
 
 
 def test_each_target_is_shown_with_what_was_measured() -> None:
-    results = build_results(
+    samples = (
         build_sample(UNCACHED.name, 1.0, NESTED),
         build_sample(STRAWBERRY.name, 4.0, NESTED),
         build_sample(UNCACHED.name, 3.0, LIST, p50_ms=2.0, p99_ms=20.0),
@@ -180,26 +187,29 @@ def test_each_target_is_shown_with_what_was_measured() -> None:
         build_sample(CACHED.name, 1.0, UNIT, p50_ms=1.0, p99_ms=5.0),
         build_sample(CACHED.name, 1.0, UNIQUE[0], p99_ms=99.0),  # is never a hit
     )
-    rows = [tuple(row) for row in targets.build_table(results).rows]
+    rows = build_rows(*samples)
+    shown = {row[:2]: row[3:] for row in rows}
     assert ("4.0 x less", "missed 2.0 times over") in [row[3:] for row in rows]
-    worst = _row(results, "every workload", "off")
+    [worst] = [row for row in rows if row[:2] == ("every workload", "off")]
     assert worst[3].startswith("1.50 x (1,000 units") and worst[4] == "missed by 50 %"
-    assert _row(results, "tail of hits", "on")[3:] == ("5.0 x (one unit)", "met")
-    assert _row(results, "tail of misses", "off")[3:] == ("10.0 x (1,000 units)", "missed by 25 %")
-    assert _row(results, "304")[3:] == ("–", "not measured")
+    assert shown["tail of hits", "on"] == ("5.0 x (one unit)", "met")
+    assert shown["tail of misses", "off"] == ("10.0 x (1,000 units)", "missed by 25 %")
+    assert shown["304", "on"] == ("–", "not measured")
+    assert shown["places where a peer takes less CPU", "off, on"] == ("1", "met")
+    assert build_rival_table(samples).rows == [("1,000 units", "off", SOFA_JS.title, "0.67 x")]
 
 
-FRESH = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=0)
-LATE = StalenessSample(writes=9, stale_reads=3, p50_ms=1, p99_ms=70, max_ms=80, finds=0)
-NOT_CACHED = StalenessSample(writes=9, stale_reads=0, p50_ms=0, p99_ms=0, max_ms=0, finds=2)
+FRESH = {"writes": 9, "stale at once": 0, "p99 ms": 0, "queries a read": 0}
+LATE = {"writes": 9, "stale at once": 3, "p99 ms": 70, "queries a read": 0}
+NOT_CACHED = {"writes": 9, "stale at once": 0, "p99 ms": 0, "queries a read": 2}
 
 
 def test_staleness_is_met_where_writes_show_in_time_in_reads_that_are_cached() -> None:
-    def verdicts(*samples: StalenessSample) -> list[str]:
-        uncached, cached, same = samples
-        results = build_results(staleness=Staleness(uncached=uncached, cached=cached, same=same))
-        rows = targets.build_table(results).rows
-        return [row[-1].split()[0] for row in rows if row[0] == "staleness after a write"]
+    def verdicts(*rows: Row) -> list[str]:
+        through = (targets.OTHER_UNCACHED, targets.OTHER, targets.SAME)
+        stale = [row | {"read through": each} for row, each in zip(rows, through, strict=True)]
+        shown = build_rows(staleness=stale)
+        return [row[-1].split()[0] for row in shown if row[0] == "staleness after a write"]
 
     assert verdicts(NOT_CACHED, FRESH, FRESH) == ["met", "met", "met"]
     assert verdicts(LATE, LATE, LATE) == ["missed", "missed", "missed"]
@@ -209,10 +219,14 @@ def test_staleness_is_met_where_writes_show_in_time_in_reads_that_are_cached() -
 # Overload
 
 
-MET = OverloadSample(
-    peer="Floorgate", factor=4, peak=1000.0, goodput=800.0, goodput_share=0.8, efficiency=1.0,
-    p99_ms=300.0, refused=3000.0, refused_p99_ms=9.9, rss_mb=(100.0, 101.0), recovered_seconds=5.0,
-)  # fmt: skip
+MET: Row = {
+    "gateway": "Floorgate",
+    "times peak": 4,
+    "of peak": 0.8,
+    "refused/s": 3000.0,
+    "refused p99 ms": 9.9,
+    "recovered s": 5.0,
+}
 
 
 def test_each_overload_is_a_multiple_of_the_peak_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,33 +239,23 @@ def test_each_overload_is_a_multiple_of_the_peak_before_it(monkeypatch: pytest.M
     monkeypatch.setattr(overload, "RECOVERY_SECONDS", 60.0)
     samples = list(measure_gateway(server, ONE_UNIT, DIRECTORY, load, patient, 1.0))
     assert [order.rate for order in patient.orders] == [PATIENT_CLIENTS] * 2
-    assert [sample.refused_p99_ms for sample in samples] == [19.0, 20.0]
+    assert [sample["refused p99 ms"] for sample in samples] == [19.0, 20.0]
     assert [order.rate for order in load.orders] == [None, 2000.0, None, None, 4800.0, None]
-    assert [(sample.peak, sample.goodput_share, sample.refused) for sample in samples] == [
-        (500.0, 0.9, 1550.0), (600.0, 0.7, 3580.0),
-    ]  # fmt: skip
+    shown = [(sample["peak/s"], sample["of peak"], sample["refused/s"]) for sample in samples]
+    assert shown == [(500.0, 0.9, 1550.0), (600.0, 0.7, 3580.0)]
 
 
 def test_rounds_of_an_overload_are_summed_up_by_their_medians() -> None:
-    rounds = [
-        structs.replace(MET, goodput_share=share, rss_mb=(megabytes, megabytes + 1))
-        for share, megabytes in ((0.9, 100.0), (0.1, 101.0), (0.8, 102.0))
-    ]
-    assert summarize_rounds(rounds) == structs.replace(MET, rss_mb=(100.0, 103.0))
+    rounds = [MET | {"of peak": share} for share in (0.9, 0.1, 0.8)]
+    assert summarize_rounds(rounds) == [MET | {"targets met": True}]
 
 
 @pytest.mark.parametrize(
-    "missed",
-    [
-        {"goodput_share": 0.79},
-        {"refused_p99_ms": 10.0},
-        {"recovered_seconds": 5.1},
-        {"recovered_seconds": math.inf},
-    ],
+    "missed", [{"of peak": 0.79}, {"refused p99 ms": 10.0}, {"recovered s": 5.1}]
 )
-def test_each_target_of_an_overload_counts(missed: dict[str, float]) -> None:
-    assert MET.meets_targets
-    assert not structs.replace(MET, **missed).meets_targets
+def test_each_target_of_an_overload_counts(missed: Row) -> None:
+    assert meets_targets(MET)
+    assert not meets_targets(MET | missed)
 
 
 # Soak and growth
@@ -273,15 +277,12 @@ def test_descriptors_that_are_not_closed_are_growth() -> None:
 
 
 def test_costs_that_double_as_the_directory_grows_are_marked() -> None:
-    def build_result(units: int, cpu_ms: float) -> GrowthResult:
-        sample = structs.replace(build_sample("floorgate", cpu_ms, "unit"), mongod_cpu_ms=1.0)
-        examined = {"unit": Examined(commands=1, keys=1_000, documents=2)}
-        return GrowthResult(
-            units=units, assets=1, key_assets=None, samples=[sample], examined=examined
-        )
-
-    costs, examined = build_tables(
-        [build_result(10, 1.0), build_result(20, 1.9), build_result(30, 2.1)], 4.0
-    )
+    rows = [
+        {"where": where, "workload": "unit", "cpu_ms": ms, "mongod_cpu_ms": 1.0, "keys": 1_000}
+        | {"documents": 2}
+        for where, ms in (("10", 1.0), ("20", 1.9), ("30", 2.1))
+    ]
+    record = build_record(*rows, cache_gb=4.0)
+    costs, examined = growth.build_tables({"growth": record})
     assert costs.rows == [("unit", "1.00; 1.00", "1.90; 1.00", "2.10; 1.00 *")]
     assert examined.rows == [("unit", *["1,000; 2"] * 3)]

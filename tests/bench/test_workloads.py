@@ -9,25 +9,27 @@ import orjson
 import pytest
 from graphql import OperationDefinitionNode, parse, validate
 
-from bench.alone import list_cold_requests
+from bench.comparison import list_cold_requests
 from bench.data.directory import ATTRIBUTE_IDS, SCOPED_KEYS, Directory
-from bench.data.grown_directory import Size, iter_collections, name_map
-from bench.data.mix import ASSIGNED_PER_ASSET, WRITE_PERCENT, build_mix, list_writes
-from bench.data.requests import UNIQUE_TOKEN, LoadRequest
 from bench.data.workloads import (
+    ASSIGNED_PER_ASSET,
     GRAPHQL_WORKLOADS,
     PERSISTED,
     REST_WORKLOADS,
     UNIQUE,
+    UNIQUE_TOKEN,
     WORKLOADS,
+    WRITE_PERCENT,
+    LoadRequest,
     Workload,
+    build_mix,
     list_persisted_documents,
+    list_writes,
 )
-from bench.memory import SHAPES, list_paths
 from bench.peers import strawberry_stock
+from bench.response_cache import SHAPES, list_paths
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from storage.catalog import RECORD_TYPES
 from tests.endpoints import ENDPOINTS
 
 ASSETS = 20
@@ -112,10 +114,10 @@ def test_documents_are_registered_before_requests_name_them(name: str) -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        strawberry_stock._LIST_UNITS,
-        strawberry_stock._LIST_LEVEL_TAGS,
-        strawberry_stock._LIST_LOCATIONS,
-        strawberry_stock._GET_UNIT,
+        strawberry_stock.LIST_UNITS,
+        strawberry_stock.LIST_LEVEL_TAGS,
+        strawberry_stock.LIST_LOCATIONS,
+        strawberry_stock.GET_UNIT,
     ],
 )
 def test_the_stock_schema_has_what_a_document_asks_for(document: str) -> None:
@@ -141,15 +143,3 @@ def test_no_address_is_sent_twice_while_caches_are_cold() -> None:
     for shape in SHAPES:
         paths = [*islice(list_paths(shape, DIRECTORY), 5_000)]
         assert len({*paths}) == len(paths)
-
-
-@pytest.mark.parametrize("size", [Size(100, 1), Size(100, 10)])
-def test_documents_of_a_grown_directory_are_records(size: Size) -> None:
-    kinds = {kind.name: kind for kind in RECORD_TYPES}
-    ids: dict[str, set[str]] = {}
-    for name, documents in iter_collections(size):
-        found = [*documents]
-        ids[name] = {document["_id"] for document in found}
-        assert len([*kinds[name].decode(found)]) == len(ids[name])
-    assert len(ids["units"]) == size.units
-    assert ids["maps"] == {name_map(id) for id in ids["assets"]}

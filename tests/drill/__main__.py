@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench.report.pages import ROOT, rewrite_section
-from bench.report.tables import ReportTable
+from bench.report import ROOT, ReportTable, rewrite_section
 from tests.drill.drill import Outcome, run_drill
 from tests.endpoints import ENDPOINTS
 

@@ -17,7 +17,7 @@ import orjson
 from rich.console import Console
 
 from bench.load.machine import load_average
-from bench.report.pages import ROOT, rewrite_section
+from bench.report import ROOT, rewrite_section
 from tests.faults import report
 from tests.faults.checking.verdict import Round, Verdict, describe, judge
 from tests.faults.deployment import Deployment, run_deployment

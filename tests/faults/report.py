@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bench.report.tables import NO_VALUE, ReportTable
+from bench.report import NO_VALUE, ReportTable
 from tests.faults.checking.verdict import Verdict
 
 COUNTS = {

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import shapely
 
-from bench.geodesic import geodesic_feet
 from parsing.plans import read_plan
 from resolvers.plans.translation import translate_plan
 from routing.costing import TravelMode
@@ -17,6 +16,7 @@ from routing.network.network import Network
 from routing.processing import process_plan
 from routing.search.walks import measure_walks, place_stops
 from tests.real_plans.catalog import list_plans, require_plan
+from tests.routing.geodesic import geodesic_feet
 
 MAX_ORACLE_CORNERS = 350
 """On levels with more, the oracle would take minutes."""

@@ -177,7 +177,7 @@ async def test_parts_join_to_the_same_json(value: Any, monkeypatch: pytest.Monke
 @pytest.mark.anyio
 async def test_others_run_between_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "BYTES_IN_PART", 100)
-    monkeypatch.setattr("storage.pauses.MAX_SLICE_SECONDS", 0)
+    monkeypatch.setattr("storage.store.MAX_SLICE_SECONDS", 0)
     turns: list[int] = []
 
     async def count_turns() -> None:

@@ -10,8 +10,7 @@ import click
 from rich.console import Console
 
 from bench.load.machine import load_average
-from bench.report.pages import ROOT, rewrite_section
-from bench.report.tables import ReportTable
+from bench.report import ROOT, ReportTable, rewrite_section
 from tests.restarts.restarts import Outcome, has_haproxy, measure_all
 
 PAGE = ROOT / "docs" / "reliability.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data.demo_plan import build_demo
+from bench.data.plans import build_demo
 from parsing import plans
 from resolvers.plans.translation import translate_plan
 from routing.processing import ProcessedPlan, process_plan

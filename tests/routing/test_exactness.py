@@ -13,8 +13,6 @@ import pytest
 from numpy.typing import NDArray
 from shapely import Polygon
 
-from bench.accuracy import compare_levels
-from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.mesh import find_corners, triangulate
 from routing.network.views import all_round, join_sectors, spread_views, tangent_sectors
@@ -24,6 +22,7 @@ from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Position, Router
 from tests.routing.ascii_plans import process_drawing
 from tests.routing.buildings import process_caserne, process_demo
+from tests.routing.geodesic import compare_levels, geodesic_feet
 from tests.routing.hard_areas import JITTERS_FEET, WALLS, Walls, build_area, build_plan, places_in
 
 Floats = NDArray[np.float64]

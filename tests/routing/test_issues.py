@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from shapely import LineString, Point, Polygon, box
 
-from bench.data.large_plans import build_hall
+from bench.data.plans import build_hall
 from routing.issues import CAUSES, FROM_FILES, IssueKind
 from routing.plan import (
     Barrier,

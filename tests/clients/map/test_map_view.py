@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageChops
 from playwright.sync_api import Page
 
-from bench.data.parsed_maps import build_map
+from bench.data.drawings import build_map
 from parsing.svg.unit_map import parse_unit_map
 from tests.clients.map.pages import serve
 from tests.gateway.pages.browser import CHROMIUM, Visit, visit

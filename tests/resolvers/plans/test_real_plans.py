@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.data.demo_plan import build_demo
+from bench.data.plans import build_demo
 from parsing import plans
 from resolvers.plans.translation import TranslatedPlan, translate_plan
 from routing.plan import Plan

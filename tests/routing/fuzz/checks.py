@@ -8,7 +8,6 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from bench.geodesic import geodesic_feet, search
 from routing.archive import deserialize_router, serialize_router
 from routing.costing import TravelMode
 from routing.directions.steps import build_steps
@@ -20,6 +19,7 @@ from routing.processing import process_plan
 from routing.search.router import Position, Router, WalkLeg
 from routing.space.plan_repair import extract_polygons
 from routing.space.walkable import WalkableLevel
+from tests.routing.geodesic import geodesic_feet, search
 
 Floats = NDArray[np.float64]
 ERROR_FEET = 1e-6

@@ -11,7 +11,7 @@ import shapely
 from shapely import MultiPolygon, Point, Polygon, box
 from shapely.affinity import scale
 
-from bench.data.large_plans import build_comb, build_hall
+from bench.data.plans import build_comb, build_hall
 from routing.costing import TravelMode
 from routing.network import levels, mesh, network
 from routing.network.mesh import (

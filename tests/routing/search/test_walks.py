@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bench.geodesic import geodesic_feet
 from routing.costing import TravelMode
 from routing.network.levels import Levels
 from routing.network.network import Network, Stops
@@ -15,6 +14,7 @@ from routing.search.matrix import WaypointRef, find_stops
 from routing.search.router import Position
 from routing.search.walks import measure_portal_walks, measure_walks, place_stops, trace_walk
 from tests.routing.ascii_plans import process_drawing
+from tests.routing.geodesic import geodesic_feet
 
 PIECES = process_drawing(
     """

@@ -1,11 +1,11 @@
 """Draw CPU per request as SVG: a group of bars per workload, on one logarithmic scale."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
-from bench.report.tables import format_figure
+from bench.report import format_figure
 
 WIDTH, LABELS, NUMBERS = 860, 210, 70
 BAR, GAP, TITLE, MARGIN = 18, 4, 30, 20
@@ -13,30 +13,35 @@ OWN_COLOUR, LIMIT_COLOUR, OTHER_COLOUR = "#0b6e4f", "#9aa5b1", "#d98032"
 INK, PAPER = "#1f2933", "#ffffff"
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One peer's CPU time per request."""
 
     title: str
     cpu_ms: float
-    colour: str
+    colour: str = OTHER_COLOUR
 
 
-@dataclass(frozen=True, slots=True)
-class BarGroup:
+class BarGroup(NamedTuple):
     """The bars of one workload."""
 
     title: str
     bars: Sequence[Bar]
 
 
+Scale: TypeAlias = Callable[[float], float]
+"""Returns the length of a bar."""
+
+
 def draw_chart(groups: Sequence[BarGroup]) -> str:
     """Return the chart as SVG; shorter bars are better."""
-    figures = [bar.cpu_ms for group in groups for bar in group.bars]
-    min_power = math.floor(math.log10(min(figures)))
-    scale = _Scale(min_power, math.ceil(math.log10(max(figures))))
+    powers = [math.log10(bar.cpu_ms) for group in groups for bar in group.bars]
+    least, most = math.floor(min(powers)), math.ceil(max(powers))
+
+    def scale(cpu_ms: float) -> float:
+        return (math.log10(cpu_ms) - least) / max(most - least, 1) * (WIDTH - LABELS - NUMBERS)
+
     height = MARGIN * 2 + sum(_height(group) for group in groups)
-    parts = [*_grid(scale, height), *_groups(groups, scale)]
+    parts = [*_grid(range(least, most + 1), scale, height), *_groups(groups, scale)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'font-family="system-ui, sans-serif" font-size="12" fill="{INK}">\n'
@@ -46,29 +51,18 @@ def draw_chart(groups: Sequence[BarGroup]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    min_power: int
-    """The power of ten at the left end."""
-    max_power: int
-
-    def length(self, value: float) -> float:
-        span = max(self.max_power - self.min_power, 1)
-        return (math.log10(value) - self.min_power) / span * (WIDTH - LABELS - NUMBERS)
-
-
 def _height(group: BarGroup) -> int:
     return TITLE + len(group.bars) * (BAR + GAP) + GAP
 
 
-def _grid(scale: _Scale, height: int) -> Iterator[str]:
-    for power in range(scale.min_power, scale.max_power + 1):
-        x = LABELS + scale.length(10.0**power)
+def _grid(powers: range, scale: Scale, height: int) -> Iterator[str]:
+    for power in powers:
+        x = LABELS + scale(10.0**power)
         yield f'<path d="M{x:.1f} {MARGIN}V{height - MARGIN}" stroke="#e4e7eb"/>'
         yield _text(x, height - 5, f"{10.0**power:g} ms", "middle")
 
 
-def _groups(groups: Sequence[BarGroup], scale: _Scale) -> Iterator[str]:
+def _groups(groups: Sequence[BarGroup], scale: Scale) -> Iterator[str]:
     top = MARGIN
     for group in groups:
         yield (
@@ -81,8 +75,8 @@ def _groups(groups: Sequence[BarGroup], scale: _Scale) -> Iterator[str]:
         top += _height(group)
 
 
-def _bar(bar: Bar, scale: _Scale, y: int) -> Iterator[str]:
-    length = max(scale.length(bar.cpu_ms), 1)
+def _bar(bar: Bar, scale: Scale, y: int) -> Iterator[str]:
+    length = max(scale(bar.cpu_ms), 1)
     yield _text(LABELS - 8, y + 13, bar.title, "end")
     yield (
         f'<rect x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2" '

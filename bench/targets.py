@@ -1,6 +1,6 @@
 """Performance targets: maximum ratios of server CPU per request within one run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -18,17 +18,24 @@ from bench.data.workloads import (
     UNIT,
     WORKLOADS,
 )
-from bench.peers.by_hand import BY_HAND
-from bench.peers.fastapi_peers import WITH_BYTES, WITH_MODELS
-from bench.peers.floorgate import CACHED, UNCACHED
+from bench.harness import Results, Row
+from bench.peers.by_hand import BY_HAND, WITH_BYTES, WITH_MODELS
 from bench.peers.node import SOFA_JIT, SOFA_JS
+from bench.peers.peer import CACHED, UNCACHED
 from bench.peers.raw import RAW
 from bench.peers.strawberry_stock import STRAWBERRY
-from bench.report.results import Results, cpu_ratios
-from bench.report.staleness_table import StalenessSample
-from bench.report.tables import NO_VALUE, ReportTable
+from bench.report import NO_VALUE, ReportTable
 
 STALENESS_MS = 50.0
+MIN_FINDS_UNCACHED = 0.5
+"""Queries of MongoDB for a read, from which on it is not answered from the cache."""
+OTHER_UNCACHED, OTHER, SAME = (
+    "another gateway, cache off",
+    "another gateway, cache on",
+    "the same gateway, cache on",
+)
+"""What writes are read through."""
+MAX_WINS = 12
 ALL_WORKLOADS = tuple(workload.name for workload in WORKLOADS)
 HITS = tuple(name for name in ALL_WORKLOADS if name not in UNIQUE)
 """What the gateway with a cache answers from it."""
@@ -37,6 +44,13 @@ GRAPHQL_HITS = tuple(
     for workload in GRAPHQL_WORKLOADS
     if workload.name in HITS and not workload.is_conditional
 )
+PEER_TITLES = {
+    peer.name: peer.title
+    for peer in (
+        *(UNCACHED, CACHED, RAW, BY_HAND, WITH_BYTES, WITH_MODELS, STRAWBERRY, SOFA_JS, SOFA_JIT),
+    )
+}
+"""In the order of the tables."""
 RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
 """Alternatives that a user could choose; the other two peers are limits."""
 
@@ -131,56 +145,82 @@ class MeasuredRatio:
     against: str
 
 
-def find_worst_ratio(target: PerformanceTarget, results: Results) -> MeasuredRatio | None:
+def select_samples(rows: Sequence[Row], workload: str, peer: str) -> list[Row]:
+    """Return the samples of a workload on a peer; empty if the peer does not serve it."""
+    return [x for x in rows if (x.get("workload"), x.get("peer")) == (workload, peer)]
+
+
+def find_cpu_ratio(rows: Sequence[Row], workload: str, peer: str, reference: str) -> float | None:
+    """Return the median of CPU per request of a peer divided by that of the reference in a round.
+
+    None if one of the two does not serve the workload.
+    """
+    own, others = (
+        {row["round"]: row["cpu_ms"] for row in select_samples(rows, workload, name)}
+        for name in (peer, reference)
+    )
+    ratios = [cpu_ms / others[number] for number, cpu_ms in own.items() if others.get(number)]
+    return median(ratios) if ratios else None
+
+
+def find_worst_ratio(target: PerformanceTarget, rows: Sequence[Row]) -> MeasuredRatio | None:
     """Return the worst of a target's ratios, None if no reference took part."""
     ratios = [
-        MeasuredRatio(spread.median, workload, against)
+        MeasuredRatio(ratio, workload, against)
         for workload in target.workloads
         for against in target.reference_peers
-        if (spread := cpu_ratios(results.samples, workload, target.peer, against)) is not None
+        if (ratio := find_cpu_ratio(rows, workload, target.peer, against)) is not None
     ]
     return max(ratios, key=lambda measured: measured.ratio) if ratios else None
 
 
-def build_table(results: Results) -> ReportTable:
+def build_target_table(results: Results) -> ReportTable:
     """Return a table of every target and its measured ratio."""
+    rows = results["peers"].rows
+    stale = results["staleness"].rows if "staleness" in results else []
     return ReportTable(
         "To reach: ratios of server CPU per request",
         ("", "cache", "to reach", "measured", ""),
-        [*_iter_rows(results), *_tail_rows(results), *_staleness_rows(results)],
+        [
+            *_iter_ratio_rows(rows),
+            *_iter_tail_rows(rows),
+            _count_wins(rows),
+            *_iter_staleness_rows({row["read through"]: row for row in stale}),
+        ],
         text_columns=5,
     )
 
 
-def _iter_rows(results: Results) -> Iterator[tuple[str, ...]]:
+def _iter_ratio_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     for target in TARGETS:
-        cache = "on" if target.peer == CACHED.name else "off"
-        found = find_worst_ratio(target, results)
         bound = f"{_format_bound(target.max_ratio)} {target.reference_title}"
+        begin = target.title, _describe_cache(target.peer), bound
+        found = find_worst_ratio(target, rows)
         if found is None:
-            yield target.title, cache, bound, NO_VALUE, "not measured"
+            yield *begin, NO_VALUE, "not measured"
             continue
         measured = _format_ratio(found.ratio, target.max_ratio)
         if len(target.workloads) > 1:
-            title = _WORKLOAD_TITLES[found.workload]
-            measured += f" ({title}, beside {results.titles[found.against]})"
-        yield target.title, cache, bound, measured, verdict(found.ratio, target.max_ratio)
+            against = PEER_TITLES[found.against]
+            measured += f" ({_WORKLOAD_TITLES[found.workload]}, beside {against})"
+        yield *begin, measured, verdict(found.ratio, target.max_ratio)
 
 
 _WORKLOAD_TITLES = {workload.name: workload.title for workload in WORKLOADS}
 
 
-def _tail_rows(results: Results) -> Iterator[tuple[str, ...]]:
+def _describe_cache(peer: str) -> str:
+    return "on" if peer == CACHED.name else "off"
+
+
+def _iter_tail_rows(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     for target in TAIL_TARGETS:
-        begin = (
-            target.title,
-            "on" if target.peer == CACHED.name else "off",
-            f"p99 at most {target.max_ratio:g} x p50 at half of saturation",
-        )
+        bound = f"p99 at most {target.max_ratio:g} x p50 at half of saturation"
+        begin = target.title, _describe_cache(target.peer), bound
         ratios = {
-            workload: median(sample.p99_ms / sample.p50_ms for sample in samples)
+            workload: median(sample["p99_ms"] / sample["p50_ms"] for sample in samples)
             for workload in target.workloads
-            if (samples := results.samples_of(workload, target.peer))
+            if (samples := select_samples(rows, workload, target.peer))
         }
         if not ratios:
             yield *begin, NO_VALUE, "not measured"
@@ -190,25 +230,39 @@ def _tail_rows(results: Results) -> Iterator[tuple[str, ...]]:
         yield *begin, measured, verdict(ratios[worst], target.max_ratio)
 
 
-def build_rival_table(results: Results) -> ReportTable:
-    """Return a table of the cases in which an alternative takes less CPU than Floorgate."""
-    wins = [
-        (
-            workload.title,
-            "on" if own == CACHED.name else "off",
-            results.titles[rival],
-            f"{1 / spread.median:.2f} x",
-        )
+def list_wins(rows: Sequence[Row]) -> list[tuple[str, str, str, float]]:
+    """Return the cases in which an alternative takes less CPU than Floorgate, and how much."""
+    return [
+        (workload.title, _describe_cache(own), PEER_TITLES[rival], 1 / ratio)
         for own in (UNCACHED.name, CACHED.name)
         for workload in WORKLOADS
         for rival in RIVAL_PEERS
-        if (spread := cpu_ratios(results.samples, workload.name, own, rival)) and spread.median > 1
+        if (ratio := find_cpu_ratio(rows, workload.name, own, rival)) and ratio > 1
+    ]
+
+
+def build_rival_table(rows: Sequence[Row]) -> ReportTable:
+    """Return a table of the cases in which an alternative takes less CPU than Floorgate."""
+    wins = [
+        (title, cache, rival, f"{share:.2f} x") for title, cache, rival, share in list_wins(rows)
     ]
     return ReportTable(
         "Where another wins",
         ("", "cache", "who takes less CPU", "beside Floorgate"),
         wins or [("nowhere", NO_VALUE, NO_VALUE, NO_VALUE)],
         text_columns=3,
+    )
+
+
+def _count_wins(rows: Sequence[Row]) -> tuple[str, ...]:
+    count = len(list_wins(rows))
+    bound = f"at most {MAX_WINS}"
+    return (
+        "places where a peer takes less CPU",
+        "off, on",
+        bound,
+        str(count),
+        verdict(count, MAX_WINS),
     )
 
 
@@ -222,24 +276,25 @@ def verdict(measured: float, max_ratio: float) -> str:
     )
 
 
-def _staleness_rows(results: Results) -> Iterator[tuple[str, ...]]:
-    found = results.staleness
-    if found is None:
+def _iter_staleness_rows(measured: Mapping[str, Row]) -> Iterator[tuple[str, ...]]:
+    """Yield the targets of staleness, which say nothing of reads that the cache does not answer."""
+    if not measured:
         return
     what = "staleness after a write"
-    stale = f"{found.uncached.stale_reads} stale of {found.uncached.writes} reads"
-    result = _staleness_verdict(not found.uncached.stale_reads)
-    yield what, "off", "through another gateway: none", stale, result
-    late = f"p99 {found.cached.p99_ms:.1f} ms"
-    result = _staleness_verdict(found.cached.p99_ms < STALENESS_MS, found.cached)
-    yield what, "on", f"through another gateway: p99 under {STALENESS_MS:g} ms", late, result
-    stale = f"{found.same.stale_reads} stale of {found.same.writes} reads"
-    result = _staleness_verdict(not found.same.stale_reads, found.same)
-    yield what, "on", "through the same gateway: none", stale, result
+    uncached, cached, same = (measured[through] for through in (OTHER_UNCACHED, OTHER, SAME))
+    stale = f"{uncached['stale at once']} stale of {uncached['writes']} reads"
+    is_met = not uncached["stale at once"]
+    yield what, "off", "through another gateway: none", stale, "met" if is_met else "missed"
+    bound = f"through another gateway: p99 under {STALENESS_MS:g} ms"
+    late = f"p99 {cached['p99 ms']:.1f} ms"
+    yield what, "on", bound, late, _judge_cached(cached, cached["p99 ms"] < STALENESS_MS)
+    stale = f"{same['stale at once']} stale of {same['writes']} reads"
+    bound = "through the same gateway: none"
+    yield what, "on", bound, stale, _judge_cached(same, not same["stale at once"])
 
 
-def _staleness_verdict(is_met: bool, cached: StalenessSample | None = None) -> str:
-    if cached and not cached.is_cached:
+def _judge_cached(row: Row, is_met: bool) -> str:
+    if row["queries a read"] >= MIN_FINDS_UNCACHED:
         return "says nothing: the read was not answered from memory"
     return "met" if is_met else "missed"
 

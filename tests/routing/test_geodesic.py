@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import MultiPolygon, Polygon, box
 
-from bench.geodesic import geodesic_feet
+from tests.routing.geodesic import geodesic_feet
 
 inside = st.floats(0.5, 9.5)
 points = st.tuples(inside, inside)

@@ -1,0 +1,285 @@
+"""The harness: an experiment is a function that yields rows, and one runner runs them all.
+
+    @experiment("Title of the table")
+    def staleness(run: Run, writes: int = 500) -> Iterator[Row]:
+        ...
+        yield {"read through": "another gateway", "writes": writes, "p50 ms": 1.5}
+
+`python -m bench staleness --writes 100` runs it, writes the rows into the file of results, and
+prints the table. Its parameters after the run, all of which have defaults, are the options. What
+experiments measure with is made by the `Run` when first asked for. An experiment with several
+tables, or with one that compares rows, makes them itself: `@experiment(report=build_tables)`.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias, TypeVar
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import track
+
+from bench.data.directory import UNITS_PER_ASSET, Directory, load_directory
+from bench.load import machine
+from bench.load.generator import LoadError, LoadGenerator, start_load_generator
+from bench.load.servers import PeerError, await_no_mongod, scratch_directory
+from bench.report import (
+    Figures,
+    ReportTable,
+    print_tables,
+    tabulate,
+    write_figures,
+)
+from storage.embedded import embedded_mongo
+
+RESULTS = Path(__file__).parents[1] / "build" / "bench" / "results.json"
+Row: TypeAlias = dict[str, Any]
+Measure = TypeVar("Measure", bound=Callable[..., Iterator[Row]])
+T = TypeVar("T")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of an experiment has measured."""
+
+    taken_at: str
+    machine: dict[str, Any]
+    options: dict[str, Any]
+    load_average: tuple[float, float]
+    """The least and the most while it ran."""
+    rows: list[Row]
+
+
+Results: TypeAlias = Mapping[str, Record]
+"""The file of results: the last record of each experiment, by its name."""
+
+
+class Run:
+    """A mongod, directories and a load generator, which the experiments of a run share."""
+
+    def __init__(self, stack: ExitStack, data: Path | None = None) -> None:
+        self._stack = stack
+        self.scratch = stack.enter_context(scratch_directory())
+        self.data_dir = data or self.scratch / "data"
+        self._mongod = stack.enter_context(ExitStack())
+        self._directories: dict[tuple[str, int, int], Directory] = {}
+        stack.enter_context(machine.pin_to_cores(machine.LOAD_CORE))
+
+    @cached_property
+    def mongo_url(self) -> str:
+        """Start a mongod, and return its address."""
+        return self._mongod.enter_context(embedded_mongo.run_embedded_mongo(self.data_dir))
+
+    @cached_property
+    def load(self) -> LoadGenerator:
+        """Start the load generator."""
+        return self._stack.enter_context(start_load_generator())
+
+    def load_directory(
+        self, units: int, units_per_asset: int = UNITS_PER_ASSET, name: str = "floorgate"
+    ) -> Directory:
+        """Return a directory of this size in the database of this name."""
+        key = name, units, units_per_asset
+        if key not in self._directories:
+            self._directories[key] = load_directory(
+                self.mongo_url, name, units, self.scratch, units_per_asset
+            )
+        return self._directories[key]
+
+    def stop_mongod(self) -> None:
+        """Stop the mongod: no experiment that needs it may follow."""
+        self._mongod.close()
+        await_no_mongod(self.data_dir)
+
+
+@contextmanager
+def start_run(data: Path | None = None) -> Iterator[Run]:
+    """Provide a run, and show what goes wrong in it as an error of the command."""
+    try:
+        with ExitStack() as stack:
+            yield Run(stack, data)
+    except (PeerError, LoadError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A function that yields rows, and one that makes tables of them."""
+
+    name: str
+    measure: Callable[..., Iterator[Row]]
+    report: Callable[[Results], Sequence[ReportTable]]
+    """Takes the records of all experiments: some tables are of several."""
+
+    @property
+    def options(self) -> dict[str, inspect.Parameter]:
+        """Return the options by name."""
+        _, *parameters = inspect.signature(self.measure).parameters.values()
+        return {parameter.name: parameter for parameter in parameters}
+
+    def record(self, run: Run, **options: Any) -> Record:
+        """Measure, and return the record. Raises PeerError and LoadError."""
+        defaults = {name: parameter.default for name, parameter in self.options.items()}
+        chosen = defaults | options
+        rows, loads = [], [machine.load_average()]
+        for row in with_progress(self.measure(run, **chosen), f"Measuring {self.name}"):
+            rows.append(row)
+            loads.append(machine.load_average())
+        return Record(
+            taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=machine.describe_machine(),
+            options=chosen,
+            load_average=(min(loads), max(loads)),
+            rows=rows,
+        )
+
+
+EXPERIMENTS: dict[str, Experiment] = {}
+"""All that were imported."""
+
+
+def experiment(
+    title: str = "",
+    note: str = "",
+    text_columns: int = 1,
+    report: Callable[[Results], Sequence[ReportTable]] | None = None,
+) -> Callable[[Measure], Measure]:
+    """Make a function an experiment, named like it: with a table of its rows, or with a report.
+
+    The columns are the fields of the rows. A note may have the fields of `describe_record`.
+    """
+
+    def register(measure: Measure) -> Measure:
+        name = measure.__name__.replace("_", "-")
+
+        def fill(results: Results) -> Sequence[ReportTable]:
+            record = results[name]
+            shown = note.format_map(describe_record(record))
+            return [tabulate(title, record.rows, text_columns, shown)]
+
+        EXPERIMENTS[name] = Experiment(name, measure, report or fill)
+        return measure
+
+    return register
+
+
+def describe_record(record: Record) -> dict[str, Any]:
+    """Return the options of a record, and its machine, Python and load average, for notes."""
+    low, high = record.load_average
+    return record.options | {
+        "machine": f"{record.machine['processor']}, {record.machine['cores']} cores",
+        "python": record.machine["python"],
+        "load": f"{low:.1f} to {high:.1f}",
+        "max_load": f"{high:.1f}",
+    }
+
+
+def median_rows(rows: Sequence[Row], *keys: str) -> list[Row]:
+    """Return a row for each combination of the keys, with the medians of the other fields.
+
+    A field that is None or absent in some rows is the median of the others.
+
+    >>> median_rows([{"of": "a", "ms": 1.0}, {"of": "b", "ms": 7.0}, {"of": "a", "ms": 3.0}], "of")
+    [{'of': 'a', 'ms': 2.0}, {'of': 'b', 'ms': 7.0}]
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    medians = []
+    for key, group in groups.items():
+        merged = dict(zip(keys, key, strict=True))
+        for name in {name: None for row in group for name in row if name not in keys}:
+            values = [row[name] for row in group if row.get(name) is not None]
+            merged[name] = median(values) if values else None
+        medians.append(merged)
+    return medians
+
+
+def with_progress(steps: Iterator[T], what: str, total: int | None = None) -> Iterator[T]:
+    """Yield all steps, with a progress bar on a terminal."""
+    console, is_quiet = Console(stderr=True), not sys.stderr.isatty()
+    yield from track(steps, what, total, console=console, transient=True, disable=is_quiet)
+
+
+def read_results(path: Path) -> dict[str, Record]:
+    """Return the records of a file of results, none if it is not there."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Record])
+    except FileNotFoundError:
+        return {}
+    except msgspec.DecodeError as error:
+        raise click.ClickException(f"{path} is not a file of results: {error}") from error
+
+
+def write_results(path: Path, results: Results) -> None:
+    """Write a file of results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(results)))
+
+
+def write_docs(results: Results, names: Sequence[str]) -> None:
+    """Write the tables of experiments into the data file and the page of the documentation."""
+    write_figures(
+        {
+            name: Figures(
+                taken_at=results[name].taken_at,
+                machine=results[name].machine,
+                options=results[name].options,
+                tables=[*EXPERIMENTS[name].report(results)],
+            )
+            for name in names
+        }
+    )
+
+
+# The command line
+
+
+def build_command(each: Experiment) -> click.Command:
+    """Return the command that runs an experiment."""
+
+    def run_experiment(output: Path, write_docs_: bool, **options: Any) -> None:
+        earlier = read_results(output)
+        with start_run(options.get("data")) as run:
+            results = earlier | {each.name: each.record(run, **options)}
+        write_results(output, results)
+        print_tables(each.report(results))
+        if write_docs_:
+            write_docs(results, [each.name])
+
+    return click.Command(
+        each.name,
+        callback=run_experiment,
+        help=each.measure.__doc__,
+        params=[*map(_build_option, each.options.values()), OUTPUT, WRITE_DOCS],
+    )
+
+
+OUTPUT = click.Option(
+    ["--output"], type=click.Path(path_type=Path), default=RESULTS, help="File for the figures."
+)
+WRITE_DOCS = click.Option(
+    ["--write-docs", "write_docs_"], is_flag=True, help="Write tables and figures into docs/."
+)
+
+
+def _build_option(parameter: inspect.Parameter) -> click.Option:
+    name, default = parameter.name, parameter.default
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(default, bool):
+        return click.Option([flag, name], is_flag=True)
+    if isinstance(default, tuple):
+        kind = type(default[0]) if default else str
+        return click.Option(
+            [flag, name], multiple=True, type=kind, default=default, show_default=True
+        )
+    if default is None:
+        return click.Option([flag, name], type=click.Path(path_type=Path))
+    return click.Option([flag, name], type=type(default), default=default, show_default=True)

@@ -1,0 +1,191 @@
+"""Tables of what was measured: on a terminal, in the data file of the documentation, on its pages.
+
+`docs/performance.json` has all tables of each experiment's last run that was written there. A page
+shows some of them, between markers that name the experiment:
+
+    <!-- measured: staleness -->
+    ...
+    <!-- /measured: staleness -->
+
+`python -m bench.report` writes the tables of the data file into docs/performance.md.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+PERFORMANCE_PAGE = ROOT / "docs" / "performance.md"
+FIGURES = PERFORMANCE_PAGE.with_suffix(".json")
+CHART_PATH = ROOT / "docs" / "pictures" / "performance.svg"
+CHART_MARKDOWN = (
+    f"![Server CPU per request of every peer](pictures/{CHART_PATH.name})\n\n"
+    "Floorgate is green, what a user would pick instead orange, the limits are grey; the scale is "
+    "logarithmic."
+)
+PIPED_COLUMNS = 160
+NO_VALUE = "–"
+"""Cell for what there is not, as for a workload that a peer does not serve."""
+
+
+class MissingMarkersError(Exception):
+    """A page lacks the markers for the figures."""
+
+
+class ReportTable(msgspec.Struct, frozen=True):
+    """A title, a header, and rows; the first `text_columns` columns are aligned left."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text_columns: int = 1
+    note: str = ""
+
+    def to_rich_table(self) -> Table:
+        """Return the table for a terminal."""
+        table = Table(title=self.title, caption=self.note or None)
+        for at, name in enumerate(self.header):
+            table.add_column(name, justify="left" if at < self.text_columns else "right")
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def to_markdown(self) -> str:
+        """Return the table for a page, without the title."""
+        rule = ["---" if at < self.text_columns else "--:" for at in range(len(self.header))]
+        lines = [f"| {' | '.join(row)} |" for row in (self.header, rule, *self.rows)]
+        return "\n".join(lines) + (f"\n\n{self.note}" if self.note else "")
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of an experiment in the data file, and what they were measured with."""
+
+    taken_at: str
+    machine: dict[str, Any]
+    options: dict[str, Any]
+    tables: list[ReportTable]
+
+
+def format_figure(value: float) -> str:
+    """Format a number with three significant digits, or more from 1,000.
+
+    >>> format_figure(0.12345), format_figure(12.345), format_figure(12345), format_figure(0)
+    ('0.12', '12.3', '12,345', '0.0')
+    """
+    if not value:
+        return "0.0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    size = abs(value)
+    return f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.1 else f"{value:.3f}"
+
+
+def tabulate(
+    title: str, rows: Sequence[Mapping[str, Any]], text_columns: int = 1, note: str = ""
+) -> ReportTable:
+    """Return a table with a line for each row, and a column for each field of the first one.
+
+    Where two columns have the same name, one of the fields ends with a space.
+
+    >>> tabulate("", [{"of": "a", "ms": (1.0, 12.345), "requests": 1234, "met": True}]).rows
+    [['a', '1.00 / 12.3', '1,234', 'yes']]
+    """
+    names = [*rows[0]] if rows else []
+    filled = [[_format_cell(row[name]) for name in names] for row in rows]
+    return ReportTable(title, [name.rstrip() for name in names], filled, text_columns, note)
+
+
+def _format_cell(value: Any) -> str:
+    match value:
+        case None:
+            return NO_VALUE
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return format_figure(value)
+        case tuple() | list():
+            cells = [_format_cell(each) for each in value]
+            return NO_VALUE if {*cells} == {NO_VALUE} else " / ".join(cells)
+    return str(value)
+
+
+def print_tables(tables: Iterable[ReportTable], columns: int = PIPED_COLUMNS) -> None:
+    """Print tables, as wide as the terminal, or as many columns if there is none."""
+    console = Console(width=None if sys.stdout.isatty() else columns)
+    for table in tables:
+        console.print(table.to_rich_table())
+
+
+# Pages
+
+
+def rewrite_section(page: Path, name: str, content: str) -> None:
+    """Replace the content between a page's markers. Raises MissingMarkersError."""
+    page.write_text(replace_section(page.read_text(), name, content, page.name))
+
+
+def replace_section(text: str, name: str, content: str, page: str = "the page") -> str:
+    """Return `text` with new content between its markers. Raises MissingMarkersError."""
+    begin, end = f"<!-- measured: {name} -->", f"<!-- /measured: {name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+    if len(pattern.findall(text)) != 1:
+        raise MissingMarkersError(f"{page} must have {begin} and, behind it, {end}, once each")
+    return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+
+
+def read_figures() -> dict[str, Figures]:
+    """Return what the data file has, by the names of experiments."""
+    return msgspec.json.decode(FIGURES.read_bytes(), type=dict[str, Figures])
+
+
+def write_figures(measured: Mapping[str, Figures]) -> None:
+    """Replace the figures of experiments in the data file, and show them on the page."""
+    figures = {**read_figures(), **measured}
+    # A line for each row: a table is as readable as its file is short.
+    lines = re.sub(rb"(?<=[\]}]),(?=[\[{\"])", b",\n", msgspec.json.encode(figures))
+    FIGURES.write_bytes(lines + b"\n")
+    PERFORMANCE_PAGE.write_text(render_page(PERFORMANCE_PAGE.read_text(), figures))
+
+
+def render_page(text: str, figures: Mapping[str, Figures]) -> str:
+    """Return a page with the tables that its markers name. Raises MissingMarkersError."""
+    for name in re.findall(r"<!-- measured: ([\w-]+) -->", text):
+        text = replace_section(text, name, _render_block(name, figures))
+    return text
+
+
+def _render_block(name: str, figures: Mapping[str, Figures]) -> str:
+    if name in _BLOCKS:
+        return _BLOCKS[name](figures)
+    if name not in figures:
+        raise MissingMarkersError(f"{FIGURES.name} has no experiment {name!r} for the page")
+    return figures[name].tables[0].to_markdown()
+
+
+def _render_ratios(figures: Mapping[str, Figures]) -> str:
+    return f"{figures['peers'].tables[0].to_markdown()}\n\n{CHART_MARKDOWN}"
+
+
+def _render_costs(figures: Mapping[str, Figures]) -> str:
+    """Return the one table of the comparison that readers look figures up in."""
+    titles = {table.title: table for table in figures["peers"].tables}
+    return titles[COST_TITLE].to_markdown()
+
+
+COST_TITLE = "Server CPU, ms per request"
+_BLOCKS: Mapping[str, Callable[[Mapping[str, Figures]], str]] = {
+    "ratios": _render_ratios,
+    "details": _render_costs,
+}
+"""Blocks that are not the first table of the experiment of their name."""
+
+if __name__ == "__main__":
+    write_figures({})
