@@ -18,7 +18,6 @@ from gateway.authentication import Authenticator, BadKeyThrottle
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
-    RawHeaders,
     get_client_address,
 )
 from gateway.explain import ExplainingHandler
@@ -29,10 +28,10 @@ from gateway.graphql.websocket import WebSocketEndpoint
 from gateway.middleware import AccessLogMiddleware, CorsMiddleware, ForwardedHttpsMiddleware
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.rate_limits import RateLimiter
-from gateway.response_cache import BodyLookup, FastResponse
+from gateway.response_cache import FastPath
 from gateway.responses import EtagCompressionMiddleware
 from gateway.server.admission import Admission, LoadSheddingMiddleware, ReleaseMiddleware
-from gateway.server.config import AppWithFastPath, SharedMemory
+from gateway.server.config import Application, SharedMemory
 from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request import threads
@@ -83,13 +82,16 @@ async def warm_up(routes: Iterable[PathRoute]) -> None:
 GRAPHQL_PATH = "/graphql"
 
 
-def create_application(settings: Settings, shared: SharedMemory) -> AppWithFastPath:
+def create_application(settings: Settings, shared: SharedMemory) -> Application:
     """Create the application of one serving process."""
-    return Gateway(settings, shared).build_app_with_fast_path()
+    return Gateway(settings, shared)
 
 
-class Gateway:
-    """One application and its settings. `state` exists while its lifespan runs."""
+class Gateway(Application):
+    """The application of a worker, and its settings. `state` exists while its lifespan runs."""
+
+    admission: Admission
+    websocket_paths = frozenset({GRAPHQL_PATH.encode()})
 
     def __init__(self, settings: Settings, shared: SharedMemory | None = None) -> None:
         self.settings = settings
@@ -139,25 +141,21 @@ class Gateway:
             self.service, self.streams, self.admission, self._get_stream_keys, serialize_result
         )
 
-    def build_app_with_fast_path(self) -> AppWithFastPath:
-        """Build the ASGI application, and its fast path unless caching is off."""
-        has_cache = self.settings.cache_mb > 0
-        return AppWithFastPath(
-            self.build_app(),
-            self.find_fast_response if has_cache else None,
-            self.admission,
-            self.announce_stop,
-            get_tasks_without_deadline,
-            self.configured_base_url,
-            frozenset({GRAPHQL_PATH.encode()}),
-            self.streams.end_all,
-            self.find_fast_response_by_body if has_cache else None,
-            self.warm_up,
-        )
+    def get_fast_path(self) -> FastPath | None:
+        """Return the fast path, unless caching is off."""
+        return None if self.state is None or not self.settings.cache_mb else self.state.fast_path
 
     async def warm_up(self) -> None:
         """Prepare what the first requests need and no gateway waits for to be ready."""
         await warm_up(self._rest_routes)
+
+    def end_streams(self) -> None:
+        """End all subscriptions and WebSockets, because the worker drains."""
+        self.streams.end_all()
+
+    def get_long_tasks(self) -> frozenset[asyncio.Task[Any]]:
+        """Return the tasks of imports and of processing of maps."""
+        return get_tasks_without_deadline()
 
     def announce_stop(self) -> None:
         """Report not to be ready from now on, while requests are still served."""
@@ -278,14 +276,6 @@ class Gateway:
         if self.configured_base_url is not None:
             return self.configured_base_url
         return f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
-
-    def find_fast_response(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
-        """Return the cached response to a GET, or None to run the full pipeline."""
-        return None if self.state is None else self.state.fast_path.find(target, headers)
-
-    def find_fast_response_by_body(self, target: bytes, headers: RawHeaders) -> BodyLookup | None:
-        """Return the lookup by body of a POST, or None to run the full pipeline at once."""
-        return None if self.state is None else self.state.fast_path.find_by_body(target, headers)
 
     def remember_request(self, scope: Scope) -> None:
         """Let the fast path answer the next request that is identical to this one."""

@@ -233,8 +233,8 @@ def _weigh(key: CacheKey, response: CachedResponse) -> int:
 # Entries hold neither API keys nor URLs nor bodies in readable form.
 
 
-MAX_ENTRIES = 20_000
-"""An entry takes some 500 bytes."""
+MAX_REQUESTS = 30_000
+"""Requests that the fast path knows, of some 500 bytes each."""
 MAX_HEADS = 2_000
 """Heads of POSTs with an entry: a client sends one for each API key and URL."""
 _CONTENT_LENGTH = b"content-length"
@@ -308,8 +308,27 @@ class _Lookup(Struct, frozen=True, eq=False, gc=False):
         return self.fast_path.look_up(self)
 
 
+# Without garbage collection, as there are many.
+class RepeatedRequest(Struct, frozen=True, eq=False, gc=False):
+    """What is known of a request by the bytes in which it arrived, before it is parsed.
+
+    A client sends equal requests in equal bytes. What the parser and the fast path found in them
+    the first time holds whenever they arrive again as a whole, so only the lookup of the cached
+    response remains.
+    """
+
+    look_up: Callable[[], FastResponse | None]
+    method: str
+    forwarded_address: str
+    """The client's address if a proxy vouches for it; else empty."""
+
+
 class FastPath:
-    """An LRU cache from requests to their cached responses, which it does not keep in memory."""
+    """An LRU index from requests to their cached responses, which it does not keep in memory.
+
+    A request stands in it by a digest of what the pipeline looked at, and also by one of its bytes,
+    which hold the API key.
+    """
 
     def __init__(
         self,
@@ -323,7 +342,9 @@ class FastPath:
         self._rate_limiter = rate_limiter
         self._get_cors_lines = get_cors_lines
         """Returns the header lines that the pipeline adds to responses to an origin."""
-        self._entries: Cache[bytes, FastPathEntry] = Cache(max_entries=MAX_ENTRIES)
+        self._requests: Cache[bytes, FastPathEntry | RepeatedRequest] = Cache(
+            max_entries=MAX_REQUESTS
+        )
         self._heads: Cache[bytes, bool] = Cache(max_entries=MAX_HEADS)
         """Digests of the heads of POSTs with an entry."""
 
@@ -333,6 +354,19 @@ class FastPath:
         if inspected is None:
             return None
         return self._find(_digest_request(target, inspected), inspected, is_get=True)
+
+    def find_repeated(self, request: bytes) -> RepeatedRequest | None:
+        """Return what is known of a request with these bytes."""
+        known = self._requests.get(hashlib.sha256(request).digest())
+        return known if isinstance(known, RepeatedRequest) else None
+
+    def remember_repeated(
+        self, request: bytes, answered: FastResponse, method: str, forwarded_address: str
+    ) -> None:
+        """Keep what the bytes of a request, and nothing else, determine."""
+        if answered.look_up_again is not None:
+            known = RepeatedRequest(answered.look_up_again, method, forwarded_address)
+            self._requests.put(hashlib.sha256(request).digest(), known)
 
     def find_by_body(self, target: bytes, headers: RawHeaders) -> BodyLookup | None:
         """Return the lookup by its body of a POST with this head.
@@ -364,8 +398,8 @@ class FastPath:
 
     def look_up(self, lookup: _Lookup) -> FastResponse | None:
         """Return the cached response to a request, or None to run the full pipeline."""
-        entry = self._entries.get(lookup.digest)
-        if entry is None:
+        entry = self._requests.get(lookup.digest)
+        if not isinstance(entry, FastPathEntry):
             return None
         record, key_digest = entry.authenticated_key
         response = entry.response()
@@ -375,7 +409,7 @@ class FastPath:
             or self._key_cache.get_cached_key(key_digest) is not record
             or self._response_cache.get(response.cache_key) is not response
         ):
-            self._entries.discard(lookup.digest)
+            self._requests.discard(lookup.digest)
             return None
         negotiation = lookup.accept_encoding, lookup.if_none_match
         if not response.is_ready(*negotiation):
@@ -407,8 +441,8 @@ class FastPath:
         """
         headers = [(name, value) for name, value in scope["headers"] if name != EXPLAIN_HEADER]
         digest = _digest_scope(scope, headers)
-        entry = None if digest is None else self._entries.peek(digest, None)
-        if entry is None:
+        entry = None if digest is None else self._requests.peek(digest, None)
+        if not isinstance(entry, FastPathEntry):
             return False
         record, key_digest = entry.authenticated_key
         response = entry.response()
@@ -437,7 +471,7 @@ class FastPath:
             scope[SCOPE_ROUTE],
             scope.get(SCOPE_OPERATION),
         )
-        self._entries.put(digest, entry)
+        self._requests.put(digest, entry)
         if scope["method"] == "POST":
             inspected = _inspect_headers(scope["headers"], has_body=True) or {}
             self._heads.put(_digest_request(_get_target(scope), inspected), True)

@@ -61,7 +61,7 @@ LIMITS = {
         resolvers.nodes: MAX_NODE_IDS
     """,
     "graphql/changes.md": """
-        gateway.server.websocket_protocol: MAX_MESSAGE_BYTES MAX_FRAMES_WITHOUT_KEY MAX_FRAGMENTS
+        gateway.server.websocket_connection: MAX_MESSAGE_BYTES MAX_FRAMES_WITHOUT_KEY MAX_FRAGMENTS
         gateway.graphql.websocket: MAX_ID_CHARACTERS
         gateway.graphql.websocket: MAX_OPERATIONS
     """,
@@ -103,9 +103,9 @@ LIMITS = {
     """,
     "operation.md": """
         gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
-        gateway.server.backpressure: MAX_DELAYED_SECONDS
+        gateway.server.http_connection: MAX_DELAYED_SECONDS
         gateway.server.config: MAX_LONG_TASK_SECONDS
-        gateway.server.websocket_protocol: MAX_FRAMES_WITHOUT_KEY
+        gateway.server.websocket_connection: MAX_FRAMES_WITHOUT_KEY
         resolvers.administration.api_keys: MAX_ASSETS
         resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS
         resolvers.processing.worker_process: MAX_TASK_BYTES

@@ -24,7 +24,7 @@ from gateway.settings import (
 )
 
 if TYPE_CHECKING:
-    from gateway.server.config import AppWithFastPath, ServerConfig, SharedMemory
+    from gateway.server.config import Application, ServerConfig, SharedMemory
 
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
@@ -125,7 +125,7 @@ def _build_server_config(settings: Settings, certificate: tuple[str, str] | None
     )
 
 
-def create_application(settings: Settings, shared: "SharedMemory") -> "AppWithFastPath":
+def create_application(settings: Settings, shared: "SharedMemory") -> "Application":
     """Create the application in a worker, which imports it."""
     from gateway import app
 

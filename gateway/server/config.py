@@ -4,11 +4,11 @@ Imports little, because the supervisor imports it too and needs no application.
 """
 
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from gateway.rate_limits import ArrivalTables
 from gateway.server.logs import LogFormat
@@ -20,36 +20,60 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from gateway.response_cache import BodyLookup, FastResponse
+    from gateway.response_cache import BodyLookup, FastResponse, RepeatedRequest
     from gateway.server.admission import Admission
 
 
-FastPathLookup: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], "FastResponse | None"]
-"""From the target and headers of a GET to its cached response, or None to run the application."""
-FastPathLookupByBody: TypeAlias = Callable[[bytes, list[tuple[bytes, bytes]]], "BodyLookup | None"]
-"""From the target and headers of a POST to its lookup by body, or None to run the application."""
+class FastPath(Protocol):
+    """Answers requests in the place of the application; see `gateway.response_cache.FastPath`."""
+
+    def find(self, target: bytes, headers: list[tuple[bytes, bytes]]) -> "FastResponse | None":
+        """Return the response to a GET, or None to run the application."""
+
+    def find_by_body(
+        self, target: bytes, headers: list[tuple[bytes, bytes]]
+    ) -> "BodyLookup | None":
+        """Return the lookup by its body of a POST, or None to run the application."""
+
+    def find_repeated(self, request: bytes) -> "RepeatedRequest | None":
+        """Return what is known of a request with these bytes."""
+
+    def remember_repeated(
+        self, request: bytes, answered: "FastResponse", method: str, forwarded_address: str
+    ) -> None:
+        """Keep what the bytes of a request, and nothing else, determine."""
 
 
-class AppWithFastPath(NamedTuple):
-    """An ASGI application, and the fast path by which the protocol may answer in its place."""
+class Application:
+    """What a worker serves: an ASGI application, and what its server asks for besides."""
 
-    asgi_app: "ASGIApp"
-    fast_path: FastPathLookup | None = None
     admission: "Admission | None" = None
     """Lets the protocol reject requests itself; it is the one that the application uses."""
-    on_stop: Callable[[], None] = lambda: None
-    """Called when the gateway is about to stop, while requests are still served."""
-    get_long_tasks: Callable[[], "frozenset[asyncio.Task[Any]]"] = frozenset
-    """Returns the tasks of requests that a reload lets end: imports, processing of maps."""
-    base_url: str | None = None
+    configured_base_url: str | None = None
     """The configured URL of the service, for errors that the protocol sends."""
     websocket_paths: frozenset[bytes] = frozenset()
     """Where the application accepts WebSockets."""
-    on_drain: Callable[[], None] = lambda: None
-    """Called when no more connections are accepted, for the application to end its streams."""
-    fast_path_by_body: FastPathLookupByBody | None = None
-    warm_up: "Callable[[], Coroutine[Any, Any, None]] | None" = None
-    """Run as a task once the service is ready, for what only later requests need."""
+
+    def build_app(self) -> "ASGIApp":
+        """Return the ASGI application."""
+        raise NotImplementedError
+
+    def get_fast_path(self) -> FastPath | None:
+        """Return the fast path; connections ask for it once the application has started."""
+        return None
+
+    async def warm_up(self) -> None:
+        """Prepare what only later requests need. Run as a task once the service is ready."""
+
+    def announce_stop(self) -> None:
+        """Get ready to stop, while requests are still served."""
+
+    def end_streams(self) -> None:
+        """End all streams, because no more connections are accepted."""
+
+    def get_long_tasks(self) -> "frozenset[asyncio.Task[Any]]":
+        """Return the tasks of requests that a reload lets end: imports, processing of maps."""
+        return frozenset()
 
 
 class SharedMemory(NamedTuple):
@@ -64,7 +88,7 @@ class SharedMemory(NamedTuple):
         return cls(WriteCounter.for_single_process(), ArrivalTables.for_single_process())
 
 
-CreateApplication: TypeAlias = Callable[[SharedMemory], AppWithFastPath]
+CreateApplication: TypeAlias = Callable[[SharedMemory], Application]
 """Called once in each serving process."""
 
 

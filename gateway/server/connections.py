@@ -13,13 +13,21 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Protocol
 
-from gateway.exchange import build_error_messages, group_address, new_request_id, normalize_address
+from gateway.exchange import (
+    MAX_WRITE_BYTES,
+    build_error_messages,
+    group_address,
+    new_request_id,
+    normalize_address,
+)
 from gateway.responses import serialize_headers
 from gateway.server.admission import InputTurns, LimitLog, Standing
 from gateway.server.config import ConnectionLimits
 from rest.errors import ErrorSource, service_unavailable_error
 from storage.errors import UnavailableCause
 
+TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
+"""What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 _BYTES_ACKED = struct.Struct("=Q")
 _BYTES_ACKED_OFFSET = 120
 """Of `tcpi_bytes_acked` in Linux's `struct tcp_info`, which only ever grows at its end."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import gc
 import logging
 import os
@@ -33,7 +34,7 @@ from gateway.server.config import (
     MAX_LONG_TASK_SECONDS,
     READY_MESSAGE,
     RETIRE_SIGNAL,
-    AppWithFastPath,
+    Application,
     ConnectionLimits,
     ServerConfig,
     SharedMemory,
@@ -41,8 +42,8 @@ from gateway.server.config import (
     max_stop_seconds,
 )
 from gateway.server.connections import ConnectionTable, Listener
-from gateway.server.protocol import HttpProtocol, build_http_protocol
-from gateway.server.websocket_protocol import (
+from gateway.server.http_connection import HttpConnection
+from gateway.server.websocket_connection import (
     MAX_MESSAGE_BYTES,
     PING_SECONDS,
     WebSocketProtocol,
@@ -62,22 +63,23 @@ _logger = logging.getLogger("floorgate.server")
 
 
 class UvicornServer(uvicorn.Server):
-    """uvicorn's server that reports when it serves, and returns after a signal."""
+    """uvicorn's server that reports when it serves, and returns after a signal.
+
+    `guard` wraps the ASGI application that is served.
+    """
 
     def __init__(
         self,
         server_config: ServerConfig,
-        application: AppWithFastPath,
+        application: Application,
+        guard: ASGIApp,
         table: ConnectionTable,
         on_ready: Callable[[], None],
     ) -> None:
-        super().__init__(build_uvicorn_config(server_config, application))
+        super().__init__(build_uvicorn_config(server_config, application, guard))
         self._server_config = server_config
-        self._on_stop = application.on_stop
-        self._on_drain = application.on_drain
-        self._warm_up = application.warm_up
+        self._application = application
         self._warming_up: asyncio.Task[None] | None = None
-        self._get_long_tasks = application.get_long_tasks
         self.on_long_tasks: Callable[[], None] = lambda: None
         """Called if the server has to wait for long tasks when it has drained."""
         self._table = table
@@ -103,8 +105,7 @@ class UvicornServer(uvicorn.Server):
     async def _complete_start(self) -> None:
         """Prepare what was left out to be ready early."""
         try:
-            if self._warm_up is not None:
-                await self._warm_up()
+            await self._application.warm_up()
         except Exception:  # requests prepare what they need, and report why they cannot
             _logger.exception("What later requests need could not be prepared")
         finally:
@@ -121,7 +122,7 @@ class UvicornServer(uvicorn.Server):
             server.close()
         for listener in sockets or ():
             listener.close()
-        self._on_drain()
+        self._application.end_streams()
         await self._drain(self._server_config.drain_seconds)
         if long_tasks := self._get_spared_tasks():
             await self._wait_for_long_tasks(long_tasks)
@@ -150,12 +151,12 @@ class UvicornServer(uvicorn.Server):
             if time.monotonic() >= accepted_until + self._idle_seconds:
                 for listener in cast(list[Listener], self.servers):
                     listener.close_silent_connections()
-                for protocol in cast(list[HttpProtocol], list(self.server_state.connections)):
-                    protocol.close_if_idle()
+                for connection in cast(list[HttpConnection], list(self.server_state.connections)):
+                    connection.close_if_idle()
             await asyncio.sleep(_POLL_SECONDS)
 
     def _get_spared_tasks(self) -> frozenset[asyncio.Task[Any]]:
-        return self._get_long_tasks() if self._waits_for_long_tasks() else frozenset()
+        return self._application.get_long_tasks() if self._waits_for_long_tasks() else frozenset()
 
     def _waits_for_long_tasks(self) -> bool:
         return time.monotonic() < self._long_tasks_until and not self.force_exit
@@ -202,7 +203,7 @@ class UvicornServer(uvicorn.Server):
         else:
             self._long_tasks_until = min(self._long_tasks_until, now + drain_seconds)
             self._idle_seconds = min(_IDLE_SECONDS, drain_seconds / 2)
-            self._on_stop()
+            self._application.announce_stop()
             if is_first and sig == signal.SIGTERM:  # Ctrl-C involves no balancer
                 self._accept_until = now + self._server_config.drain_notice_seconds
         if self._serve_task is not None and not self.started:  # do not wait for the start
@@ -222,7 +223,7 @@ def set_up_garbage_collection() -> None:
 
 
 def build_uvicorn_config(
-    server_config: ServerConfig, application: AppWithFastPath
+    server_config: ServerConfig, application: Application, guard: ASGIApp
 ) -> uvicorn.Config:
     """Configure uvicorn: our protocol and log, and no headers added by uvicorn."""
     certificate = server_config.certificate
@@ -231,16 +232,8 @@ def build_uvicorn_config(
         context = tls.create_ssl_context(Path(certificate[0]), Path(certificate[1]))
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
-        application.asgi_app,
-        http=build_http_protocol(
-            server_config.limits,
-            application.fast_path,
-            application.admission,
-            server_config.proxy_hops,
-            application.base_url,
-            application.websocket_paths,
-            application.fast_path_by_body,
-        ),
+        guard,
+        http=cast(Any, functools.partial(HttpConnection, application, server_config.proxy_hops)),
         ws=WebSocketProtocol,
         ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=PING_SECONDS,
@@ -347,9 +340,9 @@ def run_worker(
     limits = bound_by_open_files(server_config.limits, _raise_open_file_limit())
     try:
         application = server_config.create_application(shared)
-        guard = _LifespanGuard(application.asgi_app)
+        guard = _LifespanGuard(application.build_app())
         table = ConnectionTable(limits)
-        server = UvicornServer(server_config, application._replace(asgi_app=guard), table, on_ready)
+        server = UvicornServer(server_config, application, guard, table, on_ready)
         server.on_long_tasks = on_long_tasks
     except Exception as error:
         raise _to_start_error(error) from error

@@ -117,9 +117,8 @@ async def serve_with_fast_path(
 
     monkeypatch.setattr(FastPath, "look_up", counting)
     gateway = Gateway(settings)
-    application = gateway.build_app_with_fast_path()
-    service = ServerConfig(lambda _: application, headers=(("x-content-type-options", "nosniff"),))
-    config = worker.build_uvicorn_config(service, application)
+    service = ServerConfig(lambda _: gateway, headers=(("x-content-type-options", "nosniff"),))
+    config = worker.build_uvicorn_config(service, gateway, gateway.build_app())
     server = uvicorn.Server(config)
 
     async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:

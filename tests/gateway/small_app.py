@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import StartError
 from gateway.middleware import AccessLogMiddleware
 from gateway.rate_limits import RateLimiter
-from gateway.server.config import AppWithFastPath, SharedMemory
+from gateway.server.config import Application, SharedMemory
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -51,7 +51,18 @@ def _log_at_the_end(folder: Path) -> None:
     logging.getLogger("floorgate.server").info("The process ends")
 
 
-def create(shared: SharedMemory) -> AppWithFastPath:
+class PlainApplication(Application):
+    """An ASGI application, with attributes and methods as given."""
+
+    def __init__(self, app: ASGIApp, **given: Any) -> None:
+        self._app = app
+        vars(self).update(given)
+
+    def build_app(self) -> ASGIApp:
+        return self._app
+
+
+def create(shared: SharedMemory) -> Application:
     """`/pid` says which process answers; `/sleep/0.5` takes its time; `/wait` waits for
     the file `SMALL_APP_GATE`; `/exit` ends the process;
     `/write` counts a write; `/say` writes to standard output. `remaining` counts all requests.
@@ -100,32 +111,32 @@ def create(shared: SharedMemory) -> AppWithFastPath:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    return AppWithFastPath(
+    return PlainApplication(
         AccessLogMiddleware(app),
-        on_stop=announce_stop,
+        announce_stop=announce_stop,
         get_long_tasks=lambda: frozenset(long_tasks),
     )
 
 
-def create_expected_failure(shared: SharedMemory) -> AppWithFastPath:
+def create_expected_failure(shared: SharedMemory) -> Application:
     """Its start fails with a sentence, as it does without MongoDB."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise StartError("MongoDB is not there: give another --mongo-url")
 
-    return AppWithFastPath(app)
+    return PlainApplication(app)
 
 
-def create_fault(shared: SharedMemory) -> AppWithFastPath:
+def create_fault(shared: SharedMemory) -> Application:
     raise RuntimeError("a fault of ours")
 
 
-def create_exit(shared: SharedMemory) -> AppWithFastPath:
+def create_exit(shared: SharedMemory) -> Application:
     """The process ends without a word."""
     os._exit(7)
 
 
-def create_second_fails(shared: SharedMemory) -> AppWithFastPath:
+def create_second_fails(shared: SharedMemory) -> Application:
     """The first process takes as long to start as it is configured to; the second one cannot start.
 
     Each leaves its process id in a directory.

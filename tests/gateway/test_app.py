@@ -159,12 +159,11 @@ async def test_a_gateway_is_built_without_its_endpoints_and_prepares_each_once(
     world: World, prepared: list[str]
 ) -> None:
     gateway = Gateway(world.settings())
-    application = gateway.build_app_with_fast_path()
+    gateway.build_app()
     assert not prepared
-    assert application.warm_up is not None
-    await application.warm_up()
+    await gateway.warm_up()
     assert sorted(prepared) == sorted(row.path for row in ENDPOINTS)
-    await application.warm_up()
+    await gateway.warm_up()
     assert len(prepared) == len(ENDPOINTS)
 
 

@@ -265,9 +265,9 @@ async def test_caches_are_asked_and_left_alone(never_expire: None, own_world: Wo
         }
         assert len(explanation["commands"]) == 1
         assert gateway.state.response_cache.counters == counters
-        assert gateway.find_fast_response(path.encode(), headers) is not None
+        assert gateway.state.fast_path.find(path.encode(), headers) is not None
         explained = [*headers, (b"floorgate-explain", b"true")]
-        assert gateway.find_fast_response(path.encode(), explained) is None
+        assert gateway.state.fast_path.find(path.encode(), explained) is None
         assert (await client.get(path)).content == plain.content
 
 

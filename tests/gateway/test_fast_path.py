@@ -13,6 +13,7 @@ import pytest
 
 from gateway import response_cache
 from gateway.graphql.request import hash_document
+from gateway.response_cache import FastPathEntry
 from rest.bodies import MAX_REPEATED_BODY_BYTES
 from storage.administration import api_keys
 from storage.administration.trusted_documents import (
@@ -277,7 +278,8 @@ async def test_entries_keep_no_response_in_memory(served: FastPathServer, own_wo
         for _ in range(2):
             await connection.request("/v1/units")
         assert served.found == [200]
-        [entry] = [each.value.response for each in state.fast_path._entries._entries.values()]
+        known = [each.value for each in state.fast_path._requests._entries.values()]
+        [entry] = [each.response for each in known if isinstance(each, FastPathEntry)]
         cached = entry()
         assert cached is not None
         state.response_cache._responses.discard(cached.cache_key)

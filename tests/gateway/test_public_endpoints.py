@@ -98,7 +98,7 @@ async def test_a_gateway_that_is_about_to_stop_is_live_and_serves_but_is_not_rea
         open_client(gateway, world.keys.full) as client,
     ):
         assert (await client.get("/health/ready")).status_code == 200
-        gateway.build_app_with_fast_path().on_stop()
+        gateway.announce_stop()
         assert (await client.get("/health/ready")).status_code == 503
         assert (await client.get("/health/live")).status_code == 200
         assert (await client.get("/v1/units")).status_code == 200

@@ -6,22 +6,25 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, cast
 
 import orjson
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from gateway.exchange import RawHeaders
 from gateway.middleware import AccessLogMiddleware
+from gateway.response_cache import BodyLookup, FastPath, FastResponse
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits, FastPathLookup, FastPathLookupByBody
+from gateway.server.config import ConnectionLimits
 from gateway.server.connections import ConnectionTable
-from gateway.server.protocol import HttpProtocol, build_http_protocol
+from gateway.server.http_connection import HttpConnection
 from gateway.server.server import open_listeners
-from gateway.server.websocket_protocol import MAX_MESSAGE_BYTES, WebSocketProtocol
+from gateway.server.websocket_connection import MAX_MESSAGE_BYTES, WebSocketProtocol
 from gateway.server.worker import EventLoop
 from rest.request_body import receive_body
+from tests.gateway.small_app import PlainApplication
 from tests.waiting import TIMEOUT_SECONDS
 
 HOST = b"Host: localhost\r\n"
@@ -48,9 +51,30 @@ class Listener:
         )
 
     @property
-    def protocols(self) -> list[HttpProtocol]:
+    def protocols(self) -> list[HttpConnection]:
         """The server's side of the connections that are open."""
-        return [each for each in self.state.connections if isinstance(each, HttpProtocol)]
+        return [each for each in self.state.connections if isinstance(each, HttpConnection)]
+
+
+FastPathLookup = Callable[[bytes, list[tuple[bytes, bytes]]], FastResponse | None]
+FastPathLookupByBody = Callable[[bytes, list[tuple[bytes, bytes]]], BodyLookup | None]
+
+
+class GivenFastPath(FastPath):
+    """A fast path that knows what two functions know, and the bytes of what they answered."""
+
+    def __init__(
+        self, find: FastPathLookup | None, find_by_body: FastPathLookupByBody | None
+    ) -> None:
+        nothing: Any = None
+        super().__init__(nothing, nothing, nothing)
+        self._given, self._given_by_body = find, find_by_body
+
+    def find(self, target: bytes, headers: RawHeaders) -> FastResponse | None:
+        return self._given(target, list(headers)) if self._given else None
+
+    def find_by_body(self, target: bytes, headers: RawHeaders) -> BodyLookup | None:
+        return self._given_by_body(target, list(headers)) if self._given_by_body else None
 
 
 @asynccontextmanager
@@ -66,14 +90,20 @@ async def listen(
     base_url: str | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serves on a free port, over TLS if there is a context."""
-    config = uvicorn.Config(
+    given_fast_path = GivenFastPath(fast_path, fast_path_by_body)
+    application = PlainApplication(
         app if isinstance(app, AccessLogMiddleware) else AccessLogMiddleware(app),
-        http=build_http_protocol(
-            limits, fast_path, admission, proxy_hops, base_url, websocket_paths, fast_path_by_body
-        ),
+        admission=admission,
+        configured_base_url=base_url,
+        websocket_paths=websocket_paths,
+        get_fast_path=lambda: given_fast_path,
+    )
+    config = uvicorn.Config(
+        application.build_app(),
+        http=cast(Any, functools.partial(HttpConnection, application, proxy_hops)),
         ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
         log_config=None,
-        timeout_keep_alive=limits.keep_alive_seconds, interface="asgi3",
+        interface="asgi3",
     )  # fmt: skip
     config.load()
     listener = Listener()

@@ -13,11 +13,10 @@ from starlette.types import Receive, Scope, Send
 from gateway.middleware import AccessLogMiddleware
 from gateway.response_cache import FastResponse
 from gateway.server import admission as admission_module
-from gateway.server import backpressure, tls
+from gateway.server import http_connection, tls
 from gateway.server.admission import Admission, LoadSheddingMiddleware
-from gateway.server.backpressure import APPLICATION_REJECTION_COST
 from gateway.server.config import ConnectionLimits
-from gateway.server.protocol import HttpProtocol
+from gateway.server.http_connection import APPLICATION_REJECTION_COST, HttpConnection
 from tests.gateway.server.served_application import (
     GET,
     HOST,
@@ -48,7 +47,7 @@ class App:
         self.listener = Listener()
 
     @property
-    def protocols(self) -> list[HttpProtocol]:
+    def protocols(self) -> list[HttpConnection]:
         """The server's side of the open connections."""
         return self.listener.protocols
 
@@ -208,12 +207,12 @@ async def test_a_client_that_the_middleware_rejects_waits_too(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET[:-2] + b"Origin: https://a.example\r\n\r\n" + LAST)
         received = await reader.readuntil(REJECTED)
-        (hasty,) = [each for each in app.protocols if each._is_delayed]
+        (hasty,) = [each for each in app.protocols if each.rejected.is_delayed]
         assert hasty.flow.read_paused
         due_seconds = (app.admission._rejections_due.get("127.0.0.1") or 0.0) - hasty.loop.time()
         assert round(due_seconds / 1000) == APPLICATION_REJECTION_COST
         await free_slot(app)
-        hasty._end_delay()
+        hasty.end_delay()
         received += await reader.read(-1)
     assert statuses(received) == [503, 200]
 
@@ -241,7 +240,7 @@ async def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET)
         await reader.readuntil(REJECTED)
-        (hasty,) = [each for each in app.protocols if each._is_delayed]
+        (hasty,) = [each for each in app.protocols if each.rejected.is_delayed]
         writer.write(GET + LAST)
         await wait_until(lambda: bool(hasty._unparsed) or hasty.flow.read_paused)
         await free_slot(app)
@@ -250,7 +249,7 @@ async def test_a_client_that_asks_again_at_once_waits_and_others_do_not(
             other_writer.write(LAST)
             assert statuses(await other_reader.read(-1)) == [200]
         assert app.started == ["/", "/free"]
-        hasty._end_delay()
+        hasty.end_delay()
         assert statuses(await reader.read(-1)) == [200, 200]
 
 
@@ -261,7 +260,7 @@ async def test_a_client_without_a_key_that_has_waited_for_long_is_closed(
 ) -> None:
     """It has been rejected again and again, and asked again at once."""
     monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 1.0)
-    monkeypatch.setattr(backpressure, "MAX_DELAYED_SECONDS", 5.0)
+    monkeypatch.setattr(http_connection, "MAX_DELAYED_SECONDS", 5.0)
     app = App()
     app.admission._is_known_key = lambda key: key == "valid"
     async with busy_worker(app) as (reader, writer):
@@ -271,8 +270,8 @@ async def test_a_client_without_a_key_that_has_waited_for_long_is_closed(
             if b"\r\nconnection: close\r\n" in received or count == 20:
                 break
             for protocol in app.protocols:
-                if protocol._is_delayed:
-                    protocol._end_delay()
+                if protocol.rejected.is_delayed:
+                    protocol.end_delay()
         assert (b"\r\nconnection: close\r\n" in received) == closes
 
 
@@ -286,9 +285,9 @@ async def test_a_client_that_leaves_while_it_waits_is_forgotten(
     async with busy_worker(app) as (reader, writer):
         writer.write(GET)
         await reader.readuntil(REJECTED)
-        (delayed,) = [each for each in app.protocols if each._is_delayed]
+        (delayed,) = [each for each in app.protocols if each.rejected.is_delayed]
         writer.transport.abort()
-        await wait_until(lambda: not delayed._is_delayed)
+        await wait_until(lambda: not delayed.rejected.is_delayed)
 
 
 @on_server_loop

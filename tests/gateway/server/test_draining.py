@@ -10,11 +10,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.response_cache import FastResponse
 from gateway.server.admission import Admission
-from gateway.server.config import ConnectionLimits, FastPathLookup
+from gateway.server.config import ConnectionLimits
 from tests.gateway.server.processes import Start, get, keeping_client
 from tests.gateway.server.served_application import (
     GET,
     HOST,
+    FastPathLookup,
     Listener,
     echo,
     listen,
@@ -173,7 +174,8 @@ def answer_fast(target: bytes, headers: list[tuple[bytes, bytes]]) -> FastRespon
 )
 @on_server_loop
 async def test_responses_that_the_protocol_makes_itself_say_close_too(
-    fast_path: FastPathLookup | None, admission: Callable[[], Admission | None]
+    fast_path: FastPathLookup | None,
+    admission: Callable[[], Admission | None],
 ) -> None:
     async with listen(echo, LIMITS, None, fast_path, admission()) as connect:
         reader, writer = await connect()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from gateway import response_cache
 from gateway.response_cache import BodyLookup, FastResponse
-from gateway.server import protocol
-from gateway.server import protocol as repeated_requests
+from gateway.server import http_connection
 from gateway.server.admission import Admission
 from tests.gateway.log_lines import LogLines
 from tests.gateway.server.served_application import (
@@ -105,7 +105,7 @@ async def test_a_client_that_leaves_is_logged_by_the_application(lines: LogLines
 
 @on_server_loop
 async def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "MAX_AWAITED_BODIES", 1)
+    monkeypatch.setattr(http_connection, "MAX_AWAITED_BODIES", 1)
     started = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -253,7 +253,7 @@ async def test_the_bytes_of_a_request_in_a_body_are_a_body(stub: FastPathStub) -
         length = b"Content-Length: %d\r\n\r\n" % len(KNOWN_REPEATED_REQUESTS)
         streams[1].write(b"POST /other HTTP/1.1\r\n" + HOST + length)
         [protocol] = connect.protocols
-        await wait_until(lambda: protocol.cycle is not None)
+        await wait_until(lambda: protocol.exchange is not None)
         streams[1].write(KNOWN_REPEATED_REQUESTS)
         response = await read_response(streams[0])
         assert response.endswith(b"/other " + KNOWN_REPEATED_REQUESTS)
@@ -297,7 +297,7 @@ async def test_a_request_waits_for_the_response_before_it(stub: FastPathStub) ->
         assert await ask(streams, KNOWN_REPEATED_REQUESTS) == [True]
         streams[1].write(b"POST /other HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n\r\nbo")
         [protocol] = connect.protocols
-        await wait_until(lambda: protocol.cycle is not None)
+        await wait_until(lambda: protocol.exchange is not None)
         assert await ask(streams, b"dy" + KNOWN_REPEATED_REQUESTS, 2) == [False, False]
         assert await ask(streams, KNOWN_REPEATED_REQUESTS) == [True]
         assert stub.repeated == 1
@@ -362,10 +362,10 @@ async def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> N
         assert await ask(streams, KNOWN_REPEATED_REQUESTS) == [True]
         assert stub.repeated == 2
         [protocol] = connect.protocols
-        protocol.timeout_keep_alive_handler()
+        protocol.on_idle_timeout()
         assert await ask(streams, KNOWN_REPEATED_REQUESTS) == [True]
         protocol._idle_since -= STEADY.keep_alive_seconds
-        protocol.timeout_keep_alive_handler()
+        protocol.on_idle_timeout()
         assert await streams[0].read() == b""
         streams[1].close()
 
@@ -374,7 +374,7 @@ async def test_a_connection_stays_open_while_it_is_used(stub: FastPathStub) -> N
 async def test_the_least_recently_used_are_forgotten(
     stub: FastPathStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeated_requests, "MAX_REPEATED_REQUESTS", 2)
+    monkeypatch.setattr(response_cache, "MAX_REQUESTS", 2)
     async with serve(stub) as connect:
         streams = await connect()
         for number in b"1223211":

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.errors import StartError
 from gateway.server.config import (
     EXIT_FORCED,
-    AppWithFastPath,
+    Application,
     ConnectionLimits,
     ServerConfig,
     SharedMemory,
@@ -56,7 +56,7 @@ def run(
 ) -> int:
     """Serves an application until it is ready, or until `on_ready` sends a signal."""
     config = ServerConfig(
-        small_app.create if app is None else lambda _: AppWithFastPath(app),
+        small_app.create if app is None else lambda _: small_app.PlainApplication(app),
         **given,  # type: ignore[arg-type]
     )
     shared = SharedMemory.for_single_process()
@@ -134,7 +134,7 @@ def test_a_start_that_fails_says_why(listener: socket.socket, app: ASGIApp, sent
     ],
 )
 def test_an_application_that_cannot_be_created_says_why(
-    listener: socket.socket, create: Callable[[SharedMemory], AppWithFastPath], sentence: str
+    listener: socket.socket, create: Callable[[SharedMemory], Application], sentence: str
 ) -> None:
     with pytest.raises(StartError) as raised:
         run_worker(
@@ -157,7 +157,7 @@ def test_a_service_collects_garbage_when_it_is_ready_and_serves_if_the_rest_cann
         raise RuntimeError("a fault of ours")
 
     app = lifespan("startup.complete", "shutdown.complete")
-    config = ServerConfig(lambda _: AppWithFastPath(app, warm_up=warm_up))
+    config = ServerConfig(lambda _: small_app.PlainApplication(app, warm_up=warm_up))
     gc.disable()  # as in a worker that starts
     try:
         shared = SharedMemory.for_single_process()

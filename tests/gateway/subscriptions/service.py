@@ -164,12 +164,11 @@ async def serve(
     settings.setdefault("base_url", None)
     async with run_gateway(world.settings(**settings)) as gateway:
         gateway.service.executor.schema = schema
-        application = gateway.build_app_with_fast_path()
         async with served_application.listen(
-            application.asgi_app,
+            gateway.build_app(),
             ConnectionLimits(),
-            admission=application.admission,
-            websocket_paths=application.websocket_paths,
+            admission=gateway.admission,
+            websocket_paths=gateway.websocket_paths,
         ) as listener:
             try:
                 yield Service(gateway, listener.port, world)

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 from gateway.graphql import websocket
 from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
-from gateway.server.websocket_protocol import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
+from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
 from storage.administration import api_keys
 from tests.fixtures import SEEN, UNIT, World, freeze_limiter, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, run, wait_until

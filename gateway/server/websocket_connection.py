@@ -6,14 +6,12 @@ unread. See docs/decisions/server/subscriptions.md.
 
 from typing import Any, cast
 
-import httptools
 from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from gateway.exchange import SCOPE_AUTHENTICATED_KEY, SCOPE_CLIENT_ADDRESS, group_address
 from gateway.server.admission import SCOPE_ADMISSION, Permit, ScheduledInput, Standing
-from gateway.server.backpressure import TLS_BUFFER_BYTES, BackpressureProtocol
-from gateway.server.connections import Connection
+from gateway.server.connections import TLS_BUFFER_BYTES, Connection
 
 MAX_MESSAGE_BYTES = 100_000
 """Of one message of a client, which is held in memory until it is complete."""
@@ -38,57 +36,6 @@ _MALFORMED = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
     b"Connection: close\r\n\r\n%b" % (len(_MALFORMED_BODY), _MALFORMED_BODY)
 )
-
-
-class WebSocketUpgradeProtocol(BackpressureProtocol):
-    """Let a GET of certain paths become a WebSocket.
-
-    Elsewhere `Upgrade` is ignored (RFC 9110, 7.8), and while an earlier response is in progress.
-    """
-
-    def __init__(
-        self, *args: Any, websocket_paths: frozenset[bytes] = frozenset(), **options: Any
-    ) -> None:
-        super().__init__(*args, **options)
-        self._websocket_paths = websocket_paths
-
-    def on_headers_complete(self) -> None:
-        self._is_upgrading = (
-            self._get_upgrade() == b"websocket"
-            and self.parser.get_method() == b"GET"
-            and self.url.partition(b"?")[0] in self._websocket_paths
-            and (self.cycle is None or self.cycle.response_complete)
-            # Before the first response, only TLS session tickets are unread.
-            and (self._started_cycle is None or not self.flow.write_paused)
-        )
-        super().on_headers_complete()
-
-    def _should_upgrade(self) -> bool:
-        return False  # so that the request meets admission like any other
-
-    def feed_parser(self, piece: bytes) -> None:
-        """Parse the next bytes; those after the request for a WebSocket are its first ones."""
-        try:
-            self.parser.feed_data(piece)
-        except httptools.HttpParserUpgrade as upgrade:
-            if self._is_upgrading and not self.cycle.response_complete:
-                self._start_websocket(piece[upgrade.args[0] :])
-            else:
-                self.cycle.keep_alive = False  # what follows may be in another protocol
-
-    def _start_websocket(self, rest: bytes) -> None:
-        self.connection.table.turns.spend(HANDSHAKE_UNITS)
-        self.connections.discard(self)
-        self._unset_keepalive_if_required()
-        protocol = WebSocketProtocol(
-            config=self.config, server_state=self.server_state, app_state=self.app_state
-        )
-        protocol.connection = self.connection
-        protocol.connection_made(self.transport)
-        self.transport.set_protocol(protocol)
-        self.parser = cast(Any, None)  # it refers to this protocol, which ends here
-        protocol.start(self.url, cast(Scope, self.scope), rest + self._unparsed)
-        self._unparsed.clear()
 
 
 class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
