@@ -14,7 +14,7 @@ from starlette.routing import Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway import public_endpoints
-from gateway.authentication import Authenticator, BadKeyThrottle
+from gateway.authentication import Authenticator, BadKeyThrottle, PresentedKey
 from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
@@ -290,8 +290,8 @@ class Gateway(Application):
     def _get_stream_keys(self) -> StreamKeys:
         return StreamKeys(self._require_state().key_cache, self.settings.request_seconds)
 
-    def _is_known_key(self, key: str) -> bool:
-        return self.state is not None and self.state.key_cache.is_known(key)
+    def _is_known_key(self, key: PresentedKey) -> bool:
+        return self.state is not None and self.state.key_cache.is_known(key.digest)
 
     def _get_ready_database(self) -> driver.Database | None:
         return None if self.state is None or self.is_stopping else self.state.store.database

@@ -21,6 +21,7 @@ from gateway.exchange import (
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
     SCOPE_WAITED_SECONDS,
+    HeaderFields,
     fields_of,
     get_client_address,
     group_address,
@@ -37,6 +38,7 @@ from rest.errors import (
     rate_limit_error,
     service_unavailable_error,
 )
+from storage.administration.api_keys import KeyDigest, hash_key
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 from storage.errors import UnavailableCause, UnavailableError
@@ -114,12 +116,10 @@ class BadKeyThrottle:
             count.bad_keys, count.next_line_at = 0, now + LOG_INTERVAL_SECONDS
 
 
-# Authentication: from a request's API key and experimental flags to its caller.
-
-
 API_KEY_HEADER: Final = b"api-key"
 API_KEY_PARAMETER: Final = "api-key"
 FLAGS_HEADER: Final = b"experimental-flags"
+_SCOPE_PRESENTED_KEY: Final = "floorgate.presented_key"
 _KNOWN_FLAGS: Final = frozenset(KNOWN_FLAGS)
 
 
@@ -137,11 +137,15 @@ class Authenticator:
     async def __call__(self, request: Request) -> Caller:
         """Return the caller of a request. Raises HttpError 401, 403, 429 or 503."""
         key_cache, started, scope = self.get_key_cache(), time.monotonic(), request.scope
-        key = get_api_key(scope)
-        valid_key = key_cache.find_authenticated_key(key)
+        key = find_api_key(scope)
+        if key.is_repeated:
+            raise duplicate_key_error()
+        if not key.text:
+            raise missing_key_error()
+        valid_key = key_cache.find_authenticated_key(key.digest)
         if valid_key is None:
             client = group_address(get_client_address(scope))
-            valid_key = await self._look_up(key_cache, key, client)
+            valid_key = await self._look_up(key_cache, key.text, client)
         record, now = valid_key.record, time.monotonic()
         scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_KEY_ID] = valid_key, record.id
         scope[SCOPE_WAITED_SECONDS] = now - started
@@ -182,26 +186,32 @@ class Authenticator:
         return valid_key
 
 
-def get_api_key(scope: Scope) -> str:
-    """Return the API key of a request, from the header or else the query. Raises HttpError 401."""
-    headers, parameters = _header_keys(scope), _query_keys(scope)
-    if len(headers) > 1 or len(parameters) > 1:
-        raise duplicate_key_error()
-    key = _first_key(headers) or _first_key(parameters)
-    if key is None:
-        raise missing_key_error()
-    return key
+class PresentedKey(NamedTuple):
+    """The API key of a request, of which nothing is known yet."""
+
+    fields: HeaderFields
+    """Those that it was found with."""
+    text: str
+    """Empty if there is none."""
+    digest: KeyDigest
+    is_repeated: bool
+    """Whether there is more than one in the header, or in the query."""
 
 
-def find_api_key(scope: Scope) -> str | None:
-    """Return the API key that `get_api_key` returns for the request, or None if it raises, except
-    that duplicates are not looked for.
+def find_api_key(scope: Scope) -> PresentedKey:
+    """Return the API key of a request, from the header or else the query.
+
+    It is found and hashed once: admission asks for it, and then authentication.
     """
-    return _first_key(_header_keys(scope)) or _first_key(_query_keys(scope))
-
-
-def _header_keys(scope: Scope) -> list[str]:
-    return [value.decode("latin-1") for value in fields_of(scope).list_lines(API_KEY_HEADER)]
+    fields, presented = fields_of(scope), scope.get(_SCOPE_PRESENTED_KEY)
+    if presented is None or presented.fields is not fields:  # a copy may have other headers
+        in_header, in_query = fields.list_lines(API_KEY_HEADER), _query_keys(scope)
+        keys = [value.decode("latin-1").strip() for value in in_header]
+        text = next(filter(None, [*keys, *in_query]), "")
+        is_repeated = len(in_header) > 1 or len(in_query) > 1
+        presented = PresentedKey(fields, text, hash_key(text), is_repeated)
+        scope[_SCOPE_PRESENTED_KEY] = presented
+    return presented
 
 
 def _query_keys(scope: Scope) -> list[str]:
@@ -209,18 +219,11 @@ def _query_keys(scope: Scope) -> list[str]:
     if not query:
         return []
     pairs = (pair.partition("=") for pair in query.decode("latin-1").split("&"))
-    return [unquote_plus(value) for name, _, value in pairs if _is_key_parameter(name)]
+    return [unquote_plus(value).strip() for name, _, value in pairs if _is_key_parameter(name)]
 
 
 def _is_key_parameter(name: str) -> bool:
     return name == API_KEY_PARAMETER or ("%" in name and unquote_plus(name) == API_KEY_PARAMETER)
-
-
-def _first_key(keys: list[str]) -> str | None:
-    for key in keys:
-        if stripped := key.strip():
-            return stripped
-    return None
 
 
 @functools.lru_cache(maxsize=64)

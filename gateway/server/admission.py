@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.authentication import find_api_key
+from gateway.authentication import PresentedKey, find_api_key
 from gateway.exchange import fields_of, get_client_address, group_address
 from gateway.rate_limits import RateLimiter, RateLimitStatus
 from rest.errors import ERRORS_PATH, RETRY_AFTER_HEADERS, HttpError, service_unavailable_error
@@ -271,7 +271,7 @@ class Permit:
         self._slots = slots
         self.group = group
         """A known key, or empty."""
-        self._is_held = False
+        self.is_held = False
 
     def acquire(self) -> Rejection | None:
         """Take a slot, or return the response to send because there is none."""
@@ -280,7 +280,7 @@ class Permit:
         if self._slots.taken_by.get(self.group, 0) >= self._slots.group_limit:
             return self._admission.key_is_busy if self.group else OVERLOADED
         self._slots.take(self.group)
-        self._is_held = True
+        self.is_held = True
         return None
 
     def count_arriving(self, change_bytes: int) -> bool:
@@ -297,8 +297,8 @@ class Permit:
 
     def release(self) -> None:
         """Give the slot back, if it is held."""
-        if self._is_held:
-            self._is_held = False
+        if self.is_held:
+            self.is_held = False
             self._slots.give_back(self.group)
 
 
@@ -320,7 +320,7 @@ class Admission:
         self,
         max_in_flight: int = 100,
         max_per_key: int = 50,
-        is_known_key: Callable[[str], bool] = lambda key: True,
+        is_known_key: Callable[[PresentedKey], bool] = lambda key: True,
         address_limiter: RateLimiter | None = None,
     ) -> None:
         self.keyed = _Slots(max_in_flight, max_per_key)
@@ -361,8 +361,8 @@ class Admission:
         if path in KEYLESS_PATHS or path.startswith(KEYLESS_PREFIX):
             slots, group = self.keyless, ""
         else:
-            key = find_api_key(scope) or ""
-            slots, group = self.keyed, key if self._is_known_key(key) else ""
+            key = find_api_key(scope)
+            slots, group = self.keyed, key.text if self._is_known_key(key) else ""
         rejection = None if group else self._check_address(scope)
         permit = Permit(self, slots, group)
         return rejection or permit.acquire() or permit
@@ -500,7 +500,7 @@ class ReleaseMiddleware:
             await self.app(scope, receive, send)
         finally:
             permit = scope.get(SCOPE_ADMISSION)
-            if isinstance(permit, Permit):
+            if isinstance(permit, Permit) and permit.is_held:
                 permit.release()
 
 
@@ -528,7 +528,8 @@ class _Work:
         """Receive without a slot until the body is complete, then take one again."""
         if not self._expects_body:
             return await self._receive()
-        self._permit.release()
+        if self._permit.is_held:
+            self._permit.release()
         message = await self._receive()
         if message.get("more_body"):
             self._count(len(message["body"]))
@@ -554,11 +555,13 @@ class _Work:
 
     async def send(self, message: Message) -> None:
         """Send without a slot: the work is done when the response begins."""
+        if self._permit.is_held:
+            self._permit.release()
         self._expects_body = False
-        self._permit.release()
         await self._send(message)
 
     def end(self) -> None:
         """Give everything back."""
-        self._permit.release()
+        if self._permit.is_held:
+            self._permit.release()
         self._forget_body()

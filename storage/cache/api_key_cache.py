@@ -114,9 +114,8 @@ class ApiKeyCache:
         self._digests = KeyDigests(database, feed)
         self._last_uses: dict[str, datetime] = {}
 
-    def find_authenticated_key(self, key: str) -> AuthenticatedKey | None:
+    def find_authenticated_key(self, digest: KeyDigest) -> AuthenticatedKey | None:
         """Return the key if it is cached and valid now; None if only a read can tell."""
-        digest = api_keys.hash_key(key)
         record = self.get_cached_key(digest)
         return None if record is None else AuthenticatedKey(record, digest)
 
@@ -140,15 +139,16 @@ class ApiKeyCache:
         """Return the record if it is valid now, else None. Raises UnavailableError."""
         return self._mark_used(await self._get_or_load(digest))
 
-    def is_known(self, key: str) -> bool:
-        """Return whether a request has had this key and it was valid then, or the key was among all
-        keys at the last look. Neither counts as use nor validates, so it holds at times when every
-        key has to be read again.
+    def is_known(self, digest: KeyDigest) -> bool:
+        """Return whether a request has had this key, and it was valid then, or the key was among
+        all keys at the last look.
+
+        Neither counts as use nor validates, so it holds at times when every key has to be read
+        again.
 
         Any other key starts the next look: while requests with invented keys arrive, valid keys are
         known before their first request.
         """
-        digest = api_keys.hash_key(key) if len(key) == api_keys.KEY_LENGTH else b""
         return self._records.peek(digest, None) is not None or self._digests.contained(digest)
 
     def _mark_used(self, record: ApiKey | None) -> ApiKey | None:

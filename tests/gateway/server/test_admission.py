@@ -84,7 +84,7 @@ def test_a_key_is_the_same_however_it_is_sent(other: Scope) -> None:
 
 
 def test_invented_keys_count_as_one_and_leave_room_for_real_ones() -> None:
-    admission = Admission(6, 2, is_known_key=lambda key: key == "real")
+    admission = Admission(6, 2, is_known_key=lambda key: key.text == "real")
     invented = [scope("x"), scope("y"), scope("z"), scope()]
     assert statuses(admit_all(admission, invented)) == [200, 200, 503, 503]
     assert statuses(admit_all(admission, [scope("real")] * 3)) == [200, 200, 429]

@@ -262,7 +262,7 @@ async def test_a_client_without_a_key_that_has_waited_for_long_is_closed(
     monkeypatch.setattr(admission_module, "MAX_REJECTIONS_PER_SECOND", 1.0)
     monkeypatch.setattr(http_connection, "MAX_DELAYED_SECONDS", 5.0)
     app = App()
-    app.admission._is_known_key = lambda key: key == "valid"
+    app.admission._is_known_key = lambda key: key.text == "valid"
     async with busy_worker(app) as (reader, writer):
         for count in itertools.count(1):
             writer.write(GET[:-2] + header + b"\r\n")
