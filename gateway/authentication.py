@@ -8,7 +8,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
@@ -21,7 +21,6 @@ from gateway.exchange import (
     SCOPE_KEY_ID,
     SCOPE_RATE_LIMIT_HEADERS,
     SCOPE_WAITED_SECONDS,
-    HeaderFields,
     fields_of,
     get_client_address,
     group_address,
@@ -189,7 +188,7 @@ class Authenticator:
 class PresentedKey(NamedTuple):
     """The API key of a request, of which nothing is known yet."""
 
-    fields: HeaderFields
+    headers: Sequence[tuple[bytes, bytes]]
     """Those that it was found with."""
     text: str
     """Empty if there is none."""
@@ -203,21 +202,19 @@ def find_api_key(scope: Scope) -> PresentedKey:
 
     It is found and hashed once: admission asks for it, and then authentication.
     """
-    fields, presented = fields_of(scope), scope.get(_SCOPE_PRESENTED_KEY)
-    if presented is None or presented.fields is not fields:  # a copy may have other headers
-        in_header, in_query = fields.list_lines(API_KEY_HEADER), _query_keys(scope)
-        keys = [value.decode("latin-1").strip() for value in in_header]
-        text = next(filter(None, [*keys, *in_query]), "")
+    presented: PresentedKey | None = scope.get(_SCOPE_PRESENTED_KEY)
+    if presented is None or presented.headers is not scope["headers"]:  # that of another request
+        lines = fields_of(scope).list_lines(API_KEY_HEADER)
+        in_header = [value.decode("latin-1").strip() for value in lines]
+        in_query = _query_keys(scope["query_string"]) if scope["query_string"] else []
+        text = next(filter(None, in_header + in_query), "")
         is_repeated = len(in_header) > 1 or len(in_query) > 1
-        presented = PresentedKey(fields, text, hash_key(text), is_repeated)
+        presented = PresentedKey(scope["headers"], text, hash_key(text), is_repeated)
         scope[_SCOPE_PRESENTED_KEY] = presented
     return presented
 
 
-def _query_keys(scope: Scope) -> list[str]:
-    query: bytes = scope["query_string"]
-    if not query:
-        return []
+def _query_keys(query: bytes) -> list[str]:
     pairs = (pair.partition("=") for pair in query.decode("latin-1").split("&"))
     return [unquote_plus(value).strip() for name, _, value in pairs if _is_key_parameter(name)]
 

@@ -96,6 +96,8 @@ NOT_MODIFIED_HEADERS = frozenset(
     (b"cache-control", b"content-location", b"date", b"etag", b"expires", b"link", b"vary")
 )
 """Headers that RFC 9110, 15.4.5, requires in a 304; also `Link`, for clients that page by it."""
+TAGGED_METHODS = ("GET", "HEAD")
+"""Methods of requests that `If-None-Match` makes conditional."""
 ENTRY_OVERHEAD_BYTES = 2_000
 """Memory of a cached response apart from its body and key: headers, mappings, fast path."""
 
@@ -124,51 +126,50 @@ class EncodedResponse(Struct, eq=False, gc=False):
         return {"type": "http.response.body", "body": self.content}
 
     @property
-    def start_message(self) -> Message:
-        """Start of the response to a GET or HEAD."""
-        return _start_message(200, [*self._list_headers(), (b"etag", self.etag)])
-
-    @property
-    def start_message_without_etag(self) -> Message:
-        """Start of the response to other methods, which have no conditional requests."""
-        return _start_message(200, self._list_headers())
-
-    @property
-    def not_modified_message(self) -> Message:
-        """Start of a 304, for a client that already has this body."""
-        return _start_message(304, self._list_not_modified_headers())
-
-    @property
     def header_lines(self) -> bytes:
-        """The header lines of `start_message`."""
+        """The header lines of the response to a GET or HEAD."""
         if self._header_lines is None:
-            self._header_lines = serialize_headers([*self._list_headers(), (b"etag", self.etag)])
+            self._header_lines = serialize_headers(self.list_headers(is_tagged=True))
         return self._header_lines
 
     @property
     def header_lines_without_etag(self) -> bytes:
-        """The header lines of `start_message_without_etag`."""
+        """The header lines of the response to other methods."""
         if self._lines_without_etag is None:
-            self._lines_without_etag = serialize_headers(self._list_headers())
+            self._lines_without_etag = serialize_headers(self.list_headers(is_tagged=False))
         return self._lines_without_etag
 
     @property
     def not_modified_header_lines(self) -> bytes:
-        """The header lines of `not_modified_message`."""
+        """The header lines of a 304."""
         if self._not_modified_lines is None:
-            self._not_modified_lines = serialize_headers(self._list_not_modified_headers())
+            self._not_modified_lines = serialize_headers(self.list_not_modified_headers())
         return self._not_modified_lines
 
-    def _list_headers(self) -> HeaderList:
+    def list_headers(self, *, is_tagged: bool) -> HeaderList:
+        """Return the headers of the response; only GET and HEAD have conditional requests."""
         assert self.content is not None
         headers = [*self.headers, (b"content-length", str(len(self.content)).encode())]
         if self.encoding != "identity":
             headers.append((b"content-encoding", self.encoding.encode()))
+        if is_tagged:
+            headers.append((b"etag", self.etag))
         return headers
 
-    def _list_not_modified_headers(self) -> HeaderList:
+    def list_not_modified_headers(self) -> HeaderList:
+        """Return the headers of a 304, for a client that already has this body."""
         kept = [(name, value) for name, value in self.headers if name in NOT_MODIFIED_HEADERS]
         return [*kept, (b"etag", self.etag)]
+
+    def write_messages(
+        self, method: str, *, is_match: bool, status: int = 200
+    ) -> tuple[Message, Message]:
+        """Return the start and body messages of the response to a request."""
+        if is_match:
+            return _start_message(304, self.list_not_modified_headers()), EMPTY_BODY_MESSAGE
+        is_tagged = status == 200 and method in TAGGED_METHODS
+        start = _start_message(status, self.list_headers(is_tagged=is_tagged))
+        return start, EMPTY_BODY_MESSAGE if method == "HEAD" else self.body_message
 
 
 class CachedResponse(Struct, eq=False, weakref=True):
@@ -229,15 +230,9 @@ class CachedResponse(Struct, eq=False, weakref=True):
     def _select_messages(
         self, method: str, accept_encoding: bytes | None, if_none_match: bytes | None
     ) -> tuple[Message, Message]:
-        if method not in ("GET", "HEAD"):
-            encoded, _ = self.select_encoding(accept_encoding, None)
-            return encoded.start_message_without_etag, encoded.body_message
-        encoded, is_match = self.select_encoding(accept_encoding, if_none_match)
-        if is_match:
-            return encoded.not_modified_message, EMPTY_BODY_MESSAGE
-        return encoded.start_message, (
-            EMPTY_BODY_MESSAGE if method == "HEAD" else encoded.body_message
-        )
+        known = if_none_match if method in TAGGED_METHODS else None
+        encoded, is_match = self.select_encoding(accept_encoding, known)
+        return encoded.write_messages(method, is_match=is_match)
 
     def select_encoding(
         self, accept_encoding: bytes | None, if_none_match: bytes | None
@@ -321,10 +316,12 @@ class CachedResponse(Struct, eq=False, weakref=True):
 
 
 def _encode(
-    body: bytes, encoding: Encoding, etag: str | None, headers: Sequence[Header]
-) -> tuple[str, bytes]:
-    """Return the entity tag of a body, unless it is known, and the encoded body."""
-    return etag or compute_etag(body, headers), compress(body, encoding)
+    body: bytes, encoding: Encoding, etag: str | None, headers: Sequence[Header] | None
+) -> tuple[str | None, bytes]:
+    """Return the entity tag of a body, unless it is known or there are no headers, and the body."""
+    if headers is not None:
+        etag = etag or compute_etag(body, headers)
+    return etag, compress(body, encoding)
 
 
 @functools.lru_cache(maxsize=256)
@@ -385,6 +382,7 @@ def _make_with_encodings(make: Callable[[], CachedResponse]) -> CachedResponse:
 
 DEFAULT_HEADERS = ENCODED_RESPONSE_HEADERS
 """Added where absent, to errors too: a shared cache may store a 404 (RFC 9110, 15.1)."""
+_DEFAULT_NAMES = dict(DEFAULT_HEADERS).keys()
 
 
 class EtagCompressionMiddleware:
@@ -421,38 +419,35 @@ class EtagCompressionMiddleware:
 async def _finalize_response(
     scope: Scope, start: Message, message: Message
 ) -> tuple[Message, Message]:
-    names = dict(start["headers"])
-    defaults = [header for header in DEFAULT_HEADERS if header[0] not in names]
-    headers: HeaderList = [*start["headers"], *defaults]
+    headers: HeaderList = start["headers"]
+    names = dict(headers)
+    if not names.keys() >= _DEFAULT_NAMES:
+        defaults = [header for header in DEFAULT_HEADERS if header[0] not in names]
+        headers = [*headers, *defaults]
+        names.update(defaults)
     body: bytes = message.get("body", b"")
     if b"etag" in names or b"content-encoding" in names or not body:
         return {**start, "headers": headers}, message
-    has_tag = scope["method"] in ("GET", "HEAD") and start["status"] == 200
+    method, status = scope["method"], start["status"]
     accept_encoding, if_none_match = read_negotiation(scope)
     encoding = choose_encoding(accept_encoding, len(body))
-    tagged = headers if has_tag else None
+    tagged = headers if status == 200 and method in TAGGED_METHODS else None
     if is_slow(len(body), encoding):
-        tag, content = await asyncio.to_thread(_encode_with_tag, body, encoding, tagged)
+        tag, content = await asyncio.to_thread(_encode, body, encoding, None, tagged)
     else:
-        tag, content = _encode_with_tag(body, encoding, tagged)
-    if tag is not None:
-        known = None if if_none_match is None else find_encoding(if_none_match, tag)
-        etag = b"etag", etag_for_encoding(tag, known or encoding).encode()
-        if known is not None:
-            kept = [header for header in headers if header[0] in NOT_MODIFIED_HEADERS]
-            return {**start, "status": 304, "headers": [*kept, etag]}, EMPTY_BODY_MESSAGE
-        headers.append(etag)
-    if encoding != "identity":
-        headers = [header for header in headers if header[0] != b"content-length"]
-        headers.append((b"content-length", str(len(content)).encode()))
-        headers.append((b"content-encoding", encoding.encode()))
-    sent_body = b"" if scope["method"] == "HEAD" else content
-    return {**start, "headers": headers}, {**message, "body": sent_body}
-
-
-def _encode_with_tag(
-    body: bytes, encoding: Encoding, headers: HeaderList | None
-) -> tuple[str | None, bytes]:
-    """Return the entity tag of a body with headers, None without, and the encoded body."""
-    tag = None if headers is None else compute_etag(body, headers)
-    return tag, compress(body, encoding)
+        tag, content = _encode(body, encoding, None, tagged)
+    known = find_encoding(if_none_match, tag) if tag and if_none_match is not None else None
+    if known is not None:
+        encoding = known
+    if len(names) == len(headers):  # without a loop, which takes as long as all else here
+        names.pop(b"content-length", None)
+        common = tuple(names.items())
+    else:
+        common = tuple(header for header in headers if header[0] != b"content-length")
+    encoded = EncodedResponse(
+        common,
+        encoding,
+        etag_for_encoding(tag, encoding).encode() if tag else b"",
+        content,
+    )
+    return encoded.write_messages(method, is_match=known is not None, status=status)
