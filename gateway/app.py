@@ -56,11 +56,11 @@ from storage.mongo.tasks import run_in_background
 
 
 _PAUSE_SECONDS = 0.002
-"""Between two steps, for requests: the event loop is never held for longer than one takes."""
+"""The pause between two steps, for requests: a step holds the event loop, and no more."""
 
 
 _SWITCH_SECONDS = 0.0005
-"""After which Python lets the event loop run while a thread imports; it is 5 ms by default."""
+"""How soon the event loop may run while a thread imports; Python's default is 5 ms."""
 
 
 async def warm_up(routes: Iterable[PathRoute]) -> None:

@@ -189,7 +189,7 @@ class PresentedKey(NamedTuple):
     """The API key of a request, of which nothing is known yet."""
 
     headers: Sequence[tuple[bytes, bytes]]
-    """Those that it was found with."""
+    """The headers that it was found with."""
     text: str
     """Empty if there is none."""
     digest: KeyDigest

@@ -36,7 +36,7 @@ class HeaderFields(dict[bytes, bytes]):
         super().__init__(headers)
         self.headers = headers
         self._lines: dict[bytes, list[bytes]] = {}
-        """Of each field, if one has several."""
+        """The lines of each field, if one has several; else empty."""
         if len(self) < len(headers):
             for name, value in headers:
                 self._lines.setdefault(name, []).append(value)
@@ -178,7 +178,7 @@ EXPLAIN_HEADER: Final = b"floorgate-explain"
 _REQUEST_ID_HEADER: Final = b"x-request-id"
 
 MAX_WRITE_BYTES = 256 << 10
-"""Of a response, written to a connection at a time: a slow reader holds no more than that there."""
+"""The most of a response that is written at a time: a slow reader holds no more than that."""
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 

@@ -127,7 +127,7 @@ class ExplainedRun:
     variables: Mapping[str, Any] | None = None
     """None if the request failed before they were known."""
     refused_cost: int | None = None
-    """Of a document that was refused for it."""
+    """The cost of a document that was refused for it."""
     was_run: bool = False
     caller: Caller | None = None
     """None until the key is known to be valid, and to have the permission."""

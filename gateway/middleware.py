@@ -267,7 +267,7 @@ class CorsHeaderLines:
     """The header lines that the middleware adds to responses, for those that do not pass it."""
 
     def __init__(self, origins: Sequence[str]) -> None:
-        """Without origins, there is no middleware."""
+        """Prepare the lines for these origins; without any, there is no middleware."""
         vary = b"vary: Origin\r\n" if origins else b""
         simple_headers = CorsMiddleware(_no_app, origins).simple_headers if origins else {}
         lines = serialize_headers(

@@ -21,7 +21,8 @@ SETS = SLOTS // _SLOTS_PER_SET
 _TAG_BYTES = SLOTS * 8
 _TABLE_BYTES = 2 * _TAG_BYTES
 _LOCK_ATTEMPTS = 5_000
-"""Some 15 ms. A process holds a lock for microseconds, unless it is stopped while it does."""
+"""How often to try to lock, for some 15 ms. A process holds a lock for microseconds, unless it is
+stopped while it does."""
 
 
 @functools.lru_cache(maxsize=1_000)
@@ -110,9 +111,9 @@ class ArrivalTables(NamedTuple):
     """The tables of one gateway."""
 
     keys: ArrivalTable
-    """By the id of an API key."""
+    """The table of API keys, by their id."""
     addresses: ArrivalTable
-    """By the address of a client. A table of its own, so that many addresses evict no key."""
+    """The table of client addresses, on its own so that many of them evict no key."""
 
     @classmethod
     def for_single_process(cls) -> "ArrivalTables":
@@ -148,7 +149,7 @@ class RateLimitStatus(NamedTuple):
     remaining: int = 0
     """Requests that would be admitted at once now."""
     reset_seconds: int = 0
-    """Until the whole burst is available again or, if nothing is, until a request is admitted."""
+    """The time until the whole burst is available again or, if nothing is, one request."""
     policy: bytes | None = None
     """Value of the header `RateLimit-Policy`; None without a limit."""
 

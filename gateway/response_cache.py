@@ -276,7 +276,7 @@ class FastResponse(NamedTuple):
 
 
 BodyLookup: TypeAlias = Callable[[bytes], FastResponse | None]
-"""From the body of a POST to its cached response, or None to run the full pipeline."""
+"""Returns the cached response to a POST with this body, or None to run the full pipeline."""
 
 
 class FastPathEntry(NamedTuple):

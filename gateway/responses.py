@@ -34,9 +34,9 @@ from rest.responses import ENCODED_RESPONSE_HEADERS
 MAX_BYTES_IN_EVENT_LOOP = 256_000
 """Larger bodies are compressed and digested in a thread: by zstd, these take 0.5 ms."""
 GZIP_BYTES_IN_EVENT_LOOP = 64_000
-"""The same for gzip, which takes four times as long."""
+"""The largest body for gzip in the event loop: it takes four times as long."""
 MIN_COMPRESSED_BYTES = 500
-"""Below this, compression saves less than the Content-Encoding header costs."""
+"""The smallest body to compress: below, a Content-Encoding header costs more than is saved."""
 
 _ENCODING_PREFERENCE: tuple[Encoding, ...] = ("zstd", "gzip", "identity")
 _GZIP_LEVEL = 4  # level 6 takes 50 % longer and saves 3 % on a list of units
@@ -111,7 +111,7 @@ class EncodedResponse(Struct, eq=False, gc=False):
     """A response in one content encoding: as ASGI messages and as header lines."""
 
     headers: tuple[Header, ...]
-    """Those that all encodings have."""
+    """The headers that all encodings have."""
     encoding: Encoding
     etag: bytes
     content: bytes | None = None

@@ -414,4 +414,4 @@ env_file_option = click.option(
     callback=_read_env_file,
     help="File of settings, a line FLOORGATE_NAME=value for each; a reload reads it anew.",
 )
-"""Of commands with settings of a gateway."""
+"""Adds the option to commands with settings of a gateway."""

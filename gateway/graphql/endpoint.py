@@ -54,7 +54,7 @@ GRAPHQL_RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 COST_HEADER = b"floorgate-cost"
 """What an operation may cost, before it runs: the number that the limit `cost` is about."""
 PERSISTED_QUERY_CODES = frozenset(("PERSISTED_QUERY_NOT_FOUND", "PERSISTED_QUERY_NOT_SUPPORTED"))
-"""Of errors after which a client sends the document: with a 200, as Apollo's server sends them."""
+"""Codes of errors after which a client sends the document. Apollo's server sends them with 200."""
 
 _INTROSPECTION_FIELD = re.compile(r"__(schema|type)\b")
 _HEADERS = encode_headers({**RESPONSE_HEADERS, "Vary": f"{VARY}, Accept"})

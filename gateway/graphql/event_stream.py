@@ -20,7 +20,7 @@ from schema.execution import Operation
 
 EVENT_STREAM_MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 12.0
-"""Between two comments, which tell proxies and clients that the stream is alive."""
+"""The time between two comments, which tell proxies and clients that the stream is alive."""
 HEARTBEAT = b":\n\n"
 COMPLETE = b"event: complete\ndata:\n\n"
 _HEADERS = [

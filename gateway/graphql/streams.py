@@ -32,7 +32,7 @@ from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 
 KEY_CHECK_SECONDS = 1.0
-"""Between two looks at the keys of all streams; each event looks at its own as well."""
+"""The time between two looks at the keys of all streams; each event looks at its own too."""
 
 
 class StreamEnd(Enum):
@@ -190,10 +190,10 @@ class ResultKey(NamedTuple):
 
     operation: Operation
     variables: bytes
-    """Of the operation's `event_variables`, as JSON."""
+    """The values of the operation's `event_variables`, as JSON."""
     base_url: str
     rights: Hashable
-    """Of the caller: what it may see and do."""
+    """What the caller may see and do."""
     value: Hashable = None
     """The event. Two that are equal are one."""
 

@@ -36,9 +36,9 @@ from schema.execution import InvalidOperationError, Operation
 from storage.errors import UnavailableCause
 
 MAX_ID_CHARACTERS = 100
-"""Of the id that a client gives an operation."""
+"""The longest id that a client may give an operation."""
 MAX_REASON_BYTES = 123
-"""Of the reason in the frame that closes a WebSocket (RFC 6455, 5.5)."""
+"""The longest reason in the frame that closes a WebSocket (RFC 6455, 5.5)."""
 _TYPES_WITH_ID = frozenset({"subscribe", "complete"})
 _TYPES = _TYPES_WITH_ID | {"connection_init", "ping", "pong"}
 
@@ -74,7 +74,7 @@ class Message(NamedTuple):
 
     type: str
     id: str
-    """Of an operation; empty in other messages."""
+    """The id of an operation; empty in other messages."""
     payload: Any
 
 
@@ -133,7 +133,7 @@ class SocketOperations:
         self._documents = documents
         self._socket_scope = scope
         self._scope: Scope = {}
-        """Of a request like those that the client could send instead; set by `initialise`."""
+        """The scope of a request that the client could send instead; set by `initialise`."""
         self._send = send
         self._close = close
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -328,7 +328,7 @@ def _log_operation(scope: Scope, started: float, failure: Exception | None) -> N
 
 SUBPROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
-"""From the handshake to `connection_init`."""
+"""The time that a client has from the handshake to `connection_init`."""
 
 
 @dataclass(frozen=True, slots=True)

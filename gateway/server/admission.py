@@ -31,9 +31,9 @@ from storage.errors import UnavailableCause
 
 
 UNITS_PER_TURN = 100
-"""Of some 10 microseconds each. A turn of the loop spends about 1 ms on input."""
+"""The budget of a turn, in units of some 10 microseconds: about 1 ms for input."""
 RESERVED_UNITS = 60
-"""For clients with a valid key, and for what is parsed as soon as it arrives."""
+"""Units for clients with a valid key, and for what is parsed as soon as it arrives."""
 PIECE_UNITS = 2
 BYTES_PER_UNIT = 2048
 _HEAD_END = b"\r\n\r\n"
@@ -154,7 +154,7 @@ class ScheduledInput:
 
 
 QUIET_SECONDS = 10.0
-"""Between two lines about the same limit."""
+"""The time between two lines about the same limit."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class LimitLog:
     def __init__(self, logger_name: str) -> None:
         self._logger = logging.getLogger(logger_name)
         self._unlogged: dict[str, _Unlogged] = {}
-        """By limit, for those that had a line a moment ago."""
+        """What happened since at each limit that had a line a moment ago."""
 
     def note(self, limit: str, message: str, client: str | None, cause: str | None = None) -> None:
         """Log that a client met a limit, or count it for the next line. Of a 503 with its cause."""
@@ -219,9 +219,9 @@ MAX_KEYLESS_IN_FLIGHT = 20
 MAX_ARRIVING_BYTES = 128 << 20
 """Total of all incomplete request bodies: six times the largest body allowed."""
 MAX_REJECTIONS_PER_SECOND = 1000
-"""By the protocol: 3 to 6 % of the time of a worker. Clients that cause more wait."""
+"""Rejections by the protocol: 3 to 6 % of a worker's time. Clients that cause more wait."""
 MAX_REJECTIONS_PER_ADDRESS = 200
-"""The same, of requests without a known key from one address."""
+"""Rejections of requests without a known key from one address."""
 REJECTION_BURST_SECONDS = 0.025
 MAX_DELAY_SECONDS = 1.0
 """The `Retry-After` of a rejection."""
@@ -327,7 +327,7 @@ class Admission:
         self.keyless = _Slots(MAX_KEYLESS_IN_FLIGHT, MAX_KEYLESS_IN_FLIGHT)
         self.arriving_bytes = 0
         self.arriving_by: Counter[str] = Counter()
-        """By API key, as for slots; one may have half of all."""
+        """Arriving bytes by API key, as for slots; one may have half of all."""
         self.key_is_busy = Rejection(
             "requests_per_key",
             HttpError(

@@ -45,14 +45,14 @@ class FastPath(Protocol):
 
 
 class Application:
-    """What a worker serves: an ASGI application, and what its server asks for besides."""
+    """What a worker serves: an ASGI application, and what its server also asks for."""
 
     admission: "Admission | None" = None
     """Lets the protocol reject requests itself; it is the one that the application uses."""
     configured_base_url: str | None = None
     """The configured URL of the service, for errors that the protocol sends."""
     websocket_paths: frozenset[bytes] = frozenset()
-    """Where the application accepts WebSockets."""
+    """The paths at which the application accepts WebSockets."""
 
     def build_app(self) -> "ASGIApp":
         """Return the ASGI application."""
@@ -100,21 +100,21 @@ class ConnectionLimits:
     """
 
     handshake_seconds: float = 10.0
-    """For the TLS handshake, from the connection on."""
+    """The time for the TLS handshake, from the connection on."""
     header_seconds: float = 10.0
-    """From the connection, or from a request's first byte, to the end of its headers."""
+    """The time from the connection, or from a request's first byte, to the end of its headers."""
     body_idle_seconds: float = 30.0
-    """Between two pieces of a request body, or between two reads of the response."""
+    """The time between two pieces of a request body, or between two reads of the response."""
     grace_seconds: float = 5.0
-    """Without any progress: from the end of the headers to the first bytes of a body, or from
-    when a response begins to wait for its client until that reads."""
+    """The time without any progress: from the end of the headers to the first bytes of a body, or
+    from when a response begins to wait for its client until that reads."""
     min_bytes_per_second: int = 240
-    """Of a body or of the reading of a response: each so many bytes give a client one more second
-    after the grace, but never more than `body_idle_seconds` from now (as in ASP.NET's Kestrel)."""
+    """The rate of a body or of the reading of a response: so many bytes give a client one more
+    second after the grace, but never more than `body_idle_seconds` from now (as in ASP.NET's Kestrel)."""
     body_seconds: float = 300.0
-    """For a whole request body."""
+    """The time for a whole request body."""
     keep_alive_seconds: int = 65
-    """Between two requests: longer than the 60 s after which common proxies close."""
+    """The time between two requests: over the 60 s after which common proxies close."""
     linger_seconds: float = 2.0
     """How long to keep reading after an early response, so a TCP reset does not destroy it."""
     max_url_bytes: int = MAX_URL_BYTES
@@ -124,7 +124,7 @@ class ConnectionLimits:
     max_connections_per_address: int = 1_000
     """0 sets no limit, for a proxy that makes all connections."""
     max_unread_bytes: int = 256 << 20
-    """Of all responses that wait for their clients to read on."""
+    """The size of all responses that wait for their clients to read on."""
     max_unread_bytes_per_address: int = 64 << 20
 
 
@@ -149,15 +149,15 @@ class ServerConfig:
     proxy_hops: int = 0
     """How many proxies before us append to `X-Forwarded-For`; 0 ignores the header."""
     drain_seconds: int = 10
-    """For the requests that are in progress when the service stops accepting connections."""
+    """The time for requests in progress when the service stops accepting connections."""
     drain_notice_seconds: int = 0
-    """From SIGTERM until then: load balancers learn from the readiness probe to go elsewhere."""
+    """The time from SIGTERM until then, in which load balancers see the readiness probe fail."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every response, including those that the protocol makes itself."""
     log_level: str = "info"
     log_format: LogFormat = "json"
     log_file: Path | None = None
-    """Where lines are appended; None means standard error."""
+    """The file that lines are appended to; None means standard error."""
 
 
 # The interface of supervisor and worker processes: orders, signals, reports and exit statuses.
@@ -176,9 +176,9 @@ EXIT_FORCED = 128 + signal.SIGINT
 RETIRE_SIGNAL = signal.SIGHUP
 """Tells a worker that others have taken its place: it drains, and the service goes on."""
 GRACE_SECONDS = 5
-"""For the application's own shutdown, after draining."""
+"""The time for the application's own shutdown, after draining."""
 MAX_LONG_TASK_SECONDS = 7200
-"""For imports and processing of maps after a reload. Processing ends in less by itself."""
+"""The time for imports and for processing of maps after a reload; processing takes less."""
 
 
 class WorkerOrders(NamedTuple):

@@ -30,7 +30,7 @@ TLS_BUFFER_BYTES = MAX_WRITE_BYTES + (64 << 10)
 """What the TCP transport below a TLS transport, which does not tell, may hold when that waits."""
 _BYTES_ACKED = struct.Struct("=Q")
 _BYTES_ACKED_OFFSET = 120
-"""Of `tcpi_bytes_acked` in Linux's `struct tcp_info`, which only ever grows at its end."""
+"""Where `tcpi_bytes_acked` is in Linux's `struct tcp_info`, which only grows at its end."""
 
 
 class Reader(Protocol):
@@ -55,7 +55,7 @@ class UnreadResponses:
         self._limits = limits
         self._log = log
         self._readers: dict[str, dict[Reader, int]] = {}
-        """By group of addresses; within a group, who waited first stands first."""
+        """The readers of each group of addresses; who waited first stands first."""
         self._group_bytes: dict[str, int] = {}
         self._groups: dict[Reader, str] = {}
         self.total_bytes = 0

@@ -83,16 +83,16 @@ MAX_DELAYED_SECONDS = 5.0
 REJECTION_UNITS = 6
 """The CPU time of a rejection by the protocol, in units of `InputTurns`."""
 UNLIMITED_UNITS = 20
-"""The same of a request that needs no slot, or of a rejection by the application."""
+"""The CPU time of a request that needs no slot, or of a rejection by the application."""
 _CHUNK_ALLOWANCE_BYTES = 16
-"""Around the data of a chunk, its size and line ends, and as much again as its data: what is more
-are extensions or chunks so small that they are padding (as in Go's net/http)."""
+"""Bytes around the data of a chunk, for its size and line ends. It may have as many again as its
+data: what is more are extensions or chunks so small that they are padding (as in Go's net/http)."""
 _APPLICATION_HEADERS = frozenset({b"transfer-encoding", b"upgrade", b"origin"})
 """Headers of requests that only the application can reject properly, such as by CORS."""
 
 
 class BodyPace:
-    """Until when more of a body has to arrive: each byte gives a client more time."""
+    """The deadline for more of a body: each byte gives a client more time."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
@@ -185,13 +185,13 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._idle_since = 0.0
         """When the last request was answered that was not parsed."""
         self.exchange: Exchange | None = None
-        """That of the request that was parsed last, unless the fast path has answered it."""
+        """The exchange of the last parsed request that the fast path has not answered."""
         self._started: Exchange | None = None
         """The exchange that was started last: its response is the one being written."""
         self._unstarted: Exchange | None = None
         """The one that starts once the client has read most of the previous response."""
         self.pipeline = deque[Exchange]()
-        """Those behind one that is being answered."""
+        """The exchanges behind one that is being answered."""
         self.rejected = RejectedClient()
         self._is_rejecting = False
         """Whether the application is sending a rejection."""

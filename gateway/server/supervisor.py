@@ -105,13 +105,13 @@ class Handover(msgspec.Struct):
     stop_seconds: int
     """How long these workers may take to stop."""
     slots: int
-    """Of the write counter."""
+    """The number of slots of the write counter."""
     write_counter: int
     arrivals: int
     memory_bytes: tuple[int, int]
     """The sizes of the write counter and of the arrival tables."""
     signals: list[int] = []
-    """Those that the previous program has received and not handled."""
+    """The signals that the previous program has received and not handled."""
     is_check: bool = False
     """Whether to check only if this program could take over."""
 
@@ -372,7 +372,7 @@ class WorkerProcess:
 
 
 MIN_SLOTS = 32
-"""Of the write counter: two generations of workers have one each, also if there will be more."""
+"""The fewest slots of the write counter: two generations of workers, even more of them, fit."""
 _RESPAWN_SECONDS = 1.0
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 
@@ -613,7 +613,7 @@ class Supervisor:
     def _replace_program(self, signals: socket.socket) -> None:
         """Become the new program, or log why not."""
         for worker in self._workers:
-            if not worker.is_ready:  # it would be nobody's
+            if not worker.is_ready:  # the new program would not know it
                 worker.send_signal(signal.SIGKILL)
         logging.shutdown()  # write the waiting lines
         try:

@@ -9,10 +9,10 @@ from gateway.errors import TlsError
 from gateway.server.config import RENEWAL_MARGIN, self_signed_paths
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: only forward secrecy with authenticated encryption. All of TLS 1.3 has both."""
+"""The suites of TLS 1.2 with forward secrecy and authenticated encryption, as all of 1.3 are."""
 
 _VALIDITY = re.compile(rb"\x30\x1e\x17\x0d(\d{12})Z\x17\x0d(\d{12})Z")
-"""In the DER form of a certificate: a sequence of two UTCTimes (RFC 5280, 4.1.2.5)."""
+"""The validity in the DER form of a certificate: two UTCTimes (RFC 5280, 4.1.2.5)."""
 
 
 def ensure_certificate(data_dir: Path, now: datetime | None = None) -> tuple[Path, Path]:

@@ -14,20 +14,20 @@ from gateway.server.admission import SCOPE_ADMISSION, Permit, ScheduledInput, St
 from gateway.server.connections import TLS_BUFFER_BYTES, Connection
 
 MAX_MESSAGE_BYTES = 100_000
-"""Of one message of a client, which is held in memory until it is complete."""
+"""The largest message of a client, which is held in memory until it is complete."""
 FRAMES_PER_SECOND = 50
 FRAME_BURST = 200
 """Frames of any kind that a client may send at once under FRAMES_PER_SECOND."""
 MAX_FRAMES_WITHOUT_KEY = 20
-"""The same, until the client has sent a valid key."""
+"""Frames that it may send at once until it has sent a valid key."""
 MAX_FRAGMENTS = 100
-"""Of one message of a client."""
+"""The most fragments of one message of a client."""
 MAX_PIECE_BYTES = 256
 """Parsed at a time: at most 42 frames, of some 10 microseconds each."""
 HANDSHAKE_UNITS = 50
 """The CPU time of a handshake, in units of the turns of input."""
 PING_SECONDS = 20.0
-"""Between two pings; as long again for the pong. Proxies close connections that say nothing for a
+"""The time between two pings, and for the pong. Proxies close connections that say nothing for a
 minute."""
 CLOSE_SECONDS = 2.0
 """How long a client has to answer the end of a WebSocket, until the connection closes."""
@@ -42,7 +42,7 @@ class WebSocketProtocol(ScheduledInput, WebSocketsSansIOProtocol):
     """One WebSocket. What waits for its client counts as an unread response does."""
 
     connection: Connection
-    """That of the request for it."""
+    """The connection of the request for it."""
     max_piece_bytes = MAX_PIECE_BYTES
 
     def __init__(self, *args: Any, **options: Any) -> None:

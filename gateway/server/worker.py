@@ -55,9 +55,9 @@ _YOUNG_OBJECTS = 10_000
 """New objects after which the youngest are collected: a millisecond of work at most."""
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 1.0
-"""For requests that are on their way on idle connections when the service stops."""
+"""The time for requests that are on their way on idle connections when the service stops."""
 _RETIRED_IDLE_SHARE = 0.8
-"""Of the drain seconds: a worker that was replaced closes no idle connection before."""
+"""The share of the drain seconds in which a worker that was replaced closes no idle connection."""
 
 _logger = logging.getLogger("floorgate.server")
 
