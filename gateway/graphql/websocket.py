@@ -69,7 +69,7 @@ class CloseError(Exception):
         return cls(1013 if error.status in (429, 503) else 4403, error.message)
 
 
-class Message(NamedTuple):
+class ClientMessage(NamedTuple):
     """One message of a client."""
 
     type: str
@@ -78,11 +78,11 @@ class Message(NamedTuple):
     payload: Any
 
 
-def read_message(text: str | None) -> Message:
+def read_message(text: str | None) -> ClientMessage:
     """Return a message. Raises CloseError 4400.
 
     >>> read_message('{"id": "1", "type": "complete"}')
-    Message(type='complete', id='1', payload=None)
+    ClientMessage(type='complete', id='1', payload=None)
     """
     if text is None:
         raise CloseError(4400, "Messages must be text, not binary")
@@ -101,7 +101,7 @@ def read_message(text: str | None) -> Message:
         raise CloseError(4400, f"An id must be a string of 1 to {MAX_ID_CHARACTERS} characters")
     if payload is not None and not isinstance(payload, dict):
         raise CloseError(4400, "The payload of a message must be an object")
-    return Message(kind, operation_id or "", payload)
+    return ClientMessage(kind, operation_id or "", payload)
 
 
 MAX_OPERATIONS = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gateway.rate_limits import ArrivalTables
 from gateway.server.logs import LogFormat
@@ -20,28 +20,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from gateway.response_cache import BodyLookup, FastResponse, RepeatedRequest
+    from gateway.response_cache import FastPath
     from gateway.server.admission import Admission
-
-
-class FastPath(Protocol):
-    """Answers requests in the place of the application; see `gateway.response_cache.FastPath`."""
-
-    def find(self, target: bytes, headers: list[tuple[bytes, bytes]]) -> "FastResponse | None":
-        """Return the response to a GET, or None to run the application."""
-
-    def find_by_body(
-        self, target: bytes, headers: list[tuple[bytes, bytes]]
-    ) -> "BodyLookup | None":
-        """Return the lookup by its body of a POST, or None to run the application."""
-
-    def find_repeated(self, request: bytes) -> "RepeatedRequest | None":
-        """Return what is known of a request with these bytes."""
-
-    def remember_repeated(
-        self, request: bytes, answered: "FastResponse", method: str, forwarded_address: str
-    ) -> None:
-        """Keep what the bytes of a request, and nothing else, determine."""
 
 
 class Application:
@@ -58,7 +38,7 @@ class Application:
         """Return the ASGI application."""
         raise NotImplementedError
 
-    def get_fast_path(self) -> FastPath | None:
+    def get_fast_path(self) -> "FastPath | None":
         """Return the fast path; connections ask for it once the application has started."""
         return None
 
@@ -110,7 +90,8 @@ class ConnectionLimits:
     from when a response begins to wait for its client until that reads."""
     min_bytes_per_second: int = 240
     """The rate of a body or of the reading of a response: so many bytes give a client one more
-    second after the grace, but never more than `body_idle_seconds` from now (as in ASP.NET's Kestrel)."""
+    second after the grace, but never more than `body_idle_seconds` from now (as in ASP.NET's
+    Kestrel)."""
     body_seconds: float = 300.0
     """The time for a whole request body."""
     keep_alive_seconds: int = 65

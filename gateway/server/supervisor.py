@@ -281,7 +281,7 @@ class AdoptedProcess:
             os.kill(self.pid, number)
 
 
-class WorkerProcess:
+class SupervisedWorker:
     """A worker process and the channel on which it reports that it serves, or why it cannot.
 
     The channel is a socket pair. The worker drains itself when our end closes, so that no
@@ -308,7 +308,7 @@ class WorkerProcess:
         listeners: Sequence[socket.socket],
         slot: CounterSlot,
         arrivals_fd: int,
-    ) -> "WorkerProcess":
+    ) -> "SupervisedWorker":
         """Start a worker in a session of its own, which the terminal's Ctrl-C does not reach."""
         channel, worker_end = socket.socketpair()
         descriptors = [listener.fileno() for listener in listeners]
@@ -332,7 +332,7 @@ class WorkerProcess:
         return cls(process, channel, slot.number)
 
     @classmethod
-    def adopt(cls, pid: int, channel: int, slot_number: int) -> "WorkerProcess":
+    def adopt(cls, pid: int, channel: int, slot_number: int) -> "SupervisedWorker":
         """Return a worker that serves, and was started by the previous program."""
         return cls(AdoptedProcess(pid), socket.socket(fileno=channel), slot_number, READY_MESSAGE)
 
@@ -406,10 +406,10 @@ class Supervisor:
         self._worker_count = workers
         self._is_complete = False
         """Whether all workers have served since the start or the reload."""
-        self._workers: list[WorkerProcess] = []
-        self._previous: list[WorkerProcess] = []
+        self._workers: list[SupervisedWorker] = []
+        self._previous: list[SupervisedWorker] = []
         """Workers of the previous program, which serve until the new ones do."""
-        self._retired: list[WorkerProcess] = []
+        self._retired: list[SupervisedWorker] = []
         """Workers that drain, because others have taken their place."""
         self._retired_at = 0.0
         self._reload_requested = False
@@ -423,11 +423,11 @@ class Supervisor:
             self._write_counter_fd = predecessor.write_counter
             self._arrivals_fd = predecessor.arrivals
             for state in predecessor.workers:
-                self._previous.append(WorkerProcess.adopt(state.pid, state.channel, state.slot))
+                self._previous.append(SupervisedWorker.adopt(state.pid, state.channel, state.slot))
                 self._watch_channel(self._previous[-1])
 
     @property
-    def _all_workers(self) -> list[WorkerProcess]:
+    def _all_workers(self) -> list[SupervisedWorker]:
         return [*self._workers, *self._previous, *self._retired]
 
     def run(self) -> int:
@@ -478,11 +478,13 @@ class Supervisor:
         taken = {worker.slot_number for worker in self._all_workers}
         number = next(number for number in range(self._slots) if number not in taken)
         slot = shared_memory.CounterSlot(self._write_counter_fd, number)
-        worker = WorkerProcess.start(self._server_config, self._listeners, slot, self._arrivals_fd)
+        worker = SupervisedWorker.start(
+            self._server_config, self._listeners, slot, self._arrivals_fd
+        )
         self._workers.append(worker)
         self._watch_channel(worker)
 
-    def _watch_channel(self, worker: WorkerProcess) -> None:
+    def _watch_channel(self, worker: SupervisedWorker) -> None:
         self._selector.register(worker.channel, selectors.EVENT_READ)
 
     def _seconds_until_due(self) -> float | None:
@@ -516,7 +518,7 @@ class Supervisor:
                 self._replace_worker(worker)
             worker.channel.close()
 
-    def _replace_worker(self, worker: WorkerProcess) -> None:
+    def _replace_worker(self, worker: SupervisedWorker) -> None:
         """Have a worker replaced, unless it shows that this program cannot start."""
         self._workers.remove(worker)
         if worker.is_ready:
@@ -556,13 +558,13 @@ class Supervisor:
         self._is_complete = True
         notify_ready()
 
-    def _retire(self, workers: Sequence[WorkerProcess]) -> None:
+    def _retire(self, workers: Sequence[SupervisedWorker]) -> None:
         for worker in workers:
             worker.send_signal(RETIRE_SIGNAL)
         self._retired.extend(workers)
         self._retired_at = time.monotonic()
 
-    def _kill_time(self, retired: WorkerProcess) -> float:
+    def _kill_time(self, retired: SupervisedWorker) -> float:
         """Return when a retired worker has had enough time to stop."""
         assert self._predecessor is not None
         seconds = max(self._predecessor.stop_seconds, max_stop_seconds(self._server_config))
@@ -669,7 +671,7 @@ def measure_shared_memory(write_counter_fd: int, arrivals_fd: int) -> tuple[int,
     return os.fstat(write_counter_fd).st_size, os.fstat(arrivals_fd).st_size
 
 
-def _log_death(worker: WorkerProcess, message: str) -> None:
+def _log_death(worker: SupervisedWorker, message: str) -> None:
     fields = {"worker_pid": worker.process.pid, "exit_status": worker.process.returncode}
     _logger.error(message, extra={"fields": fields})
 

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.errors import StartError
 from gateway.server.config import ServerConfig
-from gateway.server.supervisor import Handover, Supervisor, WorkerProcess, WorkerState
+from gateway.server.supervisor import Handover, SupervisedWorker, Supervisor, WorkerState
 from tests.gateway import small_app
 from tests.gateway.server.processes import (
     CHECKOUT,
@@ -172,7 +172,7 @@ def fail_for_lack_of_memory(*_: Any, **__: Any) -> Any:
 def test_a_worker_that_the_machine_has_no_room_for_is_started_later(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(WorkerProcess, "start", fail_for_lack_of_memory)
+    monkeypatch.setattr(SupervisedWorker, "start", fail_for_lack_of_memory)
     supervisor._respawn_worker()
     assert len(supervisor._exit_times) == 1
     assert caplog.messages == ["A worker could not be started"]
