@@ -246,7 +246,6 @@ def build_uvicorn_config(
         proxy_headers=False,
         server_header=False,
         headers=list(server_config.headers),
-        timeout_keep_alive=server_config.limits.keep_alive_seconds,
         **secure,
     )
 
