@@ -148,6 +148,6 @@ def test_the_page_shows_the_tables_of_the_data_file() -> None:
     page, figures = report.PERFORMANCE_PAGE.read_text(), report.read_figures()
     assert report.render_page(page, figures) == page
     assert {*figures} <= {*program.main.commands}
-    assert len(re.findall("<!-- measured: ", page)) > 5
+    assert len(re.findall("<!-- measured: ", page)) > 2
     with pytest.raises(MissingMarkersError, match="no experiment 'else'"):
         report.render_page("<!-- measured: else -->\n<!-- /measured: else -->", figures)
