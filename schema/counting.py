@@ -46,18 +46,12 @@ class Counter:
 
     def count(self, budget: Budget, values: Sequence[Any], weights: Weights) -> None:
         """Charge for the values of a level that are not null. Raises LimitExceededError."""
-        size_of = self.size_of
-        self.charge(
-            budget,
-            sum(
-                weight * (1 if size_of is None else size_of(value))
-                for value, weight in zip(
-                    values, repeat(1) if weights is None else weights, strict=False
-                )
-                # In the place of a value may be the exception of its resolver.
-                if not (value is None or isinstance(value, Exception))
-            ),
-        )
+        size, size_of = 0, self.size_of
+        for value, weight in zip(values, weights or repeat(1), strict=False):
+            # In the place of a value may be the exception of its resolver.
+            if not (value is None or isinstance(value, Exception)):
+                size += weight if size_of is None else weight * size_of(value)
+        self.charge(budget, size)
 
 
 def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> Counter | None:

@@ -41,7 +41,7 @@ from resolvers.request.threads import run_in_thread
 from schema.compiler.coercion import MAX_VARIABLE_ERRORS
 from schema.compiler.compiled_query import Event
 from schema.compiler.completion import MAX_ERRORS, InvalidResultError
-from schema.compiler.resolving import settle_all
+from schema.compiler.plan import settle_all
 from schema.counting import CountingExecutor
 from schema.operations import Operation
 

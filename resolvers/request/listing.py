@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence, Set
-from dataclasses import replace
 from enum import StrEnum
 from functools import cache, lru_cache, wraps
 from inspect import Parameter
@@ -116,8 +115,8 @@ class ListedKind(NamedTuple):
         """Return where documents have a field of a record."""
         return stored_name(field)
 
-    async def decode(self, pages: Sequence[Any], fields: Set[str]) -> list[Any]:
-        """Return pages with records in the place of documents, of which these fields are selected.
+    async def decode(self, lists: Sequence[Any], fields: Set[str]) -> list[Any]:
+        """Return lists with records in the place of documents, of which these fields are selected.
 
         The other fields of the records mean nothing. Other values stay as they are.
         """
@@ -131,14 +130,12 @@ class ListedKind(NamedTuple):
                 ]
             )
 
-        decoded: dict[int, Page[Any]] = {}
-        for page in pages:
-            has_documents = isinstance(page, Page) and page.data and isinstance(page.data[0], dict)
-            if has_documents and id(page) not in decoded:
-                # A new page: other fields may have the same one, with documents.
-                records = await build_in_parts(decode_part, page.data)
-                decoded[id(page)] = replace(page, data=records)
-        return [decoded.get(id(page), page) for page in pages]
+        return [
+            await build_in_parts(decode_part, each)
+            if isinstance(each, list) and each and isinstance(each[0], dict)
+            else each
+            for each in lists
+        ]
 
 
 def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:

@@ -6,7 +6,7 @@ supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,22 +24,17 @@ from graphql import (
 from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
-from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from resolvers.request.threads import run_in_thread
-from schema.compiler.codegen import CodeWriter
 from schema.compiler.coercion import VariableCoercer, is_large
 from schema.compiler.level_execution import LevelExecutor
-from schema.compiler.resolving import FieldResolvers, Row, RunInfo
+from schema.compiler.plan import Level, RunInfo, plan_levels
+from schema.compiler.rows import generate_rows
 from schema.compiler.selection import (
     FieldCollector,
-    SelectedField,
-    Selection,
     UnsupportedQueryError,
-    find_document_lists,
     fragments_by_name,
 )
 
-CompiledFunction: TypeAlias = Callable[[RunInfo], Coroutine[Any, Any, Row]]
 ConditionValues: TypeAlias = tuple[bool, ...]
 """Values of the variables in `@skip` and `@include`, in the order of their declaration."""
 
@@ -59,29 +54,19 @@ class Event(NamedTuple):
     value: Any
 
 
-class Plan:
-    """An operation with the fields that it selects for one combination of its conditions."""
+class QueryPlan:
+    """What an operation selects for one combination of its conditions."""
 
-    def __init__(self, selection: Selection, resolvers: FieldResolvers, field_count: int) -> None:
-        self.selection = selection
-        self.resolvers = resolvers
+    def __init__(self, root: Level, field_count: int) -> None:
+        self.root = root
         self.field_count = field_count
-        self.function: CompiledFunction | None = None
-        """The generated code, if there is any."""
         self.has_tried_code = False
 
     def generate_code(self) -> None:
-        """Compile the operation, if it is possible."""
+        """Generate code that makes the rows, if it is possible."""
         self.has_tried_code = True
-        writer = CodeWriter(self.resolvers)
         with suppress(UnsupportedQueryError, *LIMIT_ERRORS):
-            code = compile(writer.write_operation(self.selection), "<compiled query>", "exec")
-            # Safe although clients write queries: the code consists of our templates, generated
-            # names, the schema's names and `repr`s of GraphQL names, which match
-            # [_A-Za-z][_0-9A-Za-z]*. Values of a query are bound in the namespace, never written
-            # into the code.
-            exec(code, writer.namespace)  # noqa: S102
-            self.function = writer.namespace["operation"]
+            generate_rows(self.root)
 
 
 class CompiledQuery:
@@ -102,7 +87,7 @@ class CompiledQuery:
         self._is_mutation = node.operation is OperationType.MUTATION
         self._variables = VariableCoercer(schema, node)
         self._condition_names = _condition_variables(document, node)
-        self._plans: dict[ConditionValues, Plan | str] = {}
+        self._plans: dict[ConditionValues, QueryPlan | str] = {}
         """A text says why there is none: an error would keep the frames that it is raised in."""
         self.generates_code = False
         text = document.loc.source.body if document.loc else ""
@@ -123,7 +108,7 @@ class CompiledQuery:
     @property
     def planned_fields(self) -> int:
         """The number of fields in all plans that are remembered, a measure of their memory."""
-        return sum(plan.field_count for plan in self._plans.values() if isinstance(plan, Plan))
+        return sum(plan.field_count for plan in self._plans.values() if isinstance(plan, QueryPlan))
 
     async def run(
         self,
@@ -153,26 +138,18 @@ class CompiledQuery:
             plan = self._get_plan(conditions)
         elif plan is None or self._lacks_code(plan):  # made in a thread: it takes long
             plan = await run_in_thread(self._get_plan, conditions)
-        run = RunInfo(context, variables, has_large_variables=has_large_variables)
-        if event is not None:
-            _resolve_to_event(plan, run, event)
-        failure = None
-        if plan.function is not None and not check_requirements:
-            try:
-                return ExecutionResult(await plan.function(run), None)
-            except WHOLE_OPERATION_ERRORS:
-                raise
-            except Exception as error:
-                failure = error
-                context.budget.restart()
-        executor = LevelExecutor(run, plan.resolvers, check_requirements=check_requirements)
+        run = RunInfo(context, variables, has_large_variables)
+        executor = LevelExecutor(run, check_requirements=check_requirements)
         try:
-            data, errors = await executor.execute(plan.selection, serially=self._is_mutation)
-            if failure is not None and not errors and not plan.resolvers.document_lists:
-                # The data is right, but generated code should have returned it.
+            data, errors = await executor.execute(
+                plan.root, serially=self._is_mutation, event=event and (event.value,)
+            )
+            if executor.failure is not None and not errors:
+                # The data is right, but generated code should have made it.
+                failure = executor.failure
                 _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
         finally:
-            del failure  # it refers to this frame, which has all that was read
+            executor.failure = None  # it refers to frames, which have all that was read
         return ExecutionResult(data, errors)
 
     @property
@@ -187,10 +164,10 @@ class CompiledQuery:
             raise UnsupportedQueryError("a condition that is null")
         return values
 
-    def _lacks_code(self, plan: Plan) -> bool:
+    def _lacks_code(self, plan: QueryPlan) -> bool:
         return self.generates_code and not plan.has_tried_code
 
-    def _get_plan(self, conditions: ConditionValues) -> Plan:
+    def _get_plan(self, conditions: ConditionValues) -> QueryPlan:
         """Return the plan, with code if it should have some. Raises UnsupportedQueryError."""
         plan = self._plans.get(conditions)
         if plan is None:
@@ -204,7 +181,7 @@ class CompiledQuery:
             plan.generate_code()
         return plan
 
-    def _make_plan(self, condition_values: ConditionValues) -> Plan | str:
+    def _make_plan(self, condition_values: ConditionValues) -> QueryPlan | str:
         """Return a plan, or why there is none."""
         conditions = dict(zip(self._condition_names, condition_values, strict=True))
         root = self._schema.get_root_type(self._node.operation)
@@ -212,24 +189,12 @@ class CompiledQuery:
         collector = FieldCollector(self._schema, self._fragments, conditions)
         try:
             selection = collector.collect_fields([self._node.selection_set], root)
-            resolvers = FieldResolvers(self._schema, find_document_lists(selection))
-            resolvers.build_all(selection)
-            resolvers.join_list(selection)
+            level = plan_levels(selection, self._schema)
         except UnsupportedQueryError as error:
             return str(error)
         except LIMIT_ERRORS as error:
             return type(error).__name__
-        return Plan(selection, resolvers, collector.field_count)
-
-
-def _resolve_to_event(plan: Plan, run: RunInfo, event: Event) -> None:
-    """Let the root field of a subscription, its only one, have the event as its value.
-
-    Executing a plan calls no resolver again that has returned a value.
-    """
-    [root] = plan.selection
-    assert isinstance(root, SelectedField)
-    run.outcomes[root.number] = (None,), (event.value,)
+        return QueryPlan(level, collector.field_count)
 
 
 def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:

@@ -1,24 +1,18 @@
-"""Execute a selection level by level, without generated code, and report errors by field.
+"""Execute a plan level by level: a resolver is called once for all objects of a level.
 
-It runs operations that are not worth generating code for. It also finishes those in which generated
-code failed: it uses what their resolvers returned, so that no resolver is called again.
+Generated code makes the rows of objects where there is any, and it only knows how to succeed. Where
+there is none yet, or where it fails, rows are completed field by field, with the errors of each.
 
 Every field runs to its end. Each null that an error causes has one error: if several fields of an
 object fail that must not be null, the first in document order (GraphQL, section 6.4.4).
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from itertools import repeat
-from typing import Any, NamedTuple
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
 
-from graphql import (
-    GraphQLError,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLOutputType,
-    Node,
-    get_nullable_type,
-)
+from graphql import GraphQLError, Node
+from msgspec import Struct
 
 from resolvers.request.deadlines import check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
@@ -30,240 +24,269 @@ from schema.compiler.completion import (
     FieldError,
     build_value_completion,
 )
-from schema.compiler.resolving import FieldResolvers, Row, RunInfo, build_call, settle_all
-from schema.compiler.selection import SelectedField, Selection, TypenameField
-from schema.counting import Weights, build_counter, charge_cost
-from schema.definitions import cost_of
+from schema.compiler.plan import (
+    FieldResolver,
+    Level,
+    MakeRows,
+    PlannedField,
+    Row,
+    RunInfo,
+    settle_all,
+)
+from schema.counting import Weights, charge_cost
 
 
-class Level(NamedTuple):
-    """The rows of some objects. Errors and failures are by the position of an object."""
+# A Struct: a named tuple takes twice as long to make, and there are several for each request.
+class Completed(Struct, frozen=True, eq=False):
+    """The rows of some objects, or the values of a field of them.
 
-    rows: list[Row]
+    Errors and failures are by the position of an object.
+    """
+
+    values: Sequence[Any]
     errors: dict[int, list[FieldError]]
-    """Errors of fields that are null."""
+    """Errors of nulls inside."""
     failures: dict[int, FieldError]
-    """Errors that make the object itself null."""
+    """Errors that make the row or value itself null; of a field, only if that may not be."""
 
 
 class LevelExecutor:
     """One run of an operation."""
 
-    def __init__(
-        self, run: RunInfo, resolvers: FieldResolvers, *, check_requirements: bool = False
-    ) -> None:
+    def __init__(self, run: RunInfo, *, check_requirements: bool = False) -> None:
         self._run = run
-        self._resolvers = resolvers
         self._check_requirements = check_requirements
+        self._known: dict[PlannedField, Sequence[Any]] = {}
+        """Values of fields of the root that no resolver is called for."""
+        self.failure: Exception | None = None
+        """What generated code raised last."""
 
     async def execute(
-        self, selection: Selection, *, serially: bool = False
+        self, root: Level, *, serially: bool = False, event: Sequence[Any] | None = None
     ) -> tuple[Row | None, list[GraphQLError]]:
-        """Return the data and the errors of an operation; `serially` for mutations."""
-        level = await self._complete_level(selection, (None,), None, serially=serially)
-        if 0 in level.failures:
-            return None, to_graphql_errors([level.failures[0]])
-        return level.rows[0], to_graphql_errors(level.errors.get(0, []))
+        """Return the data and the errors of an operation; `serially` for mutations.
+
+        An `event` is the value of the root field of a subscription, its only one.
+        """
+        if event is not None:
+            self._known[root.fields[0]] = event
+        rows = await self._complete_level(root, (None,), None, serially=serially)
+        if rows.failures:
+            return None, to_graphql_errors([rows.failures[0]])
+        return rows.values[0], to_graphql_errors(rows.errors[0]) if rows.errors else []
 
     async def _complete_level(
-        self,
-        selection: Selection,
-        objects: Sequence[Any],
-        weights: Weights,
-        *,
-        serially: bool = False,
-    ) -> Level:
-        keys = [selected.response_key for selected in selection]
-        level = Level([dict.fromkeys(keys) for _ in objects], {}, {})
-        fields = [selected for selected in selection if isinstance(selected, SelectedField)]
-        if serially:
-            columns = []
-            for selected in fields:
-                columns.append(await self._complete_in_time(selected, objects, weights))
-                if columns[-1].failures:
-                    break
-        else:
-            columns = await self._complete_concurrently(fields, objects, weights)
-        for selected, column in zip(fields, columns, strict=False):
-            _add_column(level, selected.response_key, column)
-            if len(objects) > OBJECTS_IN_PART:
-                await pause_if_due()
-        for each in selection:
-            if isinstance(each, TypenameField):
-                for row in level.rows:
-                    row[each.response_key] = each.type_name
-        for position in level.failures:
-            level.errors.pop(position, None)
-        return level
-
-    async def _complete_in_time(
-        self, selected: SelectedField, objects: Sequence[Any], weights: Weights
-    ) -> "Column":
-        """Complete a field of a mutation, unless those before it took too long."""
-        try:
-            check_deadline()
-        except RequestError as error:
-            self._run.outcomes[selected.number] = objects, error
-        return await self._complete_field(selected, objects, weights)
-
-    async def _complete_concurrently(
-        self, fields: Sequence[SelectedField], objects: Sequence[Any], weights: Weights
-    ) -> "list[Column]":
-        columns: dict[int, Column] = {}
-        waiting: list[SelectedField] = []
-        for selected in fields:
-            if selected.is_resolved_per_level or selected.has_nested_resolvers:
-                waiting.append(selected)
-            else:
-                columns[selected.number] = await self._complete_field(selected, objects, weights)
-        if len(waiting) == 1:
-            columns[waiting[0].number] = await self._complete_field(waiting[0], objects, weights)
-        else:
-            coroutines: list[Coroutine[Any, Any, Column]] = [
-                self._complete_field(selected, objects, weights) for selected in waiting
-            ]
-            for selected, column in zip(waiting, await settle_all(coroutines), strict=True):
-                if isinstance(column, Exception):
-                    raise column
-                columns[selected.number] = column
-        return [columns[selected.number] for selected in fields]
-
-    async def _complete_field(
-        self, selected: SelectedField, objects: Sequence[Any], weights: Weights
-    ) -> "Column":
-        """Resolve a field of some objects, and complete its values."""
-        values = await self._get_values(selected, objects, weights)
-        complete = await self._build_completion(selected, values, weights)
-        is_required = isinstance(selected.output_type, GraphQLNonNull)
-        column = Column([], {}, {})
-        for position, value in enumerate(values):
-            errors: list[FieldError] = []
-            completed: Any = None
-            failed: FieldError | None = None
-            try:
-                completed = complete(value, errors)
-            except FailedPartError as failure:
-                failed = failure.field_error
-            except Exception as error:
-                failed = FieldError((), selected.nodes, error)
-            column.values.append(completed)
-            if failed is not None and is_required:
-                column.failures[position] = failed
-            elif failed is not None:
-                column.errors[position] = [failed]
-            elif errors:
-                column.errors[position] = errors
-            if position % OBJECTS_IN_PART == OBJECTS_IN_PART - 1:
-                await pause_if_due()
-        return column
-
-    async def _get_values(
-        self, selected: SelectedField, objects: Sequence[Any], weights: Weights
-    ) -> Sequence[Any]:
-        """Return a value or an exception for each object, and count them."""
+        self, level: Level, objects: Sequence[Any], weights: Weights, *, serially: bool = False
+    ) -> Completed:
         if not objects:
-            return ()
-        if not selected.is_resolved_per_level:
-            read = _build_reading(selected, self._run)
-            return await build_in_parts(lambda part: [read(item) for item in part], objects)
-        if self._check_requirements:
-            try:
-                self._resolvers.get(selected).requirement.check(self._run.context.caller)
-            except Exception as error:
-                return [error] * len(objects)
-        budget = self._run.context.budget
-        charge_cost(budget, cost_of(selected.field), objects, weights)
-        values = await self._resolve_missing(selected, objects)
-        if counter := build_counter(selected.definition, selected.data_selections):
-            counter.count(budget, values, weights)
-        return values
+            return Completed([], {}, {})
+        rows, fields = None, level.columns
+        if level.make_rows is not None:
+            rows = await self._make(level.make_rows, objects, level.part_size)
+        if rows is None:
+            rows, fields = [level.blank.copy() for _ in objects], level.fields
+        completed = Completed(rows, {}, {})
+        if serially:
+            await self._complete_serially(completed, fields, objects)
+        elif len(fields) == 1:  # the usual case, without a task
+            column = await self._complete_field(fields[0], objects, weights)
+            _add_column(completed, fields[0].key, column)
+        elif fields:
+            await self._complete_concurrently(completed, fields, objects, weights)
+        if completed.failures:
+            for position in completed.failures:
+                completed.errors.pop(position, None)
+        return completed
 
-    async def _resolve_missing(
-        self, selected: SelectedField, objects: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Return the values that are known, and resolve the field for the other objects."""
-        parents, values = self._run.outcomes.get(selected.number, ((), ()))
-        known = dict(zip(map(id, parents), _align(values, parents), strict=True))
-        missing = [item for item in objects if id(item) not in known]
-        if missing:
-            resolved = await self._resolve(selected, missing)
-            known |= zip(map(id, missing), resolved, strict=True)
-        found = [known[id(item)] for item in objects]
-        documents = self._resolvers.get(selected).documents
-        return found if documents is None else await documents.decode(found)
-
-    async def _resolve(self, selected: SelectedField, parents: Sequence[Any]) -> Sequence[Any]:
-        resolver = self._resolvers.get(selected)
+    async def _make(
+        self, make: MakeRows, objects: Sequence[Any], part_size: int | None = OBJECTS_IN_PART
+    ) -> list[Any] | None:
+        """Return what generated code makes of objects; None if one of them has an error."""
         try:
-            return await self._run.resolve(selected.number, resolver, parents)
+            if part_size is None:
+                made: list[Any] = await make(self._run, objects)
+                return made
+            if len(objects) == 1:  # the usual case, without the cost of parts
+                return [*make(self._run, objects)]
+            return await build_in_parts(partial(make, self._run), objects, part_size)
         except WHOLE_OPERATION_ERRORS:
             raise
         except Exception as error:
-            return [error] * len(parents)
+            self.failure = error
+            return None
 
-    async def _build_completion(
-        self, selected: SelectedField, values: Sequence[Any], weights: Weights
-    ) -> Complete:
-        """Return the function that completes a field's values, after those of the fields inside."""
-        if not selected.is_object:
-            return build_value_completion(selected, selected.output_type, None)
-        # Siblings may share an object, which has one row then; its identity finds it.
-        objects, object_weights = _flatten(selected.output_type, values, weights)
-        if len(objects) > OBJECTS_IN_PART:
-            await pause_if_due()
-        distinct = {id(item): item for item in objects}
-        totals = dict.fromkeys(distinct, 0)
-        for item, weight in zip(objects, object_weights, strict=True):
-            totals[id(item)] += weight
-        if selected.children_by_type is None:
-            level = await self._complete_level(
-                selected.children, [*distinct.values()], [*totals.values()]
-            )
-            places = {key: (level, position) for position, key in enumerate(distinct)}
+    async def _complete_serially(
+        self, completed: Completed, fields: Sequence[PlannedField], objects: Sequence[Any]
+    ) -> None:
+        """Complete the fields of a mutation, except those that the ones before them made late."""
+        for field in fields:
+            try:
+                check_deadline()
+            except RequestError as error:
+                self._known[field] = [error]
+            _add_column(completed, field.key, await self._complete_field(field, objects, None))
+            if completed.failures:
+                break
+
+    async def _complete_concurrently(
+        self,
+        completed: Completed,
+        fields: Sequence[PlannedField],
+        objects: Sequence[Any],
+        weights: Weights,
+    ) -> None:
+        """Complete fields so that their loads share batches."""
+        waiting = [field for field in fields if field.has_resolvers]
+        columns: dict[str, Completed] = {}
+        if len(waiting) > 1:
+            coroutines: list[Coroutine[Any, Any, Completed]] = [
+                self._complete_field(field, objects, weights) for field in waiting
+            ]
+            for field, column in zip(waiting, await settle_all(coroutines), strict=True):
+                if isinstance(column, Exception):
+                    raise column
+                columns[field.key] = column
+        for field in fields:
+            column = columns.get(field.key) or await self._complete_field(field, objects, weights)
+            _add_column(completed, field.key, column)
+            if len(objects) > OBJECTS_IN_PART:
+                await pause_if_due()
+
+    async def _complete_field(
+        self, field: PlannedField, objects: Sequence[Any], weights: Weights
+    ) -> Completed:
+        """Resolve or read a field of some objects, and complete its values."""
+        values: Sequence[Any]
+        if field.resolver is not None:
+            values = await self._resolve(field, field.resolver, objects, weights)
+        elif len(objects) == 1:
+            values = [field.read(objects[0], self._run)]
         else:
-            places = await self._complete_types(selected, distinct, totals)
+            read, run = field.read, self._run
+            values = await build_in_parts(lambda part: [read(item, run) for item in part], objects)
+        if field.levels:
+            return await self._complete_objects(field, values, weights)
+        if field.complete_values is not None:
+            made = await self._make(field.complete_values, values)
+            if made is not None:
+                return Completed(made, {}, {})
+        selected = field.selected
+        complete = build_value_completion(selected, selected.output_type, None)
+        return await _complete_each(field, values, complete)
 
-        def complete_object(value: Any, errors: list[FieldError]) -> Row:
-            level, position = places[id(value)]
-            if position in level.failures:
-                raise FailedPartError(level.failures[position])
-            errors += level.errors.get(position, ())
-            return level.rows[position]
+    async def _resolve(
+        self,
+        field: PlannedField,
+        resolver: FieldResolver,
+        objects: Sequence[Any],
+        weights: Weights,
+    ) -> Sequence[Any]:
+        """Return a value or an exception for each object, and count them."""
+        run = self._run
+        if self._check_requirements:
+            try:
+                resolver.requirement.check(run.context.caller)
+            except Exception as error:
+                return [error] * len(objects)
+        budget = run.context.budget
+        if field.cost:
+            charge_cost(budget, field.cost, objects, weights)
+        values = self._known.get(field) if self._known else None
+        if values is None:
+            try:
+                values = await resolver(run, objects)
+            except WHOLE_OPERATION_ERRORS:
+                raise
+            except Exception as error:
+                values = [error] * len(objects)
+        if field.counter is not None:
+            field.counter.count(budget, values, weights)
+        return values
 
-        return build_value_completion(selected, selected.output_type, complete_object)
+    async def _complete_objects(
+        self, field: PlannedField, values: Sequence[Any], weights: Weights
+    ) -> Completed:
+        """Complete values that are objects, or lists of them."""
+        if field.documents is not None:  # generated code has not made rows of them
+            values = await field.documents.decode(values)
+            self.failure = None
+        objects, weights = field.flatten(values, weights)
+        if field.level is not None:
+            completed = await self._complete_level(field.level, objects, weights)
+            if not completed.errors and not completed.failures:
+                rows = field.put_back(values, objects, completed.values)
+                if rows is not None:
+                    return Completed(rows, {}, {})
+        else:
+            objects, completed = await self._complete_types(field, objects, weights)
+        positions = {id(each): position for position, each in enumerate(objects)}
+
+        def complete_object(value: Any, errors: list[FieldError]) -> Any:
+            position = positions[id(value)]
+            if position in completed.failures:
+                raise FailedPartError(completed.failures[position])
+            errors += completed.errors.get(position, ())
+            return completed.values[position]
+
+        selected = field.selected
+        complete = build_value_completion(selected, selected.output_type, complete_object)
+        return await _complete_each(field, values, complete)
 
     async def _complete_types(
-        self, selected: SelectedField, objects: Mapping[int, Any], weights: Mapping[int, int]
-    ) -> dict[int, tuple[Level, int]]:
-        """Complete objects of several types; return the place of each, by its identity."""
-        assert selected.children_by_type is not None
-        keys_by_type: dict[str, list[int]] = {}
-        for key, item in objects.items():
-            keys_by_type.setdefault(selected.type_name_of(item), []).append(key)
+        self, field: PlannedField, objects: Sequence[Any], weights: Weights
+    ) -> tuple[Sequence[Any], Completed]:
+        """Complete objects of several types; return them by type, and their rows."""
+        positions: dict[str, list[int]] = {}
+        for position, item in enumerate(objects):
+            positions.setdefault(field.selected.type_name_of(item), []).append(position)
         levels = await settle_all(
             [
                 self._complete_level(
-                    selected.children_by_type[name],
-                    [objects[key] for key in keys],
-                    [weights[key] for key in keys],
+                    field.levels[name],
+                    [objects[position] for position in of_type],
+                    weights and [weights[position] for position in of_type],
                 )
-                for name, keys in keys_by_type.items()
+                for name, of_type in positions.items()
             ]
         )
-        places: dict[int, tuple[Level, int]] = {}
-        for level, keys in zip(levels, keys_by_type.values(), strict=True):
+        rows: list[Row] = []
+        completed = Completed(rows, {}, {})
+        for level in levels:
             if isinstance(level, Exception):
                 raise level
-            places |= {key: (level, position) for position, key in enumerate(keys)}
-        return places
+            start = len(rows)
+            rows += level.values
+            completed.errors.update({start + n: each for n, each in level.errors.items()})
+            completed.failures.update({start + n: each for n, each in level.failures.items()})
+        return [objects[each] for of_type in positions.values() for each in of_type], completed
 
 
-class Column(NamedTuple):
-    """One field of some objects; errors and failures as in `Level`."""
-
-    values: list[Any]
-    errors: dict[int, list[FieldError]]
-    failures: dict[int, FieldError]
+async def _complete_each(
+    field: PlannedField, values: Sequence[Any], complete: Complete
+) -> Completed:
+    """Complete values one by one, with the errors of each."""
+    all_completed: list[Any] = []
+    column = Completed(all_completed, {}, {})
+    for position, value in enumerate(values):
+        errors: list[FieldError] = []
+        completed: Any = None
+        failed: FieldError | None = None
+        try:
+            completed = complete(value, errors)
+        except FailedPartError as failure:
+            failed = failure.field_error
+        except Exception as error:
+            failed = FieldError((), field.selected.nodes, error)
+        all_completed.append(completed)
+        if failed is not None and field.is_required:
+            column.failures[position] = failed
+        elif failed is not None:
+            column.errors[position] = [failed]
+        elif errors:
+            column.errors[position] = errors
+        if position % OBJECTS_IN_PART == OBJECTS_IN_PART - 1:
+            await pause_if_due()
+    return column
 
 
 def to_graphql_errors(errors: Sequence[FieldError]) -> list[GraphQLError]:
@@ -285,53 +308,13 @@ def to_graphql_errors(errors: Sequence[FieldError]) -> list[GraphQLError]:
     return made
 
 
-def _add_column(level: Level, key: str, column: Column) -> None:
-    for row, value in zip(level.rows, column.values, strict=True):
+def _add_column(completed: Completed, key: str, column: Completed) -> None:
+    for row, value in zip(completed.values, column.values, strict=True):
         row[key] = value
+    if not column.failures and not column.errors:
+        return
     for position, field_error in column.failures.items():
-        level.failures.setdefault(position, field_error.within(key))
+        completed.failures.setdefault(position, field_error.within(key))
     for position, field_errors in column.errors.items():
-        known = level.errors.setdefault(position, [])
+        known = completed.errors.setdefault(position, [])
         known += [each.within(key) for each in field_errors[: MAX_ERRORS - len(known)]]
-
-
-def _build_reading(selected: SelectedField, run: RunInfo) -> Callable[[Any], Any]:
-    """Return the function that reads a field that needs no waiting; it returns exceptions."""
-    name = selected.field.python_name
-    call = None if selected.field.base_resolver is None else build_call(selected)
-
-    def read(item: Any) -> Any:
-        try:
-            return getattr(item, name) if call is None else call(item, run)
-        except Exception as error:
-            return error
-
-    return read
-
-
-def _align(values: Sequence[Any] | Exception, parents: Sequence[Any]) -> Sequence[Any]:
-    return [values] * len(parents) if isinstance(values, Exception) else values
-
-
-def _flatten(
-    output_type: GraphQLOutputType, values: Sequence[Any], weights: Weights
-) -> tuple[Sequence[Any], Sequence[int]]:
-    """Return the objects in values of a type, out of all lists, and how often each is there."""
-    pairs = zip(values, repeat(1) if weights is None else weights, strict=False)
-    nullable = get_nullable_type(output_type)
-    if isinstance(nullable, GraphQLList):
-        items = [
-            (item, weight)
-            for value, weight in pairs
-            if isinstance(value, (list, tuple))
-            for item in value
-        ]
-        return _flatten(
-            nullable.of_type, [item for item, _ in items], [weight for _, weight in items]
-        )
-    objects = [
-        (value, weight)
-        for value, weight in pairs
-        if not (value is None or isinstance(value, Exception))
-    ]
-    return [value for value, _ in objects], [weight for _, weight in objects]

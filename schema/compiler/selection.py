@@ -59,26 +59,22 @@ class SelectedField:
 
     number: int
     """Distinguishes it from all other fields of the operation."""
-    response_key: str
+    key: str
     nodes: tuple[FieldNode, ...]
     """All nodes with this response key, in document order."""
     parent: GraphQLObjectType
     definition: GraphQLField
     field: StrawberryField
-    children: "Selection"
-    """Of objects of one type."""
-    children_by_type: "Mapping[str, Selection] | None" = None
-    """Of objects of several types, instead of `children`: by the name of an object's type."""
+    selections: "Mapping[str, Selection]"
+    """What is selected of its objects, by the name of their type; of scalars nothing.
+
+    After `@skip`, a selection may be empty.
+    """
 
     @property
     def node(self) -> FieldNode:
         """The first node; validation requires equal arguments of the others."""
         return self.nodes[0]
-
-    @property
-    def is_object(self) -> bool:
-        """Whether its values are objects. `children` may still be empty, after `@skip`."""
-        return self.node.selection_set is not None
 
     @property
     def output_type(self) -> GraphQLOutputType:
@@ -92,14 +88,6 @@ class SelectedField:
         Resolvers that are neither async nor have arguments are called where the row is made.
         """
         return is_loaded(self.field)
-
-    @property
-    def has_nested_resolvers(self) -> bool:
-        """Whether a field inside it, at any depth, calls a resolver."""
-        return any(
-            child.is_resolved_per_level or child.has_nested_resolvers
-            for child in self.nested_fields
-        )
 
     @property
     def data_selections(self) -> int:
@@ -121,23 +109,13 @@ class SelectedField:
         """The fields inside it, of all types, without `__typename`."""
         return (
             child
-            for selection in self.selections
+            for selection in self.selections.values()
             for child in selection
             if isinstance(child, SelectedField)
         )
 
-    @property
-    def selections(self) -> "Iterable[Selection]":
-        """The selections of all types of objects that it may have."""
-        return (self.children,) if self.children_by_type is None else self.children_by_type.values()
-
     def type_name_of(self, value: Any) -> str:
-        """Return the type of an object, where it may have several; raise it if it is an exception.
-
-        It has none if reading it has failed.
-        """
-        if isinstance(value, Exception):
-            raise value
+        """Return the type of an object, where it may have several."""
         named = get_named_type(self.definition.type)
         assert isinstance(named, GraphQLInterfaceType) and named.resolve_type is not None
         # The functions of `schema.root` look at the value alone.
@@ -150,7 +128,7 @@ class SelectedField:
 class TypenameField:
     """`__typename` under a response key."""
 
-    response_key: str
+    key: str
     type_name: str
 
 
@@ -197,23 +175,14 @@ class FieldCollector:
         # MergeSelectionSets (section 6.4.3): the fields inside are those of all the merged nodes.
         sets = [node.selection_set for node in nodes if node.selection_set]
         named = get_named_type(definition.type)
-        children: Selection = ()
-        by_type: dict[str, Selection] | None = None
+        types: Sequence[GraphQLObjectType] = ()
         if isinstance(named, GraphQLInterfaceType):
             types = self.schema.get_possible_types(named)
-            by_type = {type.name: self.collect_fields(sets, type) for type in types}
         elif sets:
-            children = self.collect_fields(sets, _object_type(definition))
-        return SelectedField(
-            number,
-            key,
-            tuple(nodes),
-            parent,
-            definition,
-            _strawberry_field(definition),
-            children,
-            by_type,
-        )
+            types = (_object_type(definition),)
+        selections = {type.name: self.collect_fields(sets, type) for type in types}
+        field = _strawberry_field(definition)
+        return SelectedField(number, key, tuple(nodes), parent, definition, field, selections)
 
     def _group_fields(
         self,
@@ -313,7 +282,7 @@ def find_joined_list(
     if len(selection) != 1 or not isinstance(root := selection[0], SelectedField):
         return None
     resolved = [each for each in root.nested_fields if each.field.base_resolver is not None]
-    if root.parent is not query_type or root.children_by_type is not None or len(resolved) != 1:
+    if root.parent is not query_type or len(root.selections) > 1 or len(resolved) != 1:
         return None
     [listed] = resolved
     resolver = listed.field.base_resolver
@@ -342,9 +311,9 @@ class DocumentList(NamedTuple):
     members: Mapping[int, str]
     """Where documents have the fields of records, at any depth, by the number of the field."""
 
-    async def decode(self, pages: Sequence[Any]) -> list[Any]:
-        """Return pages with records in the place of documents."""
-        return await self.kind.decode(pages, self.selected)
+    async def decode(self, lists: Sequence[Any]) -> list[Any]:
+        """Return lists with records in the place of documents."""
+        return await self.kind.decode(lists, self.selected)
 
 
 def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
@@ -355,7 +324,7 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
     as_documents: dict[int, tuple[ListedKind, frozenset[str], dict[int, str]]] = {}
     fields_of_kinds: dict[str, set[str]] = {}
     kinds_of_records: set[str] = set()
-    for selected in _iter_fields(selection):
+    for selected in _iter_fields(each for each in selection if isinstance(each, SelectedField)):
         resolver = selected.field.base_resolver
         if resolver is None or not is_page(get_named_type(selected.definition.type)):
             continue
@@ -387,14 +356,15 @@ def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] |
     objects = kind.objects
     for each in lists:
         inside = {
-            child.field.python_name: _list_names(child.children) for child in each.nested_fields
+            child.field.python_name: {inner.field.python_name for inner in child.nested_fields}
+            for child in each.nested_fields
         }
         if not inside or not all(
             names >= objects.get(name, set()) for name, names in inside.items()
         ):
             return None
-    fields = [field for each in lists for field in _iter_fields(each.children)]
-    if any(each.field.base_resolver or each.children_by_type is not None for each in fields):
+    fields = [field for each in lists for field in _iter_fields(each.nested_fields)]
+    if any(each.field.base_resolver or len(each.selections) > 1 for each in fields):
         return None
     members = {each.number: each.field.python_name for each in fields}
     return members | {
@@ -410,13 +380,7 @@ def _iter_record_fields(selected: SelectedField) -> Iterator[SelectedField]:
             yield from each.nested_fields
 
 
-def _list_names(selection: Selection) -> set[str]:
-    return {each.field.python_name for each in selection if isinstance(each, SelectedField)}
-
-
-def _iter_fields(selection: Selection) -> Iterator[SelectedField]:
-    for each in selection:
-        if isinstance(each, SelectedField):
-            yield each
-            for inside in each.selections:
-                yield from _iter_fields(inside)
+def _iter_fields(fields: Iterable[SelectedField]) -> Iterator[SelectedField]:
+    for each in fields:
+        yield each
+        yield from _iter_fields(each.nested_fields)

@@ -241,10 +241,10 @@ async def test_wrong_generated_code_is_logged_and_its_result_is_right_all_the_sa
     assert operation.compiled is not None
     [plan] = operation.compiled._plans.values()
 
-    async def wrong(run: Any) -> Any:
+    def wrong(*_: Any) -> Any:
         raise KeyError("generated")
 
-    plan.function = wrong  # type: ignore[union-attr]
+    plan.root.fields[0].complete_values = wrong  # type: ignore[union-attr]
     result = await executor.run(operation, {}, Context(Caller("key", ALL_ASSETS), None))  # type: ignore[arg-type]
     assert result.data == {"reading": 3}
     [record] = logged(caplog)

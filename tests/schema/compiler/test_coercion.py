@@ -157,8 +157,8 @@ def arguments(field: str, declared: str = "", **inputs: Any) -> dict[str, Any] |
     collector = FieldCollector(GRAPHQL_SCHEMA, {}, {})
     fields = collector.collect_fields([operation.selection_set], GRAPHQL_SCHEMA.query_type)
     (selected,) = fields
-    while isinstance(selected, SelectedField) and selected.response_key == "map":
-        (selected,) = selected.children
+    while isinstance(selected, SelectedField) and selected.key == "map":
+        ((selected,),) = selected.selections.values()
     assert isinstance(selected, SelectedField)
     build = build_arguments(selected, GRAPHQL_SCHEMA)
     return build and build(VariableCoercer(GRAPHQL_SCHEMA, operation).coerce(inputs))

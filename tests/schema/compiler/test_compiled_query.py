@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolvers.request.context import Context
-from schema.compiler.compiled_query import MAX_PLANS, Plan
+from schema.compiler.compiled_query import MAX_PLANS, QueryPlan
 from schema.compiler.selection import MAX_FIELDS
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
@@ -182,13 +182,13 @@ def test_code_is_generated_outside_of_the_event_loop(
     comparison: ExecutorComparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = []
-    generate = Plan.generate_code
+    generate = QueryPlan.generate_code
 
-    def note(plan: Plan) -> None:
+    def note(plan: QueryPlan) -> None:
         threads.append(threading.current_thread())
         generate(plan)
 
-    monkeypatch.setattr(Plan, "generate_code", note)
+    monkeypatch.setattr(QueryPlan, "generate_code", note)
     executor = Executor(GRAPHQL_SCHEMA)
     for _ in range(3):
         operation = executor.get_client_operation("{ units(perPage: 1) { data { id } } }", None, {})

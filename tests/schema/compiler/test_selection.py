@@ -12,7 +12,7 @@ from graphql.language import OperationDefinitionNode
 
 from resolvers.request.listing import MAX_JOINED_RECORDS, ListedKind
 from schema.compiler import selection
-from schema.compiler.resolving import FieldResolvers, RunInfo
+from schema.compiler.plan import RunInfo, plan_levels
 from schema.compiler.selection import (
     FieldCollector,
     SelectedField,
@@ -23,7 +23,7 @@ from schema.compiler.selection import (
 )
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import UNITS
-from storage.records.paging import BY_KEY, Order, PageRequest
+from storage.records.paging import Order
 from tests.fixtures import HIDDEN, HIDDEN_MAP, MAP, SEEN
 from tests.resolvers.directory import Directory, open_directory
 from tests.schema.executor_comparison import CALLERS, STORES, ExecutorComparison
@@ -41,10 +41,14 @@ def collect(text: str, **conditions: bool) -> Selection:
 
 def tree(fields: Selection) -> dict[str, Any]:
     """Return response keys, with those inside of them."""
-    return {
-        field.response_key: tree(field.children) if isinstance(field, SelectedField) else "typename"
-        for field in fields
-    }
+    inside: dict[str, Any] = {}
+    for field in fields:
+        if isinstance(field, SelectedField):
+            [*selections] = field.selections.values()
+            inside[field.key] = tree(selections[0]) if selections else {}
+        else:
+            inside[field.key] = "typename"
+    return inside
 
 
 def test_fields_have_their_response_keys_in_order_of_first_appearance() -> None:
@@ -82,14 +86,6 @@ def test_conditions_apply_to_fields_and_fragments(condition: str, is_included: b
         assert ("units" in tree(fields)) is is_included
 
 
-def test_a_field_knows_whether_resolvers_are_called_inside() -> None:
-    units, names = collect("{ units { data { floor { id } } } assets { data { name } } }")
-    assert isinstance(units, SelectedField) and isinstance(names, SelectedField)
-    assert units.is_resolved_per_level and units.has_nested_resolvers
-    assert names.is_resolved_per_level and not names.has_nested_resolvers
-    assert units.is_object and str(units.output_type) == "UnitPage"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -115,11 +111,9 @@ ID = "{ data { id } }"
 
 def find_page(text: str) -> Any:
     """Return the page that is read with the record of a query, or None."""
-    resolvers, selection = FieldResolvers(GRAPHQL_SCHEMA), collect(text)
-    resolvers.join_list(selection)
-    root = selection[0]
-    assert isinstance(root, SelectedField)
-    listed = resolvers.get(root).joined_list
+    root = plan_levels(collect(text), GRAPHQL_SCHEMA).fields[0].resolver
+    assert root is not None
+    listed = root.joined_list
     if listed is None:
         return None
     context: Any = SimpleNamespace(with_first_page=lambda page: page)
@@ -284,17 +278,17 @@ async def test_a_damaged_record_is_an_error_of_its_own(
 
 
 @pytest.mark.anyio
-async def test_a_page_of_several_fields_is_decoded_for_each_of_them() -> None:
+async def test_documents_of_several_fields_are_decoded_for_each_of_them() -> None:
     documents = [{"_id": f"{number}", "name": "a", "floor_id": "f"} for number in range(300)]
-    page = PageRequest(1, 300).build_page(documents, BY_KEY.list_positions(documents))
     listed = ListedKind(UNITS)
-    [[named], [placed, same]] = await asyncio.gather(
-        listed.decode([page], {"_id", "name"}), listed.decode([page, page], {"_id", "floor_id"})
+    [[named], [placed, other]] = await asyncio.gather(
+        listed.decode([documents], {"_id", "name"}),
+        listed.decode([documents, None], {"_id", "floor_id"}),
     )
-    assert page.data == documents
-    assert {(unit.id, unit.name) for unit in named.data} == {(d["_id"], "a") for d in documents}
-    assert {unit.floor_id for unit in placed.data} == {"f"}
-    assert placed is same
+    assert all(isinstance(each, dict) for each in documents)
+    assert {(unit.id, unit.name) for unit in named} == {(d["_id"], "a") for d in documents}
+    assert {unit.floor_id for unit in placed} == {"f"}
+    assert other is None
 
 
 @pytest.mark.anyio

@@ -1,0 +1,373 @@
+"""Plan an operation: levels of fields, with all that is known of them before a request.
+
+A level is what is selected of objects of one type. Its plain fields are read from the objects; the
+resolver of another field is called once for all objects of the level.
+"""
+
+import asyncio
+from collections import Counter as Counts
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress, islice
+from types import NoneType
+from typing import Any, TypeAlias
+
+from graphql import (
+    GraphQLError,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLSchema,
+    get_nullable_type,
+)
+from graphql.execution.values import VariableValues
+from msgspec import Struct
+
+from resolvers.request.context import Context
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS
+from resolvers.request.listing import batch_resolver_of, first_page_of
+from resolvers.request.threads import OBJECTS_IN_PART, run_in_thread
+from schema.compiler.coercion import build_arguments
+from schema.compiler.selection import (
+    DocumentList,
+    SelectedField,
+    Selection,
+    TypenameField,
+    UnsupportedQueryError,
+    find_document_lists,
+    find_joined_list,
+)
+from schema.counting import Counter, Weights, build_counter
+from schema.definitions import PAGE_DATA_FIELD, cost_of, is_page, requirement_of
+
+Row: TypeAlias = dict[str, Any]
+"""The part of a response that is made of one object."""
+MakeRows: TypeAlias = Callable[["RunInfo", Sequence[Any]], Any]
+"""Generated code: return the rows of objects, or the completed values of a field.
+
+It raises an exception, of whatever type, if there is an error in any of them."""
+
+OBJECTS_WITH_LISTS_IN_PART = 20
+"""Objects that are made before a look at the clock, if each may have many others inside."""
+
+
+class RunInfo(Struct, frozen=True, eq=False):
+    """One run of an operation, passed to resolvers as their `info`.
+
+    Resolvers use nothing of `strawberry.Info` but `context`.
+    """
+
+    context: Context
+    variables: VariableValues
+    has_large_variables: bool = False
+    document_fields: frozenset[str] | None = None
+    """What is read of each document of a list that has documents in the place of records, which
+    paged resolvers look at; None if it has records."""
+
+
+class FieldResolver:
+    """The resolver of one selected field, with the builder of its arguments."""
+
+    def __init__(
+        self, selected: SelectedField, schema: GraphQLSchema, documents: DocumentList | None
+    ) -> None:
+        """Raises UnsupportedQueryError."""
+        resolver = selected.field.base_resolver
+        assert resolver is not None
+        self.requirement = requirement_of(selected.definition)
+        self._build_arguments = build_arguments(selected, schema)
+        self._resolve_many = batch_resolver_of(resolver.wrapped_func)
+        self._is_async = resolver.is_async
+        self._call = build_call(selected)
+        self._documents = documents
+        self._find_first_page = first_page_of(resolver.wrapped_func)
+        self.joined_list: FieldResolver | None = None
+        """The list that is read with the record that this field gets."""
+
+    async def __call__(self, run: RunInfo, parents: Sequence[Any]) -> Sequence[Any]:
+        """Return a value for each parent; exceptions of single parents are among the values."""
+        if self._documents is not None:
+            run = RunInfo(
+                run.context, run.variables, run.has_large_variables, self._documents.fields
+            )
+        arguments: dict[str, Any] = {}
+        if self._build_arguments is not None:
+            if run.has_large_variables:
+                arguments = await run_in_thread(self._build_arguments, run.variables)
+            else:
+                arguments = self._build_arguments(run.variables)
+        if self._resolve_many is not None:
+            return await self._resolve_many(parents, info=run, **arguments)
+        if self.joined_list is not None and run.context.record_cache is None:
+            run = run if run.has_large_variables else self.joined_list.read_with_record(run)
+        if self._is_async and len(parents) == 1:  # without the cost of a task
+            return [await self._call(parents[0], run, **arguments)]
+        return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
+
+    def read_with_record(self, run: RunInfo) -> RunInfo:
+        """Return the run for the field that gets the record of this list, to read both at once."""
+        assert self._find_first_page is not None
+        assert self._build_arguments is not None
+        try:
+            page = self._find_first_page(**self._build_arguments(run.variables))
+        except GraphQLError:  # it is the error of the list
+            return run
+        if page is None:
+            return run
+        if self._documents is not None:
+            request = replace(page.request, document_fields=self._documents.fields)
+            page = page._replace(request=request)
+        return RunInfo(run.context.with_first_page(page), run.variables)
+
+    async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:
+        value = self._call(parent, run, **arguments)
+        return await value if self._is_async else value
+
+
+def build_call(selected: SelectedField) -> Callable[..., Any | Coroutine[Any, Any, Any]]:
+    """Return a function of parent, info and arguments that calls a resolver of one parent.
+
+    Raises UnsupportedQueryError.
+    """
+    resolver = selected.field.base_resolver
+    assert resolver is not None
+    if resolver.self_parameter or resolver.root_parameter:
+        raise UnsupportedQueryError("a resolver that is a method")
+    function: Any = resolver.wrapped_func
+    parent_name = resolver.parent_parameter.name if resolver.parent_parameter else None
+    info_name = resolver.info_parameter.name if resolver.info_parameter else None
+
+    def call(parent: Any, info: RunInfo, **arguments: Any) -> Any:
+        if parent_name is not None:
+            arguments[parent_name] = parent
+        if info_name is not None:
+            arguments[info_name] = info
+        return function(**arguments)
+
+    return call
+
+
+@dataclass(slots=True, eq=False)
+class PlannedField:
+    """A field of a level."""
+
+    selected: SelectedField
+    resolver: FieldResolver | None
+    """What is called once for all objects; None for a plain field."""
+    call: Callable[..., Any] | None
+    """What reads a plain field, if it is more than an attribute."""
+    levels: Mapping[str, "Level"]
+    """What is selected of its objects, by the name of their type; of scalars nothing."""
+    level: "Level | None" = field(init=False)
+    """That of all its objects, if they have one type."""
+    documents: DocumentList | None
+    """How its objects are read as documents, if they are."""
+    member: str | None
+    """Where its objects, which are documents, have the field."""
+    key: str = field(init=False)
+    cost: int = field(init=False)
+    counter: Counter | None = field(init=False)
+    is_required: bool = field(init=False)
+    list_depth: int = field(init=False)
+    """In how many lists its objects are."""
+    has_resolvers: bool = field(init=False)
+    """Whether it has a resolver, or a field inside it, at any depth."""
+    is_column: bool = field(init=False)
+    """Whether it is completed for all objects at once, and not where the row of each is made."""
+    complete_values: MakeRows | None = None
+    """Generated code for the values of a resolver that are no objects, if there is any."""
+
+    def __post_init__(self) -> None:
+        selected = self.selected
+        self.key = selected.key
+        self.cost = cost_of(selected.field) if self.resolver else 0
+        self.counter = (
+            build_counter(selected.definition, selected.data_selections) if self.resolver else None
+        )
+        self.is_required = isinstance(selected.output_type, GraphQLNonNull)
+        self.list_depth = _list_depth(selected.output_type)
+        inside = [each for level in self.levels.values() for each in level.fields]
+        self.has_resolvers = self.resolver is not None or any(each.has_resolvers for each in inside)
+        self.is_column = (
+            self.has_resolvers or len(self.levels) > 1 or any(each.is_column for each in inside)
+        )
+        self.level = None
+        if len(self.levels) == 1:
+            [self.level] = self.levels.values()
+
+    def read(self, item: Any, run: RunInfo) -> Any:
+        """Return the value of a plain field, or the exception that reading it raised."""
+        try:
+            if self.call is not None:
+                return self.call(item, run)
+            return getattr(item, self.selected.field.python_name)
+        except Exception as error:
+            return error
+
+    def flatten(self, values: Sequence[Any], weights: Weights) -> tuple[Sequence[Any], Weights]:
+        """Return the objects in values, out of all lists, and how often each is in the response.
+
+        Siblings may share an object, such as the floor of many units: it has one row. Loaders
+        return the same object for the same key, so that its identity finds it.
+        """
+        for _ in range(self.list_depth):
+            lists = [each if isinstance(each, (list, tuple)) else () for each in values]
+            if weights is not None:
+                pairs = zip(lists, weights, strict=True)
+                weights = [weight for items, weight in pairs for _ in items]
+            values = lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)]
+        if len(values) == 1:  # the usual case
+            is_object = not (values[0] is None or isinstance(values[0], Exception))
+            return (values if is_object else ()), weights
+        if any(issubclass(kind, (NoneType, Exception)) for kind in {*map(type, values)}):
+            are_objects = [not (each is None or isinstance(each, Exception)) for each in values]
+            values = [*compress(values, are_objects)]
+            weights = None if weights is None else [*compress(weights, are_objects)]
+        if self.list_depth:
+            return values, weights
+        distinct = {id(each): each for each in values}
+        if len(distinct) == len(values):
+            return values, weights
+        if weights is None:
+            return [*distinct.values()], [*Counts(map(id, values)).values()]
+        totals = dict.fromkeys(distinct, 0)
+        for each, weight in zip(values, weights, strict=True):
+            totals[id(each)] += weight
+        return [*distinct.values()], [*totals.values()]
+
+    def put_back(
+        self, values: Sequence[Any], objects: Sequence[Any], rows: Sequence[Row]
+    ) -> Sequence[Any] | None:
+        """Return the values with the rows of their objects in place; None if anything is wrong."""
+        if self.list_depth == 0:
+            if len(values) == len(objects) == 1:
+                return rows
+            row_of: dict[int, Row | None] = dict(zip(map(id, objects), rows, strict=True))
+            if not self.is_required:
+                row_of[id(None)] = None
+            try:
+                return [row_of[id(value)] for value in values]
+            except KeyError:  # an exception, or a null where none may be
+                return None
+        is_list = all(isinstance(each, (list, tuple)) for each in values)
+        if self.list_depth > 1 or not is_list or sum(map(len, values)) > len(rows):
+            return None
+        if len(values) == 1:
+            return [rows]
+        remaining = iter(rows)
+        return [[*islice(remaining, len(items))] for items in values]
+
+
+@dataclass(slots=True, eq=False)
+class Level:
+    """What is selected of the objects of one type."""
+
+    entries: Sequence[PlannedField | TypenameField]
+    fields: Sequence[PlannedField] = field(init=False)
+    columns: Sequence[PlannedField] = field(init=False)
+    """The fields that are not plain."""
+    blank: Row = field(init=False)
+    """A row without the values of fields, whose keys are in the order of the selection."""
+    part_size: int | None = field(init=False)
+    """How many rows to make before a look at the clock. Of pages None: each may be long by itself,
+    so that the code that makes them is async."""
+    make_rows: MakeRows | None = None
+    """Generated code that makes rows with all plain fields, if there is any."""
+
+    def __post_init__(self) -> None:
+        self.fields = [each for each in self.entries if isinstance(each, PlannedField)]
+        self.columns = [each for each in self.fields if each.is_column]
+        self.blank = {
+            each.key: each.type_name if isinstance(each, TypenameField) else None
+            for each in self.entries
+        }
+        plain = [each.selected for each in self.fields if not each.is_column]
+        self.part_size = (
+            OBJECTS_WITH_LISTS_IN_PART if any(map(_has_lists, plain)) else OBJECTS_IN_PART
+        )
+        if any(is_page(each.selected.parent) for each in self.fields):
+            self.part_size = None
+
+
+def plan_levels(selection: Selection, schema: GraphQLSchema) -> Level:
+    """Return the level of an operation's root, with those inside it.
+
+    Raises UnsupportedQueryError.
+    """
+    planner = _Planner(schema, find_document_lists(selection))
+    level = planner.plan_level(selection, None)
+    if joined := find_joined_list(selection, schema.query_type):
+        record, listed = (planner.resolvers[each.number] for each in joined)
+        record.joined_list = listed
+    return level
+
+
+class _Planner:
+    def __init__(self, schema: GraphQLSchema, document_lists: Mapping[int, DocumentList]) -> None:
+        self._schema = schema
+        self._document_lists = document_lists
+        self._members: dict[int, str] = {}
+        for each in document_lists.values():
+            self._members.update(each.members)
+        self.resolvers: dict[int, FieldResolver] = {}
+
+    def plan_level(self, selection: Selection, documents: DocumentList | None) -> Level:
+        """Plan a level; `documents` say how the lists in its objects, which are pages, are read."""
+        return Level(
+            [
+                self._plan_field(each, documents) if isinstance(each, SelectedField) else each
+                for each in selection
+            ]
+        )
+
+    def _plan_field(self, selected: SelectedField, documents: DocumentList | None) -> PlannedField:
+        listed = self._document_lists.get(selected.number)
+        resolver = call = None
+        if selected.is_resolved_per_level:
+            resolver = FieldResolver(selected, self._schema, listed)
+            self.resolvers[selected.number] = resolver
+        elif selected.field.base_resolver is not None:
+            call = build_call(selected)
+        is_list = selected.node.name.value == PAGE_DATA_FIELD
+        levels = {
+            name: self.plan_level(children, listed)
+            for name, children in selected.selections.items()
+        }
+        return PlannedField(
+            selected,
+            resolver,
+            call,
+            levels,
+            documents if is_list else None,
+            self._members.get(selected.number),
+        )
+
+
+def _list_depth(output_type: Any) -> int:
+    nullable = get_nullable_type(output_type)
+    return 1 + _list_depth(nullable.of_type) if isinstance(nullable, GraphQLList) else 0
+
+
+def _has_lists(selected: SelectedField) -> bool:
+    return _list_depth(selected.output_type) > 0 or any(map(_has_lists, selected.nested_fields))
+
+
+async def settle_all(coroutines: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Run all to their end, and return their results in order, exceptions among them.
+
+    An error of the whole operation is raised at once, and cancels the others.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_settle(coroutine)) for coroutine in coroutines]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+async def _settle(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await coroutine
+    except WHOLE_OPERATION_ERRORS:
+        raise
+    except Exception as error:
+        return error
