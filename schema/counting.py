@@ -6,14 +6,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from graphql import (
-    GraphQLField,
-    GraphQLList,
-    GraphQLObjectType,
-    get_named_type,
-    get_nullable_type,
-    is_leaf_type,
-)
+import graphql
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 
 from resolvers.request.context import Budget
@@ -54,7 +47,9 @@ class Counter:
         self.charge(budget, size)
 
 
-def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> Counter | None:
+def build_counter(
+    definition: graphql.GraphQLField | None, data_selections: int = 0
+) -> Counter | None:
     """Return the counter of a field, or None if its values do not count.
 
     Records and the drawings in a response count. They all come from resolvers that load them:
@@ -65,10 +60,13 @@ def build_counter(definition: GraphQLField | None, data_selections: int = 0) -> 
     field = strawberry_field_of(definition)
     if definition is None or field is None or not is_loaded(field):
         return None
-    named, nullable = get_named_type(definition.type), get_nullable_type(definition.type)
-    if is_leaf_type(named):
+    named, nullable = (
+        graphql.get_named_type(definition.type),
+        graphql.get_nullable_type(definition.type),
+    )
+    if graphql.is_leaf_type(named):
         return Counter(Budget.count_bytes, len) if named.name in DRAWING_TYPES else None
-    if isinstance(nullable, GraphQLList):
+    if isinstance(nullable, graphql.GraphQLList):
         return Counter(Budget.count_cost, len)
     if not is_page(named):
         return Counter(Budget.count_cost, None)
@@ -86,7 +84,7 @@ _PAGE_DATA_COUNTER = Counter(Budget.count_cost, len)
 _EDGE_NODE_COUNTER = Counter(Budget.count_cost, None)
 
 
-def _build_value_counter(parent_type: GraphQLObjectType, field_name: str) -> Counter | None:
+def _build_value_counter(parent_type: graphql.GraphQLObjectType, field_name: str) -> Counter | None:
     if field_name in (PAGE_DATA_FIELD, PAGE_EDGES_FIELD) and is_page(parent_type):
         return _PAGE_DATA_COUNTER
     if field_name == EDGE_NODE_FIELD and is_edge(parent_type):

@@ -3,17 +3,8 @@
 from inspect import isawaitable
 from typing import Any
 
+import graphql
 import strawberry
-from graphql import (
-    GraphQLArgument,
-    GraphQLField,
-    GraphQLFieldResolver,
-    GraphQLInputField,
-    GraphQLNamedType,
-    GraphQLObjectType,
-    GraphQLResolveInfo,
-    GraphQLSchema,
-)
 from strawberry.extensions import FieldExtension
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.schema_directive import Location
@@ -77,23 +68,23 @@ class Cost:
     weight: str = strawberry.field(description="How many records; a number.")
 
 
-def is_page(named_type: GraphQLNamedType | None) -> bool:
+def is_page(named_type: graphql.GraphQLNamedType | None) -> bool:
     """Return whether a type is that of one page of a list; its `data` are the records."""
-    return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Page")
+    return isinstance(named_type, graphql.GraphQLObjectType) and named_type.name.endswith("Page")
 
 
-def is_edge(named_type: GraphQLNamedType | None) -> bool:
+def is_edge(named_type: graphql.GraphQLNamedType | None) -> bool:
     """Return whether a type is that of a record of a page with its cursor."""
-    return isinstance(named_type, GraphQLObjectType) and named_type.name.endswith("Edge")
+    return isinstance(named_type, graphql.GraphQLObjectType) and named_type.name.endswith("Edge")
 
 
-def strawberry_field_of(definition: GraphQLField | None) -> StrawberryField | None:
+def strawberry_field_of(definition: graphql.GraphQLField | None) -> StrawberryField | None:
     """Return the strawberry field that a field of the schema was made from, if it was."""
     field = definition and definition.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return field if isinstance(field, StrawberryField) else None
 
 
-def is_null_on_error(definition: GraphQLField | None) -> bool:
+def is_null_on_error(definition: graphql.GraphQLField | None) -> bool:
     """Return whether a field is null only if it has an error, and never in a success."""
     field = strawberry_field_of(definition)
     return bool(field and field.metadata.get(NULL_ON_ERROR))
@@ -108,7 +99,9 @@ def is_loaded(field: StrawberryField) -> bool:
     return resolver is not None and (resolver.is_async or bool(field.arguments))
 
 
-def meaning_of(definition: GraphQLField | GraphQLArgument | GraphQLInputField) -> str:
+def meaning_of(
+    definition: graphql.GraphQLField | graphql.GraphQLArgument | graphql.GraphQLInputField,
+) -> str:
     """Return what a field or an argument is, without what follows from its definition."""
     return definition.extensions.get(MEANING) or definition.description or ""
 
@@ -119,7 +112,7 @@ def cost_of(field: StrawberryField | None) -> int:
     return next((int(item.weight) for item in directives if isinstance(item, Cost)), 0)
 
 
-def definition_of(argument: GraphQLArgument | GraphQLInputField) -> InputDefinition:
+def definition_of(argument: graphql.GraphQLArgument | graphql.GraphQLInputField) -> InputDefinition:
     """Return the rules and the example of an argument or of an input field."""
     definition = argument.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return InputDefinition.from_metadata(definition.metadata) if definition else InputDefinition()
@@ -173,7 +166,7 @@ class RequirementExtension(FieldExtension):
         ]
 
 
-def guard_fields(schema: GraphQLSchema) -> None:
+def guard_fields(schema: graphql.GraphQLSchema) -> None:
     """Wrap the resolvers of a schema so that each checks its field's requirement and cost first.
 
     Of subscriptions, also those that return the events: a stream that may not be read never begins.
@@ -185,7 +178,9 @@ def guard_fields(schema: GraphQLSchema) -> None:
     inside the wrapper, and check both themselves.
     """
     for type in schema.type_map.values():
-        for definition in type.fields.values() if isinstance(type, GraphQLObjectType) else ():
+        for definition in (
+            type.fields.values() if isinstance(type, graphql.GraphQLObjectType) else ()
+        ):
             requirement = requirement_of(definition)
             cost = cost_of(strawberry_field_of(definition))
             if not cost and requirement == Requirement():
@@ -199,10 +194,14 @@ def guard_fields(schema: GraphQLSchema) -> None:
 
 
 def _guarded(
-    requirement: Requirement, cost: int, resolve: GraphQLFieldResolver, *, is_write: bool = False
-) -> GraphQLFieldResolver:
+    requirement: Requirement,
+    cost: int,
+    resolve: graphql.GraphQLFieldResolver,
+    *,
+    is_write: bool = False,
+) -> graphql.GraphQLFieldResolver:
     async def check_then_resolve(
-        source: Any, info: GraphQLResolveInfo[Context], /, **arguments: Any
+        source: Any, info: graphql.GraphQLResolveInfo[Context], /, **arguments: Any
     ) -> Any:
         requirement.check(info.context.caller)
         if is_write:
@@ -226,7 +225,7 @@ CAN_FOLLOW_CHANGES = RequirementExtension(caller.FOLLOW_CHANGES)
 IS_ADMIN = RequirementExtension(caller.ADMINISTER)
 
 
-def requirement_of(definition: GraphQLField | None) -> Requirement:
+def requirement_of(definition: graphql.GraphQLField | None) -> Requirement:
     """Return what a field of the schema requires."""
     field = strawberry_field_of(definition)
     for extension in field.extensions if field else ():

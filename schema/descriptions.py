@@ -7,18 +7,7 @@ added here, so that it is true: introspection shows no directives, and clients r
 from collections.abc import Iterator
 from typing import Any
 
-from graphql import (
-    GraphQLArgument,
-    GraphQLDirective,
-    GraphQLEnumType,
-    GraphQLField,
-    GraphQLInputField,
-    GraphQLInputObjectType,
-    GraphQLInterfaceType,
-    GraphQLObjectType,
-    GraphQLSchema,
-    get_named_type,
-)
+import graphql
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.nodes import describe_record_field
@@ -109,7 +98,7 @@ OWN = {
 """Texts of fields that nothing else describes. Where a resolver is, its docstring does."""
 
 
-def complete_descriptions(schema: GraphQLSchema) -> None:
+def complete_descriptions(schema: graphql.GraphQLSchema) -> None:
     """Describe every field of a schema, with its limits, requirements and cost.
 
     What a description was before is kept for the description of REST, which states these otherwise:
@@ -118,15 +107,15 @@ def complete_descriptions(schema: GraphQLSchema) -> None:
     for type in schema.type_map.values():
         if type.name.startswith("__"):
             continue
-        if isinstance(type, GraphQLObjectType | GraphQLInterfaceType):
+        if isinstance(type, graphql.GraphQLObjectType | graphql.GraphQLInterfaceType):
             for name, field in type.fields.items():
                 _complete_field(type.name, name, field)
-        elif isinstance(type, GraphQLInputObjectType):
+        elif isinstance(type, graphql.GraphQLInputObjectType):
             for member in type.fields.values():
                 _complete_input(member)
 
 
-def _complete_field(type_name: str, name: str, field: GraphQLField) -> None:
+def _complete_field(type_name: str, name: str, field: graphql.GraphQLField) -> None:
     meaning = field.description or _find_text(type_name, name, field)
     needs = requirement_of(field).describe()
     cost = cost_of(strawberry_field_of(field))
@@ -137,7 +126,7 @@ def _complete_field(type_name: str, name: str, field: GraphQLField) -> None:
         _complete_input(argument)
 
 
-def _find_text(type_name: str, name: str, field: GraphQLField) -> str | None:
+def _find_text(type_name: str, name: str, field: graphql.GraphQLField) -> str | None:
     definition = strawberry_field_of(field)
     python_name = definition.python_name if definition else name
     return (
@@ -148,8 +137,8 @@ def _find_text(type_name: str, name: str, field: GraphQLField) -> str | None:
     )
 
 
-def _complete_input(member: GraphQLArgument | GraphQLInputField) -> None:
-    is_enum = isinstance(get_named_type(member.type), GraphQLEnumType)
+def _complete_input(member: graphql.GraphQLArgument | graphql.GraphQLInputField) -> None:
+    is_enum = isinstance(graphql.get_named_type(member.type), graphql.GraphQLEnumType)
     limits = [
         sentence
         for rule in definition_of(member).rules
@@ -208,7 +197,7 @@ graphql-core 3.2, and so ariadne-codegen and schemathesis, cannot read a schema 
 """
 
 
-def complete_directives(schema: GraphQLSchema) -> None:
+def complete_directives(schema: graphql.GraphQLSchema) -> None:
     """Describe the arguments of a schema's directives, and leave out locations of drafts."""
     schema.directives = tuple(map(_without_draft_locations, schema.directives))
     for directive in schema.directives:
@@ -218,9 +207,9 @@ def complete_directives(schema: GraphQLSchema) -> None:
             directive.args[field.name].description = field.description
 
 
-def _without_draft_locations(directive: GraphQLDirective) -> GraphQLDirective:
+def _without_draft_locations(directive: graphql.GraphQLDirective) -> graphql.GraphQLDirective:
     locations = [each for each in directive.locations if each.name not in DRAFT_LOCATIONS]
     if len(locations) == len(directive.locations):
         return directive
     options: Any = {**directive.to_kwargs(), "locations": locations}
-    return GraphQLDirective(**options)
+    return graphql.GraphQLDirective(**options)

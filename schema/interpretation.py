@@ -12,23 +12,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import graphql
-from graphql import (
-    ExecutionResult,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLError,
-    GraphQLLeafType,
-    GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLResolveInfo,
-    GraphQLSchema,
-    Node,
-    Undefined,
-    VariableNode,
-    Visitor,
-    located_error,
-    visit,
-)
 from graphql.execution import Executor as GraphQLCoreExecutor
 from graphql.execution import create_source_event_stream
 from graphql.execution.collect_fields import collect_fields
@@ -53,12 +36,12 @@ Position: TypeAlias = tuple[str | int, ...]
 
 
 async def interpret(
-    schema: GraphQLSchema,
+    schema: graphql.GraphQLSchema,
     operation: Operation,
     variables: Mapping[str, Any],
     context: Context,
     event: Event | None = None,
-) -> ExecutionResult:
+) -> graphql.ExecutionResult:
     """Run an operation, or a subscription on one event. Raises errors of the whole operation."""
     is_sync = operation.is_introspection
     execute: Any = partial(
@@ -75,16 +58,16 @@ async def interpret(
     )
     # What waits for nothing can run in a thread.
     outcome = await run_in_thread(execute) if is_sync else execute()
-    return outcome if isinstance(outcome, ExecutionResult) else await outcome
+    return outcome if isinstance(outcome, graphql.ExecutionResult) else await outcome
 
 
 class OrderedErrors:
     """The errors of an operation, by the position of the null that each has caused."""
 
     def __init__(self) -> None:
-        self._by_position: dict[Position | None, GraphQLError] = {}
+        self._by_position: dict[Position | None, graphql.GraphQLError] = {}
 
-    def add(self, error: GraphQLError, path: Path | None) -> None:
+    def add(self, error: graphql.GraphQLError, path: Path | None) -> None:
         """Add the error of a null; the whole data is at None."""
         position = None if path is None else tuple(path.as_list())
         self._by_position.setdefault(position, error)
@@ -94,11 +77,11 @@ class OrderedErrors:
         return False
 
     @property
-    def errors(self) -> list[GraphQLError]:
+    def errors(self) -> list[graphql.GraphQLError]:
         """All errors so far."""
         return [*self._by_position.values()]
 
-    def in_document_order(self, data: dict[str, Any] | None) -> list[GraphQLError]:
+    def in_document_order(self, data: dict[str, Any] | None) -> list[graphql.GraphQLError]:
         """Return the errors of nulls that are in the data, in the order in which they are there."""
         if data is None:
             return [self._by_position[None]]
@@ -130,7 +113,7 @@ class IntrospectionExecutor(ExecutorThrowingOnIncremental):
         self.run_async_work_finished_hook()
         assert isinstance(self.collected_errors, OrderedErrors)
         errors = self.collected_errors.in_document_order(data)
-        return ExecutionResult(data, errors[:MAX_ERRORS] or None)
+        return graphql.ExecutionResult(data, errors[:MAX_ERRORS] or None)
 
     def handle_field_error(self, raw_error: Exception, *arguments: Any) -> None:
         """Keep the error of a field; raise one of the whole operation."""
@@ -138,7 +121,9 @@ class IntrospectionExecutor(ExecutorThrowingOnIncremental):
             raise raw_error
         super().handle_field_error(raw_error, *arguments)
 
-    def execute_collected_subfields(self, parent_type: GraphQLObjectType, *arguments: Any) -> Any:
+    def execute_collected_subfields(
+        self, parent_type: graphql.GraphQLObjectType, *arguments: Any
+    ) -> Any:
         """Execute the fields of an object, none of them deferred. Raises LimitExceededError."""
         source_value, path, grouped_field_set, *_ = arguments
         if parent_type.name.startswith("__"):
@@ -159,11 +144,11 @@ class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
     max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
 
     @staticmethod
-    def complete_leaf_value(return_type: GraphQLLeafType, result: Any) -> Any:
+    def complete_leaf_value(return_type: graphql.GraphQLLeafType, result: Any) -> Any:
         """Return the serialized value. Raises InvalidResultError for one that does not fit."""
         try:
             return ExecutorThrowingOnIncremental.complete_leaf_value(return_type, result)
-        except GraphQLError as error:
+        except graphql.GraphQLError as error:
             raise InvalidResultError(error.message) from error
 
     def complete_list_value(self, return_type: Any, *arguments: Any) -> Any:
@@ -175,7 +160,7 @@ class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
 
     def execute_fields(
         self,
-        parent_type: GraphQLObjectType,
+        parent_type: graphql.GraphQLObjectType,
         source_value: Any,
         path: Path | None,
         grouped_field_set: Mapping[str, Any],
@@ -189,9 +174,9 @@ class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
                 result = self.execute_field(
                     parent_type, source_value, details, field_path, position_context
                 )
-            except GraphQLError as error:
+            except graphql.GraphQLError as error:
                 result = error
-            if result is not Undefined:
+            if result is not graphql.Undefined:
                 results[name] = result
         if not any(map(self.is_awaitable, results.values())):
             return dict(zip(results, _require_success(results.values()), strict=True))
@@ -204,9 +189,9 @@ class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
 
     def complete_iterable_value(
         self,
-        item_type: GraphQLOutputType,
+        item_type: graphql.GraphQLOutputType,
         field_details_list: Any,
-        info: GraphQLResolveInfo[Any],
+        info: graphql.GraphQLResolveInfo[Any],
         path: Path,
         items: Iterable[Any],
         position_context: Any,
@@ -226,7 +211,7 @@ class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
                     item_path,
                     position_context,
                 )
-            except GraphQLError as error:
+            except graphql.GraphQLError as error:
                 completed.append(error)
         if not is_async:
             return _require_success(completed)
@@ -250,7 +235,7 @@ def _require_success(results: Iterable[Any]) -> list[Any]:
     """Return the results; raise the first that is an error."""
     successes = [*results]
     for result in successes:
-        if isinstance(result, GraphQLError):
+        if isinstance(result, graphql.GraphQLError):
             raise result
     return successes
 
@@ -275,8 +260,11 @@ def _find_rank(data: Any, position: Position, ranks: dict[int, dict[str, int]]) 
 
 
 async def open_source(
-    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any], context: Context
-) -> AsyncGenerator[Any] | ExecutionResult:
+    schema: graphql.GraphQLSchema,
+    operation: Operation,
+    variables: Mapping[str, Any],
+    context: Context,
+) -> AsyncGenerator[Any] | graphql.ExecutionResult:
     """Call the root field's resolver, by graphql-core: once per stream, its speed does not matter.
 
     Return the generator that it returns, or the errors that keep it from being called. What the
@@ -292,11 +280,11 @@ async def open_source(
         max_coercion_errors=MAX_VARIABLE_ERRORS,
     )
     if isinstance(executor, list):
-        return ExecutionResult(None, executor)
+        return graphql.ExecutionResult(None, executor)
     source = create_source_event_stream(executor)
     if executor.is_awaitable(source):
         source = await source
-    if isinstance(source, ExecutionResult):
+    if isinstance(source, graphql.ExecutionResult):
         return source
     if not isinstance(source, AsyncGenerator):
         raise TypeError("the resolver of a subscription must be an async generator")
@@ -325,7 +313,7 @@ async def _locate_errors(
                 executor.hide_suggestions,
             )
             [(name, details)] = fields.grouped_field_set.items()
-            raise located_error(error, [each.node for each in details], [name]) from error
+            raise graphql.located_error(error, [each.node for each in details], [name]) from error
 
 
 def list_event_variables(operation: Operation) -> list[str]:
@@ -344,16 +332,16 @@ def list_event_variables(operation: Operation) -> list[str]:
     """
     finder = _VariableFinder()
     for part in _iter_parts_of_events(operation):
-        visit(part, finder)
+        graphql.visit(part, finder)
     return sorted(finder.names)
 
 
-def _iter_parts_of_events(operation: Operation) -> Iterator[Node]:
+def _iter_parts_of_events(operation: Operation) -> Iterator[graphql.Node]:
     for definition in operation.document.definitions:
-        if isinstance(definition, FragmentDefinitionNode):
+        if isinstance(definition, graphql.FragmentDefinitionNode):
             yield definition
     for selection in operation.node.selection_set.selections:
-        if not isinstance(selection, FieldNode):
+        if not isinstance(selection, graphql.FieldNode):
             yield selection
             continue
         yield from selection.directives or ()
@@ -361,10 +349,10 @@ def _iter_parts_of_events(operation: Operation) -> Iterator[Node]:
             yield selection.selection_set
 
 
-class _VariableFinder(Visitor):
+class _VariableFinder(graphql.Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()
 
-    def enter_variable(self, node: VariableNode, *_: Any) -> None:
+    def enter_variable(self, node: graphql.VariableNode, *_: Any) -> None:
         self.names.add(node.name.value)

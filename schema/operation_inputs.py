@@ -7,30 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from graphql import (
-    ArgumentNode,
-    GraphQLArgument,
-    GraphQLBoolean,
-    GraphQLField,
-    GraphQLInputField,
-    GraphQLInputObjectType,
-    GraphQLInputType,
-    GraphQLNonNull,
-    GraphQLObjectType,
-    GraphQLSchema,
-    ObjectValueNode,
-    TypeInfo,
-    TypeInfoVisitor,
-    Undefined,
-    ValueNode,
-    VariableNode,
-    Visitor,
-    get_nullable_type,
-    is_input_type,
-    type_from_ast,
-    value_from_ast_untyped,
-    visit,
-)
+import graphql
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import MAX_PAIRS
@@ -92,15 +69,15 @@ class Input:
     """A variable of an operation and the argument, or the member of one, that it feeds."""
 
     variable: str
-    type: GraphQLInputType
-    argument: GraphQLArgument | GraphQLInputField
+    type: graphql.GraphQLInputType
+    argument: graphql.GraphQLArgument | graphql.GraphQLInputField
     definition: InputDefinition
     check: Check | None
 
     @property
     def is_required(self) -> bool:
         """Whether the variable must be present."""
-        return isinstance(self.type, GraphQLNonNull)
+        return isinstance(self.type, graphql.GraphQLNonNull)
 
     @property
     def description(self) -> str:
@@ -111,23 +88,23 @@ class Input:
     def default(self) -> Any:
         """The default of the argument, None if it has none."""
         value = self.argument.default_value
-        return None if value is Undefined else value
+        return None if value is graphql.Undefined else value
 
 
 class OperationInputs:
     """All inputs of an operation, by variable, in the order of their declaration."""
 
-    def __init__(self, schema: GraphQLSchema, operation: Operation) -> None:
-        collector = _VariableUses(TypeInfo(schema))
-        visit(operation.document, TypeInfoVisitor(collector.types, collector))
+    def __init__(self, schema: graphql.GraphQLSchema, operation: Operation) -> None:
+        collector = _VariableUses(graphql.TypeInfo(schema))
+        graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
         self.by_variable: dict[str, Input] = {}
         for node in operation.node.variable_definitions or ():
-            name, type = node.variable.name.value, type_from_ast(schema, node.type)
-            assert is_input_type(type)
+            name, type = node.variable.name.value, graphql.type_from_ast(schema, node.type)
+            assert graphql.is_input_type(type)
             use = next(use for use in collector.uses if use.variable == name)
             argument = copy(use.argument)
             if node.default_value is not None:  # of the variable, in place of the argument's
-                argument.default_value = value_from_ast_untyped(node.default_value)
+                argument.default_value = graphql.value_from_ast_untyped(node.default_value)
             self.by_variable[name] = Input(
                 name, type, argument, definition_of(argument), use.find_check()
             )
@@ -173,7 +150,7 @@ class _VariableUse(NamedTuple):
     """A variable, and the argument of a field or of its `@include` that it feeds."""
 
     variable: str
-    argument: GraphQLArgument | GraphQLInputField
+    argument: graphql.GraphQLArgument | graphql.GraphQLInputField
     name: str
     """The argument's name in the schema."""
     parameter: str
@@ -197,13 +174,13 @@ class _VariableUse(NamedTuple):
         place[last] = value
 
 
-class _VariableUses(Visitor):
-    def __init__(self, types: TypeInfo) -> None:
+class _VariableUses(graphql.Visitor):
+    def __init__(self, types: graphql.TypeInfo) -> None:
         super().__init__()
         self.types = types
         self.uses: list[_VariableUse] = []
 
-    def enter_argument(self, node: ArgumentNode, *_: Any) -> None:
+    def enter_argument(self, node: graphql.ArgumentNode, *_: Any) -> None:
         field, argument = self.types.get_field_def(), self.types.get_argument()
         if field is None or argument is None:
             return
@@ -213,16 +190,18 @@ class _VariableUses(Visitor):
             parameter = definition.python_name if definition else name
             use = _VariableUse("", argument, name, parameter, _resolver_of(field))
             self.uses += _iter_uses(node.value, use)
-        elif isinstance(node.value, VariableNode):
+        elif isinstance(node.value, graphql.VariableNode):
             self.uses.append(_build_condition(node.value.name.value, field))
 
 
-def _iter_uses(node: ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
+def _iter_uses(node: graphql.ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
     """Yield the variables in a value at some place, and in the members of its objects."""
-    if isinstance(node, VariableNode):
+    if isinstance(node, graphql.VariableNode):
         yield place._replace(variable=node.name.value)
-    object_type = get_nullable_type(place.argument.type)
-    if isinstance(node, ObjectValueNode) and isinstance(object_type, GraphQLInputObjectType):
+    object_type = graphql.get_nullable_type(place.argument.type)
+    if isinstance(node, graphql.ObjectValueNode) and isinstance(
+        object_type, graphql.GraphQLInputObjectType
+    ):
         for member in node.fields:
             name = member.name.value
             inner = place._replace(
@@ -231,21 +210,23 @@ def _iter_uses(node: ValueNode, place: _VariableUse) -> Iterator[_VariableUse]:
             yield from _iter_uses(member.value, inner)
 
 
-def _build_condition(variable: str, field: GraphQLField) -> _VariableUse:
+def _build_condition(variable: str, field: graphql.GraphQLField) -> _VariableUse:
     """Return the use of a variable that says whether a field is included; it is not by default."""
     description = f"Whether to include `{variable}`. {meaning_of(field)}".strip()
-    argument = GraphQLArgument(GraphQLBoolean, default_value=False, description=description)
+    argument = graphql.GraphQLArgument(
+        graphql.GraphQLBoolean, default_value=False, description=description
+    )
     return _VariableUse(variable, argument, variable, variable, None)
 
 
-def _resolver_of(field: GraphQLField) -> Callable[..., Any] | None:
+def _resolver_of(field: graphql.GraphQLField) -> Callable[..., Any] | None:
     definition = strawberry_field_of(field)
     resolver = definition.base_resolver if definition else None
     wrapped: Any = resolver.wrapped_func if resolver else None
     return wrapped if callable(wrapped) else None
 
 
-def joint_rules_of_type(input_type: GraphQLInputObjectType) -> tuple[JointRule, ...]:
+def joint_rules_of_type(input_type: graphql.GraphQLInputObjectType) -> tuple[JointRule, ...]:
     """Return the joint rules of an input object."""
     definition = input_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     return joint_rules_of(definition.origin) if definition else ()
@@ -259,7 +240,7 @@ def is_id(text: str) -> bool:
 LIMIT_ARGUMENT: Final = "limit"
 
 
-def get_output_limits(parent: GraphQLObjectType, field: GraphQLField) -> JsonSchema:
+def get_output_limits(parent: graphql.GraphQLObjectType, field: graphql.GraphQLField) -> JsonSchema:
     """Return the limits of a field: of its record, its own rules, its page or its `limit`."""
     definition = strawberry_field_of(field)
     if definition is None:

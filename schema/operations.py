@@ -7,22 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphql
-from graphql import (
-    ArgumentNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLError,
-    GraphQLField,
-    GraphQLNamedType,
-    GraphQLSchema,
-    InlineFragmentNode,
-    OperationDefinitionNode,
-    OperationType,
-    SelectionSetNode,
-    VariableNode,
-    get_named_type,
-)
 
 from resolvers.request.caller import Caller
 from resolvers.request.errors import LimitExceededError
@@ -50,7 +34,7 @@ _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_DIGITS + 1}}}")
 class InvalidOperationError(Exception):
     """A document that cannot be run; `errors` are GraphQL errors that carry the code."""
 
-    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
+    def __init__(self, code: str, errors: list[graphql.GraphQLError]) -> None:
         super().__init__("; ".join(error.message for error in errors))
         for error in errors:
             error.extensions = {**(error.extensions or {}), "code": code}
@@ -63,8 +47,8 @@ class Operation:
 
     text: str
     """The document. Together with the operation's name, it identifies the operation."""
-    document: DocumentNode
-    node: OperationDefinitionNode
+    document: graphql.DocumentNode
+    node: graphql.OperationDefinitionNode
     requirements: tuple[Requirement, ...]
     """The distinct requirements of its fields, in document order."""
     measure: OperationMeasure | None = None
@@ -82,24 +66,24 @@ class Operation:
     def is_introspection(self) -> bool:
         """Whether it reads nothing but the schema."""
         return all(
-            isinstance(node, FieldNode) and node.name.value.startswith("__")
+            isinstance(node, graphql.FieldNode) and node.name.value.startswith("__")
             for node in self.node.selection_set.selections
         )
 
     @property
     def is_query(self) -> bool:
         """Whether the operation only reads, once."""
-        return self.node.operation is OperationType.QUERY
+        return self.node.operation is graphql.OperationType.QUERY
 
     @property
     def is_mutation(self) -> bool:
         """Whether the operation writes."""
-        return self.node.operation is OperationType.MUTATION
+        return self.node.operation is graphql.OperationType.MUTATION
 
     @property
     def is_subscription(self) -> bool:
         """Whether the operation has a result for each event of a stream."""
-        return self.node.operation is OperationType.SUBSCRIPTION
+        return self.node.operation is graphql.OperationType.SUBSCRIPTION
 
     @property
     def size_bytes(self) -> int:
@@ -107,7 +91,7 @@ class Operation:
         fields = self.compiled.planned_fields if self.compiled else 0
         return DOCUMENT_BYTES_PER_CHARACTER * len(self.text) + PLAN_BYTES_PER_FIELD * fields
 
-    def compile(self, schema: GraphQLSchema) -> CompiledQuery:
+    def compile(self, schema: graphql.GraphQLSchema) -> CompiledQuery:
         """Prepare it to be run without graphql-core's executor."""
         self.compiled = CompiledQuery(schema, self.document, self.node)
         return self.compiled
@@ -133,14 +117,14 @@ class Operation:
         return all(requirement.is_met(caller) for requirement in self.requirements)
 
 
-def parse_operation(schema: GraphQLSchema, text: str, name: str | None) -> Operation:
+def parse_operation(schema: graphql.GraphQLSchema, text: str, name: str | None) -> Operation:
     """Parse and validate an operation of our own. Raises InvalidOperationError."""
     document = _parse_document(text, max_tokens=None)
     return _validate_operation(schema, text, document, name)
 
 
 def parse_client_operation(
-    schema: GraphQLSchema,
+    schema: graphql.GraphQLSchema,
     text: str,
     name: str | None,
     variables: Mapping[str, Any],
@@ -182,11 +166,11 @@ def _limits_as_invalid_operation() -> Iterator[None]:
 def limit_exceeded_error(error: LimitExceededError) -> InvalidOperationError:
     """Return the error of an operation that is over a limit."""
     return InvalidOperationError(
-        error.code, [GraphQLError(str(error), extensions=error.extensions)]
+        error.code, [graphql.GraphQLError(str(error), extensions=error.extensions)]
     )
 
 
-def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
+def _parse_within_limits(text: str, limits: QueryLimits) -> graphql.DocumentNode:
     if len(text) > limits.characters:
         raise LimitExceededError(
             f"The document has {len(text)} characters, over the limit of {limits.characters}",
@@ -203,10 +187,10 @@ def _parse_within_limits(text: str, limits: QueryLimits) -> DocumentNode:
     return _parse_document(text, limits.tokens)
 
 
-def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
+def _parse_document(text: str, max_tokens: int | None) -> graphql.DocumentNode:
     try:
         document = graphql.parse(text, max_tokens=max_tokens)
-    except GraphQLError as error:
+    except graphql.GraphQLError as error:
         if max_tokens is not None and error.message == _TOKENS_MESSAGE.format(max_tokens):
             raise LimitExceededError(
                 f"The document has more than {max_tokens} tokens",
@@ -220,7 +204,7 @@ def _parse_document(text: str, max_tokens: int | None) -> DocumentNode:
     return document
 
 
-def _unlink_tokens(document: DocumentNode) -> None:
+def _unlink_tokens(document: graphql.DocumentNode) -> None:
     """Cut the chain of tokens, which only the garbage collector would free with the document."""
     token = document.loc.start_token if document.loc else None
     while token is not None:
@@ -230,7 +214,7 @@ def _unlink_tokens(document: DocumentNode) -> None:
 
 
 def _validate_operation(
-    schema: GraphQLSchema, text: str, document: DocumentNode, name: str | None
+    schema: graphql.GraphQLSchema, text: str, document: graphql.DocumentNode, name: str | None
 ) -> Operation:
     errors = validate(schema, document)
     if [error.message for error in errors] == [GRAPHQL_RECURSION_MESSAGE]:
@@ -243,28 +227,32 @@ def _validate_operation(
     return Operation(text, document, node, _collect_requirements(schema, document, node))
 
 
-def _get_operation_node(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+def _get_operation_node(
+    document: graphql.DocumentNode, name: str | None
+) -> graphql.OperationDefinitionNode:
     nodes = [*_iter_operation_nodes(document, name)]
     if len(nodes) != 1:
         rule = "Name one of the document's operations in operationName"
         message = rule if name is None else f"{rule}: there is none named {name!r}"
-        raise InvalidOperationError("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
+        raise InvalidOperationError("OPERATION_RESOLUTION_FAILURE", [graphql.GraphQLError(message)])
     return nodes[0]
 
 
 def _iter_operation_nodes(
-    document: DocumentNode, name: str | None
-) -> Iterator[OperationDefinitionNode]:
+    document: graphql.DocumentNode, name: str | None
+) -> Iterator[graphql.OperationDefinitionNode]:
     """Yield the operations of that name; all of them for None."""
     for node in document.definitions:
-        if isinstance(node, OperationDefinitionNode) and (
+        if isinstance(node, graphql.OperationDefinitionNode) and (
             name is None or (node.name and node.name.value == name)
         ):
             yield node
 
 
 def _collect_requirements(
-    schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
+    node: graphql.OperationDefinitionNode,
 ) -> tuple[Requirement, ...]:
     """Return what the operation's fields require, in all fragments.
 
@@ -275,14 +263,14 @@ def _collect_requirements(
 
 
 def _collect(
-    schema: GraphQLSchema,
-    document: DocumentNode,
-    node: OperationDefinitionNode,
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
+    node: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
 ) -> "_RequirementCollector":
     collector = _RequirementCollector(schema, variables)
     for definition in document.definitions:
-        if isinstance(definition, FragmentDefinitionNode):
+        if isinstance(definition, graphql.FragmentDefinitionNode):
             condition = definition.type_condition.name.value
             collector.collect(definition.selection_set, schema.get_type(condition))
         elif definition is node:
@@ -291,7 +279,7 @@ def _collect(
 
 
 def locate_requirements(
-    schema: GraphQLSchema, operation: Operation, variables: Mapping[str, Any]
+    schema: graphql.GraphQLSchema, operation: Operation, variables: Mapping[str, Any]
 ) -> dict[str, Requirement]:
     """Return the requirements of an operation's fields and of the arguments that it gives.
 
@@ -307,24 +295,28 @@ class _RequirementCollector:
     graphql-core's visitor would take ten times as long: it visits each name and value.
     """
 
-    def __init__(self, schema: GraphQLSchema, variables: Mapping[str, Any]) -> None:
+    def __init__(self, schema: graphql.GraphQLSchema, variables: Mapping[str, Any]) -> None:
         self.schema = schema
         self.variables = variables
         self.requirements: dict[Requirement, None] = {}
         self.located: dict[str, Requirement] = {}
 
-    def collect(self, selection_set: SelectionSetNode, parent: GraphQLNamedType | None) -> None:
+    def collect(
+        self, selection_set: graphql.SelectionSetNode, parent: graphql.GraphQLNamedType | None
+    ) -> None:
         for node in selection_set.selections:
-            if isinstance(node, FieldNode):
+            if isinstance(node, graphql.FieldNode):
                 self.collect_field(node, parent)
-            elif isinstance(node, InlineFragmentNode):
+            elif isinstance(node, graphql.InlineFragmentNode):
                 condition = node.type_condition
                 inner = self.schema.get_type(condition.name.value) if condition else parent
                 self.collect(node.selection_set, inner)
 
-    def collect_field(self, node: FieldNode, parent: GraphQLNamedType | None) -> None:
+    def collect_field(
+        self, node: graphql.FieldNode, parent: graphql.GraphQLNamedType | None
+    ) -> None:
         # Introspection's own fields have no definition here, and no requirement.
-        fields: Mapping[str, GraphQLField] = getattr(parent, "fields", {})
+        fields: Mapping[str, graphql.GraphQLField] = getattr(parent, "fields", {})
         definition = fields.get(node.name.value)
         if definition is None:
             return
@@ -335,11 +327,13 @@ class _RequirementCollector:
         for argument in node.arguments or ():
             self.locate_argument(argument, definition, f"{parent}.{node.name.value}")
         if node.selection_set:
-            self.collect(node.selection_set, get_named_type(definition.type))
+            self.collect(node.selection_set, graphql.get_named_type(definition.type))
 
-    def locate_argument(self, node: ArgumentNode, definition: GraphQLField, place: str) -> None:
+    def locate_argument(
+        self, node: graphql.ArgumentNode, definition: graphql.GraphQLField, place: str
+    ) -> None:
         value = node.value
-        if isinstance(value, VariableNode) and self.variables.get(value.name.value) is None:
+        if isinstance(value, graphql.VariableNode) and self.variables.get(value.name.value) is None:
             return
         if requirement := definition_of(definition.args[node.name.value]).requirement:
             self.located[f"{place}({node.name.value}:)"] = requirement

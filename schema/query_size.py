@@ -5,34 +5,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from graphql import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLArgument,
-    GraphQLField,
-    GraphQLInputField,
-    GraphQLInputObjectType,
-    GraphQLInterfaceType,
-    GraphQLNamedType,
-    GraphQLObjectType,
-    GraphQLSchema,
-    InlineFragmentNode,
-    IntValueNode,
-    ListValueNode,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    SelectionSetNode,
-    StringValueNode,
-    Undefined,
-    ValueNode,
-    VariableNode,
-    get_named_type,
-    get_nullable_type,
-    is_composite_type,
-    value_from_ast_untyped,
-)
+import graphql
 
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import DEFAULT_PER_PAGE, MAX_PER_PAGE, Items, find_cursor_page_size
@@ -76,17 +49,17 @@ class ArgumentSize:
         for name, count in other.uses.items():
             self.uses[name] = self.uses.get(name, 0) + count * times
 
-    def add_argument(self, node: ValueNode) -> None:
+    def add_argument(self, node: graphql.ValueNode) -> None:
         """Add an argument as it is written in the document."""
-        if isinstance(node, VariableNode):
+        if isinstance(node, graphql.VariableNode):
             self.uses[node.name.value] = self.uses.get(node.name.value, 0) + 1
-        elif isinstance(node, StringValueNode):
+        elif isinstance(node, graphql.StringValueNode):
             self.characters += len(node.value)
-        elif isinstance(node, ListValueNode):
+        elif isinstance(node, graphql.ListValueNode):
             for item in node.values:
-                self.items += not isinstance(item, ObjectValueNode)
+                self.items += not isinstance(item, graphql.ObjectValueNode)
                 self.add_argument(item)
-        elif isinstance(node, ObjectValueNode):
+        elif isinstance(node, graphql.ObjectValueNode):
             self.items += 1
             for member in node.fields:
                 self.add_argument(member.value)
@@ -239,13 +212,16 @@ class OperationMeasure:
     """Measures one operation of a document, which need not be valid, for any variables."""
 
     def __init__(
-        self, schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode
+        self,
+        schema: graphql.GraphQLSchema,
+        document: graphql.DocumentNode,
+        operation: graphql.OperationDefinitionNode,
     ) -> None:
         self._schema = schema
         self._document = document
         self._operation = operation
         self._defaults = {
-            node.variable.name.value: value_from_ast_untyped(node.default_value)
+            node.variable.name.value: graphql.value_from_ast_untyped(node.default_value)
             for node in operation.variable_definitions or ()
             if node.default_value
         }
@@ -320,16 +296,16 @@ class _Walk:
 
     def __init__(
         self,
-        schema: GraphQLSchema,
-        document: DocumentNode,
-        operation: OperationDefinitionNode,
+        schema: graphql.GraphQLSchema,
+        document: graphql.DocumentNode,
+        operation: graphql.OperationDefinitionNode,
         values: Mapping[str, Any],
     ) -> None:
         self._schema = schema
         self._fragments = {
             node.name.value: node
             for node in document.definitions
-            if isinstance(node, FragmentDefinitionNode)
+            if isinstance(node, graphql.FragmentDefinitionNode)
         }
         self._values = values
         self._root_type = schema.get_root_type(operation.operation)
@@ -342,19 +318,19 @@ class _Walk:
         self.size, self.arguments = selection.size, selection.arguments
 
     def measure_selection(
-        self, node: SelectionSetNode, parent_type: GraphQLNamedType | None
+        self, node: graphql.SelectionSetNode, parent_type: graphql.GraphQLNamedType | None
     ) -> _Selection:
         measured = _Selection()
         for selection in node.selections:
-            if isinstance(selection, FieldNode):
+            if isinstance(selection, graphql.FieldNode):
                 measured.add(self.measure_field(selection, parent_type))
-            elif isinstance(selection, InlineFragmentNode):
+            elif isinstance(selection, graphql.InlineFragmentNode):
                 condition = selection.type_condition
                 inner_type = self._schema.get_type(condition.name.value) if condition else None
                 measured.add(
                     self.measure_selection(selection.selection_set, inner_type or parent_type)
                 )
-            elif isinstance(selection, FragmentSpreadNode):
+            elif isinstance(selection, graphql.FragmentSpreadNode):
                 measured.add(self.measure_fragment(selection.name.value))
         return measured
 
@@ -369,13 +345,15 @@ class _Walk:
                 )
         return self._measured[name]
 
-    def measure_field(self, node: FieldNode, parent_type: GraphQLNamedType | None) -> _Selection:
+    def measure_field(
+        self, node: graphql.FieldNode, parent_type: graphql.GraphQLNamedType | None
+    ) -> _Selection:
         definition = (
             parent_type.fields.get(node.name.value)
-            if isinstance(parent_type, (GraphQLObjectType, GraphQLInterfaceType))
+            if isinstance(parent_type, (graphql.GraphQLObjectType, graphql.GraphQLInterfaceType))
             else None
         )
-        field_type = get_named_type(definition.type) if definition else None
+        field_type = graphql.get_named_type(definition.type) if definition else None
         inner = (
             self.measure_selection(node.selection_set, field_type)
             if node.selection_set
@@ -386,7 +364,9 @@ class _Walk:
             cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
             cost += inner.size.page_cost
         else:
-            is_record = is_composite_type(field_type) and field_type.name not in UNCOUNTED_TYPES
+            is_record = (
+                graphql.is_composite_type(field_type) and field_type.name not in UNCOUNTED_TYPES
+            )
             cost = rows * (inner.size.cost + is_record)
         arguments = ArgumentSize()
         for argument in node.arguments or ():
@@ -408,7 +388,9 @@ class _Walk:
         )
         return _Selection(size, arguments)
 
-    def count_rows(self, node: FieldNode, definition: GraphQLField | None, is_root: bool) -> int:
+    def count_rows(
+        self, node: graphql.FieldNode, definition: graphql.GraphQLField | None, is_root: bool
+    ) -> int:
         """Return how often the selection inside a field may be resolved."""
         declared = definition.args if definition else {}
         if PAGE_SIZE_ARGUMENTS[0] in declared:
@@ -418,57 +400,61 @@ class _Walk:
         if LENGTH_ARGUMENT in declared:
             default = declared[LENGTH_ARGUMENT].default_value
             size = self.get_size(node, LENGTH_ARGUMENT)
-            rows = size or (1 if default is Undefined else int(default))
+            rows = size or (1 if default is graphql.Undefined else int(default))
             is_each = SOURCES_ARGUMENT in declared
             return rows * (self.get_size(node, SOURCES_ARGUMENT) or 1 if is_each else 1)
         if KEYS_ARGUMENT in declared:
             return self.get_size(node, KEYS_ARGUMENT) or 1
         return 1
 
-    def get_size(self, node: FieldNode, name: str) -> int | None:
+    def get_size(self, node: graphql.FieldNode, name: str) -> int | None:
         """Return the value of an argument that is a size, None for the default."""
         for argument in node.arguments or ():
             value = argument.value
             if argument.name.value != name:
                 continue
-            if isinstance(value, IntValueNode):
+            if isinstance(value, graphql.IntValueNode):
                 return _to_page_size(int(value.value[:9]))  # nine digits are above any page size
-            if isinstance(value, ListValueNode):
+            if isinstance(value, graphql.ListValueNode):
                 return len(value.values)
-            if isinstance(value, StringValueNode):
+            if isinstance(value, graphql.StringValueNode):
                 return _to_page_size(value.value)
-            if isinstance(value, VariableNode):
+            if isinstance(value, graphql.VariableNode):
                 self.page_size_variables[value.name.value] = None
                 return _to_page_size(self._values.get(value.name.value))
         return None
 
     def check_list(
-        self, node: ValueNode, definition: GraphQLArgument | GraphQLInputField | None
+        self,
+        node: graphql.ValueNode,
+        definition: graphql.GraphQLArgument | graphql.GraphQLInputField | None,
     ) -> None:
         """Check the lengths of the lists in a value, or note the rules if a variable holds it."""
         if definition is None:
             return
-        object_type = get_nullable_type(definition.type)
-        if isinstance(node, VariableNode):
+        object_type = graphql.get_nullable_type(definition.type)
+        if isinstance(node, graphql.VariableNode):
             for path, rule in _iter_list_rules((node.name.value,), definition):
                 self.list_rules[path] = min(self.list_rules.get(path, rule), rule)
-        elif isinstance(node, ListValueNode):
+        elif isinstance(node, graphql.ListValueNode):
             for _, rule in _iter_list_rules((), definition):
                 rule.check(len(node.values))
-        elif isinstance(node, ObjectValueNode) and isinstance(object_type, GraphQLInputObjectType):
+        elif isinstance(node, graphql.ObjectValueNode) and isinstance(
+            object_type, graphql.GraphQLInputObjectType
+        ):
             for member in node.fields:
                 self.check_list(member.value, object_type.fields.get(member.name.value))
 
 
 def _iter_list_rules(
-    path: tuple[str, ...], definition: GraphQLArgument | GraphQLInputField
+    path: tuple[str, ...], definition: graphql.GraphQLArgument | graphql.GraphQLInputField
 ) -> Iterator[tuple[tuple[str, ...], ListRule]]:
     """Yield the rules of a list, or of the lists in an object, with their paths."""
     for rule in definition_of(definition).rules:
         if isinstance(rule, Items):
             yield path, ListRule(rule.maximum, rule.noun)
-    object_type = get_nullable_type(definition.type)
-    if isinstance(object_type, GraphQLInputObjectType):
+    object_type = graphql.get_nullable_type(definition.type)
+    if isinstance(object_type, graphql.GraphQLInputObjectType):
         for name, member in object_type.fields.items():
             yield from _iter_list_rules((*path, name), member)
 

@@ -9,28 +9,6 @@ from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import graphql
-from graphql import (
-    SKIP,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLNamedType,
-    GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLSchema,
-    InlineFragmentNode,
-    Node,
-    OperationDefinitionNode,
-    SelectionSetNode,
-    ValidationContext,
-    ValidationRule,
-    VisitorAction,
-    get_named_type,
-    is_leaf_type,
-    print_ast,
-)
 from graphql.language.visitor import EnterLeaveVisitor
 from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 
@@ -43,16 +21,16 @@ from graphql.validation import OverlappingFieldsCanBeMergedRule, specified_rules
 # only values of the same shape (section 5.3.2 of the GraphQL specification, SameResponseShape).
 
 
-TypedSet: TypeAlias = tuple[SelectionSetNode, GraphQLNamedType | None]
+TypedSet: TypeAlias = tuple[graphql.SelectionSetNode, graphql.GraphQLNamedType | None]
 """A selection set, and the type that it is on."""
 
 
 class TypedField(NamedTuple):
     """A field in a document, and its definition, if it has one."""
 
-    node: FieldNode
-    parent: GraphQLNamedType | None
-    type: GraphQLOutputType | None
+    node: graphql.FieldNode
+    parent: graphql.GraphQLNamedType | None
+    type: graphql.GraphQLOutputType | None
 
 
 class ComparedSets(NamedTuple):
@@ -66,17 +44,17 @@ MAX_COMPARED_FIELDS = 10_000
 """Fields that are looked at; fragments can nest so that there is no end to them."""
 
 
-class OverlappingFieldsRule(ValidationRule):
+class OverlappingFieldsRule(graphql.ValidationRule):
     """See the module. Reports the two fields that conflict, at any depth."""
 
-    def __init__(self, context: ValidationContext) -> None:
+    def __init__(self, context: graphql.ValidationContext) -> None:
         super().__init__(context)
         self._checked: set[tuple[frozenset[int], bool]] = set()
         self._field_count = 0
 
     def enter_operation_definition(
-        self, node: OperationDefinitionNode, *_: Any
-    ) -> VisitorAction | None:
+        self, node: graphql.OperationDefinitionNode, *_: Any
+    ) -> graphql.VisitorAction | None:
         """Check an operation with all fragments that it uses."""
         root = self.context.schema.get_root_type(node.operation)
         waiting = [ComparedSets([(node.selection_set, root)], is_shape=False)]
@@ -88,7 +66,7 @@ class OverlappingFieldsRule(ValidationRule):
                 self._checked.add(key)
                 waiting += self._check_objects(compared)
         if self._field_count > MAX_COMPARED_FIELDS:
-            self.report_error(GraphQLError("Fragments select too many fields", node))
+            self.report_error(graphql.GraphQLError("Fragments select too many fields", node))
         return None
 
     def _check_objects(self, compared: ComparedSets) -> Iterator[ComparedSets]:
@@ -112,14 +90,16 @@ class OverlappingFieldsRule(ValidationRule):
     def _iter_fields(self, sets: Sequence[TypedSet], visited: set[str]) -> Iterator[TypedField]:
         for selection_set, parent in sets:
             for node in selection_set.selections:
-                if isinstance(node, FieldNode):
+                if isinstance(node, graphql.FieldNode):
                     fields = getattr(parent, "fields", {})
                     definition = fields.get(node.name.value)
                     yield TypedField(node, parent, definition and definition.type)
-                elif isinstance(node, InlineFragmentNode):
+                elif isinstance(node, graphql.InlineFragmentNode):
                     inner = self._type_of(node, parent)
                     yield from self._iter_fields([(node.selection_set, inner)], visited)
-                elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited:
+                elif (
+                    isinstance(node, graphql.FragmentSpreadNode) and node.name.value not in visited
+                ):
                     visited.add(node.name.value)
                     if fragment := self.context.get_fragment(node.name.value):
                         inner = self._type_of(fragment, parent)
@@ -127,9 +107,9 @@ class OverlappingFieldsRule(ValidationRule):
 
     def _type_of(
         self,
-        node: InlineFragmentNode | FragmentDefinitionNode,
-        parent: GraphQLNamedType | None,
-    ) -> GraphQLNamedType | None:
+        node: graphql.InlineFragmentNode | graphql.FragmentDefinitionNode,
+        parent: graphql.GraphQLNamedType | None,
+    ) -> graphql.GraphQLNamedType | None:
         condition = node.type_condition
         return self.context.schema.get_type(condition.name.value) if condition else parent
 
@@ -141,7 +121,7 @@ class OverlappingFieldsRule(ValidationRule):
                 self._report_conflict(key, reason, [first.node, other.node])
                 return
 
-    def _compare(self, key: str, fields: Sequence[FieldNode]) -> None:
+    def _compare(self, key: str, fields: Sequence[graphql.FieldNode]) -> None:
         first, *others = fields
         arguments = _describe_arguments(first)
         for other in others:
@@ -154,9 +134,9 @@ class OverlappingFieldsRule(ValidationRule):
             self._report_conflict(key, reason, [first, other])
             return
 
-    def _report_conflict(self, key: str, reason: str, nodes: Sequence[FieldNode]) -> None:
+    def _report_conflict(self, key: str, reason: str, nodes: Sequence[graphql.FieldNode]) -> None:
         self.report_error(
-            GraphQLError(
+            graphql.GraphQLError(
                 f"Fields '{key}' conflict because {reason}. Use different aliases on the "
                 "fields to fetch both if this was intentional.",
                 nodes,
@@ -169,7 +149,7 @@ def _group_by_type(fields: Sequence[TypedField]) -> list[list[TypedField]]:
     of_objects: dict[str, list[TypedField]] = {}
     of_all: list[TypedField] = []
     for field in fields:
-        if isinstance(field.parent, GraphQLObjectType):
+        if isinstance(field.parent, graphql.GraphQLObjectType):
             of_objects.setdefault(field.parent.name, []).append(field)
         else:
             of_all.append(field)
@@ -178,31 +158,33 @@ def _group_by_type(fields: Sequence[TypedField]) -> list[list[TypedField]]:
 
 def _nested_sets(fields: Sequence[TypedField]) -> list[TypedSet]:
     return [
-        (field.node.selection_set, get_named_type(field.type) if field.type else None)
+        (field.node.selection_set, graphql.get_named_type(field.type) if field.type else None)
         for field in fields
         if field.node.selection_set
     ]
 
 
-def _shape_of(type: GraphQLOutputType) -> str:
+def _shape_of(type: graphql.GraphQLOutputType) -> str:
     """Return the text of a type, in which all types of objects are the same."""
-    named = get_named_type(type)
-    return str(type) if is_leaf_type(named) else str(type).replace(named.name, "{}")
+    named = graphql.get_named_type(type)
+    return str(type) if graphql.is_leaf_type(named) else str(type).replace(named.name, "{}")
 
 
-def _describe_arguments(field: FieldNode) -> dict[str, str]:
-    return {node.name.value: print_ast(node.value) for node in field.arguments or ()}
+def _describe_arguments(field: graphql.FieldNode) -> dict[str, str]:
+    return {node.name.value: graphql.print_ast(node.value) for node in field.arguments or ()}
 
 
 MAX_VALIDATION_ERRORS = 5
-_SKIPS = (SKIP, False)
+_SKIPS = (graphql.SKIP, False)
 RULES = [
     OverlappingFieldsRule if rule is OverlappingFieldsCanBeMergedRule else rule
     for rule in specified_rules
 ]
 
 
-def validate(schema: GraphQLSchema, document: DocumentNode) -> list[GraphQLError]:
+def validate(
+    schema: graphql.GraphQLSchema, document: graphql.DocumentNode
+) -> list[graphql.GraphQLError]:
     """Return what is wrong with a document, as graphql-core does."""
     return graphql.validate(
         schema,
@@ -235,16 +217,16 @@ def _find_method(rule: type[Any], event: str, kind: str) -> str | None:
     return next((name for name in (f"{event}_{kind}", event) if hasattr(rule, name)), None)
 
 
-class AllRules(ValidationRule):
+class AllRules(graphql.ValidationRule):
     """All rules as one. Each may skip what is inside a node, apart from the others.
 
     No rule ends the visit or replaces a node, as visitors may.
     """
 
-    def __init__(self, context: ValidationContext) -> None:
+    def __init__(self, context: graphql.ValidationContext) -> None:
         super().__init__(context)
         self._rules = [rule(context) for rule in RULES]
-        self._skipped: dict[int, Node] = {}
+        self._skipped: dict[int, graphql.Node] = {}
         """By the number of a rule, the node that it skips while the visit is inside."""
 
     def get_enter_leave_for_kind(self, kind: str) -> EnterLeaveVisitor:
@@ -259,12 +241,12 @@ class AllRules(ValidationRule):
         entering = [(n, getattr(rules[n], enter)) for n, enter, _ in visits if enter]
         leaving = [(n, leave and getattr(rules[n], leave)) for n, _, leave in visits]
 
-        def enter(node: Node, *args: Any) -> None:
+        def enter(node: graphql.Node, *args: Any) -> None:
             for number, method in entering:
                 if number not in skipped and method(node, *args) in _SKIPS:
                     skipped[number] = node
 
-        def leave(node: Node, *args: Any) -> None:
+        def leave(node: graphql.Node, *args: Any) -> None:
             for number, method in leaving:
                 if number not in skipped:
                     if method:

@@ -20,36 +20,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, NoReturn, TypeAlias
 
-from graphql import (
-    ArgumentNode,
-    FieldNode,
-    GraphQLArgument,
-    GraphQLEnumType,
-    GraphQLError,
-    GraphQLField,
-    GraphQLInputField,
-    GraphQLInputObjectType,
-    GraphQLInputType,
-    GraphQLLeafType,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLSchema,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    Undefined,
-    ValueNode,
-    VariableDefinitionNode,
-    VariableNode,
-    Visitor,
-    get_argument_values,
-    get_nullable_type,
-    get_variable_values,
-    is_input_type,
-    is_leaf_type,
-    is_required_argument,
-    type_from_ast,
-    visit,
-)
+import graphql
 from graphql.execution.values import VariableValues
 from graphql.utilities import coerce_input_literal
 from graphql.utilities.coerce_input_value import coerce_default_value
@@ -78,7 +49,7 @@ def raise_fallback_needed() -> NoReturn:
     raise FallbackNeededError
 
 
-def build_coercion(input_type: GraphQLInputType) -> Converter:
+def build_coercion(input_type: graphql.GraphQLInputType) -> Converter:
     """Return a function that coerces values as graphql-core does, or raises FallbackNeededError.
 
     Raises UnsupportedQueryError for a type that it cannot coerce.
@@ -94,7 +65,7 @@ def build_coercion(input_type: GraphQLInputType) -> Converter:
     return _CoercionGenerator().generate(input_type)
 
 
-def build_conversion(input_type: GraphQLInputType) -> Converter:
+def build_conversion(input_type: graphql.GraphQLInputType) -> Converter:
     """Return a function that converts coerced values as strawberry does.
 
     Raises UnsupportedQueryError.
@@ -111,14 +82,14 @@ class _FunctionGenerator:
             "fallback": raise_fallback_needed,
         }
         self._counter = count(1)
-        self._open_types: list[GraphQLInputObjectType] = []
+        self._open_types: list[graphql.GraphQLInputObjectType] = []
 
-    def generate(self, input_type: GraphQLInputType) -> Converter:
+    def generate(self, input_type: graphql.GraphQLInputType) -> Converter:
         """Return a function of one value of a type."""
         function: Converter = self._namespace[self._write_function(input_type)]
         return function
 
-    def _write_function(self, type: GraphQLInputType) -> str:
+    def _write_function(self, type: graphql.GraphQLInputType) -> str:
         """Define a function in the namespace and return its name."""
         name = f"f{next(self._counter)}"
         lines = [f"def {name}(value):  # {type}", *self._function_body(type)]
@@ -128,25 +99,25 @@ class _FunctionGenerator:
         exec(code, self._namespace)  # noqa: S102
         return name
 
-    def _function_body(self, input_type: GraphQLInputType) -> list[str]:
-        nullable = get_nullable_type(input_type)
+    def _function_body(self, input_type: graphql.GraphQLInputType) -> list[str]:
+        nullable = graphql.get_nullable_type(input_type)
         null = [] if nullable is not input_type else ["if value is None: return None"]
-        if is_leaf_type(nullable):
+        if graphql.is_leaf_type(nullable):
             return [f"return {self._value_expression(input_type, 'value')}"]
-        if isinstance(nullable, GraphQLList):
+        if isinstance(nullable, graphql.GraphQLList):
             return [*null, *self._list_body(nullable.of_type)]
         # An input type that contains itself would be generated without end.
-        if not isinstance(nullable, GraphQLInputObjectType) or nullable in self._open_types:
+        if not isinstance(nullable, graphql.GraphQLInputObjectType) or nullable in self._open_types:
             raise UnsupportedQueryError(f"values of {input_type}")
         self._open_types.append(nullable)
         lines = self._object_body(nullable)
         self._open_types.pop()
         return [*null, *lines]
 
-    def _value_expression(self, input_type: GraphQLInputType, source: str) -> str:
+    def _value_expression(self, input_type: graphql.GraphQLInputType, source: str) -> str:
         """Return the expression that coerces or converts the value of `source`."""
-        nullable = get_nullable_type(input_type)
-        if is_leaf_type(nullable):
+        nullable = graphql.get_nullable_type(input_type)
+        if graphql.is_leaf_type(nullable):
             return self._leaf_expression(nullable, nullable is input_type, source)
         return f"{self._write_function(input_type)}({source})"
 
@@ -155,23 +126,26 @@ class _FunctionGenerator:
         self._namespace[name] = value
         return name
 
-    def _list_body(self, item: GraphQLInputType) -> list[str]:
+    def _list_body(self, item: graphql.GraphQLInputType) -> list[str]:
         return [f"return [{self._value_expression(item, 'item')} for item in value]"]
 
-    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
+    def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
         raise NotImplementedError
 
-    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
+    def _leaf_expression(
+        self, leaf_type: graphql.GraphQLLeafType, is_nullable: bool, source: str
+    ) -> str:
         raise NotImplementedError
 
 
 class _CoercionGenerator(_FunctionGenerator):
-    def _list_body(self, item: GraphQLInputType) -> list[str]:
+    def _list_body(self, item: graphql.GraphQLInputType) -> list[str]:
         return ["if type(value) is not list: fallback()", *super()._list_body(item)]
 
-    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
+    def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
         is_plain = (
-            object_type.out_type is GraphQLInputObjectType.out_type and not object_type.is_one_of
+            object_type.out_type is graphql.GraphQLInputObjectType.out_type
+            and not object_type.is_one_of
         )
         if not is_plain or any(field.out_name for field in object_type.fields.values()):
             raise UnsupportedQueryError(f"values of {object_type}")
@@ -185,24 +159,26 @@ class _CoercionGenerator(_FunctionGenerator):
             f"return {{{', '.join(members)}}}",
         ]
 
-    def _input_expression(self, name: str, field: GraphQLInputField) -> str:
+    def _input_expression(self, name: str, field: graphql.GraphQLInputField) -> str:
         """Return the expression of a field's value, or of its default."""
         default = coerce_default_value(field)
-        if default is Undefined and isinstance(field.type, GraphQLNonNull):
+        if default is graphql.Undefined and isinstance(field.type, graphql.GraphQLNonNull):
             # An absent member becomes None, which fails its test: graphql-core reports what is
             # missing.
             return f"value.get({name!r})"
         # A list or object would be shared by all requests, and one of them might change it.
         if not isinstance(default, IMMUTABLE_TYPES):
             raise UnsupportedQueryError(f"the default of {name}")
-        enum_type = get_nullable_type(field.type)
-        if isinstance(enum_type, GraphQLEnumType) and default is not None:
+        enum_type = graphql.get_nullable_type(field.type)
+        if isinstance(enum_type, graphql.GraphQLEnumType) and default is not None:
             default = enum_type.coerce_output_value(default)  # it is coerced as a sent one is
         return f"value.get({name!r}, {self._bind(default)})"
 
-    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
+    def _leaf_expression(
+        self, leaf_type: graphql.GraphQLLeafType, is_nullable: bool, source: str
+    ) -> str:
         otherwise = "fallback()"
-        if isinstance(leaf_type, GraphQLEnumType):
+        if isinstance(leaf_type, graphql.GraphQLEnumType):
             if is_nullable:
                 otherwise = f"None if v is None else {otherwise}"
             members = self._bind(
@@ -221,7 +197,7 @@ class _CoercionGenerator(_FunctionGenerator):
 
 
 class _ConversionGenerator(_FunctionGenerator):
-    def _object_body(self, object_type: GraphQLInputObjectType) -> list[str]:
+    def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
         definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
         if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
             raise UnsupportedQueryError(f"values of {object_type}")
@@ -232,7 +208,9 @@ class _ConversionGenerator(_FunctionGenerator):
         ]
         return [f"return {self._bind(definition.origin)}({', '.join(keywords)})"]
 
-    def _leaf_expression(self, leaf_type: GraphQLLeafType, is_nullable: bool, source: str) -> str:
+    def _leaf_expression(
+        self, leaf_type: graphql.GraphQLLeafType, is_nullable: bool, source: str
+    ) -> str:
         return source
 
 
@@ -247,13 +225,13 @@ Build = Callable[[Mapping[str, Any]], Any]
 """From a request's coerced variables to a value; raises FallbackNeededError for an invalid one."""
 
 
-def build_object(node: ObjectValueNode, input_type: GraphQLInputType) -> Build:
+def build_object(node: graphql.ObjectValueNode, input_type: graphql.GraphQLInputType) -> Build:
     """Return a function that builds an object of its strawberry class.
 
     Raises UnsupportedQueryError.
     """
-    object_type = get_nullable_type(input_type)
-    if not isinstance(object_type, GraphQLInputObjectType) or object_type.is_one_of:
+    object_type = graphql.get_nullable_type(input_type)
+    if not isinstance(object_type, graphql.GraphQLInputObjectType) or object_type.is_one_of:
         raise UnsupportedQueryError(f"an object as {input_type}")
     definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
     if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
@@ -269,10 +247,10 @@ def build_object(node: ObjectValueNode, input_type: GraphQLInputType) -> Build:
     return lambda variables: make(**{name: build(variables) for name, build in members})
 
 
-def _build_member(node: ValueNode | None, member: GraphQLInputField) -> Build:
-    if isinstance(node, VariableNode):
+def _build_member(node: graphql.ValueNode | None, member: graphql.GraphQLInputField) -> Build:
+    if isinstance(node, graphql.VariableNode):
         return _build_variable(node.name.value, member)
-    if isinstance(node, ObjectValueNode):
+    if isinstance(node, graphql.ObjectValueNode):
         return build_object(node, member.type)
     if node is None:
         value = _default_of(member)
@@ -280,36 +258,36 @@ def _build_member(node: ValueNode | None, member: GraphQLInputField) -> Build:
         raise UnsupportedQueryError("a list with variables inside")
     else:
         value = coerce_input_literal(node, member.type)
-    if value is Undefined:
+    if value is graphql.Undefined:
         raise UnsupportedQueryError(f"a value of {member.type} that graphql-core rejects")
     # Converted for each request: a list must not be shared.
     convert = build_conversion(member.type)
     return lambda _: convert(value)
 
 
-def _build_variable(name: str, member: GraphQLInputField) -> Build:
+def _build_variable(name: str, member: graphql.GraphQLInputField) -> Build:
     convert, default = build_conversion(member.type), _default_of(member)
-    is_non_null = isinstance(member.type, GraphQLNonNull)
+    is_non_null = isinstance(member.type, graphql.GraphQLNonNull)
 
     def build(variables: Mapping[str, Any]) -> Any:
         value = variables.get(name, default)
         # A variable that may be null or absent is allowed here if the member has a default.
-        if value is Undefined or (value is None and is_non_null):
+        if value is graphql.Undefined or (value is None and is_non_null):
             raise FallbackNeededError
         return convert(value)
 
     return build
 
 
-def _default_of(member: GraphQLInputField) -> Any:
+def _default_of(member: graphql.GraphQLInputField) -> Any:
     default = coerce_default_value(member)
-    if default is Undefined and not isinstance(member.type, GraphQLNonNull):
+    if default is graphql.Undefined and not isinstance(member.type, graphql.GraphQLNonNull):
         # strawberry gives all such members a default.
         raise UnsupportedQueryError("a member that may be absent")
     return default
 
 
-class _VariableFinder(Visitor):
+class _VariableFinder(graphql.Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found = False
@@ -318,10 +296,10 @@ class _VariableFinder(Visitor):
         self.found = True
 
 
-def mentions_variables(node: ValueNode) -> bool:
+def mentions_variables(node: graphql.ValueNode) -> bool:
     """Return whether a value is a variable, or has some inside."""
     finder = _VariableFinder()
-    visit(node, finder)
+    graphql.visit(node, finder)
     return finder.found
 
 
@@ -351,7 +329,7 @@ def is_large(inputs: Mapping[str, Any]) -> bool:
 class InvalidVariablesError(Exception):
     """Variables that do not fit their types."""
 
-    def __init__(self, errors: list[GraphQLError]) -> None:
+    def __init__(self, errors: list[graphql.GraphQLError]) -> None:
         super().__init__()
         self.errors = errors
 
@@ -359,7 +337,9 @@ class InvalidVariablesError(Exception):
 class VariableCoercer:
     """Coerces the variables that an operation declares."""
 
-    def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
+    def __init__(
+        self, schema: graphql.GraphQLSchema, operation: graphql.OperationDefinitionNode
+    ) -> None:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
         self._fast_coercers: list[tuple[str, Converter, Any]] | None = None
@@ -373,7 +353,7 @@ class VariableCoercer:
             raise InvalidVariablesError(values)
         return values
 
-    def _coerce(self, inputs: Mapping[str, Any]) -> VariableValues | list[GraphQLError]:
+    def _coerce(self, inputs: Mapping[str, Any]) -> VariableValues | list[graphql.GraphQLError]:
         try:
             return self._coerce_fast(inputs)
         except FallbackNeededError:
@@ -381,8 +361,8 @@ class VariableCoercer:
 
     def _coerce_by_graphql_core(
         self, inputs: Mapping[str, Any]
-    ) -> VariableValues | list[GraphQLError]:
-        return get_variable_values(
+    ) -> VariableValues | list[graphql.GraphQLError]:
+        return graphql.get_variable_values(
             self._schema,
             self._nodes,
             dict(inputs),
@@ -407,23 +387,25 @@ class VariableCoercer:
 
 
 def _build_fast_coercer(
-    schema: GraphQLSchema, node: VariableDefinitionNode
+    schema: graphql.GraphQLSchema, node: graphql.VariableDefinitionNode
 ) -> tuple[str, Converter, Any]:
     """Return a variable's name, how to coerce its value, and the value that it has if absent."""
-    name, declared = node.variable.name.value, type_from_ast(schema, node.type)
-    assert is_input_type(declared)
-    default = REQUIRED_VALUE if isinstance(declared, GraphQLNonNull) else UNDEFINED_VALUE
+    name, declared = node.variable.name.value, graphql.type_from_ast(schema, node.type)
+    assert graphql.is_input_type(declared)
+    default = REQUIRED_VALUE if isinstance(declared, graphql.GraphQLNonNull) else UNDEFINED_VALUE
     if node.default_value is not None:
-        if not is_leaf_type(get_nullable_type(declared)):
+        if not graphql.is_leaf_type(graphql.get_nullable_type(declared)):
             raise UnsupportedQueryError("a default that is not a scalar")
-        defaults = get_variable_values(schema, [node], {})
+        defaults = graphql.get_variable_values(schema, [node], {})
         if isinstance(defaults, list):
             raise UnsupportedQueryError("a default that does not fit")
         default = defaults.coerced[name]
     return name, build_coercion(declared), default
 
 
-def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> ArgumentBuilder | None:
+def build_arguments(
+    selected_field: SelectedField, schema: graphql.GraphQLSchema
+) -> ArgumentBuilder | None:
     """Return a builder of the arguments of a field's resolver, or None if it takes none.
 
     Two strategies: for scalars, whole variables and objects of these, a dictionary of constants
@@ -440,45 +422,47 @@ def build_arguments(selected_field: SelectedField, schema: GraphQLSchema) -> Arg
     return _build_converted_arguments(selected_field, schema)
 
 
-def _is_simple_argument(node: ArgumentNode | None, argument: GraphQLArgument) -> bool:
-    if node is not None and isinstance(node.value, (VariableNode, ObjectValueNode)):
+def _is_simple_argument(
+    node: graphql.ArgumentNode | None, argument: graphql.GraphQLArgument
+) -> bool:
+    if node is not None and isinstance(node.value, (graphql.VariableNode, graphql.ObjectValueNode)):
         return True
     if node is None and _has_no_default(argument):
         return True
-    if not is_leaf_type(get_nullable_type(argument.type)):
+    if not graphql.is_leaf_type(graphql.get_nullable_type(argument.type)):
         return False
     return node is None or not mentions_variables(node.value)
 
 
-def _has_no_default(argument: GraphQLArgument) -> bool:
-    return argument.default_value in (None, Undefined) and argument.default is None
+def _has_no_default(argument: graphql.GraphQLArgument) -> bool:
+    return argument.default_value in (None, graphql.Undefined) and argument.default is None
 
 
 def _build_simple_arguments(
-    selected_field: SelectedField, nodes: Mapping[str, ArgumentNode]
+    selected_field: SelectedField, nodes: Mapping[str, graphql.ArgumentNode]
 ) -> ArgumentBuilder:
     python_names = _python_names(selected_field)
     arguments = selected_field.definition.args
     by_variable = {
         name: node.value.name.value
         for name, node in nodes.items()
-        if isinstance(node.value, VariableNode)
+        if isinstance(node.value, graphql.VariableNode)
     }
     objects = {
         name: build_object(node.value, arguments[name].type)
         for name, node in nodes.items()
-        if isinstance(node.value, ObjectValueNode)
+        if isinstance(node.value, graphql.ObjectValueNode)
     }
     others = arguments.keys() - by_variable.keys() - objects.keys()
     constant = _constant_values(selected_field, others)
-    optional = {name for name in by_variable if not is_required_argument(arguments[name])}
+    optional = {name for name in by_variable if not graphql.is_required_argument(arguments[name])}
     # Where an optional variable is absent, its argument has the schema's default.
     defaults = constant | _constant_values(selected_field, optional, ())
     required = {python_names[name] for name in by_variable.keys() - optional}
     non_null = {
         python_names[name]
         for name in by_variable
-        if isinstance(arguments[name].type, GraphQLNonNull)
+        if isinstance(arguments[name].type, graphql.GraphQLNonNull)
     }
     conversions = [
         (python_names[name], variable, _argument_conversion(arguments[name]))
@@ -486,7 +470,7 @@ def _build_simple_arguments(
     ]
 
     def reject(variables: VariableValues) -> NoReturn:
-        get_argument_values(
+        graphql.get_argument_values(
             selected_field.definition, selected_field.node, variables, hide_suggestions=True
         )
         raise AssertionError("graphql-core takes the arguments")
@@ -516,9 +500,9 @@ def _build_simple_arguments(
     return build
 
 
-def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
+def _argument_conversion(argument: graphql.GraphQLArgument) -> Converter | None:
     """Return the conversion of a variable's value for the resolver, or None for leaves."""
-    if is_leaf_type(get_nullable_type(argument.type)):
+    if graphql.is_leaf_type(graphql.get_nullable_type(argument.type)):
         return None
     if not _has_no_default(argument):
         raise UnsupportedQueryError("a default that is not a scalar")
@@ -528,7 +512,7 @@ def _argument_conversion(argument: GraphQLArgument) -> Converter | None:
 def _constant_values(
     selected_field: SelectedField,
     names: Collection[str],
-    nodes: Collection[ArgumentNode] | None = None,
+    nodes: Collection[graphql.ArgumentNode] | None = None,
 ) -> dict[str, Any]:
     """Return the values that these arguments have without variables, by Python name.
 
@@ -539,13 +523,16 @@ def _constant_values(
         name: argument for name, argument in selected_field.definition.args.items() if name in names
     }
     argument_nodes = selected_field.node.arguments or () if nodes is None else nodes
-    field = GraphQLField(selected_field.definition.type, args=arguments)
-    node = FieldNode(name=selected_field.node.name, arguments=tuple(argument_nodes))
-    return {python_names[name]: value for name, value in get_argument_values(field, node).items()}
+    field = graphql.GraphQLField(selected_field.definition.type, args=arguments)
+    node = graphql.FieldNode(name=selected_field.node.name, arguments=tuple(argument_nodes))
+    return {
+        python_names[name]: value
+        for name, value in graphql.get_argument_values(field, node).items()
+    }
 
 
 def _build_converted_arguments(
-    selected_field: SelectedField, schema: GraphQLSchema
+    selected_field: SelectedField, schema: graphql.GraphQLSchema
 ) -> ArgumentBuilder:
     strawberry_schema = getattr(schema, "_strawberry_schema", None)
     if strawberry_schema is None:
@@ -553,7 +540,7 @@ def _build_converted_arguments(
     converter = strawberry_schema.schema_converter
 
     def build(variables: VariableValues) -> dict[str, Any]:
-        values = get_argument_values(
+        values = graphql.get_argument_values(
             selected_field.definition, selected_field.node, variables, hide_suggestions=True
         )
         return convert_arguments(

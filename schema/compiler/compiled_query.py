@@ -10,17 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
-from graphql import (
-    DirectiveNode,
-    DocumentNode,
-    ExecutionResult,
-    GraphQLSchema,
-    OperationDefinitionNode,
-    OperationType,
-    VariableNode,
-    Visitor,
-    visit,
-)
+import graphql
 from graphql.execution.values import VariableValues
 
 from resolvers.request.context import Context
@@ -78,13 +68,16 @@ class CompiledQuery:
     """
 
     def __init__(
-        self, schema: GraphQLSchema, document: DocumentNode, node: OperationDefinitionNode
+        self,
+        schema: graphql.GraphQLSchema,
+        document: graphql.DocumentNode,
+        node: graphql.OperationDefinitionNode,
     ) -> None:
         self._schema = schema
         self._fragments = fragments_by_name(document)
         self._node = node
-        self._is_query = node.operation is OperationType.QUERY
-        self._is_mutation = node.operation is OperationType.MUTATION
+        self._is_query = node.operation is graphql.OperationType.QUERY
+        self._is_mutation = node.operation is graphql.OperationType.MUTATION
         self._variables = VariableCoercer(schema, node)
         self._condition_names = _condition_variables(document, node)
         self._plans: dict[ConditionValues, QueryPlan | str] = {}
@@ -117,7 +110,7 @@ class CompiledQuery:
         *,
         check_requirements: bool = False,
         event: Event | None = None,
-    ) -> ExecutionResult:
+    ) -> graphql.ExecutionResult:
         """Run a request, with `check_requirements` unless the caller meets those of all fields.
 
         Of a subscription, complete what it selects of one event.
@@ -150,7 +143,7 @@ class CompiledQuery:
                 _logger.warning("compiled operation %s failed", self.name, exc_info=failure)
         finally:
             executor.failure = None  # it refers to frames, which have all that was read
-        return ExecutionResult(data, errors)
+        return graphql.ExecutionResult(data, errors)
 
     @property
     def name(self) -> str | None:
@@ -197,23 +190,25 @@ class CompiledQuery:
         return QueryPlan(level, collector.field_count)
 
 
-def _condition_variables(document: DocumentNode, node: OperationDefinitionNode) -> tuple[str, ...]:
+def _condition_variables(
+    document: graphql.DocumentNode, node: graphql.OperationDefinitionNode
+) -> tuple[str, ...]:
     """Return the declared variables that conditions have, in the order of declaration."""
     if not node.variable_definitions or (document.loc and "@" not in document.loc.source.body):
         return ()  # found out in no time; the visit takes a tenth of a millisecond
     finder = _ConditionFinder()
-    visit(document, finder)
+    graphql.visit(document, finder)
     declared = (definition.variable.name.value for definition in node.variable_definitions)
     return tuple(name for name in declared if name in finder.variables)
 
 
-class _ConditionFinder(Visitor):
+class _ConditionFinder(graphql.Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.variables: set[str] = set()
 
-    def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
+    def enter_directive(self, node: graphql.DirectiveNode, *_: Any) -> None:
         is_condition = node.name.value in ("include", "skip")
         for argument in (node.arguments or ()) if is_condition else ():
-            if isinstance(argument.value, VariableNode):
+            if isinstance(argument.value, graphql.VariableNode):
                 self.variables.add(argument.value.name.value)

@@ -3,18 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from graphql import (
-    FieldNode,
-    GraphQLEnumType,
-    GraphQLError,
-    GraphQLLeafType,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLOutputType,
-    Undefined,
-    get_nullable_type,
-    is_leaf_type,
-)
+import graphql
 
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 
@@ -38,7 +27,7 @@ class InvalidResultError(Exception):
     """A value that the schema forbids."""
 
 
-def build_type_test(output_type: GraphQLOutputType) -> str | None:
+def build_type_test(output_type: graphql.GraphQLOutputType) -> str | None:
     """Return the fast test of a leaf type as in `FAST_TESTS`, or None if there is none.
 
     >>> from graphql import GraphQLString
@@ -47,14 +36,16 @@ def build_type_test(output_type: GraphQLOutputType) -> str | None:
     """
     leaf = _leaf_type(output_type)
     test = (
-        _build_word_test(leaf) if isinstance(leaf, GraphQLEnumType) else FAST_TESTS.get(leaf.name)
+        _build_word_test(leaf)
+        if isinstance(leaf, graphql.GraphQLEnumType)
+        else FAST_TESTS.get(leaf.name)
     )
-    if test is None or isinstance(output_type, GraphQLNonNull):
+    if test is None or isinstance(output_type, graphql.GraphQLNonNull):
         return test
     return f"{test} or v is None" if " and " not in test else f"({test}) or v is None"
 
 
-def _build_word_test(enum_type: GraphQLEnumType) -> str | None:
+def _build_word_test(enum_type: graphql.GraphQLEnumType) -> str | None:
     """Return the test of a text that is a name of the enum and means the value of this name.
 
     The names are those of our own schema: no part of a request is in the code.
@@ -64,16 +55,16 @@ def _build_word_test(enum_type: GraphQLEnumType) -> str | None:
     return f"type(v := {{}}) is str and v in {{{{{', '.join(map(repr, enum_type.values))}}}}}"
 
 
-def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
+def build_completion(output_type: graphql.GraphQLOutputType) -> Callable[[Any], Any]:
     """Return a function that completes any value of a leaf type as graphql-core does.
 
     It raises InvalidResultError; and if a resolver returned an exception, that.
     """
     leaf = _leaf_type(output_type)
-    is_required = isinstance(output_type, GraphQLNonNull)
+    is_required = isinstance(output_type, graphql.GraphQLNonNull)
 
     def complete(value: Any) -> Any:
-        if value is None or value is Undefined:
+        if value is None or value is graphql.Undefined:
             if is_required:
                 raise InvalidResultError
             return None
@@ -82,18 +73,18 @@ def build_completion(output_type: GraphQLOutputType) -> Callable[[Any], Any]:
             raise value
         try:
             serialized = leaf.coerce_output_value(value)
-        except GraphQLError as error:
+        except graphql.GraphQLError as error:
             raise InvalidResultError(error.message) from error
-        if serialized is None or serialized is Undefined:
+        if serialized is None or serialized is graphql.Undefined:
             raise InvalidResultError
         return serialized
 
     return complete
 
 
-def _leaf_type(output_type: GraphQLOutputType) -> GraphQLLeafType:
-    leaf = get_nullable_type(output_type)
-    if not is_leaf_type(leaf):
+def _leaf_type(output_type: graphql.GraphQLOutputType) -> graphql.GraphQLLeafType:
+    leaf = graphql.get_nullable_type(output_type)
+    if not graphql.is_leaf_type(leaf):
         raise UnsupportedQueryError(f"{output_type} is not a leaf type")
     return leaf
 
@@ -109,7 +100,7 @@ class FieldError(NamedTuple):
     """An error, and where it happened: the path is relative to the object or value at hand."""
 
     path: tuple[str | int, ...]
-    nodes: tuple[FieldNode, ...]
+    nodes: tuple[graphql.FieldNode, ...]
     error: Exception
 
     def within(self, key: str | int) -> "FieldError":
@@ -127,13 +118,13 @@ class FailedPartError(Exception):
 
 def build_value_completion(
     selected: SelectedField,
-    output_type: GraphQLOutputType,
+    output_type: graphql.GraphQLOutputType,
     complete_object: Complete | None,
 ) -> Complete:
     """Return the function that completes values of a type; see `Complete`."""
-    nullable = get_nullable_type(output_type)
-    is_required = isinstance(output_type, GraphQLNonNull)
-    if isinstance(nullable, GraphQLList):
+    nullable = graphql.get_nullable_type(output_type)
+    is_required = isinstance(output_type, graphql.GraphQLNonNull)
+    if isinstance(nullable, graphql.GraphQLList):
         complete = _build_list_completion(selected, nullable.of_type, complete_object)
     elif complete_object is not None:
         complete = complete_object
@@ -154,10 +145,10 @@ def build_value_completion(
 
 
 def _build_list_completion(
-    selected: SelectedField, item_type: GraphQLOutputType, complete_object: Complete | None
+    selected: SelectedField, item_type: graphql.GraphQLOutputType, complete_object: Complete | None
 ) -> Complete:
     complete_item = build_value_completion(selected, item_type, complete_object)
-    is_required = isinstance(item_type, GraphQLNonNull)
+    is_required = isinstance(item_type, graphql.GraphQLNonNull)
 
     def complete(values: Any, errors: list[FieldError]) -> list[Any]:
         if not isinstance(values, (list, tuple)):

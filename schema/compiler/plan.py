@@ -12,13 +12,7 @@ from itertools import chain, compress, islice
 from types import NoneType
 from typing import Any, TypeAlias
 
-from graphql import (
-    GraphQLError,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLSchema,
-    get_nullable_type,
-)
+import graphql
 from graphql.execution.values import VariableValues
 from msgspec import Struct
 
@@ -68,7 +62,7 @@ class FieldResolver:
     """The resolver of one selected field, with the builder of its arguments."""
 
     def __init__(
-        self, selected: SelectedField, schema: GraphQLSchema, documents: DocumentList | None
+        self, selected: SelectedField, schema: graphql.GraphQLSchema, documents: DocumentList | None
     ) -> None:
         """Raises UnsupportedQueryError."""
         resolver = selected.field.base_resolver
@@ -109,7 +103,7 @@ class FieldResolver:
         assert self._build_arguments is not None
         try:
             page = self._find_first_page(**self._build_arguments(run.variables))
-        except GraphQLError:  # it is the error of the list
+        except graphql.GraphQLError:  # it is the error of the list
             return run
         if page is None:
             return run
@@ -183,7 +177,7 @@ class PlannedField:
         self.counter = (
             build_counter(selected.definition, selected.data_selections) if self.resolver else None
         )
-        self.is_required = isinstance(selected.output_type, GraphQLNonNull)
+        self.is_required = isinstance(selected.output_type, graphql.GraphQLNonNull)
         self.list_depth = _list_depth(selected.output_type)
         inside = [each for level in self.levels.values() for each in level.fields]
         self.has_resolvers = self.resolver is not None or any(each.has_resolvers for each in inside)
@@ -288,7 +282,7 @@ class Level:
             self.part_size = None
 
 
-def plan_levels(selection: Selection, schema: GraphQLSchema) -> Level:
+def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> Level:
     """Return the level of an operation's root, with those inside it.
 
     Raises UnsupportedQueryError.
@@ -302,7 +296,9 @@ def plan_levels(selection: Selection, schema: GraphQLSchema) -> Level:
 
 
 class _Planner:
-    def __init__(self, schema: GraphQLSchema, document_lists: Mapping[int, DocumentList]) -> None:
+    def __init__(
+        self, schema: graphql.GraphQLSchema, document_lists: Mapping[int, DocumentList]
+    ) -> None:
         self._schema = schema
         self._document_lists = document_lists
         self._members: dict[int, str] = {}
@@ -343,8 +339,8 @@ class _Planner:
 
 
 def _list_depth(output_type: Any) -> int:
-    nullable = get_nullable_type(output_type)
-    return 1 + _list_depth(nullable.of_type) if isinstance(nullable, GraphQLList) else 0
+    nullable = graphql.get_nullable_type(output_type)
+    return 1 + _list_depth(nullable.of_type) if isinstance(nullable, graphql.GraphQLList) else 0
 
 
 def _has_lists(selected: SelectedField) -> bool:

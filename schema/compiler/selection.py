@@ -8,24 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from graphql import (
-    BooleanValueNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLField,
-    GraphQLInterfaceType,
-    GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLSchema,
-    InlineFragmentNode,
-    SelectionNode,
-    SelectionSetNode,
-    VariableNode,
-    get_named_type,
-    is_abstract_type,
-)
+import graphql
 from strawberry.types.field import StrawberryField
 
 from resolvers.request.listing import ListedKind, first_page_of, listed_kind_of
@@ -60,10 +43,10 @@ class SelectedField:
     number: int
     """Distinguishes it from all other fields of the operation."""
     key: str
-    nodes: tuple[FieldNode, ...]
+    nodes: tuple[graphql.FieldNode, ...]
     """All nodes with this response key, in document order."""
-    parent: GraphQLObjectType
-    definition: GraphQLField
+    parent: graphql.GraphQLObjectType
+    definition: graphql.GraphQLField
     field: StrawberryField
     selections: "Mapping[str, Selection]"
     """What is selected of its objects, by the name of their type; of scalars nothing.
@@ -72,12 +55,12 @@ class SelectedField:
     """
 
     @property
-    def node(self) -> FieldNode:
+    def node(self) -> graphql.FieldNode:
         """The first node; validation requires equal arguments of the others."""
         return self.nodes[0]
 
     @property
-    def output_type(self) -> GraphQLOutputType:
+    def output_type(self) -> graphql.GraphQLOutputType:
         """The GraphQL type of its value."""
         return self.definition.type
 
@@ -116,8 +99,8 @@ class SelectedField:
 
     def type_name_of(self, value: Any) -> str:
         """Return the type of an object, where it may have several."""
-        named = get_named_type(self.definition.type)
-        assert isinstance(named, GraphQLInterfaceType) and named.resolve_type is not None
+        named = graphql.get_named_type(self.definition.type)
+        assert isinstance(named, graphql.GraphQLInterfaceType) and named.resolve_type is not None
         # The functions of `schema.root` look at the value alone.
         name = named.resolve_type(value, cast(Any, None), named)
         assert isinstance(name, str)
@@ -139,18 +122,20 @@ Selection: TypeAlias = tuple[SelectedField | TypenameField, ...]
 class FieldCollector:
     """Collects the fields of one operation for one combination of its conditions."""
 
-    schema: GraphQLSchema
-    fragments: Mapping[str, FragmentDefinitionNode]
+    schema: graphql.GraphQLSchema
+    fragments: Mapping[str, graphql.FragmentDefinitionNode]
     conditions: Mapping[str, bool]
     """Values of the variables in `@skip` and `@include`, by name."""
     field_count: int = 0
 
-    def collect_fields(self, sets: list[SelectionSetNode], parent: GraphQLObjectType) -> Selection:
+    def collect_fields(
+        self, sets: list[graphql.SelectionSetNode], parent: graphql.GraphQLObjectType
+    ) -> Selection:
         """Return the fields of one object, in order of first appearance.
 
         Raises UnsupportedQueryError.
         """
-        grouped: dict[str, list[FieldNode]] = {}
+        grouped: dict[str, list[graphql.FieldNode]] = {}
         # One set for all selection sets of an object: a fragment is collected once for each,
         # however often it is spread (section 6.3.2).
         visited: set[str] = set()
@@ -159,7 +144,7 @@ class FieldCollector:
         return tuple(self._build_field(key, nodes, parent) for key, nodes in grouped.items())
 
     def _build_field(
-        self, key: str, nodes: list[FieldNode], parent: GraphQLObjectType
+        self, key: str, nodes: list[graphql.FieldNode], parent: graphql.GraphQLObjectType
     ) -> SelectedField | TypenameField:
         self.field_count += 1
         if self.field_count > MAX_FIELDS:
@@ -174,9 +159,9 @@ class FieldCollector:
             raise UnsupportedQueryError(f"introspection by {node.name.value}")
         # MergeSelectionSets (section 6.4.3): the fields inside are those of all the merged nodes.
         sets = [node.selection_set for node in nodes if node.selection_set]
-        named = get_named_type(definition.type)
-        types: Sequence[GraphQLObjectType] = ()
-        if isinstance(named, GraphQLInterfaceType):
+        named = graphql.get_named_type(definition.type)
+        types: Sequence[graphql.GraphQLObjectType] = ()
+        if isinstance(named, graphql.GraphQLInterfaceType):
             types = self.schema.get_possible_types(named)
         elif sets:
             types = (_object_type(definition),)
@@ -186,46 +171,48 @@ class FieldCollector:
 
     def _group_fields(
         self,
-        selection_set: SelectionSetNode,
-        parent: GraphQLObjectType,
-        grouped: dict[str, list[FieldNode]],
+        selection_set: graphql.SelectionSetNode,
+        parent: graphql.GraphQLObjectType,
+        grouped: dict[str, list[graphql.FieldNode]],
         visited: set[str],
     ) -> None:
         for node in selection_set.selections:
             if not self._is_included(node):
                 continue
-            if isinstance(node, FieldNode):
+            if isinstance(node, graphql.FieldNode):
                 # Fields with one response key are merged, at the place of the first (section
                 # 6.3.2).
                 key = (node.alias or node.name).value
                 grouped.setdefault(key, []).append(node)
-            elif isinstance(node, InlineFragmentNode):
+            elif isinstance(node, graphql.InlineFragmentNode):
                 if node.type_condition is None or self._matches_type_condition(node, parent):
                     self._group_fields(node.selection_set, parent, grouped, visited)
-            elif isinstance(node, FragmentSpreadNode) and node.name.value not in visited:
+            elif isinstance(node, graphql.FragmentSpreadNode) and node.name.value not in visited:
                 visited.add(node.name.value)
                 fragment = self.fragments[node.name.value]
                 if self._matches_type_condition(fragment, parent):
                     self._group_fields(fragment.selection_set, parent, grouped, visited)
 
     def _matches_type_condition(
-        self, node: InlineFragmentNode | FragmentDefinitionNode, parent: GraphQLObjectType
+        self,
+        node: graphql.InlineFragmentNode | graphql.FragmentDefinitionNode,
+        parent: graphql.GraphQLObjectType,
     ) -> bool:
         condition = node.type_condition
         if condition is None or condition.name.value == parent.name:
             return True
         # An object has one type, so a condition on another object type never holds.
         type = self.schema.get_type(condition.name.value)
-        return is_abstract_type(type) and self.schema.is_sub_type(type, parent)
+        return graphql.is_abstract_type(type) and self.schema.is_sub_type(type, parent)
 
-    def _is_included(self, node: SelectionNode) -> bool:
+    def _is_included(self, node: graphql.SelectionNode) -> bool:
         # Neither directive has precedence over the other (section 3.13.2): both must allow the
         # field.
         return not self._directive_value(node, "skip", False) and self._directive_value(
             node, "include", True
         )
 
-    def _directive_value(self, node: SelectionNode, directive: str, default: bool) -> bool:
+    def _directive_value(self, node: graphql.SelectionNode, directive: str, default: bool) -> bool:
         for applied in node.directives or ():
             if applied.name.value == directive:
                 # `if` is the only argument of both directives, and validation requires it.
@@ -233,30 +220,30 @@ class FieldCollector:
         return default
 
     def _condition_value(self, value: Any) -> bool:
-        if isinstance(value, VariableNode):
+        if isinstance(value, graphql.VariableNode):
             return self.conditions[value.name.value]
-        if isinstance(value, BooleanValueNode):
+        if isinstance(value, graphql.BooleanValueNode):
             return value.value
         raise UnsupportedQueryError("a condition that is neither a variable nor a boolean")
 
 
-def fragments_by_name(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+def fragments_by_name(document: graphql.DocumentNode) -> dict[str, graphql.FragmentDefinitionNode]:
     """Return the fragment definitions of a document by name."""
     return {
         node.name.value: node
         for node in document.definitions
-        if isinstance(node, FragmentDefinitionNode)
+        if isinstance(node, graphql.FragmentDefinitionNode)
     }
 
 
-def _object_type(definition: GraphQLField) -> GraphQLObjectType:
-    named = get_named_type(definition.type)
-    if not isinstance(named, GraphQLObjectType) or named.is_type_of is not None:
+def _object_type(definition: graphql.GraphQLField) -> graphql.GraphQLObjectType:
+    named = graphql.get_named_type(definition.type)
+    if not isinstance(named, graphql.GraphQLObjectType) or named.is_type_of is not None:
         raise UnsupportedQueryError(f"the type {named.name}, which needs is_type_of at run time")
     return named
 
 
-def _strawberry_field(definition: GraphQLField) -> StrawberryField:
+def _strawberry_field(definition: graphql.GraphQLField) -> StrawberryField:
     field = strawberry_field_of(definition)
     if field is None:
         raise UnsupportedQueryError("a field that strawberry did not make")
@@ -272,7 +259,7 @@ def _strawberry_field(definition: GraphQLField) -> StrawberryField:
 
 
 def find_joined_list(
-    selection: Selection, query_type: GraphQLObjectType | None
+    selection: Selection, query_type: graphql.GraphQLObjectType | None
 ) -> tuple[SelectedField, SelectedField] | None:
     """Return the only field of a query, and the list that is read with the record that it gets.
 
@@ -326,7 +313,7 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
     kinds_of_records: set[str] = set()
     for selected in _iter_fields(each for each in selection if isinstance(each, SelectedField)):
         resolver = selected.field.base_resolver
-        if resolver is None or not is_page(get_named_type(selected.definition.type)):
+        if resolver is None or not is_page(graphql.get_named_type(selected.definition.type)):
             continue
         kind = listed_kind_of(resolver.wrapped_func)
         if kind is None:
