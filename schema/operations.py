@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import graphql
@@ -56,11 +56,20 @@ class Operation:
     first_cost: int = 0
     """Its cost with the variables of the first request."""
     compiled: CompiledQuery | None = None
+    name: str | None = field(init=False)
+    """The operation's name, or None if it is anonymous."""
+    is_query: bool = field(init=False)
+    """Whether the operation only reads, once."""
+    is_mutation: bool = field(init=False)
+    """Whether the operation writes."""
+    is_subscription: bool = field(init=False)
+    """Whether the operation has a result for each event of a stream."""
 
-    @property
-    def name(self) -> str | None:
-        """The operation's name, or None if it is anonymous."""
-        return self.node.name.value if self.node.name else None
+    def __post_init__(self) -> None:
+        self.name = self.node.name.value if self.node.name else None
+        self.is_query = self.node.operation is graphql.OperationType.QUERY
+        self.is_mutation = self.node.operation is graphql.OperationType.MUTATION
+        self.is_subscription = self.node.operation is graphql.OperationType.SUBSCRIPTION
 
     @property
     def is_introspection(self) -> bool:
@@ -69,21 +78,6 @@ class Operation:
             isinstance(node, graphql.FieldNode) and node.name.value.startswith("__")
             for node in self.node.selection_set.selections
         )
-
-    @property
-    def is_query(self) -> bool:
-        """Whether the operation only reads, once."""
-        return self.node.operation is graphql.OperationType.QUERY
-
-    @property
-    def is_mutation(self) -> bool:
-        """Whether the operation writes."""
-        return self.node.operation is graphql.OperationType.MUTATION
-
-    @property
-    def is_subscription(self) -> bool:
-        """Whether the operation has a result for each event of a stream."""
-        return self.node.operation is graphql.OperationType.SUBSCRIPTION
 
     @property
     def size_bytes(self) -> int:
@@ -96,14 +90,10 @@ class Operation:
         self.compiled = CompiledQuery(schema, self.document, self.node)
         return self.compiled
 
-    def complete(self, variables: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the variables with which to measure and run it, from those of a request."""
-        return variables
-
     def measure_size(self, variables: Mapping[str, Any], limits: QueryLimits) -> QuerySize:
         """Return the size of a client's operation. Raises LimitExceededError."""
         assert self.measure is not None
-        return self.measure.check(self.complete(variables), limits)
+        return self.measure.check(variables, limits)
 
     def check_requirements(self, caller: Caller) -> None:
         """Raise FlagRequiredError for any field before PermissionRequiredError for any."""

@@ -455,6 +455,8 @@ class Store:
         with further `fields` are put into `copies`, by key.
         """
         distinct_keys = sorted(set(keys))
+        if len(distinct_keys) == 1 and not fields:
+            return await self._load_record(kind, scope, distinct_keys[0])
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
         with driver.translate_errors():
@@ -472,6 +474,20 @@ class Store:
                 for name in {*fields} - {*kind.projection}:
                     document.pop(name, None)
         return dict(zip(ids, await decode_documents(kind, documents), strict=True))
+
+    async def _load_record(self, kind: RecordType[R], scope: AssetScope, key: str) -> dict[str, R]:
+        # Most requests read one record: here is none of the work that many take.
+        with driver.translate_errors():
+            documents = await driver.find_documents(
+                self.database,
+                kind.name,
+                {"_id": key},
+                project_asset(kind, kind.projection),
+                limit=1,
+                session=self._session,
+            )
+        records = kind.decode_each(scope.keep_visible(kind, documents))
+        return {key: records[0]} if records else {}
 
     async def load_with_first_page(
         self,

@@ -76,12 +76,14 @@ class Budget(Struct):
     def count_read(self, count: int) -> None:
         """Count the records of a list that was read."""
         self._records_read += count
-        _check(self._records_read)
+        if self._records_read > MAX_RECORDS_PER_REQUEST:
+            raise _too_many_records()
 
     def count_cost(self, count: int) -> None:
         """Count records that are returned, as often as they are, or the cost of a field."""
         self._cost += count
-        _check(self._cost)
+        if self._cost > MAX_RECORDS_PER_REQUEST:
+            raise _too_many_records()
 
     def count_bytes(self, count: int) -> None:
         """Count bytes of drawings that the response will contain.
@@ -99,10 +101,6 @@ class Budget(Struct):
         """Check the size of the whole response."""
         self._check_size(size)
 
-    def restart(self) -> None:
-        """Reset the counts of what is returned, to count it again; nothing is read again."""
-        self.drawing_bytes = self._cost = 0
-
     def _check_size(self, size: int, prefix: str = "") -> None:
         if self.max_bytes is not None and size > self.max_bytes:
             raise LimitExceededError(
@@ -115,15 +113,13 @@ class Budget(Struct):
             )
 
 
-def _check(count: int) -> None:
-    if count > MAX_RECORDS_PER_REQUEST:
-        raise LimitExceededError(
-            f"The operation returns more than {MAX_RECORDS_PER_REQUEST} records, counting each as "
-            "often as it occurs and expensive fields by their cost; ask for smaller pages with "
-            "perPage",
-            limit="records",
-            maximum=MAX_RECORDS_PER_REQUEST,
-        )
+def _too_many_records() -> LimitExceededError:
+    return LimitExceededError(
+        f"The operation returns more than {MAX_RECORDS_PER_REQUEST} records, counting each as "
+        "often as it occurs and expensive fields by their cost; ask for smaller pages with perPage",
+        limit="records",
+        maximum=MAX_RECORDS_PER_REQUEST,
+    )
 
 
 # Batched loading: keys requested in one iteration of the event loop are read together.
@@ -170,6 +166,10 @@ class DataLoader(Generic[K, V]):
         if missing := [key for key in keys if key not in values]:
             await self._fetch(missing)
         return [values[key] for key in keys]
+
+    def has(self, key: K) -> bool:
+        """Return whether a key is loaded, or is being loaded."""
+        return key in self._values or key in self._batches
 
     def keep(self, key: K, value: V) -> None:
         """Have the value of a key, so that it is not loaded."""
@@ -375,6 +375,18 @@ class _ListKey:
     where: Document = field_of_dataclass(compare=False)
 
 
+class _Loads(Struct, eq=False):
+    """What is loaded for a request, shared by the contexts that are made from its first."""
+
+    loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
+    """Documents of maps that were read with their networks, by id."""
+    first_pages: dict[Hashable, list[Document]] = field(default_factory=dict)
+    """Documents of lists that were read with their parents."""
+    is_sequential: bool = False
+    """Whether one field is resolved at a time, so that none waits for what others may load."""
+
+
 # A Struct: every request creates a context, and a frozen dataclass takes four times as long.
 class Context(Struct, frozen=True, eq=False):
     """The context of one request; create a new one for each."""
@@ -410,11 +422,7 @@ class Context(Struct, frozen=True, eq=False):
     """What was read for the response so far."""
     budget: Budget = field(default_factory=Budget)
     """What the operation has cost so far, and what it may cost."""
-    _loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
-    _documents: dict[str, Document] = field(default_factory=dict)
-    """Of maps that were read with their networks, by id."""
-    _first_pages: dict[Hashable, list[Document]] = field(default_factory=dict)
-    """Documents of lists that were read with their parents."""
+    _loads: _Loads = field(default_factory=_Loads)
 
     def without_record_cache(self) -> "Context":
         """Return this context without the record cache; read log and budget are shared."""
@@ -467,9 +475,9 @@ class Context(Struct, frozen=True, eq=False):
 
         Loaders refer to this context. Only the garbage collector would free them together.
         """
-        self._loaders.clear()
-        self._documents.clear()
-        self._first_pages.clear()
+        self._loads.loaders.clear()
+        self._loads.documents.clear()
+        self._loads.first_pages.clear()
 
     async def get_record(self, kind: RecordType[R], key: str) -> R | None:
         """Return the visible record with this key, or None; batched with its siblings."""
@@ -478,7 +486,16 @@ class Context(Struct, frozen=True, eq=False):
             return await self.get_or_load(kind, "", key, partial(loader.load_one, key))
         if self.first_page is not None:
             await self._load_with_first_page(kind, key, self.first_page)
+        elif self._loads.is_sequential and not loader.has(key):
+            loader.keep(key, (await self._load_records(kind, [key]))[0])
         return await loader.load_one(key)
+
+    def expect_siblings(self, *, expected: bool) -> None:
+        """Say whether fields are resolved concurrently, so that their loads are to share batches.
+
+        Until this is said, they are.
+        """
+        self._loads.is_sequential = not expected
 
     async def load_in_order(
         self, kind: RecordType[R], keys: Sequence[str | None]
@@ -517,8 +534,10 @@ class Context(Struct, frozen=True, eq=False):
             read = [where for where, error in zip(wheres, errors, strict=True) if error is None]
             store = self._log_lists(relation.kind, read)
             documents = None
-            if self._first_pages:
-                documents = self._first_pages.pop((relation, page_request.part, *parents), None)
+            if self._loads.first_pages:
+                documents = self._loads.first_pages.pop(
+                    (relation, page_request.part, *parents), None
+                )
             if documents is not None:
                 found = [await build_page(relation.kind, documents, page_request)]
             else:
@@ -601,7 +620,7 @@ class Context(Struct, frozen=True, eq=False):
 
     def find_document(self, map_id: str) -> Document | None:
         """Return the document of a map that was read with its network, or None."""
-        return self._documents.get(map_id)
+        return self._loads.documents.get(map_id)
 
     def log_keys(self, kind: RecordType[Any], keys: Iterable[str]) -> Store:
         """Return the store, to read the records with these keys or what is stored with them."""
@@ -627,9 +646,9 @@ class Context(Struct, frozen=True, eq=False):
         self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND
     ) -> DataLoader[Any, Any]:
         """Return the loader with this name, which batches what the fields of this request need."""
-        if name not in self._loaders:
-            self._loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
-        return self._loaders[name]
+        if name not in self._loads.loaders:
+            self._loads.loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
+        return self._loads.loaders[name]
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         return self.get_loader(kind.name, partial(self._load_records, kind))
@@ -648,7 +667,7 @@ class Context(Struct, frozen=True, eq=False):
         )
         self._get_record_loader(kind).keep(key, record)
         if record is not None:
-            self._first_pages[relation, request.part, (key,)] = documents
+            self._loads.first_pages[relation, request.part, (key,)] = documents
 
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]
@@ -658,7 +677,7 @@ class Context(Struct, frozen=True, eq=False):
             return [None] * len(keys)
         store, scope = self.log_keys(kind, wanted), self.caller.scope
         if self.reads_networks and self.record_cache is None and kind.name == MAPS.name:
-            documents = self._documents
+            documents = self._loads.documents
             found = await store.load_records(kind, scope, wanted, NETWORK_FIELDS, documents)
         else:
             found = await store.load_records(kind, scope, wanted)

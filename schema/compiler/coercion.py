@@ -348,27 +348,19 @@ class VariableCoercer:
 
     def coerce(self, inputs: Mapping[str, Any]) -> VariableValues:
         """Return the coerced variables. Raises InvalidVariablesError."""
-        values = self._coerce(inputs)
-        if isinstance(values, list):
-            raise InvalidVariablesError(values)
-        return values
-
-    def _coerce(self, inputs: Mapping[str, Any]) -> VariableValues | list[graphql.GraphQLError]:
         try:
             return self._coerce_fast(inputs)
         except FallbackNeededError:
-            return self._coerce_by_graphql_core(inputs)
-
-    def _coerce_by_graphql_core(
-        self, inputs: Mapping[str, Any]
-    ) -> VariableValues | list[graphql.GraphQLError]:
-        return graphql.get_variable_values(
-            self._schema,
-            self._nodes,
-            dict(inputs),
-            max_errors=MAX_VARIABLE_ERRORS,
-            hide_suggestions=True,
-        )
+            values = graphql.get_variable_values(
+                self._schema,
+                self._nodes,
+                dict(inputs),
+                max_errors=MAX_VARIABLE_ERRORS,
+                hide_suggestions=True,
+            )
+        if isinstance(values, list):
+            raise InvalidVariablesError(values)
+        return values
 
     def _coerce_fast(self, inputs: Mapping[str, Any]) -> VariableValues:
         if self._fast_coercers is None:

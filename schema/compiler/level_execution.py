@@ -70,6 +70,7 @@ class LevelExecutor:
         """
         if event is not None:
             self._known[root.fields[0]] = event
+        self._run.context.expect_siblings(expected=len(root.columns) > 1 and not serially)
         rows = await self._complete_level(root, (None,), None, serially=serially)
         if rows.failures:
             return None, to_graphql_errors([rows.failures[0]])
@@ -139,6 +140,7 @@ class LevelExecutor:
         waiting = [field for field in fields if field.has_resolvers]
         columns: dict[str, Completed] = {}
         if len(waiting) > 1:
+            self._run.context.expect_siblings(expected=True)
             coroutines: list[Coroutine[Any, Any, Completed]] = [
                 self._complete_field(field, objects, weights) for field in waiting
             ]
@@ -239,6 +241,8 @@ class LevelExecutor:
         positions: dict[str, list[int]] = {}
         for position, item in enumerate(objects):
             positions.setdefault(field.selected.type_name_of(item), []).append(position)
+        if len(positions) > 1:
+            self._run.context.expect_siblings(expected=True)
         levels = await settle_all(
             [
                 self._complete_level(

@@ -95,6 +95,7 @@ class FieldResolver:
             run = run if run.has_large_variables else self.joined_list.read_with_record(run)
         if self._is_async and len(parents) == 1:  # without the cost of a task
             return [await self._call(parents[0], run, **arguments)]
+        run.context.expect_siblings(expected=True)
         return await settle_all([self._resolve_one(run, parent, arguments) for parent in parents])
 
     def read_with_record(self, run: RunInfo) -> RunInfo:
@@ -203,15 +204,15 @@ class PlannedField:
         Siblings may share an object, such as the floor of many units: it has one row. Loaders
         return the same object for the same key, so that its identity finds it.
         """
+        if self.list_depth == 0 and len(values) == 1:  # the usual case
+            is_object = not (values[0] is None or isinstance(values[0], Exception))
+            return (values if is_object else ()), weights
         for _ in range(self.list_depth):
             lists = [each if isinstance(each, (list, tuple)) else () for each in values]
             if weights is not None:
                 pairs = zip(lists, weights, strict=True)
                 weights = [weight for items, weight in pairs for _ in items]
             values = lists[0] if len(lists) == 1 else [*chain.from_iterable(lists)]
-        if len(values) == 1:  # the usual case
-            is_object = not (values[0] is None or isinstance(values[0], Exception))
-            return (values if is_object else ()), weights
         if any(issubclass(kind, (NoneType, Exception)) for kind in {*map(type, values)}):
             are_objects = [not (each is None or isinstance(each, Exception)) for each in values]
             values = [*compress(values, are_objects)]

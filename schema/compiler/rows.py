@@ -58,8 +58,9 @@ class _CodeWriter:
         def use(function: Any) -> None:
             level.make_rows = function
 
-        expression = self._row_expression(level, row)
-        self._write_function("rows", expression, row, use, is_async=level.part_size is None)
+        if len(level.columns) < len(level.fields):  # otherwise a row is blank
+            expression = self._row_expression(level, row)
+            self._write_function("rows", expression, row, use, is_async=level.part_size is None)
         for each in level.columns:
             for inner in each.levels.values():
                 self.write_level(inner)

@@ -39,7 +39,7 @@ async def wait(info: Info, name: str) -> int:
             ENDED.extend(keys)
         return []
 
-    info.context._loaders[name] = loader = DataLoader(load, 10)
+    info.context._loads.loaders[name] = loader = DataLoader(load, 10)
     return await loader.load_one(name)
 
 
