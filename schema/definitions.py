@@ -10,42 +10,12 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.schema_directive import Location
 from strawberry.types.field import StrawberryField
 
-from resolvers.request import caller
 from resolvers.request.caller import EXPLAIN_PERMISSION as EXPLAIN_PERMISSION
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.caller import Requirement as Requirement
 from resolvers.request.context import Context
 from resolvers.request.deadlines import check_deadline
 from resolvers.request.inputs import InputDefinition
-
-# What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
-# each was measured: a matrix of 50 positions takes up to 20 ms, the search for the nearest of
-# thousands of locations 9 ms, a route 4 ms, the areas within reach on six floors 100 ms.
-AREAS_COST = 20_000
-MATRIX_COST = 5_000
-NEAREST_COST = 2_000
-NEAREST_FROM_SOURCES_COST = 5_000
-"""Of up to 20 sources, which take up to 2.7 times as long as one."""
-ROUTE_COST = 1_000
-DRAWING_COST = 500
-"""Of the drawing of a map, which is read once and then kept for a while."""
-SHAPE_COST = 10
-LOAD_COST = 1_000
-"""Of a field that needs the network of a map, as it is or without what is avoided."""
-REPORT_COST = 100
-"""Of the report on a floor plan, which may be a megabyte long."""
-STEPS_COST = 2_000
-GEOJSON_COST = 10_000
-"""Of all levels of a map as GeoJSON, which is drawn in another process, once for a drawing."""
-PICTURE_COST = 5_000
-"""Of a picture of a level, which is drawn in another process; some have a route, too."""
-PROCESS_COST = 10_000
-"""Of a field with work that takes seconds, in another process or in MongoDB."""
-
-
-COUNT_COST = 100
-"""Of counting a list of up to 100,000 records, which takes MongoDB up to 50 ms."""
-
 
 PAGE_DATA_FIELD = "data"
 MEANING = "meaning"
@@ -143,14 +113,8 @@ class Requires:
 class RequirementExtension(FieldExtension):
     """Declares a field's requirement. `guard_fields` enforces it."""
 
-    def __init__(
-        self,
-        requirement: Requirement | None = None,
-        *,
-        flag: str | None = None,
-        permission: str | None = None,
-    ) -> None:
-        self.requirement = requirement or Requirement(flag, permission)
+    def __init__(self, requirement: Requirement) -> None:
+        self.requirement = requirement
 
     def apply(self, field: StrawberryField) -> None:
         """Add the directives that show the requirement in the SDL."""
@@ -211,18 +175,6 @@ def _guarded(
         return await result if isawaitable(result) else result
 
     return check_then_resolve
-
-
-CAN_READ_ASSET_REFERENCES = RequirementExtension(caller.READ_ASSET_REFERENCES)
-CAN_READ_UNIT_REFERENCES = RequirementExtension(caller.READ_UNIT_REFERENCES)
-CAN_READ_ATTRIBUTES = RequirementExtension(caller.READ_ATTRIBUTES)
-CAN_WRITE_ATTRIBUTES = RequirementExtension(caller.WRITE_ATTRIBUTES)
-CAN_READ_LOCATIONS = RequirementExtension(caller.READ_LOCATIONS)
-CAN_CALCULATE_DISTANCES = RequirementExtension(caller.CALCULATE_DISTANCES)
-CAN_CLOSE = RequirementExtension(caller.CLOSE)
-CAN_PARSE_MAPS = RequirementExtension(caller.PARSE_MAPS)
-CAN_FOLLOW_CHANGES = RequirementExtension(caller.FOLLOW_CHANGES)
-IS_ADMIN = RequirementExtension(caller.ADMINISTER)
 
 
 def requirement_of(definition: graphql.GraphQLField | None) -> Requirement:

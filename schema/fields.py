@@ -27,13 +27,13 @@ from resolvers.request.inputs import (
     joint_rules_of,
 )
 from resolvers.request.times import DateTime
-from schema.definitions import NULL_ON_ERROR, Cost, RequirementExtension
+from schema.definitions import NULL_ON_ERROR, Cost, Requirement, RequirementExtension
 
 
 def resolver_field(
     resolver: Callable[..., Any],
     graphql_type: Any,
-    *requirements: RequirementExtension,
+    *requirements: Requirement,
     cost: int = 0,
     nullable: bool = True,
 ) -> Any:
@@ -55,7 +55,7 @@ def resolver_field(
         graphql_type=_make_nullable(graphql_type) if is_made_nullable else graphql_type,
         metadata={NULL_ON_ERROR: is_made_nullable},
         description=inspect.getdoc(resolver),
-        extensions=list(requirements),
+        extensions=[*map(RequirementExtension, requirements)],
         directives=[Cost(weight=str(cost))] if cost else [],
     )
 
@@ -133,7 +133,7 @@ def mutation_field(
     name: str,
     resolver: Callable[..., Awaitable[Any]],
     payload: Any,
-    *requirements: RequirementExtension,
+    *requirements: Requirement,
     cost: int = 0,
 ) -> Any:
     """Return the field of a mutation, with an argument of the type `<Name>Input`.

@@ -23,53 +23,13 @@ import resolvers.references
 import resolvers.unit_maps
 import resolvers.units
 from resolvers.nodes import type_name_of
-from schema.definitions import (
-    CAN_CLOSE,
-    CAN_FOLLOW_CHANGES,
-    CAN_PARSE_MAPS,
-    CAN_READ_ASSET_REFERENCES,
-    CAN_READ_ATTRIBUTES,
-    CAN_READ_LOCATIONS,
-    CAN_READ_UNIT_REFERENCES,
-    CAN_WRITE_ATTRIBUTES,
-    IS_ADMIN,
-    PROCESS_COST,
-    guard_fields,
-)
+from resolvers.request import caller
+from schema import types
+from schema.definitions import guard_fields
 from schema.descriptions import complete_descriptions, complete_directives
 from schema.endpoints import DIRECTIVES
 from schema.errors import explain_enums
 from schema.fields import mutation_field, output_type, resolver_field
-from schema.types import (
-    SCALAR_DEFINITIONS,
-    ApiKey,
-    Asset,
-    AssetReference,
-    AssignUnitAttributesPayload,
-    AttributeGroup,
-    AuditRecord,
-    Background,
-    Change,
-    ChangeBatch,
-    CreateApiKeyPayload,
-    Floor,
-    ImportCatalogPayload,
-    Location,
-    Map,
-    Node,
-    Page,
-    ParsedMap,
-    ProcessMapPayload,
-    Removal,
-    RemoveRecordsPayload,
-    RevokeApiKeyPayload,
-    RotateApiKeyPayload,
-    SetClosuresPayload,
-    UnassignUnitAttributesPayload,
-    Unit,
-    UnitReference,
-    UpdateApiKeyPayload,
-)
 
 
 def resolve_types_by_record(schema: GraphQLSchema) -> None:
@@ -91,42 +51,56 @@ def _resolve_type(record: Any, *_: Any) -> str:
 
 @strawberry.type(description="The directory as the API key sees it.")
 class Query:
-    node = resolver_field(resolvers.nodes.get_node, Node | None)
-    nodes = resolver_field(resolvers.nodes.get_nodes, list[Node | None], nullable=False)
-    assets = resolver_field(resolvers.assets.list_assets, Page[Asset])
-    asset = resolver_field(resolvers.assets.get_asset, Asset | None)
-    floor = resolver_field(resolvers.floors.get_floor, Floor | None)
-    units = resolver_field(resolvers.units.list_units, Page[Unit])
-    unit = resolver_field(resolvers.units.get_unit, Unit | None)
-    maps = resolver_field(resolvers.maps.list_maps, Page[Map])
-    map = resolver_field(resolvers.maps.get_map, Map | None)
-    background = resolver_field(resolvers.backgrounds.get_background, Background | None)
-    location = resolver_field(resolvers.locations.get_location, Location | None, CAN_READ_LOCATIONS)
+    node = resolver_field(resolvers.nodes.get_node, types.Node | None)
+    nodes = resolver_field(resolvers.nodes.get_nodes, list[types.Node | None], nullable=False)
+    assets = resolver_field(resolvers.assets.list_assets, types.Page[types.Asset])
+    asset = resolver_field(resolvers.assets.get_asset, types.Asset | None)
+    floor = resolver_field(resolvers.floors.get_floor, types.Floor | None)
+    units = resolver_field(resolvers.units.list_units, types.Page[types.Unit])
+    unit = resolver_field(resolvers.units.get_unit, types.Unit | None)
+    maps = resolver_field(resolvers.maps.list_maps, types.Page[types.Map])
+    map = resolver_field(resolvers.maps.get_map, types.Map | None)
+    background = resolver_field(resolvers.backgrounds.get_background, types.Background | None)
+    location = resolver_field(
+        resolvers.locations.get_location, types.Location | None, caller.READ_LOCATIONS
+    )
     parsed_unit_map = resolver_field(
         resolvers.unit_maps.parse_unit_map,
-        output_type(resolvers.unit_maps.UnitMapParse, map=ParsedMap),
-        CAN_PARSE_MAPS,
-        cost=PROCESS_COST,
+        output_type(resolvers.unit_maps.UnitMapParse, map=types.ParsedMap),
+        caller.PARSE_MAPS,
+        cost=types.PROCESS_COST,
     )
     asset_references = resolver_field(
-        resolvers.references.list_asset_references, Page[AssetReference], CAN_READ_ASSET_REFERENCES
+        resolvers.references.list_asset_references,
+        types.Page[types.AssetReference],
+        caller.READ_ASSET_REFERENCES,
     )
     unit_references = resolver_field(
-        resolvers.references.list_unit_references, Page[UnitReference], CAN_READ_UNIT_REFERENCES
+        resolvers.references.list_unit_references,
+        types.Page[types.UnitReference],
+        caller.READ_UNIT_REFERENCES,
     )
     attribute_groups = resolver_field(
-        resolvers.attributes.list_attribute_groups, Page[AttributeGroup], CAN_READ_ATTRIBUTES
+        resolvers.attributes.list_attribute_groups,
+        types.Page[types.AttributeGroup],
+        caller.READ_ATTRIBUTES,
     )
     attribute_group = resolver_field(
-        resolvers.attributes.get_attribute_group, AttributeGroup | None, CAN_READ_ATTRIBUTES
+        resolvers.attributes.get_attribute_group,
+        types.AttributeGroup | None,
+        caller.READ_ATTRIBUTES,
     )
-    removals = resolver_field(resolvers.changes.list_removals, Page[Removal])
-    changes = resolver_field(resolvers.changes.list_changes, ChangeBatch | None, CAN_FOLLOW_CHANGES)
+    removals = resolver_field(resolvers.changes.list_removals, types.Page[types.Removal])
+    changes = resolver_field(
+        resolvers.changes.list_changes, types.ChangeBatch | None, caller.FOLLOW_CHANGES
+    )
     api_keys = resolver_field(
-        resolvers.administration.api_keys.list_api_keys, Page[ApiKey], IS_ADMIN
+        resolvers.administration.api_keys.list_api_keys, types.Page[types.ApiKey], caller.ADMINISTER
     )
     audit_log = resolver_field(
-        resolvers.administration.audit.list_audit_log, Page[AuditRecord], IS_ADMIN
+        resolvers.administration.audit.list_audit_log,
+        types.Page[types.AuditRecord],
+        caller.ADMINISTER,
     )
 
 
@@ -135,68 +109,68 @@ class Mutation:
     assign_unit_attributes = mutation_field(
         "AssignUnitAttributes",
         resolvers.attributes.assign_attributes,
-        AssignUnitAttributesPayload,
-        CAN_WRITE_ATTRIBUTES,
+        types.AssignUnitAttributesPayload,
+        caller.WRITE_ATTRIBUTES,
     )
     unassign_unit_attributes = mutation_field(
         "UnassignUnitAttributes",
         resolvers.attributes.unassign_attributes,
-        UnassignUnitAttributesPayload,
-        CAN_WRITE_ATTRIBUTES,
+        types.UnassignUnitAttributesPayload,
+        caller.WRITE_ATTRIBUTES,
     )
     import_catalog = mutation_field(
         "ImportCatalog",
         resolvers.administration.imports.import_catalog_text,
-        ImportCatalogPayload,
-        IS_ADMIN,
-        cost=PROCESS_COST,
+        types.ImportCatalogPayload,
+        caller.ADMINISTER,
+        cost=types.PROCESS_COST,
     )
     remove_records = mutation_field(
         "RemoveRecords",
         resolvers.administration.imports.remove_records,
-        RemoveRecordsPayload,
-        IS_ADMIN,
-        cost=PROCESS_COST,
+        types.RemoveRecordsPayload,
+        caller.ADMINISTER,
+        cost=types.PROCESS_COST,
     )
     create_api_key = mutation_field(
         "CreateApiKey",
         resolvers.administration.api_keys.create_api_key,
-        CreateApiKeyPayload,
-        IS_ADMIN,
+        types.CreateApiKeyPayload,
+        caller.ADMINISTER,
     )
     update_api_key = mutation_field(
         "UpdateApiKey",
         resolvers.administration.api_keys.update_api_key,
-        UpdateApiKeyPayload,
-        IS_ADMIN,
+        types.UpdateApiKeyPayload,
+        caller.ADMINISTER,
     )
     rotate_api_key = mutation_field(
         "RotateApiKey",
         resolvers.administration.api_keys.rotate_api_key,
-        RotateApiKeyPayload,
-        IS_ADMIN,
+        types.RotateApiKeyPayload,
+        caller.ADMINISTER,
     )
     revoke_api_key = mutation_field(
         "RevokeApiKey",
         resolvers.administration.api_keys.revoke_api_key,
-        RevokeApiKeyPayload,
-        IS_ADMIN,
+        types.RevokeApiKeyPayload,
+        caller.ADMINISTER,
     )
     process_map = mutation_field(
         "ProcessMap",
         resolvers.processed_maps.process_map,
-        ProcessMapPayload,
-        IS_ADMIN,
-        cost=PROCESS_COST,
+        types.ProcessMapPayload,
+        caller.ADMINISTER,
+        cost=types.PROCESS_COST,
     )
     set_closures = mutation_field(
-        "SetClosures", resolvers.closures.set_closures, SetClosuresPayload, CAN_CLOSE
+        "SetClosures", resolvers.closures.set_closures, types.SetClosuresPayload, caller.CLOSE
     )
 
 
 @strawberry.type(description="What the directory tells of as it happens.")
 class Subscription:
-    changes = resolver_field(resolvers.changes.follow_changes, Change, CAN_FOLLOW_CHANGES)
+    changes = resolver_field(resolvers.changes.follow_changes, types.Change, caller.FOLLOW_CHANGES)
 
 
 STRAWBERRY_SCHEMA = strawberry.Schema(
@@ -204,7 +178,7 @@ STRAWBERRY_SCHEMA = strawberry.Schema(
     mutation=Mutation,
     subscription=Subscription,
     directives=DIRECTIVES,
-    config=StrawberryConfig(scalar_map=SCALAR_DEFINITIONS),
+    config=StrawberryConfig(scalar_map=types.SCALAR_DEFINITIONS),
 )
 GRAPHQL_SCHEMA: GraphQLSchema = STRAWBERRY_SCHEMA._schema
 """The graphql-core schema inside, on which `schema.execution` runs operations."""

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from resolvers.request import context as budget_module
 from resolvers.request.context import Budget, Context
-from schema.definitions import MATRIX_COST
 from schema.execution import Executor, InvalidOperationError, OperationResult
 from schema.query_size import OperationMeasure
 from schema.root import GRAPHQL_SCHEMA
+from schema.types import MATRIX_COST
 from tests.fixtures import MAP, UNIT_IDS
 from tests.schema.executor_comparison import (
     BOUNDLESS,

@@ -12,18 +12,18 @@ import pytest
 import strawberry
 
 from resolvers.request import deadlines
-from resolvers.request.caller import Caller
+from resolvers.request.caller import ADMINISTER, Caller
 from resolvers.request.context import Context, DataLoader, Info
 from resolvers.request.deadlines import extend_read, without_deadline
 from resolvers.request.errors import Cause, UnavailableError
-from schema.definitions import IS_ADMIN, Requirement, RequirementExtension, guard_fields
+from schema.definitions import Requirement, guard_fields
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
 from storage.mongo import driver, unavailable
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
-CAN_WRITE = RequirementExtension(Requirement(permission="write"))
+CAN_WRITE = Requirement(permission="write")
 DEADLINE_SECONDS = 1.0
 WRITTEN: list[str] = []
 ENDED: list[str] = []
@@ -75,7 +75,7 @@ async def replace_everything(info: Info, seconds: float) -> bool:
 class Query:
     wait = resolver_field(wait, int | None)
     work = resolver_field(do_work, bool | None)
-    admin_work = resolver_field(do_work, bool | None, IS_ADMIN)
+    admin_work = resolver_field(do_work, bool | None, ADMINISTER)
     ask_database = resolver_field(ask_database, bool | None)
 
 
@@ -83,7 +83,7 @@ class Query:
 class Mutation:
     write = resolver_field(write, bool | None, CAN_WRITE)
     replace_all = resolver_field(replace_everything, bool | None, CAN_WRITE)
-    admin_replace_all = resolver_field(replace_everything, bool | None, IS_ADMIN)
+    admin_replace_all = resolver_field(replace_everything, bool | None, ADMINISTER)
 
 
 SCHEMA = strawberry.Schema(query=Query, mutation=Mutation)._schema

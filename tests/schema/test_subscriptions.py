@@ -13,7 +13,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
 from resolvers.request.inputs import Range, argument
-from schema.definitions import RequirementExtension, guard_fields
+from schema.definitions import Requirement, guard_fields
 from schema.execution import (
     Event,
     Executor,
@@ -67,7 +67,7 @@ async def tell_secret(parent: strawberry.Parent[int], info: Info) -> int:
     return parent
 
 
-IS_TRUSTED = RequirementExtension(permission="trusted")
+IS_TRUSTED = Requirement(permission="trusted")
 
 
 @strawberry.type

@@ -16,8 +16,9 @@ from websockets.exceptions import ConnectionClosed
 
 from gateway.app import Gateway
 from gateway.server.config import ConnectionLimits
+from resolvers.request.caller import ADMINISTER
 from resolvers.request.context import Info
-from schema.definitions import IS_ADMIN, guard_fields
+from schema.definitions import guard_fields
 from schema.fields import resolver_field
 from schema.root import Mutation, Query, resolve_types_by_record
 from schema.types import SCALAR_DEFINITIONS, Unit
@@ -76,7 +77,7 @@ class Tick:
     number = resolver_field(tell_number, int)
     unit = resolver_field(read_unit, Unit | None)
     southern_unit = resolver_field(read_southern_unit, Unit | None)
-    secret = resolver_field(tell_number, int | None, IS_ADMIN)
+    secret = resolver_field(tell_number, int | None, ADMINISTER)
 
 
 @strawberry.type
