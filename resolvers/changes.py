@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC
-from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import strawberry
@@ -29,7 +28,7 @@ from resolvers.request.inputs import (
     Syntax,
     argument,
 )
-from resolvers.request.kinds import RecordKind, find_word, graphql_enum
+from resolvers.request.kinds import DescribedEnum, RecordKind, find_word, graphql_enum
 from resolvers.request.listing import Resolver, batch_resolver, paged
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage import errors
@@ -60,25 +59,20 @@ PROGRESS_SECONDS = 60.0
 """Between two cursors for a follower without a change."""
 
 
-class ChangeOperation(StrEnum):
+@graphql_enum
+class ChangeOperation(DescribedEnum):
     """What has happened to a record, or to all of a kind."""
 
-    CREATED = "created"
-    UPDATED = "updated"
-    REMOVED = "removed"
-    RESET = "reset"
-    PROGRESS = "progress"
+    CREATED = "created", "The record is new."
+    UPDATED = "updated", "The record has changed."
+    REMOVED = "removed", "The record is gone."
+    RESET = (
+        "reset",
+        "All records of the kind, or of all kinds if it is null, may be others: copy them again.",
+    )
+    PROGRESS = "progress", "Nothing has changed but the cursor."
 
 
-graphql_enum(
-    ChangeOperation,
-    "What has happened to a record, or to all of a kind.",
-    created="The record is new.",
-    updated="The record has changed.",
-    removed="The record is gone.",
-    reset="All records of the kind, or of all kinds if it is null, may be others: copy them again.",
-    progress="Nothing has changed but the cursor.",
-)
 _KINDS = tuple(kind.value for kind in RecordKind)
 
 After: TypeAlias = Annotated[

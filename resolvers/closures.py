@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import strawberry
@@ -12,7 +11,7 @@ from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
 from resolvers.request.inputs import ID, Each, Items, PageArguments, argument
-from resolvers.request.kinds import find_word, graphql_enum
+from resolvers.request.kinds import DescribedEnum, find_word, graphql_enum
 from resolvers.request.listing import batch_resolver, paged
 from resolvers.request.map_loads import load_archive, load_closures, load_whole_map, prepare_routes
 from resolvers.request.threads import run_in_thread
@@ -33,46 +32,28 @@ if TYPE_CHECKING:
     from routing.search.router import Router
 
 
-class ClosablePart(StrEnum):
+@graphql_enum
+class ClosablePart(DescribedEnum):
     """What can be closed."""
 
-    CONNECTOR = "connector"
-    DOOR = "door"
-    SPACE = "space"
+    CONNECTOR = "connector", "A lift, stairs, an escalator or a ramp."
+    DOOR = "door", "A door."
+    SPACE = "space", "A room, a corridor or an area."
 
 
-graphql_enum(
-    ClosablePart,
-    "What can be closed.",
-    connector="A lift, stairs, an escalator or a ramp.",
-    door="A door.",
-    space="A room, a corridor or an area.",
-)
+@graphql_enum
+class ClosableKind(DescribedEnum):
+    """A kind of connectors or of spaces."""
+
+    ELEVATOR = "elevator", "A lift."
+    STEPS = "steps", "Stairs."
+    ESCALATOR = "escalator", "An escalator or a moving walkway."
+    RAMP = "ramp", "A ramp."
+    ROOM = "room", "A space with walls: only doors lead into it."
+    CORRIDOR = "corridor", "Open floor for walking."
+    AREA = "area", "Open floor, such as a hall or a yard."
 
 
-class ClosableKind(StrEnum):
-    """The kinds of connectors and of spaces."""
-
-    ELEVATOR = "elevator"
-    STEPS = "steps"
-    ESCALATOR = "escalator"
-    RAMP = "ramp"
-    ROOM = "room"
-    CORRIDOR = "corridor"
-    AREA = "area"
-
-
-graphql_enum(
-    ClosableKind,
-    "A kind of connectors or of spaces.",
-    elevator="A lift.",
-    steps="Stairs.",
-    escalator="An escalator or a moving walkway.",
-    ramp="A ramp.",
-    room="A space with walls: only doors lead into it.",
-    corridor="Open floor for walking.",
-    area="Open floor, such as a hall or a yard.",
-)
 CONNECTOR, DOOR, SPACE = ClosablePart
 PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
 """What the lists of closures hold."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
@@ -35,7 +34,7 @@ from resolvers.request.inputs import (
     input_field,
     joint_rules,
 )
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, describe_enum, graphql_enum
 from resolvers.request.map_loads import load_routable_map
 from resolvers.request.threads import ROUTING
 from routing.values import TravelMode as TravelMode
@@ -51,47 +50,41 @@ ROUNDING_TOLERANCE = 1e-6
 """In thousandths: floating-point noise up to this does not round a number up."""
 
 
-class CostingModel(StrEnum):
-    """The costing models."""
-
-    PEDESTRIAN = "pedestrian"
+_ALONG, _STRAIGHT = "Along the walkable space.", "In a straight line."
 
 
-class DistanceMethod(StrEnum):
-    """How a client wants distances measured."""
+@graphql_enum
+class CostingModel(DescribedEnum):
+    """A costing model."""
 
-    DEFAULT = "default"
-    PATHFINDING = "pathfinding"
-    EUCLIDEAN = "euclidean"
+    PEDESTRIAN = "pedestrian", "People who walk or use a wheelchair."
 
 
-class UsedDistanceMethod(StrEnum):
+@graphql_enum
+class DistanceMethod(DescribedEnum):
+    """How to measure distances."""
+
+    DEFAULT = (
+        "default",
+        "`pathfinding` if the map is routable and every waypoint is on it, else `euclidean`.",
+    )
+    PATHFINDING = "pathfinding", _ALONG
+    EUCLIDEAN = "euclidean", _STRAIGHT
+
+
+@graphql_enum
+class UsedDistanceMethod(DescribedEnum):
     """How distances were measured."""
 
-    PATHFINDING = "pathfinding"
-    EUCLIDEAN = "euclidean"
+    PATHFINDING = "pathfinding", _ALONG
+    EUCLIDEAN = "euclidean", _STRAIGHT
 
 
-_ALONG, _STRAIGHT = "Along the walkable space.", "In a straight line."
-graphql_enum(
+describe_enum(
     TravelMode,
     "A mode of travel.",
     foot="On foot.",
     wheelchair="In a wheelchair: no stairs, no escalators, no narrow doors.",
-)
-graphql_enum(CostingModel, "A costing model.", pedestrian="People who walk or use a wheelchair.")
-graphql_enum(
-    DistanceMethod,
-    "How to measure distances.",
-    default="`pathfinding` if the map is routable and every waypoint is on it, else `euclidean`.",
-    pathfinding=_ALONG,
-    euclidean=_STRAIGHT,
-)
-graphql_enum(
-    UsedDistanceMethod,
-    "How distances were measured.",
-    pathfinding=_ALONG,
-    euclidean=_STRAIGHT,
 )
 TRAVEL_MODES = OneOf(*(mode.value for mode in TravelMode))
 

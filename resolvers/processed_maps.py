@@ -22,12 +22,12 @@ from resolvers.processing.stale_networks import (
 from resolvers.request.context import Info
 from resolvers.request.deadlines import without_deadline
 from resolvers.request.inputs import ID, POSITIVE, OneOf, argument
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import describe_enum
 from routing.values import ProcessingProgress, ignore_progress
 from storage.administration.audit import Origin
 from storage.store import Store
 
-graphql_enum(
+describe_enum(
     NetworkPolicy,
     "What happens to routable maps whose drawing, scale, floors or locations change.",
     reprocess="They are processed again, if their plan is stored; otherwise as `withdraw`.",

@@ -1,124 +1,86 @@
 """The enums of keys and of the audit log in the schema."""
 
-from enum import StrEnum
-
 from resolvers.request import caller
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, graphql_enum
 
 
-class Permission(StrEnum):
-    """What a key may do in addition to reading, in the order of `PERMISSIONS`."""
+@graphql_enum
+class Permission(DescribedEnum):
+    """What an API key may do in addition to reading assets, floors, units and maps. Elsewhere, a
+    permission has dots and hyphens, as in `service.asset-references.read`.
+    """
 
-    READ_ASSET_REFERENCES = caller.READ_ASSET_REFERENCES_PERMISSION
-    READ_UNIT_REFERENCES = caller.READ_UNIT_REFERENCES_PERMISSION
-    PARSE_UNIT_MAPS = caller.PARSE_UNIT_MAPS_PERMISSION
-    CALCULATE_DISTANCES = caller.CALCULATE_DISTANCES_PERMISSION
-    READ_UNIT_ATTRIBUTES = caller.READ_UNIT_ATTRIBUTES_PERMISSION
-    WRITE_UNIT_ATTRIBUTES = caller.WRITE_UNIT_ATTRIBUTES_PERMISSION
-    EXPLAIN_REQUESTS = caller.EXPLAIN_PERMISSION
-    ADMIN = caller.ADMIN_PERMISSION
-
-
-graphql_enum(
-    Permission,
-    "What an API key may do in addition to reading assets, floors, units and maps. "
-    "Elsewhere, a permission has dots and hyphens, as in `service.asset-references.read`.",
-    service_asset_references_read="Read ids of assets in third-party systems.",
-    service_unit_references_read="Read ids of units in third-party systems.",
-    service_unit_maps_parse="Parse the drawings of maps.",
-    service_distances_calculate="Distances, routes, what is nearest, within reach and closed.",
-    service_unit_attributes_read="Read the attributes of units.",
-    service_unit_attributes_write="Assign attributes to units, and take them away.",
-    service_requests_explain="See how the service carries out the key's own requests.",
-    service_admin="Administer keys, imports, maps and the audit log; only of a key for all assets.",
-)
-
-
-class AuditAction(StrEnum):
-    """What the audit log records."""
-
-    ATTRIBUTES_ASSIGNED = "attributes.assigned"
-    ATTRIBUTES_UNASSIGNED = "attributes.unassigned"
-    CATALOG_IMPORTED = "catalog.imported"
-    CATALOG_RESTORED = "catalog.restored"
-    DOCUMENTS_REGISTERED = "documents.registered"
-    DOCUMENTS_REMOVED = "documents.removed"
-    KEY_CREATED = "key.created"
-    KEY_DELETED = "key.deleted"
-    KEY_REVOKED = "key.revoked"
-    KEY_ROTATED = "key.rotated"
-    KEY_UPDATED = "key.updated"
-    MAP_CLOSED = "map.closed"
-    MAP_PROCESSED = "map.processed"
-    MAP_WITHDRAWN = "map.withdrawn"
-    RECORDS_REMOVED = "records.removed"
+    # In the order of `PERMISSIONS`.
+    READ_ASSET_REFERENCES = (
+        caller.READ_ASSET_REFERENCES_PERMISSION,
+        "Read ids of assets in third-party systems.",
+    )
+    READ_UNIT_REFERENCES = (
+        caller.READ_UNIT_REFERENCES_PERMISSION,
+        "Read ids of units in third-party systems.",
+    )
+    PARSE_UNIT_MAPS = caller.PARSE_UNIT_MAPS_PERMISSION, "Parse the drawings of maps."
+    CALCULATE_DISTANCES = (
+        caller.CALCULATE_DISTANCES_PERMISSION,
+        "Distances, routes, what is nearest, within reach and closed.",
+    )
+    READ_UNIT_ATTRIBUTES = caller.READ_UNIT_ATTRIBUTES_PERMISSION, "Read the attributes of units."
+    WRITE_UNIT_ATTRIBUTES = (
+        caller.WRITE_UNIT_ATTRIBUTES_PERMISSION,
+        "Assign attributes to units, and take them away.",
+    )
+    EXPLAIN_REQUESTS = (
+        caller.EXPLAIN_PERMISSION,
+        "See how the service carries out the key's own requests.",
+    )
+    ADMIN = (
+        caller.ADMIN_PERMISSION,
+        "Administer keys, imports, maps and the audit log; only of a key for all assets.",
+    )
 
 
-graphql_enum(
-    AuditAction,
-    "What was done. In logs and at the command line it has a dot, as in `key.created`.",
-    attributes_assigned="Attributes were assigned to units.",
-    attributes_unassigned="Attributes were taken from units.",
-    catalog_imported="Bundles were imported.",
-    catalog_restored="A backup was restored.",
-    documents_registered="Trusted documents were registered.",
-    documents_removed="Trusted documents were removed.",
-    key_created="A key was created.",
-    key_deleted="A key was deleted.",
-    key_revoked="A key was revoked.",
-    key_rotated="A key was replaced by a new one.",
-    key_updated="The name, permissions, assets or expiry of a key were changed.",
-    map_closed="What is closed on a map was set.",
-    map_processed="A map was processed for pathfinding.",
-    map_withdrawn="The network of a map was withdrawn.",
-    records_removed="Records were removed.",
-)
+@graphql_enum
+class AuditAction(DescribedEnum):
+    """What was done. In logs and at the command line it has a dot, as in `key.created`."""
+
+    ATTRIBUTES_ASSIGNED = "attributes.assigned", "Attributes were assigned to units."
+    ATTRIBUTES_UNASSIGNED = "attributes.unassigned", "Attributes were taken from units."
+    CATALOG_IMPORTED = "catalog.imported", "Bundles were imported."
+    CATALOG_RESTORED = "catalog.restored", "A backup was restored."
+    DOCUMENTS_REGISTERED = "documents.registered", "Trusted documents were registered."
+    DOCUMENTS_REMOVED = "documents.removed", "Trusted documents were removed."
+    KEY_CREATED = "key.created", "A key was created."
+    KEY_DELETED = "key.deleted", "A key was deleted."
+    KEY_REVOKED = "key.revoked", "A key was revoked."
+    KEY_ROTATED = "key.rotated", "A key was replaced by a new one."
+    KEY_UPDATED = "key.updated", "The name, permissions, assets or expiry of a key were changed."
+    MAP_CLOSED = "map.closed", "What is closed on a map was set."
+    MAP_PROCESSED = "map.processed", "A map was processed for pathfinding."
+    MAP_WITHDRAWN = "map.withdrawn", "The network of a map was withdrawn."
+    RECORDS_REMOVED = "records.removed", "Records were removed."
 
 
-class AuditInterface(StrEnum):
-    """How the audited change was asked for."""
+@graphql_enum
+class AuditInterface(DescribedEnum):
+    """How a change was asked for."""
 
-    REST = "rest"
-    GRAPHQL = "graphql"
-    CLI = "cli"
-
-
-graphql_enum(
-    AuditInterface,
-    "How a change was asked for.",
-    rest="At `/v1`.",
-    graphql="At `/graphql`.",
-    cli="At the command line.",
-)
+    REST = "rest", "At `/v1`."
+    GRAPHQL = "graphql", "At `/graphql`."
+    CLI = "cli", "At the command line."
 
 
-class AuditActorType(StrEnum):
-    """Who makes audited changes."""
+@graphql_enum
+class AuditActorType(DescribedEnum):
+    """Who acted."""
 
-    KEY = "key"
-    OPERATOR = "operator"
-
-
-graphql_enum(
-    AuditActorType,
-    "Who acted.",
-    key="A client with an API key.",
-    operator="Somebody at the command line.",
-)
+    KEY = "key", "A client with an API key."
+    OPERATOR = "operator", "Somebody at the command line."
 
 
-class AuditOperation(StrEnum):
-    """What happened to the records of an audited change."""
+@graphql_enum
+class AuditOperation(DescribedEnum):
+    """What happened to records."""
 
-    INSERTED = "inserted"
-    UPDATED = "updated"
-    REMOVED = "removed"
-
-
-graphql_enum(
-    AuditOperation,
-    "What happened to records.",
-    inserted="They are new.",
-    updated="They have changed.",
-    removed="They are gone.",
-)
+    INSERTED = "inserted", "They are new."
+    UPDATED = "updated", "They have changed."
+    REMOVED = "removed", "They are gone."

@@ -1,7 +1,6 @@
 """The mutations that import a bundle and remove records."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
@@ -13,7 +12,7 @@ from resolvers.request.context import Info
 from resolvers.request.deadlines import without_deadline
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Each, Items, Length, OneOf, Syntax, argument
-from resolvers.request.kinds import RecordKind, graphql_enum
+from resolvers.request.kinds import DescribedEnum, RecordKind, graphql_enum
 from storage.importing.batches import BundleSource
 from storage.importing.change_plan import ChangePlan as ChangePlan
 from storage.importing.change_plan import ChangeRequest
@@ -28,21 +27,13 @@ MAX_UNDO_BYTES = 4_000_000
 DIGEST_CHARACTERS = 64
 
 
-class PlannedOperation(StrEnum):
+@graphql_enum
+class PlannedOperation(DescribedEnum):
     """What becomes of a record."""
 
-    ADDED = "added"
-    CHANGED = "changed"
-    REMOVED = "removed"
-
-
-graphql_enum(
-    PlannedOperation,
-    "What becomes of a record.",
-    added="It is new.",
-    changed="Some of its fields change.",
-    removed="It is removed.",
-)
+    ADDED = "added", "It is new."
+    CHANGED = "changed", "Some of its fields change."
+    REMOVED = "removed", "It is removed."
 
 
 class ImportedKind(NamedTuple):

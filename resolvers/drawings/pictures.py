@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
@@ -39,7 +38,7 @@ from resolvers.request.inputs import (
     argument,
     joint_rules,
 )
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.routes import Route, find_route
 from routing.values import TravelMode
@@ -51,19 +50,12 @@ DEFAULT_PICTURE_WIDTH = 1_024
 ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
 
-class PictureFormat(StrEnum):
-    """The formats of pictures."""
+@graphql_enum
+class PictureFormat(DescribedEnum):
+    """A format of pictures."""
 
-    SVG = "svg"
-    PNG = "png"
-
-
-graphql_enum(
-    PictureFormat,
-    "A format of pictures.",
-    svg="Shapes, sharp at any size.",
-    png="Pixels, for programs that do not draw SVG.",
-)
+    SVG = "svg", "Shapes, sharp at any size."
+    PNG = "png", "Pixels, for programs that do not draw SVG."
 
 
 class Picture(Struct, frozen=True):

@@ -4,7 +4,6 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -18,7 +17,7 @@ from resolvers.maps import MapId
 from resolvers.request.context import Cache, Context, Info
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import ID, OneOf, PageArguments, argument
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.listing import batch_resolver, paged
 from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.request.threads import pause_if_due, run_in_thread
@@ -47,44 +46,26 @@ class ShapeBox(NamedTuple):
     center_y: Annotated[float, "The middle of the box, where a label can stand."]
 
 
-class ShapePart(StrEnum):
-    """What shapes are for."""
+@graphql_enum
+class ShapePart(DescribedEnum):
+    """What a shape is for."""
 
-    UNIT = "unit"
-    HIT_AREA = "hit_area"
-    BACKGROUND = "background"
-
-
-class ShapeType(StrEnum):
-    """The elements that drawings have."""
-
-    POLYGON = "Polygon"
-    POLYLINE = "Polyline"
-    LINE = "Line"
-    PATH = "Path"
-    CIRCLE = "Circle"
-    ELLIPSE = "Ellipse"
-    RECT = "Rect"
+    UNIT = "unit", "The outline of a unit."
+    HIT_AREA = "hit_area", "An area to click."
+    BACKGROUND = "background", "All else."
 
 
-graphql_enum(
-    ShapePart,
-    "What a shape is for.",
-    unit="The outline of a unit.",
-    hit_area="An area to click.",
-    background="All else.",
-)
-graphql_enum(
-    ShapeType,
-    "An element of a drawing, named as in parsed maps.",
-    Polygon="A closed line of straight pieces.",
-    Polyline="An open line of straight pieces.",
-    Line="One straight line.",
-    Path="Any line, also with curves.",
-    Circle="A circle.",
-    Ellipse="An ellipse.",
-    Rect="A rectangle.",
-)
+@graphql_enum
+class ShapeType(DescribedEnum):
+    """An element of a drawing, named as in parsed maps."""
+
+    POLYGON = "Polygon", "A closed line of straight pieces."
+    POLYLINE = "Polyline", "An open line of straight pieces."
+    LINE = "Line", "One straight line."
+    PATH = "Path", "Any line, also with curves."
+    CIRCLE = "Circle", "A circle."
+    ELLIPSE = "Ellipse", "An ellipse."
+    RECT = "Rect", "A rectangle."
 
 
 class Shape(NamedTuple):

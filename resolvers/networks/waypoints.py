@@ -5,7 +5,6 @@ docs/decisions/routing/waypoints.md.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import strawberry
@@ -31,7 +30,7 @@ from resolvers.request.inputs import (
     input_field,
     joint_rules,
 )
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, describe_enum, graphql_enum
 from resolvers.request.threads import FairThreads
 from routing.values import ConnectorKind, Position, Restrictions, WaypointRef
 from storage.catalog import FLOORS, LOCATIONS, MAX_COORDINATE, Map
@@ -46,24 +45,17 @@ if TYPE_CHECKING:
 run_search = FairThreads("search", max_threads=1).run
 
 
-class Avoidable(StrEnum):
-    """What a client can avoid."""
+@graphql_enum
+class Avoidable(DescribedEnum):
+    """What routes can avoid."""
 
-    STAIRS = "stairs"
-    ESCALATORS = "escalators"
-    LIFTS = "lifts"
-    OUTDOORS = "outdoors"
+    STAIRS = "stairs", "Stairs."
+    ESCALATORS = "escalators", "Escalators and moving walkways between floors."
+    LIFTS = "lifts", "Lifts."
+    OUTDOORS = "outdoors", "Whatever is not in a building."
 
 
-graphql_enum(
-    Avoidable,
-    "What routes can avoid.",
-    stairs="Stairs.",
-    escalators="Escalators and moving walkways between floors.",
-    lifts="Lifts.",
-    outdoors="Whatever is not in a building.",
-)
-graphql_enum(
+describe_enum(
     ConnectorKind,
     "What carries people between floors.",
     elevator="A lift.",

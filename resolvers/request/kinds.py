@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import strawberry
@@ -39,16 +39,40 @@ def find_word(enum_class: type[E], word: str | None) -> E | None:
     return None if word is None else enum_class._value2member_map_.get(word)  # type: ignore[return-value]
 
 
-def graphql_enum(enum_class: type[E], description: str, **descriptions: str) -> type[E]:
-    """Make a Python enum an enum of the schema; `descriptions` are those of its values, by name.
+class DescribedEnum(StrEnum):
+    """A base class of enums of the schema: each member has a word and its description."""
+
+    _value_: str
+    description: str
+
+    def __new__(cls, word: str, description: str = "") -> Self:
+        """Return the member of a word."""
+        member = str.__new__(cls, word)
+        member._value_, member.description = word, description
+        return member
+
+
+D = TypeVar("D", bound=DescribedEnum)
+
+
+def graphql_enum(enum_class: type[D]) -> type[D]:
+    """Make a Python enum an enum of the schema; its docstring is the description.
 
     Resolvers receive members of the enum, and may return its members or their words.
 
-    >>> class Side(StrEnum):
-    ...     LEFT = "left"
-    >>> graphql_enum(Side, "A side.", left="Where the heart is.") is Side
-    True
+    >>> @graphql_enum
+    ... class Side(DescribedEnum):
+    ...     "A side."
+    ...     LEFT = "left", "Where the heart is."
+    >>> Side.LEFT.value, Side.LEFT.description
+    ('left', 'Where the heart is.')
     """
+    descriptions = {name_word(member): member.description for member in enum_class}
+    return describe_enum(enum_class, " ".join((enum_class.__doc__ or "").split()), **descriptions)
+
+
+def describe_enum(enum_class: type[E], description: str, **descriptions: str) -> type[E]:
+    """Make an enum of another package one of the schema; `descriptions` are by a value's name."""
     strawberry.enum(enum_class, description=description)
     definition: StrawberryEnumDefinition = enum_class.__strawberry_definition__  # type: ignore[attr-defined]
     for value in definition.values:
@@ -58,37 +82,21 @@ def graphql_enum(enum_class: type[E], description: str, **descriptions: str) -> 
     return enum_class
 
 
-class RecordKind(StrEnum):
-    """The kinds of records, in the order of `RECORD_TYPES`."""
+@graphql_enum
+class RecordKind(DescribedEnum):
+    """A kind of records: an array of a bundle, and a collection."""
 
-    ASSETS = "assets"
-    FLOORS = "floors"
-    BACKGROUNDS = "backgrounds"
-    MAPS = "maps"
-    UNITS = "units"
-    LEVEL_TAGS = "level_tags"
-    ASSET_REFERENCES = "asset_references"
-    UNIT_REFERENCES = "unit_references"
-    ATTRIBUTE_GROUPS = "attribute_groups"
-    ATTRIBUTE_ASSIGNMENTS = "attribute_assignments"
-    LOCATIONS = "locations"
-
-
-graphql_enum(
-    RecordKind,
-    "A kind of records: an array of a bundle, and a collection.",
-    assets="Properties.",
-    floors="Storeys of assets.",
-    backgrounds="Pictures that can be shown beneath maps.",
-    maps="Unit maps.",
-    units="Apartments, shops, offices.",
-    level_tags="Tags that distinguish the levels of maps.",
-    asset_references="Ids of assets in third-party systems.",
-    unit_references="Ids of units in third-party systems.",
-    attribute_groups="Groups of attributes, with these.",
-    attribute_assignments="Which unit has which attribute.",
-    locations="Points of interest on maps.",
-)
+    ASSETS = "assets", "Properties."
+    FLOORS = "floors", "Storeys of assets."
+    BACKGROUNDS = "backgrounds", "Pictures that can be shown beneath maps."
+    MAPS = "maps", "Unit maps."
+    UNITS = "units", "Apartments, shops, offices."
+    LEVEL_TAGS = "level_tags", "Tags that distinguish the levels of maps."
+    ASSET_REFERENCES = "asset_references", "Ids of assets in third-party systems."
+    UNIT_REFERENCES = "unit_references", "Ids of units in third-party systems."
+    ATTRIBUTE_GROUPS = "attribute_groups", "Groups of attributes, with these."
+    ATTRIBUTE_ASSIGNMENTS = "attribute_assignments", "Which unit has which attribute."
+    LOCATIONS = "locations", "Points of interest on maps."
 
 
 _KEYWORDS = ("maxLength", "minimum", "maximum")

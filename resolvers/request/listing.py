@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence, Set
-from enum import StrEnum
 from functools import cache, lru_cache, wraps
 from inspect import Parameter
 from operator import attrgetter
@@ -29,7 +28,7 @@ from resolvers.request.inputs import (
     Syntax,
     argument,
 )
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.threads import build_in_parts
 from resolvers.request.times import IS_TIME, DateTime, parse_time
 from storage.records import filters
@@ -160,50 +159,32 @@ def listed_kind_of(resolver: object) -> ListedKind | None:
 DESCENDING = "_desc"
 
 
-class UnitOrder(StrEnum):
-    """What units are sorted by."""
+@graphql_enum
+class UnitOrder(DescribedEnum):
+    """What units are sorted by, and then by their id."""
 
-    ID = "id"
-    ID_DESC = "id_desc"
-    NAME = "name"
-    NAME_DESC = "name_desc"
-    UPDATED_AT = "updated_at"
-    UPDATED_AT_DESC = "updated_at_desc"
-
-
-class FloorOrder(StrEnum):
-    """What floors are sorted by."""
-
-    SORT = "sort"
-    SORT_DESC = "sort_desc"
-    ID = "id"
-    ID_DESC = "id_desc"
+    ID = "id", "By id."
+    ID_DESC = "id_desc", "By id, the last first."
+    NAME = "name", "By name, by code point, so 1001 comes before 101."
+    NAME_DESC = "name_desc", "By name, the last first."
+    UPDATED_AT = "updated_at", "By the time of the last change."
+    UPDATED_AT_DESC = "updated_at_desc", "By the time of the last change, the last first."
 
 
-graphql_enum(
-    UnitOrder,
-    "What units are sorted by, and then by their id.",
-    id="By id.",
-    id_desc="By id, the last first.",
-    name="By name, by code point, so 1001 comes before 101.",
-    name_desc="By name, the last first.",
-    updated_at="By the time of the last change.",
-    updated_at_desc="By the time of the last change, the last first.",
-)
-graphql_enum(
-    FloorOrder,
-    "What floors are sorted by, and then by their id.",
-    sort="By `sort`, which is from the lowest up.",
-    sort_desc="By `sort`, from the highest down.",
-    id="By id.",
-    id_desc="By id, the last first.",
-)
+@graphql_enum
+class FloorOrder(DescribedEnum):
+    """What floors are sorted by, and then by their id."""
+
+    SORT = "sort", "By `sort`, which is from the lowest up."
+    SORT_DESC = "sort_desc", "By `sort`, from the highest down."
+    ID = "id", "By id."
+    ID_DESC = "id_desc", "By id, the last first."
 
 
 class Orders(NamedTuple):
     """The orders of the lists of one kind: the default, and the annotation of the argument."""
 
-    default: StrEnum
+    default: DescribedEnum
     annotation: Any
 
     def parse(self, word: str | None) -> Order:
