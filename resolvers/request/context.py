@@ -149,9 +149,10 @@ class DataLoader(Generic[K, V]):
     [[6, 2], 4, [2]]
     """
 
-    def __init__(self, load: BatchLoad[K, V], max_keys: int) -> None:
+    def __init__(self, load: BatchLoad[K, V], max_keys: int, loads: "_Loads | None" = None) -> None:
         self._load = load
         self._max_keys = max_keys
+        self._loads = loads
         self._values: dict[K, V] = {}
         self._batches: dict[K, _Batch[K]] = {}
         """The batch in which each key is loaded, or failed to."""
@@ -203,7 +204,8 @@ class DataLoader(Generic[K, V]):
         self._next_batch = batch
         self._batches.update(dict.fromkeys(batch.keys, batch))
         try:
-            await asyncio.sleep(0)  # others may add keys
+            if self._loads is None or not self._loads.is_sequential:
+                await asyncio.sleep(0)  # others may add keys
             self._next_batch = None
             keys = [*batch.keys]
             for start in range(0, len(keys), self._max_keys):
@@ -646,9 +648,11 @@ class Context(Struct, frozen=True, eq=False):
         self, name: Any, load: BatchLoad[Any, Any], max_keys: int = MAX_KEYS_PER_COMMAND
     ) -> DataLoader[Any, Any]:
         """Return the loader with this name, which batches what the fields of this request need."""
-        if name not in self._loads.loaders:
-            self._loads.loaders[name] = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND))
-        return self._loads.loaders[name]
+        loader = self._loads.loaders.get(name)
+        if loader is None:
+            loader = DataLoader(load, min(max_keys, MAX_KEYS_PER_COMMAND), self._loads)
+            self._loads.loaders[name] = loader
+        return loader
 
     def _get_record_loader(self, kind: RecordType[R]) -> DataLoader[str | None, R | None]:
         return self.get_loader(kind.name, partial(self._load_records, kind))

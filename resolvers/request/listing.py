@@ -374,7 +374,8 @@ MAX_JOINED_RECORDS = 100
 """Records on a page that is read with the record that has the list: of more, MongoDB takes longer
 to join them than to read them."""
 FindFirstPage: TypeAlias = Callable[..., FirstPage | None]
-"""From the arguments of a list to the first page, or None if they ask for something else."""
+"""From what is read of documents, and the arguments of a list, to the first page, or None if they
+ask for something else."""
 _FIRST_PAGE_ATTRIBUTE = "__first_page__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
 
@@ -456,6 +457,7 @@ def list_resolver(
         return await info.context.load_pages(narrow(relation, filter), keys, pages)
 
     def find_first_page(
+        document_fields: frozenset[str] | None,
         per_page: int | None = None,
         first: int | None = None,
         order_by: str | None = None,
@@ -469,7 +471,7 @@ def list_resolver(
         if not is_first or not 1 <= size <= max_size:
             return None
         order = BY_KEY if orders is None else orders.parse(order_by)
-        return FirstPage(relation, PageRequest(1, size, None, order))
+        return FirstPage(relation, PageRequest(1, size, None, order, None, document_fields))
 
     if not fields:
         list_records.__dict__[_FIRST_PAGE_ATTRIBUTE] = find_first_page

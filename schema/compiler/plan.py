@@ -7,7 +7,7 @@ resolver of another field is called once for all objects of the level.
 import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, compress, islice
 from types import NoneType
 from typing import Any, TypeAlias
@@ -102,15 +102,13 @@ class FieldResolver:
         """Return the run for the field that gets the record of this list, to read both at once."""
         assert self._find_first_page is not None
         assert self._build_arguments is not None
+        fields = self._documents and self._documents.fields
         try:
-            page = self._find_first_page(**self._build_arguments(run.variables))
+            page = self._find_first_page(fields, **self._build_arguments(run.variables))
         except graphql.GraphQLError:  # it is the error of the list
             return run
         if page is None:
             return run
-        if self._documents is not None:
-            request = replace(page.request, document_fields=self._documents.fields)
-            page = page._replace(request=request)
         return RunInfo(run.context.with_first_page(page), run.variables)
 
     async def _resolve_one(self, run: RunInfo, parent: Any, arguments: dict[str, Any]) -> Any:

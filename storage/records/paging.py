@@ -47,8 +47,7 @@ class _KeyPositions(Sequence[Position]):
         return _KeyPositions(found) if isinstance(index, slice) else (found,)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """The order of a list: by a stored field or by none, then by key.
 
     >>> Order("name", is_descending=True).sort
@@ -196,8 +195,7 @@ class PageCursor(msgspec.Struct, frozen=True, array_like=True):
         return cursor
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(NamedTuple):
     """A request for a page: its number and size, the list's order, the position it follows."""
 
     page: int
