@@ -1,4 +1,4 @@
-"""What strawberry's definitions add to the graphql-core schema: rules, costs, requirements."""
+"""Read what strawberry's definitions add to the graphql-core schema: rules, costs, requirements."""
 
 from inspect import isawaitable
 from typing import Any

@@ -47,11 +47,11 @@ _logger = logging.getLogger("floorgate.graphql")
 
 
 class ExecutionCounts(NamedTuple):
-    """How many operations ran in which way, since the start."""
+    """Counts of the operations that ran in each way since the start."""
 
     compiled: int = 0
     interpreted: int = 0
-    """By graphql-core, because the compiler does not support them."""
+    """Operations that graphql-core ran, because the compiler does not support them."""
 
 
 class ExecutionCounters:

@@ -8,7 +8,7 @@ follows the same rule.
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import graphql
@@ -18,20 +18,26 @@ from graphql.execution.collect_fields import collect_fields
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 from graphql.pyutils import Path, is_iterable
 
-from resolvers.request.context import Context
+from resolvers.request.context import Budget, Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
 from resolvers.request.threads import run_in_thread
 from schema.compiler.coercion import MAX_VARIABLE_ERRORS
 from schema.compiler.compiled_query import Event
 from schema.compiler.completion import MAX_ERRORS, InvalidResultError
-from schema.compiler.plan import settle_all
-from schema.counting import CountingExecutor
+from schema.compiler.plan import Counter, build_counter, settle_all
+from schema.definitions import (
+    EDGE_NODE_FIELD,
+    PAGE_DATA_FIELD,
+    PAGE_EDGES_FIELD,
+    is_edge,
+    is_page,
+)
 from schema.operations import Operation
 
 MAX_INTROSPECTED_FIELDS = 20_000
 """Fields in the result of introspection; tools ask for some 5,000. They take up to 200 ms."""
 MAX_FIELDS_INTROSPECTED_ALONG = 5_000
-"""The same for an operation that reads something else, too: it runs in the event loop."""
+"""The limit is lower for an operation that reads something else, too: it runs in the event loop."""
 Position: TypeAlias = tuple[str | int, ...]
 
 
@@ -138,10 +144,48 @@ class IntrospectionExecutor(ExecutorThrowingOnIncremental):
         return self.execute_fields(parent_type, source_value, path, grouped_field_set, None)
 
 
-class OrderedExecutor(IntrospectionExecutor, CountingExecutor):
+_PAGE_DATA_COUNTER = Counter(Budget.count_cost, len)
+_EDGE_NODE_COUNTER = Counter(Budget.count_cost, None)
+
+
+def _build_value_counter(parent_type: graphql.GraphQLObjectType, field_name: str) -> Counter | None:
+    if field_name in (PAGE_DATA_FIELD, PAGE_EDGES_FIELD) and is_page(parent_type):
+        return _PAGE_DATA_COUNTER
+    if field_name == EDGE_NODE_FIELD and is_edge(parent_type):
+        return _EDGE_NODE_COUNTER
+    return build_counter(parent_type.fields.get(field_name))
+
+
+class OrderedExecutor(IntrospectionExecutor):
     """graphql-core's executor that counts what it returns, and runs every field to its end."""
 
     max_introspected_fields = MAX_FIELDS_INTROSPECTED_ALONG
+
+    @cached_property
+    def _counters(self) -> dict[tuple[str, str], Counter | None]:
+        """The counters of the fields that were completed so far, by type and field."""
+        return {}
+
+    def complete_value(
+        self,
+        return_type: Any,
+        field_details_list: Any,
+        info: Any,
+        path: Any,
+        result: Any,
+        position_context: Any,
+    ) -> Any:
+        """Complete a value as graphql-core does; count it first if it is a resolver's."""
+        # It is called again for the types inside a list or a non-null type.
+        if return_type is info.return_type and result is not None:
+            key = info.parent_type.name, info.field_name
+            if key not in self._counters:
+                self._counters[key] = _build_value_counter(info.parent_type, info.field_name)
+            if counter := self._counters[key]:
+                counter.count(self.context_value.budget, (result,), None)
+        return super().complete_value(
+            return_type, field_details_list, info, path, result, position_context
+        )
 
     @staticmethod
     def complete_leaf_value(return_type: graphql.GraphQLLeafType, result: Any) -> Any:

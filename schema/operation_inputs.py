@@ -76,7 +76,7 @@ class Input:
 
     @property
     def is_required(self) -> bool:
-        """Whether the variable must be present."""
+        """True if the variable must be present."""
         return isinstance(self.type, graphql.GraphQLNonNull)
 
     @property
@@ -157,7 +157,7 @@ class _VariableUse(NamedTuple):
     """The argument's name in the resolver."""
     resolver: Callable[..., Any] | None
     members: tuple[str, ...] = ()
-    """Where in the argument: the names of the members that lead to the variable."""
+    """The names of the members of the argument that lead to the variable."""
 
     def find_check(self) -> Check | None:
         if self.resolver is None or self.members:

@@ -23,7 +23,7 @@ TOO_DEEP_MESSAGE = "The document is nested too deeply"
 GRAPHQL_RECURSION_MESSAGE = "Validation aborted."
 """The only error that graphql-core reports when validation exceeds Python's recursion limit."""
 _TOKENS_MESSAGE = "Syntax Error: Document contains more than {} tokens. Parsing aborted."
-"""How graphql-core reports too many tokens."""
+"""graphql-core reports too many tokens by this message."""
 _NESTING_MESSAGE = "Syntax Error: Document is nested too deeply. Parsing aborted."
 DOCUMENT_BYTES_PER_CHARACTER = 150
 PLAN_BYTES_PER_FIELD = 5_000
@@ -59,11 +59,11 @@ class Operation:
     name: str | None = field(init=False)
     """The operation's name, or None if it is anonymous."""
     is_query: bool = field(init=False)
-    """Whether the operation only reads, once."""
+    """True if the operation only reads, once."""
     is_mutation: bool = field(init=False)
-    """Whether the operation writes."""
+    """True if the operation writes."""
     is_subscription: bool = field(init=False)
-    """Whether the operation has a result for each event of a stream."""
+    """True if the operation has a result for each event of a stream."""
 
     def __post_init__(self) -> None:
         self.name = self.node.name.value if self.node.name else None
@@ -73,7 +73,7 @@ class Operation:
 
     @property
     def is_introspection(self) -> bool:
-        """Whether it reads nothing but the schema."""
+        """True if it reads nothing but the schema."""
         return all(
             isinstance(node, graphql.FieldNode) and node.name.value.startswith("__")
             for node in self.node.selection_set.selections

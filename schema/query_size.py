@@ -40,7 +40,7 @@ class ArgumentSize:
     items: int = 0
     characters: int = 0
     uses: dict[str, int] = field(default_factory=dict)
-    """How often each variable is used."""
+    """Counts of the uses of each variable."""
 
     def add(self, other: "ArgumentSize", times: int = 1) -> None:
         """Add the arguments of fields that are resolved `times` times."""
@@ -153,7 +153,7 @@ class QuerySize(NamedTuple):
     """Maximum `field_count` of any selection in it."""
     cost: int = 0
     page_cost: int = 0
-    """Of what a page has once, such as a count, however many records are in it."""
+    """The cost of what a page has once, such as a count, however many records are in it."""
     items: int = 0
     """Objects and list items in the arguments of all its fields."""
     text: int = 0
@@ -191,7 +191,7 @@ def check_limits(size: QuerySize, query_limits: QueryLimits) -> None:
 
 
 class ListRule(NamedTuple):
-    """How long a list may be that an argument takes."""
+    """The limit of the length of a list that an argument takes."""
 
     maximum: int
     noun: str

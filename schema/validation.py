@@ -227,7 +227,7 @@ class AllRules(graphql.ValidationRule):
         super().__init__(context)
         self._rules = [rule(context) for rule in RULES]
         self._skipped: dict[int, graphql.Node] = {}
-        """By the number of a rule, the node that it skips while the visit is inside."""
+        """Maps the number of a rule to the node that it skips while the visit is inside."""
 
     def get_enter_leave_for_kind(self, kind: str) -> EnterLeaveVisitor:
         """Return what the rules do at nodes of a kind. Called for each node."""

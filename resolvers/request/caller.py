@@ -141,7 +141,7 @@ BY_KIND: Final = {
     ASSIGNMENTS.name: READ_ATTRIBUTES,
     LOCATIONS.name: READ_LOCATIONS,
 }
-"""What reading the records of a kind requires; all others require nothing."""
+"""Maps kinds to what reading their records requires; all others require nothing."""
 
 
 def describe_kinds() -> str:

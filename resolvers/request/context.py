@@ -59,7 +59,7 @@ class Budget(Struct):
     drawing_bytes: int = 0
     """The drawings in the response, a drawing as often as it is written."""
     waited_seconds: float = 0.0
-    """How long the operation waited for an equal one; counts for its deadline."""
+    """The operation waited so long for an equal one; it counts for its deadline."""
     _records_read: int = 0
     _cost: int = 0
 
@@ -70,7 +70,7 @@ class Budget(Struct):
 
     @property
     def cost(self) -> int:
-        """What was returned so far, in records."""
+        """The cost of what was returned so far, in records."""
         return self._cost
 
     def count_read(self, count: int) -> None:
@@ -265,13 +265,13 @@ class ReadLog(Struct, eq=False):
     """
 
     _tags: dict[str, set[int] | None] = field(default_factory=dict)
-    """By collection; None is all of it."""
+    """The tags that were read of each collection; None is all of it."""
     _keys: dict[str, KeyRange | None] = field(default_factory=dict)
-    """By collection, where one page was all that was read."""
+    """The keys of each collection of which one page was all that was read."""
     is_complete: bool = True
     """False if the response also depends on something that is not logged."""
     is_constant: bool = False
-    """Whether the response depends on no data, so that it may be cached without a read."""
+    """True if the response depends on no data, so that it may be cached without a read."""
 
     @property
     def collections(self) -> set[str]:
@@ -346,10 +346,10 @@ class Relation(Generic[R]):
     where: Callable[..., Document]
     """Return the condition of a parent's list, from the parent's key fields."""
     identity_length: int = 1
-    """How many of the key fields tell lists apart; further ones may change with the data."""
+    """So many of the key fields tell lists apart; further ones may change with the data."""
 
     is_short: bool = False
-    """Whether its lists have a few records each, however many a page may have."""
+    """True if its lists have a few records each, however many a page may have."""
 
     base: "Relation[R] | None" = None
     """The list without filters, if this is a filtered one."""
@@ -378,7 +378,7 @@ class _ListKey:
 
 
 class _Loads(Struct, eq=False):
-    """What is loaded for a request, shared by the contexts that are made from its first."""
+    """The loads of a request, which all contexts share that are made from its first."""
 
     loaders: dict[Any, DataLoader[Any, Any]] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)
@@ -386,7 +386,7 @@ class _Loads(Struct, eq=False):
     first_pages: dict[Hashable, list[Document]] = field(default_factory=dict)
     """Documents of lists that were read with their parents."""
     is_sequential: bool = False
-    """Whether one field is resolved at a time, so that none waits for what others may load."""
+    """True if one field is resolved at a time, so that none waits for what others may load."""
 
 
 # A Struct: every request creates a context, and a frozen dataclass takes four times as long.
@@ -410,20 +410,20 @@ class Context(Struct, frozen=True, eq=False):
     change_hub: ChangeHub | None = None
     """The changes, shared by all requests; None outside of a gateway."""
     waited_seconds: float = 0.0
-    """How long the request had waited for MongoDB before its operation; counts for its deadline."""
+    """The request had waited so long for MongoDB before; it counts for the deadline."""
     has_checked_inputs: bool = False
-    """Whether the operation's inputs were checked before it was run, so that no field need."""
+    """True if the operation's inputs were checked before it was run, so that no field need."""
     reads_networks: bool = False
-    """Whether to read the network of a map with the map, for a query that routes on it."""
+    """True to read the network of a map with the map, for a query that routes on it."""
     first_page: FirstPage | None = None
-    """What to read of a list with the record that has it, for a query that reads just these."""
+    """The page to read with the record that has the list, for a query that reads just these."""
     precondition: Callable[["Context"], Awaitable[None]] | None = None
     """Called by a write in its transaction, with a context that reads there; raises RequestError
     if what the write depends on does not hold."""
     reads: ReadLog = field(default_factory=ReadLog)
-    """What was read for the response so far."""
+    """The log of what was read for the response so far."""
     budget: Budget = field(default_factory=Budget)
-    """What the operation has cost so far, and what it may cost."""
+    """It counts what the operation has cost so far, and knows what it may cost."""
     _loads: _Loads = field(default_factory=_Loads)
 
     def without_record_cache(self) -> "Context":
@@ -489,7 +489,7 @@ class Context(Struct, frozen=True, eq=False):
         if self.first_page is not None:
             await self._load_with_first_page(kind, key, self.first_page)
         elif self._loads.is_sequential and not loader.has(key):
-            loader.keep(key, (await self._load_records(kind, [key]))[0])
+            loader.keep(key, await self._load_record(kind, key))
         return await loader.load_one(key)
 
     def expect_siblings(self, *, expected: bool) -> None:
@@ -672,6 +672,12 @@ class Context(Struct, frozen=True, eq=False):
         self._get_record_loader(kind).keep(key, record)
         if record is not None:
             self._loads.first_pages[relation, request.part, (key,)] = documents
+
+    async def _load_record(self, kind: RecordType[R], key: str) -> R | None:
+        if self.reads_networks:
+            return (await self._load_records(kind, [key]))[0]
+        store = self.log_keys(kind, (key,))
+        return (await store.load_records(kind, self.caller.scope, (key,))).get(key)
 
     async def _load_records(
         self, kind: RecordType[R], keys: list[str | None]

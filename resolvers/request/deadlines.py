@@ -31,10 +31,10 @@ class _Read:
     def __init__(self, ends_at: float, task: asyncio.Task[Any]) -> None:
         self._task = task
         self.when = self.ends_at = ends_at
-        """By the clock of the event loop: `ends_at` has the time that ended extensions took, and
-        `when` that of those that have not ended."""
+        """Both are times of the event loop: `ends_at` counts the extensions that have ended, and
+        `when` the others, too."""
         self.extensions = 0
-        """Those that have not ended."""
+        """The number of extensions that have not ended."""
         self.extended_at = 0.0
         self.is_late = False
         self._timer = asyncio.get_running_loop().call_at(ends_at, self._cancel)

@@ -25,7 +25,7 @@ from storage.errors import UnavailableCause as Cause
 from storage.errors import UnavailableError
 
 MAX_QUOTED_CHARACTERS = 50
-"""Of a value that an error is about."""
+"""An error quotes so much of a value."""
 
 __all__ = [
     "WHOLE_OPERATION_ERRORS",
@@ -119,7 +119,7 @@ class NotFoundError(RequestError):
 
 
 class PreconditionFailedError(RequestError):
-    """What a conditional write depends on does not hold; nothing was written."""
+    """A conditional write depends on something that does not hold; nothing was written."""
 
     code = "PRECONDITION_FAILED"
 

@@ -39,9 +39,9 @@ class FieldChecks:
     def __init__(self, resolver: Callable[..., Any]) -> None:
         self.joint_rules = joint_rules_of(resolver)
         self.arguments: dict[str, tuple[str, Check]] = {}
-        """From a parameter to its GraphQL name and its check."""
+        """Maps a parameter to its GraphQL name and its check."""
         self.requirements: dict[str, Requirement] = {}
-        """From a parameter to what callers need that give it."""
+        """Maps a parameter to what callers need that give it."""
         self._finders: list[tuple[str, str, _Finder]] = []
         for parameter in signature(resolver).parameters.values():
             name, definition = read_annotation(parameter.annotation)

@@ -188,7 +188,7 @@ class Syntax:
 
     parse: Callable[[str], object]
     pattern: str | None = None
-    """The same language as a regular expression, for clients."""
+    """A regular expression for the same texts, which clients read."""
 
     def check(self, value: str) -> str | None:
         """Return the error, or None."""
@@ -257,7 +257,7 @@ class InputDefinition:
     rules: tuple[Rule, ...] = ()
     example: Any = None
     requirement: Requirement | None = None
-    """Of callers that give the argument."""
+    """Callers that give the argument must meet this."""
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[Any, Any]) -> "InputDefinition":
@@ -411,7 +411,7 @@ class PageArguments(NamedTuple):
     order: Order = BY_KEY
     max_per_page: int = MAX_PER_PAGE
     document_fields: frozenset[str] | None = None
-    """What to read of documents, if they are to be in the place of records."""
+    """The fields to read of documents, if they are to be in the place of records."""
 
     def parse(self) -> PageRequest:
         """Return the slice of a list. Raises InvalidInputError."""

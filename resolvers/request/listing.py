@@ -38,7 +38,7 @@ from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageReq
 from storage.records.visibility import NOTHING
 
 BatchResolver: TypeAlias = Callable[..., Awaitable[list[Any]]]
-"""From parents, info and the field's arguments to a value for each parent, in their order."""
+"""Takes parents, info and the field's arguments; returns a value for each parent, in order."""
 Resolver: TypeAlias = Callable[..., Awaitable[Any]]
 
 _BATCH_RESOLVER_ATTRIBUTE = "__batch_resolver__"
@@ -91,7 +91,7 @@ class ListedKind(NamedTuple):
 
     @property
     def is_stored_whole(self) -> bool:
-        """Whether records have nothing but the values of documents."""
+        """True if records have nothing but the values of documents."""
         return not hasattr(self.kind.struct, "__post_init__")
 
     @property
@@ -232,7 +232,7 @@ MAX_IDS = 1_000
 MAX_SEARCH_CHARACTERS = 255
 MAX_SEARCH_WORDS = 10
 MAX_COUNTED_NAMES = 2_000
-"""Where counting the names with a word stops: planning needs to know only the rarest words."""
+"""Counting the names with a word stops here: planning needs to know only the rarest words."""
 
 
 @lru_cache(maxsize=256)  # parsed by the check of the input, then by the resolver
@@ -374,8 +374,8 @@ MAX_JOINED_RECORDS = 100
 """Records on a page that is read with the record that has the list: of more, MongoDB takes longer
 to join them than to read them."""
 FindFirstPage: TypeAlias = Callable[..., FirstPage | None]
-"""From what is read of documents, and the arguments of a list, to the first page, or None if they
-ask for something else."""
+"""Takes what is read of documents, and the arguments of a list; returns the first page, or None if
+they ask for something else."""
 _FIRST_PAGE_ATTRIBUTE = "__first_page__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
 

@@ -33,7 +33,7 @@ class FairThreads:
     def __init__(self, name: str, max_threads: int = MAX_THREADS) -> None:
         self._threads = ThreadPoolExecutor(max_threads, name)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By owner, while it has calls."""
+        """Maps an owner that has calls to their turn."""
 
     async def run(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """Return what `function` returns in a thread."""

@@ -222,7 +222,7 @@ class _ConversionGenerator(_FunctionGenerator):
 
 
 Build = Callable[[Mapping[str, Any]], Any]
-"""From a request's coerced variables to a value; raises FallbackNeededError for an invalid one."""
+"""Builds a value from a request's coerced variables. Raises FallbackNeededError."""
 
 
 def build_object(node: graphql.ObjectValueNode, input_type: graphql.GraphQLInputType) -> Build:
@@ -304,7 +304,7 @@ def mentions_variables(node: graphql.ValueNode) -> bool:
 
 
 ArgumentBuilder: TypeAlias = Callable[[VariableValues], dict[str, Any]]
-"""From a request's coerced variables to a resolver's keyword arguments."""
+"""Builds a resolver's keyword arguments from a request's coerced variables."""
 
 UNDEFINED_VALUE: Any = object()
 """Distinguishes a variable that is absent from one that is null (GraphQL, section 6.1.2)."""

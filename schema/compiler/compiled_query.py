@@ -34,7 +34,7 @@ MAX_CHARACTERS_IN_EVENT_LOOP = 300
 """A longer document is planned in a thread, and so is one with fragments: a plan has their fields
 as often as they are used."""
 LIMIT_ERRORS = (RecursionError, MemoryError, SyntaxError)
-"""What Python raises for code that is too large."""
+"""Python raises these for code that is too large."""
 _logger = logging.getLogger("floorgate.graphql")
 
 
@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
 
 class QueryPlan:
-    """What an operation selects for one combination of its conditions."""
+    """The selection of an operation for one combination of its conditions."""
 
     def __init__(self, root: Level, field_count: int) -> None:
         self.root = root
@@ -85,7 +85,7 @@ class CompiledQuery:
         self.generates_code = False
         text = document.loc.source.body if document.loc else ""
         self._is_short = 0 < len(text) <= MAX_CHARACTERS_IN_EVENT_LOOP and not self._fragments
-        """Whether a plan takes less time than to have a thread make it."""
+        """True if a plan takes less time than to have a thread make it."""
 
     def generate_code(self) -> None:
         """Generate code from now on; at once, if there are no conditions."""

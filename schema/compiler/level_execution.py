@@ -31,9 +31,10 @@ from schema.compiler.plan import (
     PlannedField,
     Row,
     RunInfo,
+    Weights,
+    charge_cost,
     settle_all,
 )
-from schema.counting import Weights, charge_cost
 
 
 # A Struct: a named tuple takes twice as long to make, and there are several for each request.
@@ -59,7 +60,7 @@ class LevelExecutor:
         self._known: dict[PlannedField, Sequence[Any]] = {}
         """Values of fields of the root that no resolver is called for."""
         self.failure: Exception | None = None
-        """What generated code raised last."""
+        """The last exception that generated code raised."""
 
     async def execute(
         self, root: Level, *, serially: bool = False, event: Sequence[Any] | None = None

@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, repeat
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import graphql
 from graphql.execution.values import VariableValues
 from msgspec import Struct
 
-from resolvers.request.context import Context
+from resolvers.request.context import Budget, Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
 from resolvers.request.listing import batch_resolver_of, first_page_of
 from resolvers.request.threads import OBJECTS_IN_PART, run_in_thread
@@ -30,8 +30,14 @@ from schema.compiler.selection import (
     find_document_lists,
     find_joined_list,
 )
-from schema.counting import Counter, Weights, build_counter
-from schema.definitions import PAGE_DATA_FIELD, cost_of, is_page, requirement_of
+from schema.definitions import (
+    PAGE_DATA_FIELD,
+    cost_of,
+    is_loaded,
+    is_page,
+    requirement_of,
+    strawberry_field_of,
+)
 
 Row: TypeAlias = dict[str, Any]
 """The part of a response that is made of one object."""
@@ -44,6 +50,69 @@ OBJECTS_WITH_LISTS_IN_PART = 20
 """Objects that are made before a look at the clock, if each may have many others inside."""
 
 
+Weights: TypeAlias = Sequence[int] | None
+"""The number of times that each object of a level is in the response; None if each is there once.
+
+Siblings may share an object, which is then resolved once and written for each of them.
+"""
+
+DRAWING_TYPES = frozenset({"ParsedMap", "GeoJson"})
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counts the values of one field."""
+
+    charge: Callable[[Budget, int], None]
+    size_of: Callable[[Any], int] | None
+    """Size of one value; None if each counts 1."""
+
+    def count(self, budget: Budget, values: Sequence[Any], weights: Weights) -> None:
+        """Charge for the values of a level that are not null. Raises LimitExceededError."""
+        if weights is None and len(values) == 1 and self.size_of is None:  # the usual case
+            self.charge(budget, not (values[0] is None or isinstance(values[0], Exception)))
+            return
+        size, size_of = 0, self.size_of
+        for value, weight in zip(values, weights or repeat(1), strict=False):
+            # In the place of a value may be the exception of its resolver.
+            if not (value is None or isinstance(value, Exception)):
+                size += weight if size_of is None else weight * size_of(value)
+        self.charge(budget, size)
+
+
+def build_counter(
+    definition: graphql.GraphQLField | None, data_selections: int = 0
+) -> Counter | None:
+    """Return the counter of a field, or None if its values do not count.
+
+    Records and the drawings in a response count. They all come from resolvers that load them:
+    lists and objects inside a record are parts of it. The records of a page count for each
+    selection of its `data`, of its `edges` and of their `node`, as aliases may select each several
+    times.
+    """
+    field = strawberry_field_of(definition)
+    if definition is None or field is None or not is_loaded(field):
+        return None
+    named, nullable = (
+        graphql.get_named_type(definition.type),
+        graphql.get_nullable_type(definition.type),
+    )
+    if graphql.is_leaf_type(named):
+        return Counter(Budget.count_bytes, len) if named.name in DRAWING_TYPES else None
+    if isinstance(nullable, graphql.GraphQLList):
+        return Counter(Budget.count_cost, len)
+    if not is_page(named):
+        return Counter(Budget.count_cost, None)
+    if not data_selections:
+        return None
+    return Counter(Budget.count_cost, lambda page: data_selections * len(page.data))
+
+
+def charge_cost(budget: Budget, cost: int, parents: Sequence[Any], weights: Weights) -> None:
+    """Charge for resolving a field of a level's parents. Raises LimitExceededError."""
+    budget.count_cost(cost * (len(parents) if weights is None else sum(weights)))
+
+
 class RunInfo(Struct, frozen=True, eq=False):
     """One run of an operation, passed to resolvers as their `info`.
 
@@ -54,8 +123,8 @@ class RunInfo(Struct, frozen=True, eq=False):
     variables: VariableValues
     has_large_variables: bool = False
     document_fields: frozenset[str] | None = None
-    """What is read of each document of a list that has documents in the place of records, which
-    paged resolvers look at; None if it has records."""
+    """Paged resolvers look at these fields, which are read of each document of a list; None if it
+    has records."""
 
 
 class FieldResolver:
@@ -145,27 +214,27 @@ class PlannedField:
 
     selected: SelectedField
     resolver: FieldResolver | None
-    """What is called once for all objects; None for a plain field."""
+    """It is called once for all objects; None for a plain field."""
     call: Callable[..., Any] | None
-    """What reads a plain field, if it is more than an attribute."""
+    """It reads a plain field that is more than an attribute."""
     levels: Mapping[str, "Level"]
-    """What is selected of its objects, by the name of their type; of scalars nothing."""
+    """The levels of its objects by the name of their type; scalars have none."""
     level: "Level | None" = field(init=False)
-    """That of all its objects, if they have one type."""
+    """The level of all its objects, if they have one type."""
     documents: DocumentList | None
-    """How its objects are read as documents, if they are."""
+    """The list that has its objects as documents; None if they are records."""
     member: str | None
-    """Where its objects, which are documents, have the field."""
+    """The name of the field in its objects, if these are documents."""
     key: str = field(init=False)
     cost: int = field(init=False)
     counter: Counter | None = field(init=False)
     is_required: bool = field(init=False)
     list_depth: int = field(init=False)
-    """In how many lists its objects are."""
+    """The number of lists that its objects are nested in."""
     has_resolvers: bool = field(init=False)
-    """Whether it has a resolver, or a field inside it, at any depth."""
+    """True if it has a resolver, or a field inside it has one, at any depth."""
     is_column: bool = field(init=False)
-    """Whether it is completed for all objects at once, and not where the row of each is made."""
+    """True if it is completed for all objects at once, and not where the row of each is made."""
     complete_values: MakeRows | None = None
     """Generated code for the values of a resolver that are no objects, if there is any."""
 
@@ -252,7 +321,7 @@ class PlannedField:
 
 @dataclass(slots=True, eq=False)
 class Level:
-    """What is selected of the objects of one type."""
+    """The selection on the objects of one type."""
 
     entries: Sequence[PlannedField | TypenameField]
     fields: Sequence[PlannedField] = field(init=False)
@@ -261,8 +330,8 @@ class Level:
     blank: Row = field(init=False)
     """A row without the values of fields, whose keys are in the order of the selection."""
     part_size: int | None = field(init=False)
-    """How many rows to make before a look at the clock. Of pages None: each may be long by itself,
-    so that the code that makes them is async."""
+    """The number of rows to make before a look at the clock. None for pages: each may be long by
+    itself, so that the code that makes them is async."""
     make_rows: MakeRows | None = None
     """Generated code that makes rows with all plain fields, if there is any."""
 

@@ -47,7 +47,7 @@ class _CodeWriter:
         }
         self.lines: list[str] = []
         self.uses: dict[str, Callable[[Any], None]] = {}
-        """What to do with the functions, by name."""
+        """Maps the names of functions to what takes them."""
         self._completion_names: dict[str, str] = {}
         self._counter = count(1)
 

@@ -49,7 +49,7 @@ class SelectedField:
     definition: graphql.GraphQLField
     field: StrawberryField
     selections: "Mapping[str, Selection]"
-    """What is selected of its objects, by the name of their type; of scalars nothing.
+    """The selections on its objects by the name of their type; scalars have none.
 
     After `@skip`, a selection may be empty.
     """
@@ -66,7 +66,7 @@ class SelectedField:
 
     @property
     def is_resolved_per_level(self) -> bool:
-        """Whether its resolver is called once for all objects of a level.
+        """True if its resolver is called once for all objects of a level.
 
         Resolvers that are neither async nor have arguments are called where the row is made.
         """
@@ -74,7 +74,7 @@ class SelectedField:
 
     @property
     def data_selections(self) -> int:
-        """How often the records of a page are selected, as `data`, as `edges` and as their `node`.
+        """The number of times that a page's records are selected, as `data`, `edges` or `node`.
 
         Aliases may select each several times.
         """
@@ -292,11 +292,11 @@ class DocumentList(NamedTuple):
 
     kind: ListedKind
     fields: frozenset[str]
-    """What is read of each document."""
+    """These fields are read of each document."""
     selected: frozenset[str]
-    """What this list shows of it; others of its kind may show more."""
+    """This list shows these fields; others of its kind may show more."""
     members: Mapping[int, str]
-    """Where documents have the fields of records, at any depth, by the number of the field."""
+    """Maps the number of a field, at any depth, to the name that documents have for it."""
 
     async def decode(self, lists: Sequence[Any]) -> list[Any]:
         """Return lists with records in the place of documents."""
