@@ -70,21 +70,6 @@ class Range:
         return {"minimum": self.minimum, "maximum": self.maximum}
 
 
-class _Positive:
-    """A finite number above 0."""
-
-    def check(self, value: float) -> str | None:
-        """Return the error, or None."""
-        return None if 0 < value < math.inf else f"must be a number above 0, not {value:g}"
-
-    def json_schema(self) -> JsonSchema:
-        """Return `exclusiveMinimum`."""
-        return {"exclusiveMinimum": 0}
-
-
-POSITIVE = _Positive()
-
-
 @dataclass(frozen=True, slots=True)
 class Length:
     """A text's number of characters."""
@@ -203,51 +188,41 @@ class Syntax:
         return {} if self.pattern is None else {"pattern": self.pattern}
 
 
-class _Id:
-    """An id: 1 to 255 characters, no NUL (storage joins ids by it), no lone surrogate."""
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedBy:
+    """A rule that a function checks; `keywords` are the equivalent ones of JSON Schema."""
 
-    def check(self, value: str) -> str | None:
-        """Return the error, or None."""
-        if not 1 <= len(value) <= MAX_ID_CHARACTERS:
-            return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(value)}"
-        return None if is_storable(value) else "must not contain NUL or a lone surrogate"
+    check: Callable[[Any], str | None]
+    keywords: JsonSchema
 
     def json_schema(self) -> JsonSchema:
-        """Return the length and the pattern."""
-        return {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": TEXT_JSON_PATTERN}
+        """Return the keywords."""
+        return {**self.keywords}
 
 
-ID = _Id()
+def _check_storable(text: str) -> str | None:
+    return None if is_storable(text) else "must not contain NUL or a lone surrogate"
 
 
-class _Storable:
-    """A text that MongoDB stores: no NUL, no lone surrogate."""
-
-    def check(self, value: str) -> str | None:
-        """Return the error, or None."""
-        return None if is_storable(value) else "must not contain NUL or a lone surrogate"
-
-    def json_schema(self) -> JsonSchema:
-        """Return the pattern."""
-        return {"pattern": TEXT_JSON_PATTERN}
+def _check_id(text: str) -> str | None:
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
+        return f"must have 1 to {MAX_ID_CHARACTERS} characters, not {len(text)}"
+    return _check_storable(text)  # storage joins ids by NUL
 
 
-STORABLE = _Storable()
-
-
-class _NoNul:
-    """A text, empty or not, without NUL, which is in no text of a response."""
-
-    def check(self, value: str) -> str | None:
-        """Return the error, or None."""
-        return "must not contain NUL" if "\0" in value else None
-
-    def json_schema(self) -> JsonSchema:
-        """Return the pattern."""
-        return {"pattern": r"^[^\x00]*$"}
-
-
-NO_NUL = _NoNul()
+POSITIVE = CheckedBy(
+    lambda value: None if 0 < value < math.inf else f"must be a number above 0, not {value:g}",
+    {"exclusiveMinimum": 0},
+)
+STORABLE = CheckedBy(_check_storable, {"pattern": TEXT_JSON_PATTERN})
+"""A text that MongoDB stores."""
+ID = CheckedBy(
+    _check_id, {"minLength": 1, "maxLength": MAX_ID_CHARACTERS, "pattern": TEXT_JSON_PATTERN}
+)
+NO_NUL = CheckedBy(
+    lambda text: "must not contain NUL" if "\0" in text else None, {"pattern": r"^[^\x00]*$"}
+)
+"""A text, empty or not, without NUL, which is in no text of a response."""
 
 
 @dataclass(frozen=True, slots=True)
