@@ -11,19 +11,7 @@ import graphql
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.nodes import describe_record_field
-from resolvers.request.inputs import (
-    ID,
-    MAX_ID_CHARACTERS,
-    MAX_INT32,
-    POSITIVE,
-    Each,
-    Items,
-    Length,
-    OneOf,
-    Pattern,
-    Range,
-    Rule,
-)
+from resolvers.request import inputs
 from schema.definitions import MEANING, cost_of, definition_of, requirement_of, strawberry_field_of
 
 _MAP_UNITS = "in the map's own coordinates"
@@ -143,40 +131,40 @@ def _complete_input(member: graphql.GraphQLArgument | graphql.GraphQLInputField)
         sentence
         for rule in definition_of(member).rules
         for sentence in describe_rule(rule)
-        if not (is_enum and isinstance(rule, OneOf | Each))
+        if not (is_enum and isinstance(rule, inputs.OneOf | inputs.Each))
     ]
     member.extensions[MEANING] = member.description
     member.description = " ".join(filter(None, (member.description, *limits)))
 
 
-def describe_rule(rule: Rule) -> Iterator[str]:
+def describe_rule(rule: inputs.Rule) -> Iterator[str]:
     """Yield what a rule demands in sentences; nothing if only its check can tell.
 
     >>> [*describe_rule(Range(1, 100)), *describe_rule(Items(0, 50, "waypoints"))]
     ['From 1 to 100.', 'At most 50 waypoints.']
     """
     match rule:
-        case Range(minimum, maximum) if maximum == MAX_INT32:
+        case inputs.Range(minimum, maximum) if maximum == inputs.MAX_INT32:
             yield f"At least {minimum:.0f}."
-        case Range(minimum, maximum):
+        case inputs.Range(minimum, maximum):
             yield f"From {minimum:.0f} to {maximum:.0f}."
-        case Length(minimum, maximum):
+        case inputs.Length(minimum, maximum):
             yield f"{_describe_number(minimum, maximum)} characters."
-        case Items(minimum, maximum, noun):
+        case inputs.Items(minimum, maximum, noun):
             yield f"{_describe_number(minimum, maximum)} {noun}."
-        case OneOf(values=values):
+        case inputs.OneOf(values=values):
             yield f"One of {_quote(values)}."
-        case Each(OneOf(values=values)):
+        case inputs.Each(inputs.OneOf(values=values)):
             yield f"Each is one of {_quote(values)}."
-        case Each(Length(minimum, maximum)):
+        case inputs.Each(inputs.Length(minimum, maximum)):
             yield f"{_describe_number(minimum, maximum)} characters each."
-        case Pattern(hint=hint):
+        case inputs.Pattern(hint=hint):
             yield f"{hint[0].upper()}{hint[1:]}."
-        case Each(rule) if rule is ID:
-            yield f"1 to {MAX_ID_CHARACTERS} characters each."
-        case _ if rule is ID:
-            yield f"1 to {MAX_ID_CHARACTERS} characters."
-        case _ if rule is POSITIVE:
+        case inputs.Each(rule) if rule is inputs.ID:
+            yield f"1 to {inputs.MAX_ID_CHARACTERS} characters each."
+        case _ if rule is inputs.ID:
+            yield f"1 to {inputs.MAX_ID_CHARACTERS} characters."
+        case _ if rule is inputs.POSITIVE:
             yield "Above 0."
 
 

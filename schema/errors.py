@@ -11,26 +11,14 @@ import orjson
 from graphql import ConstValueNode, EnumValueNode, GraphQLError, GraphQLSchema, print_ast
 from strawberry.schema.schema_converter import CustomGraphQLEnumType
 
-from resolvers.request.errors import (
-    MAX_QUOTED_CHARACTERS,
-    Cause,
-    ChangesExpiredError,
-    FlagRequiredError,
-    PermissionRequiredError,
-    PreconditionFailedError,
-    RequestError,
-    UnavailableError,
-)
-
-__all__ = [
-    "Cause",
-    "ChangesExpiredError",
-    "FlagRequiredError",
-    "PermissionRequiredError",
-    "PreconditionFailedError",
-    "RequestError",
-    "UnavailableError",
-]
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS
+from resolvers.request.errors import Cause as Cause
+from resolvers.request.errors import ChangesExpiredError as ChangesExpiredError
+from resolvers.request.errors import FlagRequiredError as FlagRequiredError
+from resolvers.request.errors import PermissionRequiredError as PermissionRequiredError
+from resolvers.request.errors import PreconditionFailedError as PreconditionFailedError
+from resolvers.request.errors import RequestError as RequestError
+from resolvers.request.errors import UnavailableError as UnavailableError
 
 UNAVAILABLE_MESSAGE = "Service unavailable"
 SERVER_ERROR_MESSAGE = "Server error"

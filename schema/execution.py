@@ -2,8 +2,8 @@
 
 REST prepares each of its operations once; `/graphql` selects those that clients send, from an LRU
 cache of parsed and validated ones. Operations are planned (`schema.compiler.compiled_query`), and
-queries become Python code: those of REST at once, a client's from the second time on. What
-cannot be planned is run by graphql-core: see docs/decisions/graphql/compiled-queries.md.
+code is generated for the rows of queries: for those of REST at once, for a client's from the second
+time on. graphql-core runs what cannot be planned: docs/decisions/graphql/compiled-queries.md.
 """
 
 import asyncio
@@ -14,27 +14,24 @@ from typing import Any, NamedTuple
 
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
-from resolvers.request.caller import Caller
-from resolvers.request.context import Cache, Context
+from resolvers.request.caller import Caller as Caller
+from resolvers.request.context import Cache
+from resolvers.request.context import Context as Context
 from resolvers.request.deadlines import limit_read, limit_write
-from resolvers.request.errors import (
-    LimitExceededError,
-    RequestError,
-)
-from resolvers.request.threads import pause_if_due, run_in_thread
+from resolvers.request.errors import LimitExceededError
+from resolvers.request.errors import RequestError as RequestError
+from resolvers.request.threads import pause_if_due as pause_if_due
+from resolvers.request.threads import run_in_thread as run_in_thread
 from schema.compiler.coercion import InvalidVariablesError
-from schema.compiler.compiled_query import Event
+from schema.compiler.compiled_query import Event as Event
 from schema.compiler.selection import UnsupportedQueryError
-from schema.errors import OperationResult, error_result, to_operation_result
+from schema.errors import OperationResult as OperationResult
+from schema.errors import error_result, to_operation_result
 from schema.interpretation import interpret, open_source
-from schema.operations import (
-    InvalidOperationError,
-    Operation,
-    check_size,
-    limit_exceeded_error,
-    parse_client_operation,
-    parse_operation,
-)
+from schema.operations import InvalidOperationError as InvalidOperationError
+from schema.operations import Operation as Operation
+from schema.operations import check_size, parse_client_operation, parse_operation
+from schema.operations import limit_exceeded_error as limit_exceeded_error
 from schema.query_limits import QueryLimits
 from schema.query_size import measure_value
 
@@ -104,20 +101,6 @@ class ExecutionCounters:
             "operation interpreted", extra={"fields": {"operation": operation, "reason": reason}}
         )
 
-
-__all__ = [
-    "Caller",
-    "Context",
-    "Event",
-    "Executor",
-    "InvalidOperationError",
-    "Operation",
-    "OperationResult",
-    "RequestError",
-    "limit_exceeded_error",
-    "pause_if_due",
-    "run_in_thread",
-]
 
 DEFAULT_DEADLINE_SECONDS = 5.0
 MAX_CACHED_OPERATIONS = 1_000

@@ -12,20 +12,10 @@ from typing import Annotated, Any, Optional, get_args, get_origin, get_type_hint
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
 
+from resolvers.request import inputs
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.input_checks import check_inputs
-from resolvers.request.inputs import (
-    DEFINITION,
-    InputDefinition,
-    InputViolation,
-    JointRule,
-    JsonSchema,
-    Rule,
-    argument,
-    joint_rules,
-    joint_rules_of,
-)
 from resolvers.request.times import DateTime
 from schema.definitions import NULL_ON_ERROR, Cost, Requirement, RequirementExtension
 
@@ -72,9 +62,11 @@ def _make_nullable(graphql_type: Any) -> Any:
     return Optional[graphql_type]  # noqa: UP045 - `|` does not take generic types of strings
 
 
-def bounded_field(description: str, *rules: Rule) -> Any:
+def bounded_field(description: str, *rules: inputs.Rule) -> Any:
     """Return a field without a resolver, the values of which keep these rules."""
-    return strawberry.field(description=description, metadata={DEFINITION: InputDefinition(rules)})
+    return strawberry.field(
+        description=description, metadata={inputs.DEFINITION: inputs.InputDefinition(rules)}
+    )
 
 
 @cache
@@ -97,11 +89,11 @@ def output_type(result_type: type, name: str | None = None, **graphql_types: Any
     members: dict[str, Any] = {"__module__": __name__, "__annotations__": annotations}
     for field_name, hint in get_type_hints(result_type, include_extras=True).items():
         description: str | None = None
-        rules: list[Rule] = []
+        rules: list[inputs.Rule] = []
         if get_origin(hint) is Annotated:
             hint, description, *rules = get_args(hint)
         annotations[field_name] = graphql_types.get(field_name) or _output_hint(field_name, hint)
-        metadata = {DEFINITION: InputDefinition(tuple(rules))}
+        metadata = {inputs.DEFINITION: inputs.InputDefinition(tuple(rules))}
         members[field_name] = strawberry.field(description=description, metadata=metadata)
     made = type(name or result_type.__name__, (), members)
     return strawberry.type(made, description=inspect.getdoc(result_type))
@@ -162,7 +154,7 @@ def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:
             members[parameter.name] = _input_field(parameter, definition)
     mutation = name[0].lower() + name.removesuffix("Input")[1:]
     made = strawberry.input(type(name, (), members), description=f"Input of `{mutation}`.")
-    return joint_rules(*map(_RuleOfMembers, joint_rules_of(resolver)))(made)
+    return inputs.joint_rules(*map(_RuleOfMembers, inputs.joint_rules_of(resolver)))(made)
 
 
 def _split_annotation(annotation: Any) -> tuple[Any, StrawberryArgumentAnnotation]:
@@ -187,14 +179,14 @@ def _input_field(parameter: Parameter, definition: StrawberryArgumentAnnotation)
 class _RuleOfMembers:
     """A joint rule of arguments as one of the members of an object."""
 
-    rule: JointRule
+    rule: inputs.JointRule
 
-    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
+    def check(self, values: Mapping[str, Any]) -> inputs.InputViolation | None:
         """Return the error, or None."""
         error = self.rule.check(values)
         return error and error._replace(path=f".{error.path}")
 
-    def json_schema(self) -> JsonSchema:
+    def json_schema(self) -> inputs.JsonSchema:
         """Return the keywords of the rule."""
         return self.rule.json_schema()
 
@@ -215,6 +207,6 @@ def _take_input(
 
     resolve.__doc__ = getdoc(resolver)
     resolve.__annotations__["input"] = Annotated[
-        input_type, argument("What the mutation needs; see the fields.")
+        input_type, inputs.argument("What the mutation needs; see the fields.")
     ]
     return resolve

@@ -21,17 +21,11 @@ from graphql.pyutils import Path, is_iterable
 from resolvers.request.context import Budget, Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, LimitExceededError
 from resolvers.request.threads import run_in_thread
+from schema import definitions
 from schema.compiler.coercion import MAX_VARIABLE_ERRORS
 from schema.compiler.compiled_query import Event
 from schema.compiler.completion import MAX_ERRORS, InvalidResultError
 from schema.compiler.plan import Counter, build_counter, settle_all
-from schema.definitions import (
-    EDGE_NODE_FIELD,
-    PAGE_DATA_FIELD,
-    PAGE_EDGES_FIELD,
-    is_edge,
-    is_page,
-)
 from schema.operations import Operation
 
 MAX_INTROSPECTED_FIELDS = 20_000
@@ -149,9 +143,12 @@ _EDGE_NODE_COUNTER = Counter(Budget.count_cost, None)
 
 
 def _build_value_counter(parent_type: graphql.GraphQLObjectType, field_name: str) -> Counter | None:
-    if field_name in (PAGE_DATA_FIELD, PAGE_EDGES_FIELD) and is_page(parent_type):
+    if field_name in (
+        definitions.PAGE_DATA_FIELD,
+        definitions.PAGE_EDGES_FIELD,
+    ) and definitions.is_page(parent_type):
         return _PAGE_DATA_COUNTER
-    if field_name == EDGE_NODE_FIELD and is_edge(parent_type):
+    if field_name == definitions.EDGE_NODE_FIELD and definitions.is_edge(parent_type):
         return _EDGE_NODE_COUNTER
     return build_counter(parent_type.fields.get(field_name))
 

@@ -10,58 +10,26 @@ from typing import Any, Final, NamedTuple
 import graphql
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
-from resolvers.distances import MAX_PAIRS
-from resolvers.request.errors import MAX_QUOTED_CHARACTERS
-from resolvers.request.input_checks import (
-    MAX_REPORTED_ERRORS,
-    Check,
-    FieldChecks,
-    PartialInput,
-)
-from resolvers.request.inputs import (
-    ID,
-    MAX_ID_CHARACTERS,
-    MAX_INT32,
-    TEXT_JSON_PATTERN,
-    InputDefinition,
-    InputViolation,
-    Items,
-    JointRule,
-    JsonSchema,
-    Range,
-    joint_rules_of,
-)
+from resolvers.distances import MAX_PAIRS as MAX_PAIRS
+from resolvers.request.errors import MAX_QUOTED_CHARACTERS as MAX_QUOTED_CHARACTERS
+from resolvers.request.input_checks import MAX_REPORTED_ERRORS as MAX_REPORTED_ERRORS
+from resolvers.request.input_checks import Check, FieldChecks
+from resolvers.request.input_checks import PartialInput as PartialInput
+from resolvers.request.inputs import ID as ID
+from resolvers.request.inputs import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
+from resolvers.request.inputs import MAX_INT32 as MAX_INT32
+from resolvers.request.inputs import TEXT_JSON_PATTERN as TEXT_JSON_PATTERN
+from resolvers.request.inputs import InputDefinition as InputDefinition
+from resolvers.request.inputs import InputViolation as InputViolation
+from resolvers.request.inputs import Items as Items
+from resolvers.request.inputs import JointRule, Range, joint_rules_of
+from resolvers.request.inputs import JsonSchema as JsonSchema
 from resolvers.request.kinds import get_record_limits
-from schema.definitions import (
-    PAGE_DATA_FIELD,
-    definition_of,
-    is_page,
-    meaning_of,
-    strawberry_field_of,
-)
+from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
+from schema.definitions import definition_of as definition_of
+from schema.definitions import meaning_of as meaning_of
 from schema.execution import Operation
 from schema.types import MAX_PER_PAGE
-
-__all__ = [
-    "ID",
-    "MAX_ID_CHARACTERS",
-    "MAX_INT32",
-    "MAX_PAIRS",
-    "MAX_QUOTED_CHARACTERS",
-    "MAX_REPORTED_ERRORS",
-    "TEXT_JSON_PATTERN",
-    "Input",
-    "InputDefinition",
-    "InputViolation",
-    "Items",
-    "JsonSchema",
-    "OperationInputs",
-    "PartialInput",
-    "definition_of",
-    "is_id",
-    "joint_rules_of_type",
-    "meaning_of",
-]
 
 
 @dataclass(frozen=True, slots=True)

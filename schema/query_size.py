@@ -9,13 +9,7 @@ import graphql
 
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import DEFAULT_PER_PAGE, MAX_PER_PAGE, Items, find_cursor_page_size
-from schema.definitions import (
-    UNCOUNTED_TYPES,
-    cost_of,
-    definition_of,
-    is_page,
-    strawberry_field_of,
-)
+from schema import definitions
 from schema.query_limits import QueryLimits
 
 TEXT_TYPES = {str, type(None)}
@@ -360,12 +354,13 @@ class _Walk:
             else _Selection()
         )
         rows = self.count_rows(node, definition, parent_type is self._root_type)
-        if is_page(field_type):
+        if definitions.is_page(field_type):
             cost = rows * max(inner.size.cost, 1)  # read, even if its `data` are not selected
             cost += inner.size.page_cost
         else:
             is_record = (
-                graphql.is_composite_type(field_type) and field_type.name not in UNCOUNTED_TYPES
+                graphql.is_composite_type(field_type)
+                and field_type.name not in definitions.UNCOUNTED_TYPES
             )
             cost = rows * (inner.size.cost + is_record)
         arguments = ArgumentSize()
@@ -376,8 +371,8 @@ class _Walk:
         if parent_type is self._schema.mutation_type:
             arguments.items -= 1  # the object of its `input`
         arguments.add(inner.arguments, rows)
-        own_cost = cost_of(strawberry_field_of(definition))
-        is_of_page = is_page(parent_type)
+        own_cost = definitions.cost_of(definitions.strawberry_field_of(definition))
+        is_of_page = definitions.is_page(parent_type)
         size = QuerySize(
             depth=inner.size.depth + 1,
             aliases=inner.size.aliases + (node.alias is not None),
@@ -450,7 +445,7 @@ def _iter_list_rules(
     path: tuple[str, ...], definition: graphql.GraphQLArgument | graphql.GraphQLInputField
 ) -> Iterator[tuple[tuple[str, ...], ListRule]]:
     """Yield the rules of a list, or of the lists in an object, with their paths."""
-    for rule in definition_of(definition).rules:
+    for rule in definitions.definition_of(definition).rules:
         if isinstance(rule, Items):
             yield path, ListRule(rule.maximum, rule.noun)
     object_type = graphql.get_nullable_type(definition.type)

@@ -21,34 +21,12 @@ RequestError                code, message and perhaps fields; graphql-core passe
 
 from typing import Any
 
-from storage.errors import UnavailableCause as Cause
-from storage.errors import UnavailableError
+from storage.errors import UnavailableCause
+from storage.errors import UnavailableError as UnavailableError
 
+Cause = UnavailableCause
 MAX_QUOTED_CHARACTERS = 50
 """An error quotes so much of a value."""
-
-__all__ = [
-    "WHOLE_OPERATION_ERRORS",
-    "Cause",
-    "ChangedPlanError",
-    "ChangesExpiredError",
-    "DeadlineExceededError",
-    "FlagRequiredError",
-    "ImportLostError",
-    "InvalidInputError",
-    "LateFieldError",
-    "LimitExceededError",
-    "MalformedDocumentError",
-    "NotFoundError",
-    "OperationError",
-    "PermissionRequiredError",
-    "PreconditionFailedError",
-    "RefusedDocumentError",
-    "RequestError",
-    "ServiceBusyError",
-    "TooManyRemovalsError",
-    "UnavailableError",
-]
 
 
 MAX_JSON_INTEGER = 2**53

@@ -1,8 +1,7 @@
-"""Compile queries: turn an operation into Python code that does only what the operation selects.
+"""Compile queries: plan an operation, and generate the code that makes its rows.
 
-graphql-core examines every field of every object at run time: its arguments, its type, whether it
-must be awaited. All of that is known beforehand, so it is done once here. Operations that are not
-supported are left to graphql-core: docs/decisions/graphql/compiled-queries.md.
+Operations that are not supported are left to graphql-core, and so is what a request asks of the
+schema: docs/decisions/graphql/compiled-queries.md.
 """
 
 import logging
@@ -63,8 +62,7 @@ class CompiledQuery:
     """One operation, planned once for each combination of its `@skip` and `@include` variables.
 
     Combinations are planned when a request first has them. Code is generated for queries, and only
-    after `generate_code`; until then, and for mutations and events, the plan is executed level by
-    level.
+    after `generate_code`; until then, and for mutations and events, rows are made field by field.
     """
 
     def __init__(

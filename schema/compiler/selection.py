@@ -12,17 +12,7 @@ import graphql
 from strawberry.types.field import StrawberryField
 
 from resolvers.request.listing import ListedKind, first_page_of, listed_kind_of
-from schema.definitions import (
-    EDGE_NODE_FIELD,
-    PAGE_DATA_FIELD,
-    PAGE_EDGES_FIELD,
-    Requirement,
-    RequirementExtension,
-    is_loaded,
-    is_page,
-    requirement_of,
-    strawberry_field_of,
-)
+from schema import definitions
 
 TYPENAME = "__typename"
 MAX_FIELDS = 1_000
@@ -70,7 +60,7 @@ class SelectedField:
 
         Resolvers that are neither async nor have arguments are called where the row is made.
         """
-        return is_loaded(self.field)
+        return definitions.is_loaded(self.field)
 
     @property
     def data_selections(self) -> int:
@@ -80,10 +70,13 @@ class SelectedField:
         """
         count = 0
         for child in self.nested_fields:
-            if child.node.name.value == PAGE_DATA_FIELD:
+            if child.node.name.value == definitions.PAGE_DATA_FIELD:
                 count += 1
-            elif child.node.name.value == PAGE_EDGES_FIELD:
-                nodes = (each.node.name.value == EDGE_NODE_FIELD for each in child.nested_fields)
+            elif child.node.name.value == definitions.PAGE_EDGES_FIELD:
+                nodes = (
+                    each.node.name.value == definitions.EDGE_NODE_FIELD
+                    for each in child.nested_fields
+                )
                 count += 1 + sum(nodes)
         return count
 
@@ -244,10 +237,12 @@ def _object_type(definition: graphql.GraphQLField) -> graphql.GraphQLObjectType:
 
 
 def _strawberry_field(definition: graphql.GraphQLField) -> StrawberryField:
-    field = strawberry_field_of(definition)
+    field = definitions.strawberry_field_of(definition)
     if field is None:
         raise UnsupportedQueryError("a field that strawberry did not make")
-    if not all(isinstance(extension, RequirementExtension) for extension in field.extensions):
+    if not all(
+        isinstance(extension, definitions.RequirementExtension) for extension in field.extensions
+    ):
         # A requirement is checked for the whole operation; other extensions wrap the resolver.
         raise UnsupportedQueryError(f"the field {field.python_name}, which has extensions")
     return field
@@ -277,7 +272,11 @@ def find_joined_list(
     is_counted = any(each.is_resolved_per_level for each in listed.nested_fields)
     if first_page_of(resolver.wrapped_func) is None or is_counted:
         return None
-    return (root, listed) if requirement_of(listed.definition) == Requirement() else None
+    return (
+        (root, listed)
+        if definitions.requirement_of(listed.definition) == definitions.Requirement()
+        else None
+    )
 
 
 # Rows of a list straight from MongoDB's documents, where no resolver needs its records.
@@ -313,7 +312,9 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
     kinds_of_records: set[str] = set()
     for selected in _iter_fields(each for each in selection if isinstance(each, SelectedField)):
         resolver = selected.field.base_resolver
-        if resolver is None or not is_page(graphql.get_named_type(selected.definition.type)):
+        if resolver is None or not definitions.is_page(
+            graphql.get_named_type(selected.definition.type)
+        ):
             continue
         kind = listed_kind_of(resolver.wrapped_func)
         if kind is None:
@@ -336,8 +337,12 @@ def find_document_lists(selection: Selection) -> dict[int, DocumentList]:
 def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] | None:
     """Return where documents have the fields of a list, or None if it is read as records."""
     parts = {each.node.name.value for each in selected.nested_fields}
-    lists = [each for each in selected.nested_fields if each.node.name.value == PAGE_DATA_FIELD]
-    if PAGE_EDGES_FIELD in parts or not lists or not kind.is_stored_whole:
+    lists = [
+        each
+        for each in selected.nested_fields
+        if each.node.name.value == definitions.PAGE_DATA_FIELD
+    ]
+    if definitions.PAGE_EDGES_FIELD in parts or not lists or not kind.is_stored_whole:
         return None
     # Making a record reads all of the objects in it: a broken one is an error.
     objects = kind.objects
@@ -363,7 +368,7 @@ def _find_members(selected: SelectedField, kind: ListedKind) -> dict[int, str] |
 def _iter_record_fields(selected: SelectedField) -> Iterator[SelectedField]:
     """Return the fields that a list selects of each record."""
     for each in selected.nested_fields:
-        if each.node.name.value == PAGE_DATA_FIELD:
+        if each.node.name.value == definitions.PAGE_DATA_FIELD:
             yield from each.nested_fields
 
 
