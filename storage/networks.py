@@ -106,7 +106,7 @@ async def withdraw_network(
 
 
 class RoutingState(NamedTuple):
-    """The state of a map's network: routable, or why it no longer is."""
+    """Whether a map is routable, and if it no longer is, why."""
 
     is_routable: Annotated[bool, "Whether there are routes and walking distances."] = False
     is_stale: Annotated[

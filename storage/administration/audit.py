@@ -80,7 +80,7 @@ _logger = logging.getLogger("floorgate.audit")
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """An API key that acted, or the operator at the command line."""
+    """Who acted: an API key, or the operator at the command line."""
 
     type: str
     """`key` or `operator`, unless another version has written it, like the words below."""
@@ -110,14 +110,14 @@ def get_process_origin() -> Origin:
 
 
 class AuditTarget(msgspec.Struct, frozen=True):
-    """The target of an operation: the collection and the ids, such as those of a key."""
+    """What an operation was called for: the collection and the ids, such as those of a key."""
 
     kind: Annotated[str, "The collection, such as `api_keys`."]
     ids: Annotated[list[str], "Such as the id of the key; of an import, the names of the bundles."]
 
 
 class AuditChange(msgspec.Struct, frozen=True):
-    """Records of one collection that changed alike: they had `before` and now have `after`."""
+    """What changed alike: records of one collection that had `before` and now have `after`."""
 
     kind: Annotated[str, "The collection, such as `units`; `closures.doors` of what is closed."]
     operation: str
