@@ -54,6 +54,20 @@ async def test_a_record_is_read_by_its_key_if_it_is_visible(context: Context) ->
     assert await context.get_record(ASSETS, "none") is None
 
 
+@pytest.mark.parametrize("expected", [True, False])
+async def test_siblings_share_a_command_if_there_are_any(context: Context, expected: bool) -> None:
+    log = CommandLog()
+    context = context.recording(log, None)
+    context.expect_siblings(expected=expected)
+    oak, elm, ash = await asyncio.gather(
+        *(context.get_record(ASSETS, key) for key in ("oak", "elm", "ash"))
+    )
+    assert (oak and oak.name, elm and elm.name, ash) == ("oak", "elm", None)
+    assert len(log.commands) == (1 if expected else 3)
+    assert await context.get_record(ASSETS, "oak") is oak
+    assert len(log.commands) == (1 if expected else 3)
+
+
 async def test_records_are_aligned_with_their_keys(context: Context) -> None:
     records = await context.load_in_order(ASSETS, ["elm", None, "ash", "oak", "elm"])
     assert [record and record.name for record in records] == ["elm", None, None, "oak", "elm"]

@@ -196,3 +196,17 @@ def test_code_is_generated_outside_of_the_event_loop(
         comparison.runner.run(executor.run(operation, {}, context))
     [thread] = threads
     assert thread is not threading.main_thread()
+
+
+def test_a_query_of_one_field_at_a_time_expects_no_siblings(
+    comparison: ExecutorComparison,
+) -> None:
+    for text, is_sequential in (
+        (f"{{ {UNIT} {{ id floor {{ asset {{ id }} }} }} }}", True),
+        (f"{{ {UNIT} {{ floor {{ id }} asset {{ id }} }} }}", False),
+        (f"{{ a: {UNIT} {{ id }} b: {UNIT} {{ id }} }}", False),
+    ):
+        context = Context(RIGHTS["full"], comparison.stores["sound"])
+        operation = comparison.compiling.prepare(text)
+        assert not comparison.runner.run(comparison.compiling.run(operation, {}, context)).errors
+        assert context._loads.is_sequential is is_sequential
