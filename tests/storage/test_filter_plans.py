@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -129,7 +128,7 @@ async def _check_orders(store: Store) -> None:
             async with _at_most(store, UNITS, 2 * (PER_PAGE + 5), scope, where, order):
                 request = PageRequest(1, PER_PAGE, order=order)
                 page = await store.list_page(UNITS, scope, where, request)
-                request = replace(request, after=page.positions[-1])
+                request = request._replace(after=page.positions[-1])
                 following = await store.list_page(UNITS, scope, where, request)
             assert len(page.data) == len(following.data) == PER_PAGE
 
