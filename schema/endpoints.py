@@ -4,64 +4,42 @@
 """
 
 from datetime import date
-from enum import StrEnum
 from typing import Annotated
 
 import strawberry
 from graphql import DirectiveLocation
 from strawberry.directive import StrawberryDirective
 
-from resolvers.request.kinds import graphql_enum
+from resolvers.request.kinds import DescribedEnum, graphql_enum
 
 
-class HttpMethod(StrEnum):
-    """The methods of endpoints."""
+@graphql_enum
+class HttpMethod(DescribedEnum):
+    """A method of HTTP that an endpoint has."""
 
-    GET = "GET"
-    POST = "POST"
-    PUT = "PUT"
-    DELETE = "DELETE"
-
-
-graphql_enum(
-    HttpMethod,
-    "A method of HTTP that an endpoint has.",
-    GET="A query; its variables are query parameters.",
-    POST="A query or a mutation; its variables are members of the JSON body.",
-    PUT="A mutation; its variables are members of the JSON body.",
-    DELETE="A mutation; its variables are query parameters.",
-)
+    GET = "GET", "A query; its variables are query parameters."
+    POST = "POST", "A query or a mutation; its variables are members of the JSON body."
+    PUT = "PUT", "A mutation; its variables are members of the JSON body."
+    DELETE = "DELETE", "A mutation; its variables are query parameters."
 
 
-class ResponseForm(StrEnum):
-    """The forms of responses; `rest/responses.py` has a class for each."""
+@graphql_enum
+class ResponseForm(DescribedEnum):
+    """The form of an endpoint's response."""
 
-    PAGE = "PAGE"
-    LINKED_LIST = "LINKED_LIST"
-    LIST = "LIST"
-    OBJECT = "OBJECT"
-    DATA = "DATA"
-    DOCUMENT = "DOCUMENT"
-    NONE = "NONE"
-    MATRIX = "MATRIX"
-    DRAWING = "DRAWING"
-    PICTURE = "PICTURE"
-
-
-graphql_enum(
-    ResponseForm,
-    "The form of an endpoint's response.",
-    PAGE="One page of a list: `{paging, data}`, with a `Link` header.",
-    LINKED_LIST="One page of a list: `{data}`, with a `Link` header.",
-    LIST="A whole list: `{data}`.",
-    OBJECT="The object itself, or 404 where it is null.",
-    DATA="Anything, null too: `{data}`.",
-    DOCUMENT="A document with a media type of its own.",
-    NONE="No body: status 204.",
-    MATRIX="A distance matrix: `{data}`; waypoints lack an `id` and a `name` that are null.",
-    DRAWING="The result of parsing a drawing, with its warnings in a header.",
-    PICTURE="The content of a picture, as SVG or PNG.",
-)
+    PAGE = "PAGE", "One page of a list: `{paging, data}`, with a `Link` header."
+    LINKED_LIST = "LINKED_LIST", "One page of a list: `{data}`, with a `Link` header."
+    LIST = "LIST", "A whole list: `{data}`."
+    OBJECT = "OBJECT", "The object itself, or 404 where it is null."
+    DATA = "DATA", "Anything, null too: `{data}`."
+    DOCUMENT = "DOCUMENT", "A document with a media type of its own."
+    NONE = "NONE", "No body: status 204."
+    MATRIX = (
+        "MATRIX",
+        "A distance matrix: `{data}`; waypoints lack an `id` and a `name` that are null.",
+    )
+    DRAWING = "DRAWING", "The result of parsing a drawing, with its warnings in a header."
+    PICTURE = "PICTURE", "The content of a picture, as SVG or PNG."
 
 
 def _argument(description: str, name: str | None = None) -> object:

@@ -92,6 +92,7 @@ async def test_the_fast_path_leaves_it_to_the_pipeline(service: Gateway, world: 
         async def is_fast(path: str) -> bool:
             request = httpx.Request("GET", BASE_URL + path, headers=raw)
             assert (await client.send(request)).status_code == 200
+            assert service.state
             return service.state.fast_path.find(path.encode(), raw) is not None
 
         async with asyncio.timeout(TIMEOUT_SECONDS):
