@@ -33,17 +33,6 @@ from routing.plan import ConnectorKind
 from routing.search.matrix import DistanceTable
 from routing.search.router import Router
 
-# Binary archives of JSON values and numpy arrays that can be memory-mapped.
-#
-# An archive is, in this order: the eight bytes `FLOORRTE`; the length of the header in bytes, an
-# unsigned 64-bit little-endian integer; the header, JSON in UTF-8 with `kind` (such as "network"),
-# `version`, `values`, `arrays`: name -> [numpy dtype, shape, offset], and `checksum`; padding; the
-# arrays, row-major and little-endian, of which the checksum is the CRC-32. Offsets count from the
-# first multiple of 64 bytes after the header and are multiples of 64 themselves. Areas are Well-
-# Known Binary in arrays of bytes. `kind` and `version` come first, so that they can be read without
-# JSON.
-
-
 MAGIC = b"FLOORRTE"
 FORMAT_VERSION = 5
 ALIGNMENT_BYTES = 64
@@ -151,7 +140,7 @@ def raise_archive_errors() -> Iterator[None]:
 
 T = TypeVar("T")
 LEVEL_COLUMNS = ("ids", "ordinals", "tolerances_feet")
-"""What is stored of levels besides arrays."""
+"""These columns of levels are stored besides the arrays."""
 
 
 def serialize_router(router: Router) -> bytes:

@@ -18,13 +18,11 @@ from shapely import GeometryCollection
 
 from routing.plan import Polygonal
 
-# Types of the numpy arrays that routing passes around.
-
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.integer]
-"""Of 64 bits where they are computed, of as few as they need where they are stored."""
+"""They have 64 bits where they are computed, and as few as they need where they are stored."""
 BoolArray: TypeAlias = NDArray[np.bool_]
 Part = TypeVar("Part")
 

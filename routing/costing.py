@@ -19,7 +19,7 @@ FEET_PER_SECOND_PER_KMH = FEET_PER_METRE * 1000 / 3600
 
 
 SECONDS_PER_FOOT_OF_TIE = 1e-7
-"""What a foot adds to the cost of a route, so that of routes of the same time the shortest wins."""
+"""A foot adds so much to the cost of a route: of routes of the same time the shortest wins."""
 
 
 class RideCost(NamedTuple):

@@ -54,7 +54,7 @@ class IssueKind(StrEnum):
 
 
 FROM_FILES = (IssueKind.ELEMENT_LEFT_OUT, IssueKind.ERROR_WORKED_AROUND)
-"""What the readers of files find: only they know the place."""
+"""Readers of files find these; only they know the place."""
 
 
 class Cause(NamedTuple):
@@ -313,7 +313,7 @@ class ProblemGroup:
 
     @cached_property
     def locations(self) -> int:
-        """How many locations are out of reach as long as the problems last."""
+        """The number of locations that are out of reach as long as the problems last."""
         return sum(problem.locations for problem in self.problems)
 
     def to_dict(

@@ -208,7 +208,7 @@ class PictureExtent(NamedTuple):
 
     @property
     def symbol_scale(self) -> float:
-        """How much larger than usual symbols are drawn."""
+        """The factor by which symbols are drawn larger than usual."""
         height = self.height - self.legend_height
         return max(1.0, self.width / MAX_UNSCALED_FEET, height / MAX_UNSCALED_FEET)
 

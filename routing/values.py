@@ -1,6 +1,6 @@
-"""What callers of routing hold: small values, apart from what computes them.
+"""Small values that callers of routing hold; other modules compute with them.
 
-Imports neither numpy nor shapely: a worker that starts needs these alone.
+This module imports neither numpy nor shapely: a worker that starts needs it alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_STEP_NAMES = 10
 
 
 class TravelMode(StrEnum):
-    """How somebody travels."""
+    """A way to travel: it decides which doors and connectors routes use."""
 
     FOOT = "foot"
     WHEELCHAIR = "wheelchair"
@@ -42,7 +42,7 @@ class SpaceKind(StrEnum):
 
 
 class ConnectorKind(StrEnum):
-    """What carries people between levels."""
+    """A kind of connector, which carries people between levels."""
 
     ELEVATOR = "elevator"
     STEPS = "steps"
@@ -59,7 +59,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class Restrictions:
-    """What routes do not use, by the ids of the plan, by kind, or all that is outdoors.
+    """Parts of a map that routes do not use: by id, by kind, or all that is outdoors.
 
     Floor in a closed space is no floor: nothing leads to what stands there.
     """
@@ -75,7 +75,7 @@ class Restrictions:
 
     @property
     def have_ids(self) -> bool:
-        """Whether any part is restricted by its id, as only operators do."""
+        """True if any part is restricted by its id, as only operators do."""
         return bool(self.connector_ids or self.door_ids or self.space_ids)
 
     def __or__(self, other: Restrictions) -> Restrictions:

@@ -30,28 +30,28 @@ from routing.search.walks import measure_walks, place_stops, trace_walk
 MAX_ERROR_FEET = 1e-6
 MAX_RELATIVE_ERROR = 1e-9
 MAX_TIE_SECONDS = 1e-6
-"""Of two routes whose costs differ by less, rounding may choose either."""
+"""Rounding may choose either of two routes whose costs differ by less."""
 SAMPLED_PAIRS = 40
-"""Of each level, and of the whole map in each mode."""
+"""So many pairs are checked on each level, and of the whole map in each mode."""
 MAX_TESTED_LINES = 30_000
 """Half of them between corners, half in searches; all take about half a second."""
 CLUSTER_CORNERS = 40
 """Corners near each other that are checked together."""
 CLUSTERS = 10
-"""Of each level."""
+"""So many clusters are checked on each level."""
 LINES_PER_TEST = 32
 SLACK_SINE = 0.02
-"""Of the angle, about a degree, by which a line may miss a wall and still be tested in a search."""
+"""A line that misses a wall by a smaller angle, about a degree, is still tested in a search."""
 MIN_TURN_SINE = 1e-9
-"""Of the angle at a corner at which walks surely bend."""
+"""Walks surely bend at a corner with a larger angle."""
 MIN_PASS_SINE = 1e-12
-"""Of the angle by which a line that surely passes a corner may cut it."""
+"""A line that surely passes a corner may cut it by a smaller angle."""
 SEED = 11
 
 
 @dataclass
 class Verification:
-    """How much was checked, and with how many lines of sight."""
+    """Counts of what was checked, and of the lines of sight that it took."""
 
     corner_pairs: int = 0
     walks: int = 0
@@ -244,7 +244,7 @@ def share_part(area: Polygonal, ends: FloatArray) -> bool:
 
 @dataclass(frozen=True)
 class Bends:
-    """Where walks can bend: corners `xy` (n, 2), and the corners before and after on the wall."""
+    """Corners `xy` (n, 2) at which walks can bend, and the corners before and after on the wall."""
 
     xy: FloatArray
     before: FloatArray

@@ -190,7 +190,7 @@ THICK_WALL_FEET = 1.5
 """The rest is joined directly through a wall of this thickness."""
 
 NEAR_FEET = dict.fromkeys(MISFITS, NEAR_ROOM_FEET) | {IssueKind.GAP_TOO_NARROW: 0.1}
-"""How near to both parts of the floor what would join them is: a door in no wall, or a gap."""
+"""A door in no wall, or a gap, would join two parts of the floor if it is so near to both."""
 
 Misfits: TypeAlias = Mapping[str | None, tuple[STRtree, list[PlanIssue]]]
 """The doors in no wall, and the gaps that were closed, of each level, and their positions."""

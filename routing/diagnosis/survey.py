@@ -77,7 +77,7 @@ class LevelSurvey:
 
     @cached_property
     def home_feet(self) -> Mapping[int, float]:
-        """How far each component is from the home."""
+        """The distance of each component from the home."""
         polygons = np.array(self.built.floor.polygons, dtype=object)
         _, feet = self.home_tree.query_nearest(polygons, return_distance=True, all_matches=False)
         return {
@@ -96,7 +96,7 @@ class LevelSurvey:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the components of a network consist of; `main` is NONE if no location is on floor."""
+    """The parts of the components of a network; `main` is NONE if no location is on floor."""
 
     mode: TravelMode
     main: int

@@ -44,7 +44,7 @@ MIN_TURN_DEGREES = 22.5
 
 
 class Modifier(StrEnum):
-    """Where a turn leads, by the names of OSRM, with underscores."""
+    """The direction of a turn, by the names of OSRM, with underscores."""
 
     STRAIGHT = "straight"
     SLIGHT_LEFT = "slight_left"
@@ -161,7 +161,7 @@ Intervals: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
 """Starts and ends along a walk in feet, and the numbers of what is there."""
 
 PASSED_FEET = 10.0
-"""How far from the walk the door of a room may be that it passes: the width of a wide corridor."""
+"""A walk passes doors of rooms up to so far away: the width of a wide corridor."""
 RIM_FEET = 0.1
 """A door reaches farther into the floor on both sides: see `MAX_FOUND_EXTENSION_FEET`."""
 EDGE_FEET = 0.02
@@ -199,7 +199,7 @@ class PassedRoom(NamedTuple):
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What a walk meets, in order."""
+    """Doors, spaces and rooms that a walk meets, in order."""
 
     crossings: tuple[Crossing, ...]
     stays: tuple[Stay, ...]
@@ -481,7 +481,7 @@ class Doorway:
 
     @property
     def start_feet(self) -> float:
-        """Where turns begin to belong to it: the first of two doorways has those between."""
+        """Turns from here on belong to it: the first of two doorways has those between."""
         return self.first.start_feet - (0.0 if self.before else DOORWAY_FEET)
 
     @property

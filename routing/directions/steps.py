@@ -170,7 +170,7 @@ END_FEET = 0.5
 
 
 class StepCode(StrEnum):
-    """What to do: types of OSRM's manoeuvres, and those that only buildings have."""
+    """A thing to do: types of OSRM's manoeuvres, and those that only buildings have."""
 
     DEPART = "depart"
     TURN = "turn"

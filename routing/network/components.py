@@ -52,7 +52,7 @@ class ComponentLabels:
 
     @property
     def locations_in_main(self) -> BoolArray:
-        """Whether each location is in the main component."""
+        """A mask of the locations that are in the main component."""
         return np.asarray((self.location_components >= 0) & (self.location_components == self.main))
 
 
@@ -115,7 +115,7 @@ def find_cut_off_areas(network: Network, components: ComponentLabels, level: int
 
 
 THRESHOLD_FEET = WALL_FEET / 4
-"""How far into its walls private floor reaches, so that no corner is on its edge."""
+"""Private floor reaches so far into its walls that no corner is on its edge."""
 
 
 def guard_private_space(

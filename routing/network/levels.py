@@ -67,19 +67,19 @@ from routing.space.plan_repair import extract_polygons, to_polygonal
 
 NO_PORTAL = -1
 MANY = -2
-"""Instead of the number of a region, of lines that lead through more than two."""
+"""It stands for the number of a region of lines that lead through more than two."""
 TOUCH_FEET = 2 * SIGHT_TOLERANCE_FEET
 """Lines enter private space if they lead deeper into it; who is on a threshold is outside."""
 BESIDE_FEET = SIGHT_TOLERANCE_FEET / 10
-"""How far walks around a corner of private space stay off it."""
+"""Walks around a corner of private space stay so far off it."""
 MAX_SIGHT_AREAS = 256
-"""Of all maps; each takes some 100 kB."""
+"""So many are kept of all maps; each takes some 100 kB."""
 MAX_EXACT_CORNERS = 4_000
-"""Of a level; limits memory, which grows with their square."""
+"""A level with more is simplified: memory grows with the square of their number."""
 MAX_EXACT_WORK = 3_500_000_000
-"""Of all levels in a travel mode, to build their labels: some ten seconds."""
+"""Building the labels of all levels in a travel mode takes at most so much: some ten seconds."""
 MAX_COARSE_WORK = 1_500_000_000
-"""The same, if all levels have to be simplified: each may take its share."""
+"""If all levels have to be simplified, each may take its share of this."""
 MIN_COARSE_WORK = 100_000_000
 FEW_CORNERS = 200
 """A level with so few is never simplified."""
@@ -130,7 +130,7 @@ class Levels:
 
     @cached_property
     def have_outdoors(self) -> bool:
-        """Whether any space is outdoors."""
+        """True if any space is outdoors."""
         # The end of a row of `space_rows`; in a name, the quotation marks would be escaped.
         return b'"outdoors"]' in self.space_rows.content.tobytes()
 
@@ -199,7 +199,7 @@ class Levels:
 
     @cached_property
     def are_guarded(self) -> bool:
-        """Whether there is any private space that leads from one place to another."""
+        """True if any private space leads from one place to another."""
         return bool((self.mesh.regions != PUBLIC).any())
 
     @cached_property

@@ -259,9 +259,9 @@ def are_inside(corners: FloatArray, xy: FloatArray) -> BoolArray:
 SIGHT_TOLERANCE_FEET = 1e-6
 """Lines of sight may cut this far into a wall, so that rounding hides no corner."""
 PUBLIC = -1
-"""Instead of the number of a region of private space."""
+"""It stands for the number of a region where there is no private space."""
 BEYOND_WALL_FEET = 1e-4
-"""How far thresholds are drawn into the walls beside them, so that they surely meet these."""
+"""Thresholds are drawn so far into the walls beside them that they surely meet these."""
 FLAT_SQUARE_FEET = 1e-9
 """Corners of a cell may bend inwards by as little as rounding makes them."""
 

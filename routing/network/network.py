@@ -44,7 +44,7 @@ from routing.space.walkable import WalkableLevel
 
 UNKNOWN_LEVEL = -1
 EVERYWHERE = -1
-"""Instead of the index of a room."""
+"""It stands for the index of a room where all floor is meant."""
 MAX_ROOM_FLOORS = 256
 """Levels of all maps whose rooms are kept unpacked; each takes some 100 kB."""
 

@@ -25,13 +25,13 @@ from routing.space.walkable import WalkableLevel
 
 NO_CONNECTOR = -1
 MAX_DOOR_POINTS = 17
-"""On either side of a one-way door: walks lead from one of them to one on the other side."""
+"""A one-way door has at most so many on either side; walks lead from one side to the other."""
 MAX_DOOR_PORTALS = 600
 """Points of all one-way doors of a map; each has two at least."""
 SAME_PLACE_FEET = 3.0
 """All drawings of a ramp within this show one place: no ramp is as short."""
 INSET_FEET = 1e-5
-"""How far these points are inside the floor, so that rounding puts none into a wall."""
+"""These points are so far inside the floor that rounding puts none into a wall."""
 
 
 class Portal(NamedTuple):

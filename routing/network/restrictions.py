@@ -20,7 +20,7 @@ from routing.space.walkable import remove_hairlines
 from routing.values import Restrictions as Restrictions
 
 INSIDE_SHARE = 0.99
-"""Of the area of a space that lies inside another, however inexactly it is drawn."""
+"""A space lies inside another that has this share of its area: drawings are inexact."""
 
 
 def omit_ineffective(

@@ -190,7 +190,7 @@ class WorkExceededError(Exception):
 
 
 class WorkBudget:
-    """What building labels may take, in comparisons of two numbers: some 2 ns each.
+    """A limit to the work of building labels, in comparisons of two numbers: some 2 ns each.
 
     Unlike time, it is the same on each machine, so that a plan always gives the same network.
     """

@@ -53,7 +53,7 @@ Shapes = NDArray[np.object_]
 
 
 class Origins(NamedTuple):
-    """Where straight walks begin: positions (n, 2), walks to there, and the sectors to look in."""
+    """Positions (n, 2) where straight walks begin, walks to there, and the sectors to look in."""
 
     xy: FloatArray
     feet: FloatArray
@@ -233,7 +233,7 @@ SIMPLIFY_FEET = 0.01
 """Corners that bend by less are left out; the ends of walls and door frames stay."""
 
 WIDE_COSINE = -0.9
-"""Of the angle above which sectors are halved, as each must be narrower than half a turn."""
+"""Sectors with a wider angle are halved, as each must be narrower than half a turn."""
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,7 @@ MAX_TABLE_LOCATIONS = 3_000
 """A larger table would take over 90 MB per mode; such maps are searched on each request."""
 NO_PATH = 2**32 - 1
 MAX_ROUNDING_FEET = 2.5e-7
-"""Where steps would round lengths by more, as one is over 850 feet, they are stored in full."""
+"""If steps would round lengths by more, as one is over 850 feet, they are stored in full."""
 SECONDS_DECIMALS = 6
 """Rides whose times differ by less are stored as one."""
 
@@ -304,12 +304,12 @@ class DistanceTable:
 
     @property
     def _is_both_ways(self) -> bool:
-        """Whether only pairs with row <= column are there."""
+        """True if only pairs with row <= column are there."""
         return len(self.steps) < len(self.location_ids) ** 2
 
     @cached_property
     def _row_starts(self) -> IntArray:
-        """Where each row is, less the number of its first column."""
+        """The index at which each row begins, less the number of its first column."""
         count = len(self.location_ids)
         row = np.arange(count, dtype=np.int64)
         # Each row is one shorter than the row before it.

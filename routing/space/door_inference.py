@@ -31,7 +31,7 @@ from routing.space.floor import WALL_FEET, FloorSurface
 MIN_EDGE_FEET = 1.0
 """Pieces that meet along less than this meet at a corner."""
 GAP_TOLERANCE_FEET = 0.5
-"""How much wider than at its narrowest the gap between two outlines drawn by hand may become."""
+"""The gap between two outlines drawn by hand may become so much wider than it is at first."""
 WALL_CLEARANCE_FEET = 0.3
 """A door stands this far from the end of a wall."""
 MAX_WALL_OPENING_FEET = 8.0
@@ -220,7 +220,7 @@ WIDE_GAP_FEET = 1.0
 
 @dataclass(frozen=True)
 class RoomDoors:
-    """What is known of a level's rooms, by id.
+    """Knowledge of the doors of a level's rooms, by id.
 
     `locked` rooms have a locked door, `closed` ones are shafts or utility rooms, and `shafts`
     are those of connectors, which always have an entrance. `landings` are the pieces, by index, on
@@ -408,7 +408,7 @@ def enclosed_room_issue(floor: FloorSurface, room_id: str, rooms: RoomDoors) -> 
 MAX_MOVE_FEET = 3.0
 """A door farther from a wall than a door is wide does not stand beside it."""
 MIN_ADVANTAGE_FEET = 0.5
-"""How much nearer than the wall of any other such room the door must be."""
+"""The door must be so much nearer to the wall than to that of any other such room."""
 MOVED_CONFIDENCE = 0.8
 
 

@@ -39,7 +39,7 @@ MIN_PATCH_SQUARE_FEET = 0.005
 
 
 class DoorOrigin(StrEnum):
-    """Whether an opening is a door as drawn, an extended one, or inferred."""
+    """The origin of an opening: a door as drawn, an extended one, or an inferred one."""
 
     AS_DRAWN = "as drawn"
     REPAIRED = "repaired"

@@ -31,7 +31,7 @@ Shapes = npt.NDArray[np.object_]
 MIN_GAP_METRES = 0.25
 MIN_GAP_FEET = MIN_GAP_METRES * FEET_PER_METRE
 ROUNDING_FEET, HAIRLINE_FEET = 0.002, 1e-4
-"""What is narrower by that, because of rounding, is no gap, and neither is a hairline."""
+"""A passage that is narrower by that because of rounding is no gap, and no hairline is one."""
 MIN_WIDE_FEET = 0.8 * MIN_GAP_FEET
 """Floor on which people can stand is at least so wide between walls that were given a thickness."""
 SEAL_FEET, NEAR_FEET = 0.02, 0.005
@@ -100,7 +100,7 @@ MAX_GUESSED_CORRIDOR_HALF_WIDTH_FEET = 8.0
 MIN_CORRIDOR_FEET = 2.5
 """Narrower gaps between rooms are walls."""
 MIN_STRIP_FEET = 1.0
-"""What is left of a room beside another that is drawn across it, if wider; else it is inexact."""
+"""A wider strip of a room is left beside another that is drawn across it; others are inexact."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ MAX_NEIGHBOURS = 500_000
 """Pairs of rooms of one level whose bounding boxes meet: five times as many as there may be rooms,
 while rooms side by side have about three each."""
 PLAUSIBLE_SIZE_FEET = (10.0, 30_000.0)
-"""From a single room to an airport."""
+"""Plans are between a single room and an airport."""
 
 
 def repair_plan(plan: Plan) -> tuple[Plan, list[PlanIssue]]:

@@ -28,7 +28,7 @@ WIDTH_TOLERANCE_FEET = 0.002
 """Widths are converted from metres with two decimals, which rounds them."""
 
 MIN_WAY_FEET = 0.80 * FEET_PER_METRE
-"""What wheelchairs need beside steps, as of doors (`Costing.wheelchair_door_feet`)."""
+"""Wheelchairs need so much beside steps, as they do of doors (`Costing.wheelchair_door_feet`)."""
 CORRIDOR_STEPS_FEET, HALL_STEPS_FEET = 30.0, 5.0
 """Steps that are drawn as a line fill a corridor up to this width; in a hall, they have that."""
 HAIRLINE_FEET = 1e-4
@@ -37,7 +37,7 @@ NEAR_FEET = 1.5 * HAIRLINE_FEET
 """Parts of the floor, each without its outermost hairline, touch if they are nearer than twice."""
 
 MAX_ONE_WAY_DOORS = 600
-"""Of a map: a table has the fastest paths between all of them."""
+"""A map has at most so many, as a table has the fastest paths between all of them."""
 
 
 @dataclass(frozen=True)
