@@ -185,7 +185,10 @@ def deserialize_router(buffer: Any) -> Router:
     values, arrays = unpack_archive("router", buffer)
     columns = dict(zip(LEVEL_COLUMNS, map(tuple, values["levels"]), strict=True))
     levels = read_part(Levels, arrays, "levels/", **columns)
-    common = levels, read_connectors(values), LocationIds(values["locations"])
+    connectors = tuple(
+        ConnectorInfo(key, ConnectorKind(kind), name) for key, kind, name in values["connectors"]
+    )
+    common = levels, connectors, LocationIds(values["locations"])
     modes = [mode for mode in TravelMode if mode in values]
     networks = {mode: deserialize_network(mode, values[mode], arrays, *common) for mode in modes}
     tables = {
@@ -221,21 +224,11 @@ def deserialize_network(
         levels,
         arrays[f"{prefix}level_numbers"],
         tuple(Portal(*portal) for portal in values["portals"]),
-        read_links(values),
+        tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"]),
         connectors,
         location_ids,
         stops,
         read_part(PortalPaths, arrays, f"{prefix}portal_paths/"),
-    )
-
-
-def read_links(values: dict[str, Any]) -> tuple[Link, ...]:
-    return tuple(Link(start, end, RideCost(*ride)) for start, end, ride in values["links"])
-
-
-def read_connectors(values: dict[str, Any]) -> tuple[ConnectorInfo, ...]:
-    return tuple(
-        ConnectorInfo(key, ConnectorKind(kind), name) for key, kind, name in values["connectors"]
     )
 
 

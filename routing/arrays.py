@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import shapely
@@ -18,13 +18,32 @@ from shapely import GeometryCollection
 
 from routing.plan import Polygonal
 
-
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.integer]
 """They have 64 bits where they are computed, and as few as they need where they are stored."""
 BoolArray: TypeAlias = NDArray[np.bool_]
-Part = TypeVar("Part")
+Dataclass = TypeVar("Dataclass")
+Table = TypeVar("Table", bound="ArrayTable")
+
+
+@dataclass(frozen=True)
+class ArrayTable:
+    """A base of dataclasses with arrays as columns, which have a row for each thing."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: IntArray | BoolArray) -> Self:
+        """Return some rows, by their indexes or a mask."""
+        return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+def join_tables(parts: Sequence[Table]) -> Table:
+    """Return the rows of all parts, in their order."""
+    names = [column.name for column in fields(parts[0])]
+    columns = ([getattr(part, name) for part in parts] for name in names)
+    return type(parts[0])(*map(np.concatenate, columns))
 
 
 def shrink(array: NDArray[Any]) -> NDArray[Any]:
@@ -39,7 +58,7 @@ def shrink(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.min_scalar_type(min(array.min(), -1 - array.max())), copy=False)
 
 
-def shrink_all(part: Part) -> Part:
+def shrink_all(part: Dataclass) -> Dataclass:
     """Return a dataclass with its arrays, and those of the dataclasses in it, shrunk."""
     values: Any = {field.name: getattr(part, field.name) for field in fields(part)}  # type: ignore[arg-type]
     shrunk = {

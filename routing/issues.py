@@ -57,7 +57,7 @@ FROM_FILES = (IssueKind.ELEMENT_LEFT_OUT, IssueKind.ERROR_WORKED_AROUND)
 """Readers of files find these; only they know the place."""
 
 
-class Cause(NamedTuple):
+class CauseText(NamedTuple):
     """The sentence that states a cause, for one problem and for several, and the remedy.
 
     `mode` is the travel mode in which the cause keeps locations from being reached.
@@ -74,170 +74,170 @@ class Cause(NamedTuple):
 
 
 CAUSES = {
-    IssueKind.LEVELS_NOT_JOINED: Cause(
+    IssueKind.LEVELS_NOT_JOINED: CauseText(
         "No stairs, lift or ramp joins a level with the rest",
         "No stairs, lift or ramp joins {} groups of levels with the rest",
         "draw stairs or a lift on both levels, with the same ref or one above the other, or with"
         " all their levels (level=0;1); put right what keeps those that are drawn from being used",
     ),
-    IssueKind.BUILDINGS_NOT_JOINED: Cause(
+    IssueKind.BUILDINGS_NOT_JOINED: CauseText(
         "Nothing joins a building with the rest",
         "Nothing joins {} buildings with the rest",
         "draw the way from door to door (highway=footway, or indoor=area), with a door in either"
         " building; or make a map of each building",
     ),
-    IssueKind.FLOOR_CUT_OFF: Cause(
+    IssueKind.FLOOR_CUT_OFF: CauseText(
         "No door joins a part of the floor with the rest",
         "No door joins {} parts of the floor with the rest",
         "draw a door (door=yes) or an opening (door=no) in the wall at the point given; if there"
         " is no wall, draw the floor in between (indoor=corridor or area)",
     ),
-    IssueKind.GAP_TOO_NARROW: Cause(
+    IssueKind.GAP_TOO_NARROW: CauseText(
         "A gap is too narrow to pass and was closed",
         "{} gaps are too narrow to pass and were closed",
         "draw the wall up to the other side; or, if people pass, draw the gap at least 0.25 m wide,"
         " or a door (door=yes) or an opening (door=no) in it",
     ),
-    IssueKind.ONLY_PRIVATE_WAY: Cause(
+    IssueKind.ONLY_PRIVATE_WAY: CauseText(
         "A part of the floor is reached through private space only",
         "{} parts of the floor are reached through private space only",
         "draw the way that visitors take; or make the private room a way through (access=yes)",
     ),
-    IssueKind.DOORS_LOCKED: Cause(
+    IssueKind.DOORS_LOCKED: CauseText(
         "A room can be entered through locked doors only",
         "{} rooms can be entered through locked doors only",
         "remove access=no, foot=no, locked=yes or entrance=emergency (IMDF: the category or access"
         " control) from a door that people may use",
     ),
-    IssueKind.ROOM_ENCLOSED: Cause(
+    IssueKind.ROOM_ENCLOSED: CauseText(
         "A room has no door",
         "{} rooms have no door",
         "draw a door (door=yes) or an opening (door=no) on the wall between the room and the"
         " corridor",
     ),
-    IssueKind.EMPTY_LEVEL: Cause(
+    IssueKind.EMPTY_LEVEL: CauseText(
         "A level has no walkable floor",
         "{} levels have no walkable floor",
         "draw its rooms and corridors (indoor=room, corridor or area), or its outline"
         " (indoor=level); or remove the level",
     ),
-    IssueKind.LOCATION_OFF_FLOOR: Cause(
+    IssueKind.LOCATION_OFF_FLOOR: CauseText(
         "A location is not on the floor",
         "{} locations are not on the floor",
         "move the location to where people stand, or draw the floor there (indoor=room, corridor"
         " or area)",
     ),
-    IssueKind.NOT_STEP_FREE: Cause(
+    IssueKind.NOT_STEP_FREE: CauseText(
         "No lift or ramp joins a part of the plan with the rest",
         "No lift or ramp joins {} parts of the plan with the rest",
         "draw the lift or ramp on all levels that it serves; if there is none, wheelchairs cannot"
         " get there",
         TravelMode.WHEELCHAIR,
     ),
-    IssueKind.DOOR_TOO_NARROW: Cause(
+    IssueKind.DOOR_TOO_NARROW: CauseText(
         "A door lets no wheelchair through",
         "{} doors let no wheelchair through",
         "check the door's width, which is the clear width (width=0.9, in metres), and its tag"
         " wheelchair",
         TravelMode.WHEELCHAIR,
     ),
-    IssueKind.ELEMENT_LEFT_OUT: Cause(
+    IssueKind.ELEMENT_LEFT_OUT: CauseText(
         "An element of the file was left out; what it would have joined is not known",
         "{} elements of the file were left out; what they would have joined is not known",
         "correct the element in the file, as its message says",
     ),
-    IssueKind.ERROR_WORKED_AROUND: Cause(
+    IssueKind.ERROR_WORKED_AROUND: CauseText(
         "An error in the file was worked around",
         "{} errors in the file were worked around",
         "check that the plan was read as it is meant, and correct the file",
     ),
-    IssueKind.SELF_CROSSING: Cause(
+    IssueKind.SELF_CROSSING: CauseText(
         "An outline crosses itself and was repaired",
         "{} outlines cross themselves and were repaired",
         "redraw the outline at the point given",
     ),
-    IssueKind.NO_AREA: Cause(
+    IssueKind.NO_AREA: CauseText(
         "A space has no area and was left out",
         "{} spaces have no area and were left out",
         "draw the outline through three or more corners, or remove it",
     ),
-    IssueKind.OVERLAPPING_ROOMS: Cause(
+    IssueKind.OVERLAPPING_ROOMS: CauseText(
         "Two rooms overlap",
         "{} pairs of rooms overlap",
         "draw the rooms side by side, or one inside the other; remove one that is drawn twice",
     ),
-    IssueKind.DUPLICATE_LEVEL_NAME: Cause(
+    IssueKind.DUPLICATE_LEVEL_NAME: CauseText(
         "A level has the name of another",
         "{} levels have the name of another",
         "give each level a name of its own",
     ),
-    IssueKind.IMPLAUSIBLE_SCALE: Cause(
+    IssueKind.IMPLAUSIBLE_SCALE: CauseText(
         "The plan is too small or too large for a building",
         "The plan is too small or too large for a building",
         "check the scale (feet per unit) of a drawing, or the coordinates of a map",
     ),
-    IssueKind.LEVEL_SIMPLIFIED: Cause(
+    IssueKind.LEVEL_SIMPLIFIED: CauseText(
         "A level has too many corners for exact distances",
         "{} levels have too many corners for exact distances",
         "leave out details that people walk past, such as furniture, or draw round pillars square",
     ),
-    IssueKind.OUTLINE_GUESSED: Cause(
+    IssueKind.OUTLINE_GUESSED: CauseText(
         "A level has neither corridors nor an outline, so gaps between rooms count as corridors",
         "{} levels have neither corridors nor an outline, so gaps between rooms count as corridors",
         "draw the corridors (indoor=corridor), or the outline of the level (indoor=level)",
     ),
-    IssueKind.DOOR_JOINS_NOTHING: Cause(
+    IssueKind.DOOR_JOINS_NOTHING: CauseText(
         "A door joins no two spaces",
         "{} doors join no two spaces",
         "move the door onto the wall between two spaces, so that it touches both",
     ),
-    IssueKind.DOOR_TO_OUTSIDE: Cause(
+    IssueKind.DOOR_TO_OUTSIDE: CauseText(
         "A door leads to where no floor is drawn",
         "{} doors lead to where no floor is drawn",
         "nothing if it is an entrance of the building; otherwise draw the floor behind it",
     ),
-    IssueKind.DOOR_NOT_NEEDED: Cause(
+    IssueKind.DOOR_NOT_NEEDED: CauseText(
         "A door stands in the open, in no wall",
         "{} doors stand in the open, in no wall",
         "draw the wall that it is in, move it onto its wall, or remove it",
     ),
-    IssueKind.DOOR_AMBIGUOUS: Cause(
+    IssueKind.DOOR_AMBIGUOUS: CauseText(
         "A door stands where more than two spaces meet",
         "{} doors stand where more than two spaces meet",
         "move the door along its wall, clear of the corner",
     ),
-    IssueKind.DOOR_MOVED: Cause(
+    IssueKind.DOOR_MOVED: CauseText(
         "A door beside its wall was moved onto it",
         "{} doors beside their walls were moved onto them",
         "move the door onto the wall, if it is the right one",
     ),
-    IssueKind.DOOR_NOT_ONE_WAY: Cause(
+    IssueKind.DOOR_NOT_ONE_WAY: CauseText(
         "A one-way door is passed both ways, because there are too many",
         "{} one-way doors are passed both ways, because there are too many",
         "draw neighbouring turnstiles as one, or make a map of each part of the building",
     ),
-    IssueKind.DOOR_INFERRED: Cause(
+    IssueKind.DOOR_INFERRED: CauseText(
         "A room without a door was given one by guess",
         "{} rooms without a door were given one by guess",
         "draw the door (door=yes) where it is",
     ),
-    IssueKind.CONNECTOR_JOINED: Cause(
+    IssueKind.CONNECTOR_JOINED: CauseText(
         "Stairs or a lift of several levels were taken for one because of where they are",
         "{} stairs and lifts of several levels were taken for one because of where they are",
         "give the parts of one the same ref",
     ),
-    IssueKind.CONNECTOR_ONE_END: Cause(
+    IssueKind.CONNECTOR_ONE_END: CauseText(
         "Stairs or a lift are drawn on one level only",
         "{} stairs and lifts are drawn on one level only",
         "draw them on the other levels too, with the same ref or one above the other, or give all"
         " their levels (level=0;1)",
     ),
-    IssueKind.CONNECTOR_OUT_OF_REACH: Cause(
+    IssueKind.CONNECTOR_OUT_OF_REACH: CauseText(
         "Stairs or a lift have no floor near them on a level that they serve",
         "{} stairs and lifts have no floor near them on a level that they serve",
         "draw the floor (indoor=corridor or area) up to the point where people get on and off",
     ),
-    IssueKind.CONNECTOR_OUT_OF_SERVICE: Cause(
+    IssueKind.CONNECTOR_OUT_OF_SERVICE: CauseText(
         "Stairs or a lift are out of service",
         "{} stairs and lifts are out of service",
         "remove access=no, disused or operational_status once they work, and process the plan"

@@ -55,7 +55,7 @@ class LevelProblems(NamedTuple):
         return COLOURS[(self.group.number - 1) % len(COLOURS)]
 
 
-class Marker(NamedTuple):
+class ProblemMarker(NamedTuple):
     """A marker of one or more problems of a group that are near to each other."""
 
     x: float
@@ -82,7 +82,7 @@ def find_level_problems(
 
 def place_markers(
     found: Sequence[LevelProblems], bounds: tuple[float, float, float, float], scale: float
-) -> list[Marker]:
+) -> list[ProblemMarker]:
     """Return the markers of a level, within bounds, the costliest last and so on top.
 
     Those of several groups at one place stand side by side.
@@ -98,21 +98,21 @@ def place_markers(
                 x, y = np.clip(problem.at, (left, top), (right, bottom)).tolist()
                 cell = cells[int(x // cell_feet), int(y // cell_feet)]
                 cell.setdefault(index, []).append((x, y, problem))
-    markers: list[tuple[int, Marker]] = []
+    markers: list[tuple[int, ProblemMarker]] = []
     for cell in cells.values():
         for rank, (index, placed) in enumerate(cell.items()):
             x, y, _ = placed[0]
             problems = [problem for *_, problem in placed]
-            marker = Marker(min(x + 2 * rank * inset, right), y, found[index], problems)
+            marker = ProblemMarker(min(x + 2 * rank * inset, right), y, found[index], problems)
             markers.append((index, marker))
     markers.sort(key=lambda each: (each[0], -len(each[1].problems)))
     return [marker for _, marker in markers[:MAX_MARKERS]][::-1]
 
 
-def draw_markers(markers: Iterable[Marker], scale: float) -> Iterator[str]:
+def draw_markers(markers: Iterable[ProblemMarker], scale: float) -> Iterator[str]:
     """Yield the markers as SVG. Pointing at one shows what is wrong there."""
     for marker in markers:
-        titles = [describe(problem) for problem in marker.problems[:MAX_TITLES]]
+        titles = [title_problem(problem) for problem in marker.problems[:MAX_TITLES]]
         more = len(marker.problems) - len(titles)
         titles += [f"and {more} more"] if more else []
         transform = f"translate({marker.x:.2f} {marker.y:.2f}) scale({scale:.2f})"
@@ -123,7 +123,7 @@ def draw_markers(markers: Iterable[Marker], scale: float) -> Iterator[str]:
         yield f'<g class="marker" transform="{transform}"><title>{title}</title>{badge}</g>'
 
 
-def describe(problem: PlanIssue) -> str:
+def title_problem(problem: PlanIssue) -> str:
     """Return a problem with the name and the place in the file that its message does not have."""
     more = [text for text in (problem.name, problem.place) if text and text not in problem.message]
     return f"{problem.message} ({'; '.join(more)})" if more else problem.message

@@ -111,10 +111,6 @@ class ProcessingReport:
         """The problems of all groups."""
         return tuple(problem for group in self.groups for problem in group.problems)
 
-    def count_issues(self, kind: IssueKind) -> int:
-        """Return the number of problems of one kind."""
-        return sum(group.count for group in self.groups if group.cause is kind)
-
     def to_dict(
         self, to_source: ToSource | None = None, feet_per_unit: float = 1.0
     ) -> dict[str, Any]:

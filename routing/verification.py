@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 import shapely
 
-from routing.arrays import BoolArray, FloatArray, IntArray
+from routing.arrays import ArrayTable, BoolArray, FloatArray, IntArray, join_tables
 from routing.costing import TravelMode, cost_of
 from routing.errors import VerificationError
 from routing.network.levels import Levels, are_open
 from routing.network.mesh import PUBLIC, SIGHT_TOLERANCE_FEET
-from routing.network.network import Network, Stops, join_stops
+from routing.network.network import Network, Stops
 from routing.network.walk_graph import VertexWalks
 from routing.plan import Polygonal
 from routing.search.router import Router, find_route
@@ -72,7 +72,7 @@ def verify_router(router: Router) -> Verification:
 def _verify(router: Router) -> Verification:
     found, random = Verification(), np.random.default_rng(SEED)
     levels = router.networks[TravelMode.FOOT].levels
-    stops = join_stops([network.locations for network in router.networks.values()])
+    stops = join_tables([network.locations for network in router.networks.values()])
     order = random.permutation(len(levels)).tolist()
     for level in order:
         check_corners(levels, level, random, found)
@@ -115,7 +115,7 @@ def check_corners(
         for index in np.flatnonzero(shapely.covers(sight_area, shapely.linestrings(ends))).tolist():
             at, (from_xy, to_xy) = longer[index], ends[index]
             raise VerificationError(
-                f"the corners {describe(from_xy)} and {describe(to_xy)} on level "
+                f"the corners {format_xy(from_xy)} and {format_xy(to_xy)} on level "
                 f"{levels.ids[level]!r} see each other at {straight[at]:.6f} ft, but the walk "
                 f"between them was measured as {measured[at]:.6f} ft"
             )
@@ -134,7 +134,7 @@ def match_vertices(levels: Levels, level: int, corners: FloatArray) -> IntArray:
         return np.array([at[x, y] for x, y in corners.tolist()], dtype=np.int64)
     except KeyError as error:
         raise VerificationError(
-            f"walks bend at {describe(np.array(error.args[0]))} on level {levels.ids[level]!r}, "
+            f"walks bend at {format_xy(np.array(error.args[0]))} on level {levels.ids[level]!r}, "
             "which is no vertex of the graph"
         ) from None
 
@@ -200,7 +200,7 @@ def check_walks(
         feet = float(measure_walks(levels, one, other)[0, 0])
         feet -= float(one.offset_feet[0] + other.offset_feet[0])
         ends = np.concatenate((one.xy, other.xy))
-        name = f"from {describe(ends[0])} to {describe(ends[1])} on level {levels.ids[level]!r}"
+        name = f"from {format_xy(ends[0])} to {format_xy(ends[1])} on level {levels.ids[level]!r}"
         if not np.isfinite(feet):
             if share_part(area, ends):
                 raise VerificationError(f"no walk was found {name}, although the floor joins them")
@@ -243,15 +243,12 @@ def share_part(area: Polygonal, ends: FloatArray) -> bool:
 
 
 @dataclass(frozen=True)
-class Bends:
+class Bends(ArrayTable):
     """Corners `xy` (n, 2) at which walks can bend, and the corners before and after on the wall."""
 
     xy: FloatArray
     before: FloatArray
     after: FloatArray
-
-    def take(self, chosen: BoolArray) -> Bends:
-        return Bends(self.xy[chosen], self.before[chosen], self.after[chosen])
 
     def may_pass(self, corners: IntArray, lines: FloatArray, slack_sine: float) -> BoolArray:
         """Return whether lines (n, 2) from or to corners may be part of a shortest walk.
@@ -356,5 +353,5 @@ def prepare_sight(area: Polygonal) -> Polygonal:
     return sight_area
 
 
-def describe(at: FloatArray) -> str:
+def format_xy(at: FloatArray) -> str:
     return f"({at[0]:.3f}, {at[1]:.3f})"

@@ -107,11 +107,6 @@ def walk_phrase(feet: float, spaces: Mapping[str, SpaceKind], passed: Sequence[s
     return " ".join(words)
 
 
-def turn_phrase(modifier: Modifier) -> str:
-    """Return the phrase of a turn."""
-    return TURN_PHRASES[modifier]
-
-
 def door_phrase(modifier: Modifier, door_count: int, room: str) -> str:
     """Return the phrase of a passage through doors into a room, if it has a name.
 
@@ -121,11 +116,6 @@ def door_phrase(modifier: Modifier, door_count: int, room: str) -> str:
     action = "go" if modifier is Modifier.STRAIGHT else TURN_PHRASES[modifier]
     doors = "the door" if door_count == 1 else "the doors"
     return f"{action} through {doors}" + (f" into {clean(room)}" if room else "")
-
-
-def exit_phrase(kind: ConnectorKind) -> str:
-    """Return the phrase of leaving a connector."""
-    return f"leave the {CONNECTOR_NOUNS[kind]}"
 
 
 def ride_phrase(kind: ConnectorKind, name: str, level_name: str, rise: float) -> str:
@@ -272,7 +262,7 @@ def begin_walk(exited: ConnectorKind | None) -> tuple[StepCode, str]:
     """Return the code and the phrase of where a walk begins: at the start, or at a connector."""
     if exited is None:
         return StepCode.DEPART, "start here"
-    return StepCode.CONTINUE, exit_phrase(exited)
+    return StepCode.CONTINUE, f"leave the {CONNECTOR_NOUNS[exited]}"
 
 
 def merge_rides(legs: Iterable[Leg]) -> list[Leg]:
@@ -365,7 +355,7 @@ class Walk:
         }
         walk = walk_phrase(share * self._leg.feet, spoken, passed)
         if manoeuvre is not None:
-            code, phrases = describe(manoeuvre, room)
+            code, phrases = phrase_manoeuvre(manoeuvre, room)
         else:
             code, phrase = begin_walk(exited)
             phrases = [] if walk and code is StepCode.DEPART else [phrase]
@@ -398,14 +388,14 @@ class Walk:
         return stay.name if stay and stay.kind is SpaceKind.ROOM else ""
 
 
-def describe(manoeuvre: Manoeuvre, room: str) -> tuple[StepCode, list[str]]:
+def phrase_manoeuvre(manoeuvre: Manoeuvre, room: str) -> tuple[StepCode, list[str]]:
     """Return the code and the phrases of a manoeuvre, of which doors lead into a room, if any."""
     modifier, count = manoeuvre.modifier, len(manoeuvre.door_ids)
     if not count:
-        return StepCode.TURN, [turn_phrase(modifier)]
+        return StepCode.TURN, [TURN_PHRASES[modifier]]
     if modifier is Modifier.STRAIGHT:
         return StepCode.DOOR, [door_phrase(modifier, count, room)]
     if manoeuvre.is_turn_last:
         door = door_phrase(Modifier.STRAIGHT, count, room)
-        return StepCode.TURN, [door, turn_phrase(modifier)]
+        return StepCode.TURN, [door, TURN_PHRASES[modifier]]
     return StepCode.TURN, [door_phrase(modifier, count, room)]

@@ -18,6 +18,7 @@ from routing.arrays import (
     find_span,
     join_lists,
     join_starts,
+    join_tables,
     pack_rows,
     pack_shapes,
     shift,
@@ -41,7 +42,6 @@ from routing.network.mesh import (
 from routing.network.views import (
     Views,
     all_round,
-    join_sectors,
     join_views,
     spread_views,
     tangent_sectors,
@@ -57,7 +57,6 @@ from routing.network.walk_graph import (
     WorkExceededError,
     build_edges,
     build_labels,
-    join_edges,
     join_labels,
     no_labels,
 )
@@ -379,7 +378,7 @@ def guard_graph(level: Levels, graph: WalkGraph, budget: WorkBudget) -> WalkGrap
             inside = graph.restrict(own).distances(np.arange(len(own)))
             first, second = np.nonzero(np.triu(around < inside - SAME_FEET))
             parts.append(Edges(own[first], own[second], around[first, second]))
-    return WalkGraph(len(level.xy), join_edges(parts), level.regions)
+    return WalkGraph(len(level.xy), join_tables(parts), level.regions)
 
 
 def _redraft_level(
@@ -438,7 +437,7 @@ def _draft_level(
     for _ in range(2):
         xy = np.concatenate((corners.xy, between_xy, portal_xy))
         looking = np.arange(len(xy) - len(portal_xy), len(xy))
-        sectors = join_sectors(tangent_sectors(corners), all_round(looking))
+        sectors = join_tables([tangent_sectors(corners), all_round(looking)])
         views, of_vertex = spread_views(mesh, xy, sectors), mesh.regions[mesh.locate(xy)]
         edges = build_edges(mesh, views, corners)
         ends = np.stack((edges.first, edges.second), axis=1)

@@ -20,6 +20,7 @@ from shapely import Polygon, STRtree
 from shapely.geometry.base import BaseGeometry
 
 from routing.arrays import (
+    ArrayTable,
     BoolArray,
     FloatArray,
     IntArray,
@@ -50,15 +51,12 @@ MIN_TURN_SINE = 1e-12
 
 
 @dataclass(frozen=True)
-class Corners:
+class Corners(ArrayTable):
     """Reflex corners: `xy`, and unit vectors to the previous and next corner; each (n, 2)."""
 
     xy: FloatArray
     before: FloatArray
     after: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.xy)
 
     def are_tangent(self, corners: IntArray, lines: FloatArray) -> BoolArray:
         """Return whether lines in feet (n, 2), from or to corners, leave both walls on one side.

@@ -18,7 +18,7 @@ import shapely
 from shapely import Point, STRtree
 from shapely.geometry.base import BaseGeometry
 
-from routing.arrays import BoolArray, FloatArray, IntArray, unpack_shapes
+from routing.arrays import ArrayTable, BoolArray, FloatArray, IntArray, unpack_shapes
 from routing.costing import Costing, RideCost, TravelMode
 from routing.network.levels import (
     MAX_EXACT_CORNERS,
@@ -50,7 +50,7 @@ MAX_ROOM_FLOORS = 256
 
 
 @dataclass(frozen=True)
-class Stops:
+class Stops(ArrayTable):
     """Positions `xy` (n, 2) on `levels` (n,), by number, or on UNKNOWN_LEVEL.
 
     Each joins the walkable area at `near` (n, 2), `offset_feet` (n,) away, in a triangle of the
@@ -63,38 +63,9 @@ class Stops:
     offset_feet: FloatArray
     triangles: IntArray
 
-    def __len__(self) -> int:
-        return len(self.levels)
-
     @property
     def are_attached(self) -> BoolArray:
         return np.asarray(self.triangles != OUTSIDE)
-
-    def take(self, chosen: IntArray) -> Stops:
-        return Stops(
-            self.levels[chosen],
-            self.xy[chosen],
-            self.near[chosen],
-            self.offset_feet[chosen],
-            self.triangles[chosen],
-        )
-
-
-def join_stops(parts: Sequence[Stops]) -> Stops:
-    """Return all stops of some parts in their order."""
-    return Stops(
-        np.concatenate([part.levels for part in parts]),
-        np.concatenate([part.xy for part in parts]),
-        np.concatenate([part.near for part in parts]),
-        np.concatenate([part.offset_feet for part in parts]),
-        np.concatenate([part.triangles for part in parts]),
-    )
-
-
-def stops_outside(levels: IntArray, xy: FloatArray) -> Stops:
-    """Return stops at positions (n, 2) that are near no walkable area."""
-    outside = np.full(len(xy), OUTSIDE, dtype=np.int64)
-    return Stops(levels, xy, xy, np.zeros(len(xy)), outside)
 
 
 def attach(levels: Levels, numbers: IntArray, xy: FloatArray, within_feet: float) -> Stops:
@@ -105,7 +76,8 @@ def attach(levels: Levels, numbers: IntArray, xy: FloatArray, within_feet: float
     neither is anything on UNKNOWN_LEVEL.
     """
     known = numbers != UNKNOWN_LEVEL
-    stops = stops_outside(numbers, xy)
+    outside = np.full(len(xy), OUTSIDE, dtype=np.int64)
+    stops = Stops(numbers, xy, xy, np.zeros(len(xy)), outside)
     if not known.any():
         return stops
     stops.triangles[known] = levels.mesh.locate(xy[known], numbers[known])

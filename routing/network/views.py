@@ -16,12 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from routing.arrays import (
+    ArrayTable,
     BoolArray,
     FloatArray,
     IntArray,
     expand_ranges,
     find_span,
     join_starts,
+    join_tables,
     shift,
     shift_and_join,
 )
@@ -33,7 +35,8 @@ MAX_BLOCK_ORIGINS = 2_000
 """Views that spread together; limits memory."""
 
 
-class Sectors(NamedTuple):
+@dataclass(frozen=True)
+class Sectors(ArrayTable):
     """Parts of the views of `origins` (n,), from `right` to `left`, unit vectors (n, 2).
 
     Each is narrower than half a turn.
@@ -42,9 +45,6 @@ class Sectors(NamedTuple):
     origins: IntArray
     right: FloatArray
     left: FloatArray
-
-    def where(self, chosen: BoolArray) -> Sectors:
-        return Sectors(self.origins[chosen], self.right[chosen], self.left[chosen])
 
 
 class Sights(NamedTuple):
@@ -66,7 +66,8 @@ class Sights(NamedTuple):
         return Sights(starts - starts[0], self.vertices[own], self.feet[own], self.regions[own])
 
 
-class Frontier(NamedTuple):
+@dataclass(frozen=True)
+class Frontier(ArrayTable):
     """Triangles that views enter through a side between two limits; each (n,)."""
 
     origins: IntArray
@@ -74,9 +75,6 @@ class Frontier(NamedTuple):
     sides: IntArray
     right: IntArray
     left: IntArray
-
-    def where(self, chosen: BoolArray) -> Frontier:
-        return Frontier(*(column[chosen] for column in self))
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ def widen_sectors(sectors: Sectors) -> Sectors:
 
 def halve_sectors(sectors: Sectors) -> Sectors:
     """Return the halves of sectors, the right ones first; these may have any angle."""
-    origins, right, left = sectors
+    origins, right, left = sectors.origins, sectors.right, sectors.left
     middle = _rotate(right, (_angles(right, left) % (2 * np.pi) / 2)[:, None])
     return Sectors(
         np.concatenate((origins, origins)),
@@ -165,10 +163,6 @@ def all_round(origins: IntArray) -> Sectors:
         np.repeat(directions[:3], len(origins), axis=0),
         np.repeat(directions[1:], len(origins), axis=0),
     )
-
-
-def join_sectors(*sectors: Sectors) -> Sectors:
-    return Sectors(*(np.concatenate(columns) for columns in zip(*sectors, strict=True)))
 
 
 def join_views(parts: Sequence[Views]) -> Views:
@@ -208,15 +202,15 @@ def spread_views(
         frontier = _leave_own_triangle(mesh, xy, limits, located, sectors, np.flatnonzero(block))
         while True:
             if leads_on is not None:
-                frontier = frontier.where(leads_on(frontier))
-            if not len(frontier.origins):
+                frontier = frontier.take(leads_on(frontier))
+            if not len(frontier):
                 break
-            parts.append(frontier.where(_enter_cells(mesh, frontier)))
+            parts.append(frontier.take(_enter_cells(mesh, frontier)))
             frontier = _advance(mesh, xy, limits, frontier)
-    entries = Frontier(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    entries = join_tables(parts)
     cells = mesh.cells[entries.triangles]
     order = np.argsort(cells, kind="stable")
-    entries = Frontier(*(column[order] for column in entries))
+    entries = entries.take(order)
     starts = cells[order].searchsorted(np.arange(mesh.cell_count + 1))
     # Most corners of the mesh limit no view.
     used, ends = np.unique(np.concatenate((entries.right, entries.left)), return_inverse=True)
@@ -270,14 +264,14 @@ def _leave_own_triangle(
             np.where(from_sector, first_right + chosen, starts),
             np.where(to_sector, first_left + chosen, ends),
         )
-        parts.append(frontier.where((highest > lowest) & (across != OUTSIDE)))
-    return Frontier(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        parts.append(frontier.take((highest > lowest) & (across != OUTSIDE)))
+    return join_tables(parts)
 
 
 def _advance(mesh: Mesh, xy: FloatArray, limits: FloatArray, frontier: Frontier) -> Frontier:
     """Return the frontier one triangle further."""
-    origins, triangles, sides, right, left = frontier
-    at = xy[origins]
+    origins, triangles, sides = frontier.origins, frontier.triangles, frontier.sides
+    right, left, at = frontier.right, frontier.left, xy[origins]
     apex = mesh.triangles[triangles, (sides + 2) % 3]
     to_apex = limits[apex] - at
     is_right_open = cross(limits[right] - at, to_apex) > 0
@@ -290,8 +284,8 @@ def _advance(mesh: Mesh, xy: FloatArray, limits: FloatArray, frontier: Frontier)
     ):
         across, entered = (table[triangles, (sides + turn) % 3] for table in mesh.neighbours)
         entry = Frontier(origins, across, entered, new_right, new_left)
-        parts.append(entry.where(is_open & (across != OUTSIDE)))
-    return Frontier(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        parts.append(entry.take(is_open & (across != OUTSIDE)))
+    return join_tables(parts)
 
 
 def _order_sector(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:

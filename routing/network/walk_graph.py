@@ -15,7 +15,7 @@ import igraph  # type: ignore[import-untyped]
 import numpy as np
 
 from routing.arrays import (
-    BoolArray,
+    ArrayTable,
     FloatArray,
     IntArray,
     expand_ranges,
@@ -33,24 +33,12 @@ SAME_RATIO = 1e-12
 
 
 @dataclass(frozen=True)
-class Edges:
+class Edges(ArrayTable):
     """Pairs of vertices in sight of each other: indexes `first` and `second`, `feet`; each (n,)."""
 
     first: IntArray
     second: IntArray
     feet: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def take(self, chosen: IntArray | BoolArray) -> Edges:
-        return Edges(self.first[chosen], self.second[chosen], self.feet[chosen])
-
-
-def join_edges(parts: Sequence[Edges]) -> Edges:
-    """Return all edges of some parts, in their order."""
-    columns = ([getattr(part, name) for part in parts] for name in ("first", "second", "feet"))
-    return Edges(*map(np.concatenate, columns))
 
 
 class WalkGraph:

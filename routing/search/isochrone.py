@@ -10,7 +10,7 @@ origin sees of a convex cell, as far as its time lasts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shapely import GEOSException
 from shapely.geometry.base import BaseGeometry
 
-from routing.arrays import BoolArray, FloatArray, IntArray, expand_ranges
+from routing.arrays import BoolArray, FloatArray, IntArray, expand_ranges, join_tables
 from routing.network.levels import are_open, is_foreign
 from routing.network.mesh import PUBLIC, Corners, Mesh, cross, find_corners, normalize
 from routing.network.network import Network
@@ -30,7 +30,6 @@ from routing.network.views import (
     Views,
     all_round,
     halve_sectors,
-    join_sectors,
     spread_views,
     widen_sectors,
 )
@@ -143,13 +142,6 @@ def bound_walks(cells: LevelCells, xy: FloatArray, feet: FloatArray) -> FloatArr
     # Seen from any point, two of the corners are at least 120 degrees apart.
     from_nearest = walks[corners].max(axis=1) + side_feet.max(axis=1) / np.sqrt(3)
     return np.asarray(np.minimum(from_one, from_nearest))
-
-
-def find_whole_cells(cells: LevelCells, longest: FloatArray, budget_feet: float) -> BoolArray:
-    """Return the cells that are certainly within reach, by the longest walks to triangles (t,)."""
-    is_whole = np.ones(len(cells), dtype=bool)
-    is_whole[cells.of_triangle[longest > budget_feet]] = False
-    return is_whole
 
 
 def spread_walks(cells: LevelCells, origins: Origins, longest: FloatArray) -> Views:
@@ -322,7 +314,9 @@ def compute_area(isochrone: Isochrone, level: int) -> Polygonal:
     regions = np.concatenate((levels.regions[vertices], source.regions[own]))
     is_usable = ~is_foreign(regions, cells.region, PUBLIC)
     longest = bound_walks(cells, xy[is_usable], feet[is_usable])
-    is_whole = find_whole_cells(cells, longest, budget_feet)
+    # Whole cells are certainly within reach: the longest walks to their triangles are in time.
+    is_whole = np.ones(len(cells), dtype=bool)
+    is_whole[cells.of_triangle[longest > budget_feet]] = False
     if is_whole.all():
         return levels.walkable_area(level)
     origins = find_origins(isochrone, level, xy, feet)
@@ -358,8 +352,8 @@ def find_origins(isochrone: Isochrone, level: int, xy: FloatArray, feet: FloatAr
     # Walks do not bend at portals, which are last among the vertices.
     bends = bends[bends < len(corners)]
     chosen, sectors = np.concatenate((starts, bends)), bend_sectors(corners, bends, lines[bends])
-    onwards = sectors._replace(origins=sectors.origins + len(starts))
-    sectors = join_sectors(all_round(np.arange(len(starts))), onwards)
+    onwards = replace(sectors, origins=sectors.origins + len(starts))
+    sectors = join_tables([all_round(np.arange(len(starts))), onwards])
     return Origins(xy[chosen], feet[chosen], sectors)
 
 
@@ -402,4 +396,4 @@ def bend_sectors(corners: Corners, bends: IntArray, lines: FloatArray) -> Sector
     sectors = widen_sectors(Sectors(np.arange(len(bends)), right, left))
     # Around the end of a thin wall, a walk may turn back.
     is_wide = (sectors.right * sectors.left).sum(axis=1) < WIDE_COSINE
-    return join_sectors(sectors.where(~is_wide), halve_sectors(sectors.where(is_wide)))
+    return join_tables([sectors.take(~is_wide), halve_sectors(sectors.take(is_wide))])

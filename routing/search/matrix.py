@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from routing.arrays import BoolArray, Float32Array, FloatArray, IntArray, join_tables
 from routing.costing import TravelMode, cost_of, seconds_of
 from routing.errors import WaypointError
 from routing.network.levels import is_foreign
 from routing.network.mesh import PUBLIC
-from routing.network.network import UNKNOWN_LEVEL, LocationIds, Network, Stops, join_stops
+from routing.network.network import UNKNOWN_LEVEL, LocationIds, Network, Stops
 from routing.network.portals import PortalPaths
 from routing.search.walks import PlacedStops, measure_portal_walks, measure_walks, place_stops
 from routing.values import Position as Position
@@ -40,7 +40,7 @@ def find_stops(network: Network, waypoints: Sequence[WaypointRef]) -> Stops:
         return by_id if ids else placed
     is_id = np.array([isinstance(waypoint, str) for waypoint in waypoints])
     order = np.argsort(np.argsort(~is_id, kind="stable"))
-    return join_stops((by_id, placed)).take(order)
+    return join_tables([by_id, placed]).take(order)
 
 
 def find_location_stops(network: Network, location_ids: Sequence[str]) -> Stops:

@@ -93,7 +93,8 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
         return ComputedRoute((WalkLeg(network.levels.ids[level], ((x, y),), 0.0, 0.0),))
     walk_feet = np.inf
     if level == end.levels[0]:
-        walk_feet = direct_walk_feet(network, start, end)
+        placed = (place_stops(network.levels, stop) for stop in (start, end))
+        walk_feet = float(measure_walks(network.levels, *placed)[0, 0])
     portals, cost_by_portals = fastest_portals(network, start, end)
     # If neither exists, both sides are infinite, which is the case of no route.
     if cost_of(walk_feet / network.feet_per_second, walk_feet) <= cost_by_portals:
@@ -103,12 +104,6 @@ def find_route(network: Network, source: WaypointRef, target: WaypointRef) -> Co
             else None
         )
     return ComputedRoute(tuple(merge_walks(legs_through_portals(network, start, end, portals))))
-
-
-def direct_walk_feet(network: Network, start: Stops, end: Stops) -> float:
-    """Return the shortest walk between two stops of one level that stays on it, or inf."""
-    levels = network.levels
-    return float(measure_walks(levels, place_stops(levels, start), place_stops(levels, end))[0, 0])
 
 
 def fastest_portals(network: Network, start: Stops, end: Stops) -> tuple[tuple[int, int], float]:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from routing.arrays import FloatArray, IntArray
+from routing.arrays import FloatArray, IntArray, join_tables
 from routing.network.levels import Levels, are_open, is_foreign
 from routing.network.mesh import PUBLIC
 from routing.network.network import Stops
 from routing.network.views import Sights, all_round, spread_views
-from routing.network.walk_graph import Edges, VertexWalks, WalkGraph, join_edges, minimum_by_stop
+from routing.network.walk_graph import Edges, VertexWalks, WalkGraph, minimum_by_stop
 
 MAX_TESTED_PAIRS = 200
 """Above this number of pairs, spreading views from one side is faster than testing each line."""
@@ -126,7 +126,7 @@ def trace_walk(levels: Levels, start: PlacedStops, end: PlacedStops) -> FloatArr
         at = between.searchsorted(seen).clip(max=count - 1)
         lines = Edges(np.full(len(at), count + number), at, seen_feet)
         parts.append(lines.take(between[at] == seen))
-    bends = WalkGraph(count + 2, join_edges(parts)).shortest_path(count, count + 1)[1:-1]
+    bends = WalkGraph(count + 2, join_tables(parts)).shortest_path(count, count + 1)[1:-1]
     return np.concatenate((start.xy, levels.xy[between[bends]], end.xy))
 
 

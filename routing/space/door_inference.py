@@ -246,8 +246,11 @@ def infer_doors(
     inferred = [opening for _, opening in found]
     entered = joined_rooms(floor, [*drawn, *inferred])
     issues = [inferred_door_issue(floor, *door) for door in found]
+    # The report says why a room is enclosed.
     issues += [
-        enclosed_room_issue(floor, room.id, rooms) for room in floor.rooms if room.id not in entered
+        PlanIssue(IssueKind.ROOM_ENCLOSED, room.id, "", floor.level.id)
+        for room in floor.rooms
+        if room.id not in entered
     ]
     return inferred, issues
 
@@ -368,17 +371,25 @@ def fit_inferred_door(floor: FloorSurface, edge: SharedEdge, confidence: float) 
     """Return an opening in the middle of the longest stretch where one fits."""
     room = floor.pieces[edge.piece].room_id
     name = f"inferred:{room}" if room is not None else f"inferred:area {edge.piece}"
-    joined = {edge.piece, edge.neighbour}
     for stretch in edge.stretches:
         # Open floor has no wall: all of the edge is passable.
         width_feet = DEFAULT_DOOR_FEET if room is not None else stretch.length
         half_width = min(width_feet / 2, stretch.length / 2 - WALL_FEET)
         frame = frame_on(stretch, stretch.length / 2, half_width)
         door = Door(name, floor.level.id, stretch, width_feet)
-        for reach_feet in EXTENSION_STEPS_FEET:
-            opening = fit_frame(floor, frame, reach_feet, door)
-            if opening is not None and set(opening.piece_indexes) == joined:
-                return replace(opening, origin=DoorOrigin.INFERRED, confidence=confidence)
+        if opening := fit_between(floor, edge, frame, door):
+            return replace(opening, origin=DoorOrigin.INFERRED, confidence=confidence)
+    return None
+
+
+def fit_between(
+    floor: FloorSurface, edge: SharedEdge, frame: DoorFrame, door: Door
+) -> Opening | None:
+    """Return the opening of a frame with the least extension that joins the pieces of an edge."""
+    for reach_feet in EXTENSION_STEPS_FEET:
+        opening = fit_frame(floor, frame, reach_feet, door)
+        if opening is not None and set(opening.piece_indexes) == {edge.piece, edge.neighbour}:
+            return opening
     return None
 
 
@@ -392,17 +403,6 @@ def inferred_door_issue(floor: FloorSurface, edge: SharedEdge, opening: Opening)
     part = floor.pieces[edge.piece].room_id or floor.level.id
     at = point_in(opening.shape.centroid)
     return PlanIssue(IssueKind.DOOR_INFERRED, part, message, floor.level.id, at)
-
-
-def enclosed_room_issue(floor: FloorSurface, room_id: str, rooms: RoomDoors) -> PlanIssue:
-    """Return the issue of a room that stays enclosed."""
-    if room_id in rooms.locked:
-        message = f"room {room_id!r} has only locked doors and is cut off"
-    elif room_id in rooms.closed:
-        message = f"room {room_id!r} is a shaft or utility room without a door; draw one if it has"
-    else:
-        message = f"room {room_id!r} has no door and is cut off; draw a door into it"
-    return PlanIssue(IssueKind.ROOM_ENCLOSED, room_id, message, floor.level.id)
 
 
 MAX_MOVE_FEET = 3.0
@@ -473,11 +473,8 @@ def fit_at(floor: FloorSurface, edge: SharedEdge, middle: Point, door: Door) -> 
     # Within the edge with all of its width.
     at = min(max(stretch.project(middle), half_width), stretch.length - half_width)
     frame = frame_on(stretch, at, half_width)
-    for reach_feet in EXTENSION_STEPS_FEET:
-        opening = fit_frame(floor, frame, reach_feet, door)
-        if opening is not None and set(opening.piece_indexes) == {edge.piece, edge.neighbour}:
-            return replace(opening, origin=DoorOrigin.REPAIRED, confidence=MOVED_CONFIDENCE)
-    return None
+    opening = fit_between(floor, edge, frame, door)
+    return opening and replace(opening, origin=DoorOrigin.REPAIRED, confidence=MOVED_CONFIDENCE)
 
 
 def moved_door_issue(floor: FloorSurface, door: Door, opening: Opening) -> PlanIssue:

@@ -264,31 +264,17 @@ def corner_issues(floor: FloorSurface, door: Door, opening: Opening) -> Iterator
 def misfit_issue(
     floor: FloorSurface, door: Door, entered: Collection[str | None] | None = None
 ) -> PlanIssue:
-    """Return the issue of a door that joins no two pieces.
+    """Return the issue of a door that joins no two pieces; the report says what is beside it.
 
     Of the rooms, only those that are `entered` have a door that does; None stands for all.
     """
     if door.geometry.is_empty:
         return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, "has no geometry", door.level_id)
+    kind = IssueKind.DOOR_JOINS_NOTHING
     pieces = floor.pieces_within(door.geometry, MAX_EXTENSION_FEET)
-    names = [floor.describe_piece(index) for index in pieces]
-    if len(pieces) == 1 and floor.polygons[pieces[0]].contains(
-        door.geometry.buffer(MAX_EXTENSION_FEET)
-    ):
-        message = f"stands in the open within {names[0]}, in no wall"
+    around = door.geometry.buffer(MAX_EXTENSION_FEET)
+    if len(pieces) == 1 and floor.polygons[pieces[0]].contains(around):
         room = floor.pieces[pieces[0]].room_id
-        if room is not None and entered is not None and room not in entered:
-            message += ", and the room has no other door: draw it in the wall"
-            return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, message, door.level_id)
-        message += "; not needed"
-        return PlanIssue(IssueKind.DOOR_NOT_NEEDED, door.id, message, door.level_id)
-    reached = (
-        f"reaches only {names[0]}"
-        if len(names) == 1
-        else "reaches " + (" and ".join(names) or "nothing that can be walked on")
-    )
-    message = (
-        f"joins no two spaces: extended by {MAX_EXTENSION_FEET:.1f} ft it {reached}; "
-        "it leads outside, or should stand in the wall between two spaces"
-    )
-    return PlanIssue(IssueKind.DOOR_JOINS_NOTHING, door.id, message, door.level_id)
+        if room is None or entered is None or room in entered:
+            kind = IssueKind.DOOR_NOT_NEEDED
+    return PlanIssue(kind, door.id, "", door.level_id)

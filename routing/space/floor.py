@@ -183,8 +183,7 @@ def build_floor(
             clear = [part for part in parts if part.area >= MIN_AREA_SQUARE_FEET]
             pieces += [FloorPiece(part, room_id, whole) for part in clear]
     if not pieces:
-        message = "has no walkable floor: no room, corridor or area"
-        issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, message, level.id))
+        issues.append(PlanIssue(IssueKind.EMPTY_LEVEL, level.id, "", level.id))
     tree = STRtree([piece.polygon for piece in pieces])
     return FloorSurface(level, tuple(pieces), tuple(rooms), tree, walls, names or {}), issues
 

@@ -13,9 +13,10 @@ import pytest
 from numpy.typing import NDArray
 from shapely import Polygon
 
+from routing.arrays import join_tables
 from routing.costing import TravelMode
 from routing.network.mesh import find_corners, triangulate
-from routing.network.views import all_round, join_sectors, spread_views, tangent_sectors
+from routing.network.views import all_round, spread_views, tangent_sectors
 from routing.network.walk_graph import WalkGraph, build_edges
 from routing.plan import Polygonal
 from routing.processing import ProcessedPlan, process_plan
@@ -38,7 +39,8 @@ def walk_feet(area: Polygonal, places: Floats) -> Floats:
     count = len(corners)
     ids = np.arange(count, count + len(places))
     mesh, xy = triangulate(area), np.concatenate((corners.xy, places))
-    views = spread_views(mesh, xy, join_sectors(tangent_sectors(corners), all_round(ids)))
+    sectors = join_tables([tangent_sectors(corners), all_round(ids)])
+    views = spread_views(mesh, xy, sectors)
     graph = WalkGraph(len(views.xy), build_edges(mesh, views, corners))
     return graph.distances(ids)[:, ids]
 

@@ -12,11 +12,11 @@ from routing.picture import (
     DOOR_FILLS,
     MAX_MARKERS,
     LevelProblems,
-    describe,
     draw_level,
     find_level_problems,
     lay_out,
     place_markers,
+    title_problem,
     write_legend,
 )
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
@@ -168,6 +168,6 @@ def test_a_long_statement_is_wrapped_to_the_width_of_the_picture() -> None:
 
 def test_a_marker_says_the_name_and_the_line_that_its_message_does_not() -> None:
     issue = PlanIssue(IssueKind.DOOR_MOVED, "d", "stands in no wall", "0", file="a.osm", line=9)
-    assert describe(issue) == "stands in no wall (line 9 of a.osm)"
+    assert title_problem(issue) == "stands in no wall (line 9 of a.osm)"
     named = PlanIssue(IssueKind.NO_AREA, "r", "room 'Gym' has no area", "0", name="Gym")
-    assert describe(named) == "room 'Gym' has no area"
+    assert title_problem(named) == "room 'Gym' has no area"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from shapely import MultiPolygon, Point, Polygon, box
 
+from routing.arrays import join_tables
 from routing.costing import Costing, TravelMode
 from routing.network.levels import NO_PORTAL, build_levels, draft_level
-from routing.network.network import Network, Stops, attach, build_network, join_stops
+from routing.network.network import Network, Stops, attach, build_network
 from routing.plan import (
     Connector,
     ConnectorKind,
@@ -149,6 +150,6 @@ def test_stops_keep_their_order() -> None:
     stops = join(FLOOR, *places)
     assert stops.xy.tolist() == [list(place) for place in places]
     assert stops.are_attached.tolist() == [True, True, False, True]
-    again = join_stops([stops.take(np.array([2, 3])), stops.take(np.array([0]))])
+    again = join_tables([stops.take(np.array([2, 3])), stops.take(np.array([0]))])
     assert again.xy.tolist() == [list(places[index]) for index in (2, 3, 0)]
     assert len(again) == 3

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from shapely import Polygon
 
+from routing.arrays import join_tables
 from routing.network.mesh import cross, find_corners, normalize, triangulate
 from routing.network.views import (
     SECTOR_SLACK_RADIANS,
     all_round,
-    join_sectors,
     spread_views,
     tangent_sectors,
 )
@@ -68,5 +68,5 @@ def test_the_end_of_a_thin_wall_sees_nearly_all_round() -> None:
 
 
 def test_sectors_are_joined_in_order() -> None:
-    both = join_sectors(all_round(np.array([0])), all_round(np.array([1])))
+    both = join_tables([all_round(np.array([0])), all_round(np.array([1]))])
     assert both.origins.tolist() == [0, 0, 0, 1, 1, 1]

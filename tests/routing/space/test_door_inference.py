@@ -203,9 +203,7 @@ def test_nothing_is_inferred_into_what_a_locked_door_leads_to() -> None:
     built, issues = build(HALL, *SHOPS, BACK, doors=(locked, inner))
     assert set(inferred(built)) == {"shop 1", "shop 2"}
     built, issues = build(HALL, SHOPS[0], doors=(locked,))
-    assert [issue.message for issue in issues] == [
-        "room 'shop 0' has only locked doors and is cut off"
-    ]
+    assert [(issue.kind, issue.part) for issue in issues] == [(IssueKind.ROOM_ENCLOSED, "shop 0")]
 
 
 def test_an_inferred_door_shortens_no_route() -> None:

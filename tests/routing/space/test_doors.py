@@ -97,7 +97,6 @@ def test_a_door_farther_than_half_a_metre_from_a_side_joins_nothing() -> None:
     found = fit(thick_walls(5), Point(20, 10))
     assert isinstance(found, PlanIssue)
     assert found.kind is IssueKind.DOOR_JOINS_NOTHING
-    assert "reaches only room 'a'" in found.message
 
 
 def test_a_door_in_a_wall_across_a_corridor_joins_its_two_halves() -> None:
@@ -219,7 +218,6 @@ def test_a_door_that_may_stand_in_several_walls_or_in_none_is_not_moved(at: Poin
 
 def test_a_door_in_the_middle_of_a_room_without_another_is_not_called_needless() -> None:
     _, issues = build(Door("d", "0", Point(10, 10)), Door("other", "0", Point(30, 20)))
-    assert "the room has no other door: draw it in the wall" in issues[0].message
     assert [issue.kind for issue in issues] == [
         IssueKind.DOOR_JOINS_NOTHING,
         IssueKind.DOOR_INFERRED,
