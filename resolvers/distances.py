@@ -1,9 +1,10 @@
 """Resolver of the distance matrix (E18): from some waypoints of a map to others."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
@@ -20,7 +21,7 @@ from resolvers.networks.waypoints import (
     resolve_waypoints,
     run_search,
     to_restrictions,
-    to_waypoint_ref,
+    to_waypoint_refs,
 )
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
@@ -42,7 +43,6 @@ from routing.values import WaypointRef
 from storage.catalog import Map
 
 if TYPE_CHECKING:
-    from routing.arrays import Float32Array, FloatArray
     from routing.search.matrix import TravelMatrix
 
 MAX_PAIRS = 50
@@ -156,6 +156,11 @@ class MatrixSource(Struct, frozen=True, gc=False):
     ]
 
 
+_get_repeated: Callable[[Waypoint], tuple[Any, Any, Any, Any, Any]]
+_get_repeated = attrgetter("id", "name", "x", "y", "floor_id")
+"""Returns what a response repeats of a waypoint, in C: a matrix asks for it up to 51 times."""
+
+
 class DistanceMatrix(NamedTuple):
     """Distances from every source to every target."""
 
@@ -229,11 +234,11 @@ async def get_distance_matrix(
         )
     if routable is not None and method != DistanceMethod.EUCLIDEAN:
         router = routable.router
-        stops = [to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints]
+        stops = to_waypoint_refs(router, parent, waypoints)
         search = partial(_search, routable, stops, len(sources), mode)
         is_required = method == DistanceMethod.PATHFINDING
         # What is in a table is only looked up; the rest takes a search.
-        if mode in router.tables and all(isinstance(stop, str) for stop in stops):
+        if router.has_distances(stops, mode):
             matrix = search(is_required)
         else:
             matrix = await run_search(search, is_required)
@@ -279,15 +284,15 @@ def _build_matrix(
     method: UsedDistanceMethod, request: MatrixRequest, matrix: "TravelMatrix"
 ) -> DistanceMatrix:
     # By member, so that making up to `MAX_PAIRS` targets takes no step of the interpreter.
-    members = [*zip(*(target.response_fields for target in request.targets), strict=True)]
+    members = [*zip(*map(_get_repeated, request.targets), strict=True)]
     indexes = range(len(request.targets))
-    all_feet, all_seconds = _round_cells(matrix.feet), _round_cells(matrix.seconds)
+    all_feet, all_seconds = _round_cells(matrix)
     rows = zip(request.sources, all_feet, all_seconds, strict=True)
     return DistanceMatrix(
         method,
         [
             MatrixSource(
-                *source.response_fields,
+                *_get_repeated(source),
                 index,
                 [*map(MatrixTarget, *members, indexes, feet, seconds)],
             )
@@ -296,15 +301,17 @@ def _build_matrix(
     )
 
 
-def _round_cells(numbers: "FloatArray | Float32Array") -> list[list[float | None]]:
-    """Return rows of numbers, rounded as `round_up` does; None for NaN."""
+def _round_cells(matrix: "TravelMatrix") -> list[list[list[float | None]]]:
+    """Return rows of feet and rows of seconds, rounded as `round_up` does; None for NaN."""
     import numpy as np
 
-    rounded = np.ceil(np.asarray(numbers, dtype=float) * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0
-    rows: list[list[float | None]] = rounded.tolist()  # 0.0 has turned -0.0 into 0.0
+    rounded = np.ceil(np.array(matrix, dtype=float) * 1000 - ROUNDING_TOLERANCE) / 1000 + 0.0
+    cells: list[list[list[float | None]]] = rounded.tolist()  # 0.0 has turned -0.0 into 0.0
     if math.isnan(rounded.sum()):
-        return [[None if cell != cell else cell for cell in row] for row in rows]
-    return rows
+        return [
+            [[None if cell != cell else cell for cell in row] for row in rows] for rows in cells
+        ]
+    return cells
 
 
 def round_up(number: float) -> float:

@@ -18,7 +18,7 @@ from resolvers.networks.waypoints import (
     resolve_waypoints,
     run_search,
     to_restrictions,
-    to_waypoint_ref,
+    to_waypoint_refs,
 )
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
@@ -115,7 +115,7 @@ async def find_route(
     named_inputs = [("from", source), ("to", target)]
     waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
     router = _require_routable_map(parent, routable).router
-    start, end = (to_waypoint_ref(router, parent, waypoint) for waypoint in waypoints)
+    start, end = to_waypoint_refs(router, parent, waypoints)
     route = await run_search(router.route, start, end, travel_mode)
     if route is None:
         return None
@@ -153,7 +153,8 @@ class Search:
     @property
     def start(self) -> WaypointRef:
         """The waypoint for routing."""
-        return to_waypoint_ref(self.router, self.unit_map, self.waypoint)
+        [start] = to_waypoint_refs(self.router, self.unit_map, [self.waypoint])
+        return start
 
 
 async def start_search(

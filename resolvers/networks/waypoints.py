@@ -184,11 +184,6 @@ class Waypoint(Struct, frozen=True):
     location_id: str | None = None
     """The location that `id` names, or that stands for the unit that it names."""
 
-    @property
-    def response_fields(self) -> tuple[str | None, str | None, float, float, str]:
-        """The fields that a response repeats."""
-        return self.id, self.name, self.x, self.y, self.floor_id
-
 
 async def resolve_waypoints(
     context: Context,
@@ -247,21 +242,24 @@ def find_locations(
         placement = placements.get(point.id or "")
         if placement is None or point.x is not None or point.floor_id is not None:
             return None
-        name = placement.name if point.name is None else point.name
-        floor_id = placement.floor_id
-        waypoints.append(
-            Waypoint(point.id, name, placement.x, placement.y, floor_id, True, placement.id)
-        )
+        key, own_name, x, y, floor_ids = placement
+        name = own_name if point.name is None else point.name
+        floor_id = floor_ids[0] if floor_ids else ""
+        waypoints.append(Waypoint(point.id, name, x, y, floor_id, True, key))
     return waypoints
 
 
-def to_waypoint_ref(router: "Router", parent: Map, waypoint: Waypoint) -> WaypointRef:
-    """Return the waypoint for routing: the id of a location, else a position in feet."""
-    location_id = waypoint.location_id if waypoint.is_location else None
-    if location_id is not None and router.has_location(location_id):
-        return location_id
-    scale = parent.feet_per_unit or 1.0
-    return Position(waypoint.floor_id, waypoint.x * scale, waypoint.y * scale)
+def to_waypoint_refs(
+    router: "Router", parent: Map, waypoints: Iterable[Waypoint]
+) -> list[WaypointRef]:
+    """Return waypoints for routing: the id of each location, else a position in feet."""
+    known, scale = router.location_index, parent.feet_per_unit or 1.0
+    return [
+        key
+        if each.is_location and (key := each.location_id or "") in known
+        else Position(each.floor_id, each.x * scale, each.y * scale)
+        for each in waypoints
+    ]
 
 
 async def _load_placements(

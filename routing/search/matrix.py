@@ -8,10 +8,10 @@ locations of a map, distances are precomputed in a table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,14 +279,13 @@ class DistanceTable:
     rides: IntArray
     ride_seconds: FloatArray
 
-    def look_up(self, sources: Sequence[str], targets: Sequence[str]) -> TravelMatrix:
-        """Return the distances between locations. Raises WaypointError for an unknown one."""
-        index = self.location_ids.positions
-        try:
-            rows = [index[location_id] for location_id in sources]
-            columns = [index[location_id] for location_id in targets]
-        except KeyError as error:
-            raise WaypointError(f"The map has no location {error.args[0]!r}.") from None
+    def look_up(
+        self, sources: Sequence[WaypointRef], targets: Sequence[WaypointRef]
+    ) -> TravelMatrix:
+        """Return the distances between locations by id, all of which must be in the table."""
+        index: Mapping[Any, int] = self.location_ids.positions
+        rows = [index[location_id] for location_id in sources]
+        columns = [index[location_id] for location_id in targets]
         # The dtype is for empty lists, which numpy makes arrays of floats, and those are no
         # indexes.
         row, column = np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)

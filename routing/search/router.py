@@ -6,7 +6,7 @@ A route has its geometry: walks as lines on levels, and rides on connectors.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -234,11 +234,13 @@ class Router:
         mode: TravelMode = TravelMode.FOOT,
     ) -> TravelMatrix:
         """Return distances from the table if all waypoints are locations, else by search."""
-        table = self.tables.get(mode)
-        ids = [waypoint for waypoint in (*sources, *targets) if isinstance(waypoint, str)]
-        if table is not None and len(ids) == len(sources) + len(targets):
-            return table.look_up(ids[: len(sources)], ids[len(sources) :])
+        if self.has_distances((*sources, *targets), mode):
+            return self.tables[mode].look_up(sources, targets)
         return compute_matrix(self.networks[mode], sources, targets)
+
+    def has_distances(self, waypoints: Iterable[WaypointRef], mode: TravelMode) -> bool:
+        """Return whether distances between waypoints are in the table, and need no search."""
+        return mode in self.tables and self.location_index.keys() >= {*waypoints}
 
     @cached_property
     def location_index(self) -> Mapping[str, int]:
@@ -252,13 +254,15 @@ class Router:
         return level_id in self.networks[TravelMode.FOOT].level_index
 
     def are_attached(
-        self, waypoints: Iterable[WaypointRef], mode: TravelMode = TravelMode.FOOT
+        self, waypoints: Collection[WaypointRef], mode: TravelMode = TravelMode.FOOT
     ) -> bool:
         """Return whether all waypoints are on the walkable area, or near enough to it."""
         network = self.networks[mode]
         attached = network.attached_ids
+        if attached.issuperset(waypoints):
+            return True
         others = [point for point in waypoints if point not in attached]
-        return not others or bool(find_stops(network, others).are_attached.all())
+        return bool(find_stops(network, others).are_attached.all())
 
     def route(
         self, source: WaypointRef, target: WaypointRef, mode: TravelMode = TravelMode.FOOT

@@ -13,7 +13,7 @@ from resolvers.networks.waypoints import (
     WaypointInput,
     find_locations,
     resolve_waypoints,
-    to_waypoint_ref,
+    to_waypoint_refs,
 )
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
@@ -150,7 +150,6 @@ def test_routing_gets_the_id_of_a_location_or_a_position_in_feet() -> None:
     unit = Waypoint("suite", "Gym", 1, 1, "0", True, "A")
     moved = Waypoint("A", "Gym", 2, 3, "0", False, "A")
     unknown = Waypoint("B", "Bar", 2, 3, "0", True, "B")
-    assert to_waypoint_ref(router, MAP, location) == "A"
-    assert to_waypoint_ref(router, MAP, unit) == "A"
-    assert to_waypoint_ref(router, MAP, moved) == Position("0", 4, 6)
-    assert to_waypoint_ref(router, MAP, unknown) == Position("0", 4, 6)
+    position = Position("0", 4, 6)
+    waypoints = [location, unit, moved, unknown]
+    assert to_waypoint_refs(router, MAP, waypoints) == ["A", "A", position, position]
