@@ -56,7 +56,7 @@ class ClosableKind(DescribedEnum):
 
 CONNECTOR, DOOR, SPACE = ClosablePart
 PARTS = {"connectors": CONNECTOR, "doors": DOOR, "spaces": SPACE}
-"""What the lists of closures hold."""
+"""The lists of closures hold these parts."""
 
 
 class Place(NamedTuple):
@@ -165,9 +165,9 @@ def _iter_shapes(network: "Network") -> Iterator[tuple[str, Closable, "shapely.P
 
 
 MAX_CLOSED = 500
-"""Of each part of a map."""
+"""At most so many of each part of a map are closed."""
 MAX_ATTEMPTS = 3
-"""Of closing parts of a map that is processed again each time meanwhile."""
+"""Closing parts of a map is tried so often if it is processed again each time meanwhile."""
 _LENGTH = Items(0, MAX_CLOSED, "ids")
 
 ClosedConnectors: TypeAlias = Annotated[

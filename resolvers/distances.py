@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 MAX_PAIRS = 50
 ROUNDING_TOLERANCE = 1e-6
-"""In thousandths: floating-point noise up to this does not round a number up."""
+"""Floating-point noise of up to so many thousandths does not round a number up."""
 
 
 _ALONG, _STRAIGHT = "Along the walkable space.", "In a straight line."

@@ -38,7 +38,7 @@ Words: TypeAlias = tuple[str, ...]
 
 MAX_FILTER_CHARACTERS = 2048
 MAX_COUNTED_RECORDS = 2_000
-"""Where counting a word's locations stops: planning needs to know only the rarest words."""
+"""Counting the locations of a word stops here: only the rarest words matter to a plan."""
 _UNIT_WORD = filters.index_word(UNIT_ID_TAG)
 
 

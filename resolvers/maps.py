@@ -1,4 +1,4 @@
-"""Resolvers of unit maps: all of them, those of an asset, those that a unit is on."""
+"""Resolvers of unit maps, of their level tags, and of their backgrounds."""
 
 from collections.abc import Sequence
 from typing import Annotated, Protocol, TypeAlias
@@ -20,10 +20,53 @@ from resolvers.request.listing import (
     paged,
 )
 from resolvers.request.map_loads import load_routing_reports, load_routing_states
-from storage.catalog import MAPS, Background, Map, Unit
+from storage.catalog import BACKGROUNDS, LEVEL_TAGS, MAPS, Background, Map, Unit
 from storage.networks import RoutingState as RoutingState
 from storage.records.kinds import Document
 from storage.records.paging import Page
+
+LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id}, is_short=True)
+
+
+list_level_tags_of_map = list_resolver(LEVEL_TAGS_OF_MAP, "List the level tags of a map.")
+
+
+BackgroundId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the background.", ID, example="alder-court-daylight")
+]
+
+BACKGROUNDS_OF_MAP = Relation(BACKGROUNDS, lambda map_id: {"unit_map_id": map_id})
+
+
+list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "List the backgrounds of a map.")
+
+
+async def get_background(info: Info, id: BackgroundId) -> Background | None:
+    """Get a background."""
+    return await info.context.get_record(BACKGROUNDS, id)
+
+
+@batch_resolver
+async def get_background_of_map(
+    parents: Sequence[Map], info: Info, id: BackgroundId
+) -> list[Background | None]:
+    """Get a background of a map."""
+    background = await info.context.get_record(BACKGROUNDS, id)
+    return [
+        background if background and background.unit_map_id == parent.id else None
+        for parent in parents
+    ]
+
+
+@batch_resolver
+async def load_chosen_background_of_map(
+    parents: Sequence[Map], info: Info
+) -> list[Background | None]:
+    """Get the background that a map is shown with."""
+    return await info.context.load_in_order(
+        BACKGROUNDS, [parent.background_id for parent in parents]
+    )
+
 
 MAX_TAGS_CHARACTERS = 255
 # `str.strip` also removes \x1c to \x1f and \x85, which `\s` does not match in the regular

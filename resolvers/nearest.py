@@ -42,7 +42,7 @@ class NearestFromSource:
 
 
 class _Options(NamedTuple):
-    """What a field asks of all of its starts."""
+    """The arguments of a field, for all of its starts."""
 
     tags: str | None
     limit: int | None

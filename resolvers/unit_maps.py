@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
-from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.context import Info
 from resolvers.request.deadlines import extend_read
 from resolvers.request.inputs import Range, argument

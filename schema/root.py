@@ -11,7 +11,6 @@ import resolvers.administration.audit
 import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
-import resolvers.backgrounds
 import resolvers.changes
 import resolvers.closures
 import resolvers.floors
@@ -60,7 +59,7 @@ class Query:
     unit = resolver_field(resolvers.units.get_unit, types.Unit | None)
     maps = resolver_field(resolvers.maps.list_maps, types.Page[types.Map])
     map = resolver_field(resolvers.maps.get_map, types.Map | None)
-    background = resolver_field(resolvers.backgrounds.get_background, types.Background | None)
+    background = resolver_field(resolvers.maps.get_background, types.Background | None)
     location = resolver_field(
         resolvers.locations.get_location, types.Location | None, caller.READ_LOCATIONS
     )

@@ -18,7 +18,6 @@ import resolvers.administration.api_keys
 import resolvers.administration.imports
 import resolvers.assets
 import resolvers.attributes
-import resolvers.backgrounds
 import resolvers.changes
 import resolvers.closures
 import resolvers.distances
@@ -26,7 +25,6 @@ import resolvers.drawings.geojson
 import resolvers.drawings.pictures
 import resolvers.drawings.shapes
 import resolvers.floors
-import resolvers.level_tags
 import resolvers.locations
 import resolvers.maps
 import resolvers.nearest
@@ -435,12 +433,12 @@ class Map(Node):
     created_at: DateTime
     updated_at: DateTime
     asset = resolver_field(resolvers.assets.load_asset, Asset | None)
-    background = resolver_field(resolvers.backgrounds.get_background_of_map, Background | None)
+    background = resolver_field(resolvers.maps.get_background_of_map, Background | None)
     chosen_background = resolver_field(
-        resolvers.backgrounds.load_chosen_background_of_map, Background | None
+        resolvers.maps.load_chosen_background_of_map, Background | None
     )
-    backgrounds = resolver_field(resolvers.backgrounds.list_backgrounds_of_map, Page[Background])
-    level_tags = resolver_field(resolvers.level_tags.list_level_tags_of_map, Page[LevelTag])
+    backgrounds = resolver_field(resolvers.maps.list_backgrounds_of_map, Page[Background])
+    level_tags = resolver_field(resolvers.maps.list_level_tags_of_map, Page[LevelTag])
     units = resolver_field(resolvers.units.list_units_on_map, Page[Unit])
     unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
     routing = resolver_field(

@@ -9,7 +9,7 @@ import pytest
 from gateway.responses import MIN_COMPRESSED_BYTES
 from parsing.limits import DEFAULT_LIMITS
 from resolvers.processing.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
-from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from schema.definitions import cost_of, strawberry_field_of
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import page, rows, section
@@ -107,10 +107,10 @@ LIMITS = {
         gateway.server.config: MAX_LONG_TASK_SECONDS
         gateway.server.websocket_connection: MAX_FRAMES_WITHOUT_KEY
         resolvers.administration.api_keys: MAX_ASSETS
-        resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS
-        resolvers.processing.worker_process: MAX_TASK_BYTES
+        resolvers.processing.task_process: MAX_PARSE_CPU_SECONDS
+        resolvers.processing.task_process: MAX_TASK_BYTES
         resolvers.processing.process_pool: MAX_WAITING MAX_WAITING_BYTES MAX_WAIT_SECONDS
-        resolvers.processing.worker_process: MAX_IDLE_BYTES
+        resolvers.processing.task_process: MAX_IDLE_BYTES
         resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
         rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
         storage.administration.api_keys: MAX_OVERLAP_DAYS
@@ -194,7 +194,7 @@ LIMITS = {
         parsing.svg.transforms: MAX_TRANSFORM_CHARS
         parsing.svg.values: MAX_SUBSTITUTED_CHARS
         parsing.svg.definitions: MAX_NESTED_USES
-        resolvers.processing.worker_process: MAX_PARSE_CPU_SECONDS
+        resolvers.processing.task_process: MAX_PARSE_CPU_SECONDS
     """,
 }
 """The constants of which a page has the values, by module."""

@@ -9,7 +9,7 @@ from gateway.cli.catalog import MAPPING_OPTION, with_mapping
 from gateway.cli.parse import DrawingCheck, check_drawing_file
 from parsing.errors import ParsingError
 from resolvers.drawings.shown_units import find_shown_parts, parse_with_units
-from resolvers.processing.worker_process import limit_cpu_time
+from resolvers.processing.task_process import limit_cpu_time
 from storage.bundles.drawings import SourceError
 from storage.bundles.violations import Violations
 from storage.catalog import RECORD_TYPES_BY_NAME

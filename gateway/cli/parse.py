@@ -14,7 +14,7 @@ from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, Parse
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import ParsedUnitMap, parse_unit_map
 from parsing.svg.warning_pictures import draw_pictures
-from resolvers.processing.worker_process import limit_cpu_time
+from resolvers.processing.task_process import limit_cpu_time
 
 
 def write_pictures(directory: Path, pictures: Mapping[str, str]) -> None:

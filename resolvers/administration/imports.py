@@ -20,7 +20,7 @@ from storage.importing.change_plan import RecordChange as RecordChange
 from storage.importing.mirroring import RemovalLimit
 
 MAX_KEY_CHARACTERS = 3_000
-"""Of the text of a key, which may have three ids of 255 characters, written as JSON."""
+"""The text of a key may have three ids of 255 characters, written as JSON."""
 MAX_REMOVED_IDS = 5_000
 MAX_MIRRORED_ASSETS = 1_000
 MAX_UNDO_BYTES = 4_000_000

@@ -39,18 +39,18 @@ from storage.catalog import Georeference
 
 
 METRES_PER_PIXEL: Final = 156_543.03392
-"""Of a web map at the equator, at zoom 0."""
+"""A pixel of a web map has this size at the equator, at zoom 0."""
 DECIMALS: Final = 7
-"""Of degrees, as RFC 7946 (section 11.2) advises: a centimetre."""
+"""Degrees have so many, as RFC 7946 (section 11.2) advises: a centimetre."""
 MAX_METRES: Final = 50_000.0
-"""From the centre of a drawing: a larger one is no building, but has a wrong scale."""
+"""A drawing that reaches farther from its centre is no building, but has a wrong scale."""
 
 Positions = NDArray[np.float64]
 """x and y, or longitude and latitude, in rows."""
 
 
-class Placement(NamedTuple):
-    """Where a drawing is: the degrees of its centre, its scale, and its upward direction."""
+class DrawingPlacement(NamedTuple):
+    """The place of a drawing: the degrees of its centre, its scale, and its upward direction."""
 
     longitude: float
     latitude: float
@@ -61,7 +61,7 @@ class Placement(NamedTuple):
 
     @property
     def max_units(self) -> float:
-        """How far from the centre a position may be, in units of the drawing."""
+        """The distance from the centre, in units of the drawing, that a position may have."""
         return MAX_METRES * FEET_PER_METRE / self.feet_per_unit
 
     def to_degrees(self, positions: Positions) -> Positions:
@@ -80,7 +80,7 @@ class Placement(NamedTuple):
 
 def place_drawing(
     georeference: Georeference, feet_per_unit: float | None, width: float, height: float
-) -> Placement:
+) -> DrawingPlacement:
     """Return where a drawing with a canvas of this size is.
 
     Its scale is that of the map, or else that of the zoom.
@@ -88,7 +88,7 @@ def place_drawing(
     if feet_per_unit is None:
         pixel = METRES_PER_PIXEL / 2**georeference.zoom
         feet_per_unit = pixel * math.cos(math.radians(georeference.latitude)) * FEET_PER_METRE
-    return Placement(
+    return DrawingPlacement(
         georeference.longitude,
         georeference.latitude,
         georeference.bearing,
@@ -270,7 +270,7 @@ def _keep_areas(shape: BaseGeometry) -> Area | None:
 
 
 MAX_POSITIONS: Final = 1_000_000
-"""Of the shapes of a drawing that are traced; those of curves count too."""
+"""The shapes of a drawing that are traced have at most so many; those of curves count too."""
 MAX_CHORDS_OF_CURVE: Final = 200
 
 _KINDS: Final = {"Unit": UNIT, "HitArea": HIT_AREA}
@@ -290,7 +290,7 @@ class DrawnFeature(NamedTuple):
 class DrawnFeatures(NamedTuple):
     """The Levels of a drawing, and features on some or all of them."""
 
-    placement: Placement
+    placement: DrawingPlacement
     levels: list[ShownFloor]
     features: list[DrawnFeature]
 
@@ -354,7 +354,7 @@ def _iter_shapes(
 
 
 class _FeatureBuilder:
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: DrawingPlacement) -> None:
         self._placement = placement
         self._areas = AreaBuilder()
         self._positions = 0

@@ -12,7 +12,7 @@ from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
 from resolvers.floors import FLOORS_OF_ASSET
 from resolvers.locations import get_unit_id
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
-from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
 from resolvers.request.context import (
     MAX_KEYS_PER_COMMAND,
@@ -47,29 +47,29 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 
 MAX_GEOJSON_DRAWING_BYTES = 32_000_000
-"""Of the JSON of a drawing that becomes GeoJSON."""
+"""The JSON of a drawing that becomes GeoJSON has at most so many."""
 MAX_DRAWN_FEATURES_BYTES = 32_000_000
 """Geometries of the drawings that are kept in memory."""
 ATTRIBUTE_PREFIX = "attribute:"
-"""Of the property with what a unit has of an attribute group, before the group's id."""
+"""The property with what a unit has of an attribute group begins so, before the group's id."""
 TAG_PREFIX = "tag:"
-"""Of the property with a tag of a location. Tools such as MapLibre filter by flat properties."""
+"""The property with a tag of a location begins so. Tools such as MapLibre filter by flat ones."""
 ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
 _drawn: "Cache[tuple[Any, ...], DrawnFeatures]" = Cache(
     max_bytes=MAX_DRAWN_FEATURES_BYTES, weigh=lambda _, drawn: drawn.size_bytes
 )
-"""By all that they depend on: they are never out of date."""
+"""Features by all that they depend on: they are never out of date."""
 
 
 class _Records(NamedTuple):
-    """What the directory says of the features of a map."""
+    """Records of the directory on the features of a map."""
 
     unit_map: Map
     floors: Mapping[str, Floor]
     units: Mapping[str, Unit]
     attributes: Mapping[str, Mapping[str, Any]]
-    """By unit, and by property."""
+    """Values by unit, and by property."""
     locations: Sequence[Location]
 
 

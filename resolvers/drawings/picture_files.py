@@ -20,7 +20,7 @@ from resolvers.drawings.drawing_levels import (
 MAX_PNG_SHAPES: Final = 50_000
 """Elements of a drawing of which there are PNGs."""
 MAX_PICTURE_HEIGHT: Final = 4_096
-"""In pixels; a higher picture is made smaller."""
+"""A picture with more pixels is made smaller."""
 
 
 class RouteOnFloors(NamedTuple):
@@ -31,7 +31,7 @@ class RouteOnFloors(NamedTuple):
 
 
 class PictureRequest(NamedTuple):
-    """What is drawn; the floors are in storey order, from the lowest up."""
+    """A picture to draw; the floors are in storey order, from the lowest up."""
 
     floor_names: Mapping[str, str]
     map_name: str

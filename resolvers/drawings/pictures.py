@@ -22,7 +22,7 @@ from resolvers.drawings.shapes import MAX_DRAWING_BYTES
 from resolvers.floors import FLOORS_OF_ASSET
 from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
-from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
 from resolvers.request.deadlines import extend_read

@@ -25,7 +25,7 @@ from storage.catalog import MAPS, Map, Unit
 from storage.records.paging import Page
 
 TOLERANCE: Final = 0.05
-"""How far a box may be from a curve, in units of the drawing."""
+"""A box may be so far from a curve, in units of the drawing."""
 MAX_CHORDS_OF_CURVE: Final = 50
 COST_OF_SHAPE: Final = 10
 CHARACTERS_PER_COST: Final = 10
@@ -94,8 +94,8 @@ class Shape(NamedTuple):
     box: Annotated[ShapeBox | None, "Without the stroke; null if the shape has no extent."]
 
 
-class Place(NamedTuple):
-    """Where a shape of a parsed drawing is, and its attributes."""
+class PlacedShape(NamedTuple):
+    """A shape of a parsed drawing, its unit and level, and its attributes."""
 
     part: str
     unit_id: str | None
@@ -109,7 +109,7 @@ def measure_cost(attributes: Attributes) -> int:
     return COST_OF_SHAPE + characters // CHARACTERS_PER_COST
 
 
-def build_shape(place: Place) -> Shape:
+def build_shape(place: PlacedShape) -> Shape:
     """Return a shape from the attributes that the parser has stored."""
     given = place.attributes
     kind = given.get("type")
@@ -252,7 +252,7 @@ PATH_BY_KIND: Final[dict[str, Callable[[Attributes], str | None]]] = {
 
 
 MAX_DRAWING_BYTES = 8_000_000
-"""Of the JSON of a drawing that is read; it holds the interpreter for 50 ms."""
+"""A drawing whose JSON has more is not read: this holds the interpreter for 50 ms."""
 MAX_READ_DRAWINGS_BYTES = 16_000_000
 """JSON of the drawings that are kept in memory, where they take some five times as much."""
 UNIT, HIT_AREA, BACKGROUND = PARTS = tuple(part.value for part in ShapePart)
@@ -278,17 +278,17 @@ class ParsedDrawing(NamedTuple):
     width: int
     height: int
     levels: Sequence[DrawingLevel]
-    places: Sequence[Place]
-    by_unit: dict[str, Place]
+    places: Sequence[PlacedShape]
+    by_unit: dict[str, PlacedShape]
     """The first outline of each unit."""
     size_bytes: int
-    """Of its JSON."""
+    """The size of its JSON."""
 
 
 _read_drawings: Cache[str, ParsedDrawing] = Cache(
     max_bytes=MAX_READ_DRAWINGS_BYTES, weigh=lambda _, drawing: drawing.size_bytes
 )
-"""By digest, which says what is in a drawing: it is never out of date."""
+"""Drawings by the digest of their content: they are never out of date."""
 
 
 def read_drawing(content: bytes) -> ParsedDrawing:
@@ -296,7 +296,7 @@ def read_drawing(content: bytes) -> ParsedDrawing:
     document = orjson.loads(content)
     levels: list[DrawingLevel] = []
     places = [*_iter_places(document["elements"], None, levels)]
-    by_unit: dict[str, Place] = {}
+    by_unit: dict[str, PlacedShape] = {}
     for place in places:
         if place.part == UNIT and place.unit_id is not None:
             by_unit.setdefault(place.unit_id, place)
@@ -307,7 +307,7 @@ def read_drawing(content: bytes) -> ParsedDrawing:
 
 def _iter_places(
     elements: list[dict[str, Any]], level_id: str | None, levels: list[DrawingLevel]
-) -> Iterator[Place]:
+) -> Iterator[PlacedShape]:
     for element in elements:
         match element["type"]:
             case "Level":
@@ -315,11 +315,11 @@ def _iter_places(
                 levels.append(DrawingLevel(element.get("id"), tags))
                 yield from _iter_places(element["elements"], element.get("id"), levels)
             case "Unit":
-                yield Place(UNIT, element["id"], level_id, element["shape"])
+                yield PlacedShape(UNIT, element["id"], level_id, element["shape"])
             case "HitArea":
-                yield Place(HIT_AREA, element["target"]["id"], level_id, element["shape"])
+                yield PlacedShape(HIT_AREA, element["target"]["id"], level_id, element["shape"])
             case kind if kind in PATH_BY_KIND:
-                yield Place(BACKGROUND, None, level_id, element)
+                yield PlacedShape(BACKGROUND, None, level_id, element)
             case _:
                 yield from _iter_places(element.get("elements", []), level_id, levels)
 
@@ -427,7 +427,7 @@ async def load_shape_of_unit(parents: Sequence[Unit], info: Info, map: MapId) ->
     return [None if place is None else next(shapes) for place in places]
 
 
-async def _build_shapes(context: Context, places: Sequence[Place]) -> list[Shape]:
+async def _build_shapes(context: Context, places: Sequence[PlacedShape]) -> list[Shape]:
     # Before they are built, which takes longer than to return them.
     context.budget.count_read(sum(measure_cost(place.attributes) for place in places))
     shapes = []

@@ -198,7 +198,7 @@ def _read_routable_map(buffer: Any) -> RoutableMap:
 
 MAX_CLOSED_BYTES = 512 << 20
 MAX_AVOIDING_BYTES = 128 << 20
-"""Of what routers add to those of whole maps, without what is closed and what clients avoid."""
+"""Routers without what is closed, or what clients avoid, add at most so much to whole maps."""
 MAX_ROUTERS_OF_FLOOR = 16
 """Over one floor: clients can avoid eight sets of connectors."""
 
@@ -244,7 +244,7 @@ class RestrictedRouters:
             for max_bytes in (max_closed_bytes, max_avoiding_bytes)
         )
         self._lock = threading.Lock()
-        """Of the caches; requests look into them while a thread stores what it has built."""
+        """It guards the caches: requests look into them while a thread stores what it has built."""
         # One thread: a second request for a floor finds what the first has built, and however many
         # floors a client asks for, those of others are built in turn with them.
         self._run_build = FairThreads("floor", max_threads=1).run
@@ -313,7 +313,7 @@ class RestrictedRouters:
 
 
 MAX_CACHE_BYTES = 2 << 30
-"""Of the files that hold what is cached, and may be dropped from memory."""
+"""The files that hold what is cached have at most so much; memory may drop them."""
 
 FileReader = Callable[[str], Awaitable[bytes | None]]
 

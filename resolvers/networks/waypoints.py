@@ -180,7 +180,7 @@ class Waypoint(Struct, frozen=True):
     y: float
     floor_id: str
     is_location: bool
-    """Whether it is at the position of `location_id`, and does not only repeat an id."""
+    """True if it is at the position of `location_id`, and does not only repeat an id."""
     location_id: str | None = None
     """The location that `id` names, or that stands for the unit that it names."""
 

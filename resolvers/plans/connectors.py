@@ -36,10 +36,10 @@ MAX_APART_FEET: Final = 3.0
 MAX_LIFT_OFFSET_FEET: Final = 30.0
 """Lifts with one `ref` that are farther apart are two: a site numbers those of each building."""
 MAX_FLIGHT_FEET: Final = 150.0
-"""The same for stairs, escalators and ramps: an escalator that rises 65 ft at 30 degrees is 115 ft
-long, a ramp of one in twelve 150 ft for a storey."""
+"""Other connectors with one `ref` that are farther apart are two: an escalator that rises 65 ft at
+30 degrees is 115 ft long, a ramp of one in twelve 150 ft for a storey."""
 MIN_ADVANTAGE_FEET: Final = 3.0
-"""How much farther away every other connector of the kind must be."""
+"""Every other connector of the kind must be so much farther away."""
 MAX_COMPARED: Final = 200
 """Drawings at one place that each is compared with; no shaft has as many."""
 BY_POSITION: Final = 0.95

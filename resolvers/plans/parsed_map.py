@@ -50,7 +50,7 @@ MAX_DISTANCE_FEET: Final = 3.0
 """A door farther than this from all walls stands in none."""
 TOUCH_FEET: Final = 0.05
 DECIMALS: Final = 2
-"""Of coordinates: the same gap in the walls of two rooms has the same ends."""
+"""Coordinates have so many, so that a gap in the walls of two rooms has the same ends in both."""
 MAX_SEGMENTS: Final = 8
 """Segments that one door opens: those on both sides of a corner, of the walls of two rooms."""
 
@@ -99,8 +99,8 @@ def _cut(segment: NDArray[np.float64], position: Coordinate, reach: float) -> Co
     return tuple((round(float(x), DECIMALS), round(float(y), DECIMALS)) for x, y in points)
 
 
-class Band(IntEnum):
-    """What is painted over what, from the lowest."""
+class PaintLayer(IntEnum):
+    """A layer of the picture; each is painted over those before it."""
 
     GROUND = 0
     FLOOR = 1
@@ -111,13 +111,13 @@ class Band(IntEnum):
     DOOR = 6
 
 
-class Look(NamedTuple):
-    """The colour of a feature and its band; lines have a width, walls that of all walls.
+class Appearance(NamedTuple):
+    """The colour of a feature and its layer; lines have a width, walls that of all walls.
 
     `edge` is the colour of the line around an area, if it has one below the walls.
     """
 
-    band: Band
+    layer: PaintLayer
     colour: str
     line_feet: float | None = None
     dashes_feet: tuple[float, ...] = ()
@@ -129,15 +129,15 @@ EDGE_COLOUR: Final = "#d3cbb9"
 DOOR_COLOUR: Final = "#ffffff"
 DEFAULT_ROOM_COLOUR: Final = "#e9dfcc"
 CLOSED_ROOM_COLOUR: Final = "#d6d3cd"
-SITE: Final = Look(Band.GROUND, "#eef1e6")
-BUILDING: Final = Look(Band.GROUND, "#e3dfd8")
-STOREY: Final = Look(Band.GROUND, "#f2eee4", edge=WALL_COLOUR)
-CORRIDOR: Final = Look(Band.FLOOR, "#faf7ef", edge=EDGE_COLOUR)
-AREA: Final = Look(Band.FLOOR, "#f4eedf", edge=EDGE_COLOUR)
-OUTDOORS: Final = Look(Band.FLOOR, "#e6ecdb", edge=EDGE_COLOUR)
-PATH: Final = Look(Band.PATH, "#e9e1cf", 4.0)
-WALL: Final = Look(Band.BARRIER, WALL_COLOUR)
-DOOR: Final = Look(Band.DOOR, DOOR_COLOUR)
+SITE: Final = Appearance(PaintLayer.GROUND, "#eef1e6")
+BUILDING: Final = Appearance(PaintLayer.GROUND, "#e3dfd8")
+STOREY: Final = Appearance(PaintLayer.GROUND, "#f2eee4", edge=WALL_COLOUR)
+CORRIDOR: Final = Appearance(PaintLayer.FLOOR, "#faf7ef", edge=EDGE_COLOUR)
+AREA: Final = Appearance(PaintLayer.FLOOR, "#f4eedf", edge=EDGE_COLOUR)
+OUTDOORS: Final = Appearance(PaintLayer.FLOOR, "#e6ecdb", edge=EDGE_COLOUR)
+PATH: Final = Appearance(PaintLayer.PATH, "#e9e1cf", 4.0)
+WALL: Final = Appearance(PaintLayer.BARRIER, WALL_COLOUR)
+DOOR: Final = Appearance(PaintLayer.DOOR, DOOR_COLOUR)
 
 _FOOD: Final = frozenset({"restaurant", "cafe", "fast_food", "food_court", "bar", "pub"})
 _HEALTH: Final = frozenset({"hospital", "clinic", "doctors", "dentist", "pharmacy"})
@@ -178,35 +178,36 @@ CONNECTOR_FEET: Final = 5.0
 STEP_FEET: Final = (0.9, 0.35)
 
 
-def choose_look(feature: Feature) -> Look | None:
+def choose_appearance(feature: Feature) -> Appearance | None:
     """Return how a feature looks, or None for one that is not drawn, such as a point of interest.
 
-    >>> choose_look(Feature("1", ("0",), AreaGeometry(()), {"indoor": "corridor"})) == CORRIDOR
+    >>> corridor = Feature("1", ("0",), AreaGeometry(()), {"indoor": "corridor"})
+    >>> choose_appearance(corridor) == CORRIDOR
     True
     >>> for room in ("stairs", "elevator"):
-    ...     choose_look(Feature("1", ("0",), AreaGeometry(()), {"room": room})).dashes_feet
+    ...     choose_appearance(Feature("1", ("0",), AreaGeometry(()), {"room": room})).dashes_feet
     (0.9, 0.35)
     ()
     """
     if (kind := get_connector_kind(feature)) is not None:
         is_stepped = kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
         dashes = STEP_FEET if is_stepped else ()
-        return Look(Band.CONNECTOR, CONNECTOR_COLOURS[kind], CONNECTOR_FEET, dashes)
+        return Appearance(PaintLayer.CONNECTOR, CONNECTOR_COLOURS[kind], CONNECTOR_FEET, dashes)
     if is_door(feature):
         return DOOR
     if isinstance(feature.geometry, PointGeometry):
         return None
-    if isinstance(feature.geometry, AreaGeometry) and (look := _choose_look_of_area(feature)):
+    if isinstance(feature.geometry, AreaGeometry) and (look := _choose_appearance_of_area(feature)):
         return look
     if is_barrier(feature):
-        return _choose_look_of_barrier(feature)
+        return _choose_appearance_of_barrier(feature)
     return PATH if is_footpath(feature) else None
 
 
-def _choose_look_of_area(feature: Feature) -> Look | None:
+def _choose_appearance_of_area(feature: Feature) -> Appearance | None:
     tags, kind = feature.tags, get_space_kind(feature)
     if kind is SpaceKind.ROOM:
-        return Look(Band.ROOM, _choose_room_colour(tags))
+        return Appearance(PaintLayer.ROOM, _choose_room_colour(tags))
     if kind is not None and is_outdoors(tags):
         return OUTDOORS
     if kind is not None:
@@ -223,11 +224,11 @@ def _choose_room_colour(tags: Tags) -> str:
     return next(matching, DEFAULT_ROOM_COLOUR)
 
 
-def _choose_look_of_barrier(feature: Feature) -> Look:
+def _choose_appearance_of_barrier(feature: Feature) -> Appearance:
     if matches_any(WATER, feature.tags):
-        return Look(Band.BARRIER, "#bcdcec")
+        return Appearance(PaintLayer.BARRIER, "#bcdcec")
     is_wall = isinstance(feature.geometry, LinesGeometry) or feature.tags.get("indoor") == "wall"
-    return WALL if is_wall else Look(Band.BARRIER, "#bcb6ab")
+    return WALL if is_wall else Appearance(PaintLayer.BARRIER, "#bcb6ab")
 
 
 MIN_WALL_FEET: Final = 0.4
@@ -238,17 +239,17 @@ DOOR_PER_WALL: Final = 1.3
 DOOR_FEET: Final = 3.0
 """Length of a door whose plan says none."""
 METRES_PER_PIXEL: Final = 156_543.03392
-"""Of a web map at the equator, at zoom 0."""
+"""A pixel of a web map has this size at the equator, at zoom 0."""
 METRES_PER_FOOT: Final = 0.3048
 
 Attributes = dict[str, str]
 
 
-class DrawnFeature(NamedTuple):
+class PaintedFeature(NamedTuple):
     """A feature with its look, the unit that it shows, and the area of its bounding box."""
 
     feature: Feature
-    look: Look
+    look: Appearance
     unit_id: str | None
     extent: float
 
@@ -283,19 +284,19 @@ def _find_zoom(latitude: float, feet_per_unit: float) -> float:
 
 def _list_by_level(
     drawing: Drawing, unit_ids: Mapping[str, str]
-) -> defaultdict[str, list[DrawnFeature]]:
-    """Return what is drawn of each level, as it is painted: in a band, the largest first."""
-    by_level: defaultdict[str, list[DrawnFeature]] = defaultdict(list)
+) -> defaultdict[str, list[PaintedFeature]]:
+    """Return what is drawn of each level, as it is painted: in a layer, the largest first."""
+    by_level: defaultdict[str, list[PaintedFeature]] = defaultdict(list)
     for feature in drawing.features:
-        look = choose_look(feature)
+        look = choose_appearance(feature)
         if look is not None:
             box = compute_bounds([feature.geometry])
             extent = (box.east - box.west) * (box.south - box.north)
             unit_id = feature.unit_id or unit_ids.get(feature.id)
             for level in feature.levels:
-                by_level[level].append(DrawnFeature(feature, look, unit_id, extent))
+                by_level[level].append(PaintedFeature(feature, look, unit_id, extent))
     for drawn in by_level.values():
-        drawn.sort(key=lambda each: (each.look.band, -each.extent))
+        drawn.sort(key=lambda each: (each.look.layer, -each.extent))
     return by_level
 
 
@@ -310,19 +311,19 @@ class _LevelPen:
         extent_feet = max(box.east - box.west, box.south - box.north) * drawing.feet_per_unit
         self._wall_feet = min(max(extent_feet / PLAN_PER_WALL, MIN_WALL_FEET), MAX_WALL_FEET)
 
-    def draw(self, drawn: list[DrawnFeature]) -> None:
+    def draw(self, drawn: list[PaintedFeature]) -> None:
         units = [each for each in drawn if each.unit_id is not None]
         others = [each for each in drawn if each.unit_id is None]
         self._writer.start_group(self._level)
         self._writer.start_group(Group("Layer"))
         for each in others:
-            if each.look.band < Band.CONNECTOR:
+            if each.look.layer < PaintLayer.CONNECTOR:
                 self._add(each.feature.geometry, self._paint(each))
         self._writer.end_group()
         self._draw_units("UnitLayer", units)
         self._writer.start_group(Group("Layer"))
         for each in others:
-            if each.look.band == Band.CONNECTOR:
+            if each.look.layer == PaintLayer.CONNECTOR:
                 self._add(each.feature.geometry, self._paint(each))
         self._draw_walls(drawn)
         self._draw_doors(drawn)
@@ -330,7 +331,7 @@ class _LevelPen:
         self._draw_units("HitAreaLayer", units)
         self._writer.end_group()
 
-    def _draw_units(self, layer: str, units: Iterable[DrawnFeature]) -> None:
+    def _draw_units(self, layer: str, units: Iterable[PaintedFeature]) -> None:
         self._writer.start_group(Group(layer))
         prefix = HIT_PREFIX if layer == "HitAreaLayer" else ""
         for each in units:
@@ -340,16 +341,16 @@ class _LevelPen:
             self._add(each.feature.geometry, {"fill": fill}, layer, identity)
         self._writer.end_group()
 
-    def _draw_walls(self, drawn: Iterable[DrawnFeature]) -> None:
+    def _draw_walls(self, drawn: Iterable[PaintedFeature]) -> None:
         outline = {"fill": "none", **self._stroke(WALL_COLOUR, self._wall_feet)}
         for each in drawn:
-            if each.look.band == Band.ROOM or is_shaft(each):
+            if each.look.layer == PaintLayer.ROOM or is_shaft(each):
                 self._add(each.feature.geometry, outline)
-            elif each.look.band == Band.BARRIER:
+            elif each.look.layer == PaintLayer.BARRIER:
                 self._add(each.feature.geometry, self._paint(each))
 
-    def _draw_doors(self, drawn: list[DrawnFeature]) -> None:
-        doors = [each for each in drawn if each.look.band == Band.DOOR]
+    def _draw_doors(self, drawn: list[PaintedFeature]) -> None:
+        doors = [each for each in drawn if each.look.layer == PaintLayer.DOOR]
         if not doors:
             return
         gaps = DoorGaps(_iter_walls(drawn), self._units_per_foot)
@@ -364,7 +365,7 @@ class _LevelPen:
             else:
                 self._add(feature.geometry, {"fill": look.colour})
 
-    def _paint(self, drawn: DrawnFeature) -> Attributes:
+    def _paint(self, drawn: PaintedFeature) -> Attributes:
         look = drawn.look
         if isinstance(drawn.feature.geometry, AreaGeometry):
             edge = self._stroke(look.edge, self._wall_feet) if look.edge else {}
@@ -392,17 +393,19 @@ class _LevelPen:
             self._writer.add_shape(shape)
 
 
-def is_shaft(drawn: DrawnFeature) -> bool:
+def is_shaft(drawn: PaintedFeature) -> bool:
     """Return whether a feature is a lift or stairs with an outline, which has walls."""
-    return drawn.look.band == Band.CONNECTOR and isinstance(drawn.feature.geometry, AreaGeometry)
+    return drawn.look.layer == PaintLayer.CONNECTOR and isinstance(
+        drawn.feature.geometry, AreaGeometry
+    )
 
 
-def _iter_walls(drawn: Iterable[DrawnFeature]) -> Iterator[Coordinates]:
+def _iter_walls(drawn: Iterable[PaintedFeature]) -> Iterator[Coordinates]:
     """Iterate over what doors may be in: walls, and the edges of all that has an inside."""
     for feature, look, _, _ in drawn:
-        if isinstance(feature.geometry, LinesGeometry) and look.band == Band.BARRIER:
+        if isinstance(feature.geometry, LinesGeometry) and look.layer == PaintLayer.BARRIER:
             yield from feature.geometry.lines
-        elif isinstance(feature.geometry, AreaGeometry) and look.band != Band.DOOR:
+        elif isinstance(feature.geometry, AreaGeometry) and look.layer != PaintLayer.DOOR:
             for ring in feature.geometry.rings:
                 yield (*ring, ring[0])
 

@@ -99,7 +99,7 @@ CONNECTOR_NAMES: Final[Mapping[str, ConnectorKind]] = {
         ConnectorKind.ELEVATOR,
     ),
 }  # fmt: skip
-"""What rooms are named that are drawn on several levels and have no other tag."""
+"""Rooms that are drawn on several levels and have no other tag may have these names."""
 BARRIER_MATCHERS: Final = (
     TagMatcher("indoor", frozenset({"wall", "column", "pillar"})),
     TagMatcher("barrier"),
@@ -276,7 +276,7 @@ def get_display_name(feature: Feature) -> str:
 
 
 MAX_CROSSINGS: Final = 20_000
-"""On a level. Of 35 plans that others have published, the most have 1,378."""
+"""A level has at most so many. Of 35 plans that others have published, the most have 1,378."""
 MAX_BLOCK_PAIRS: Final = 2_000_000
 """Pairs of segments that are compared together; limits memory."""
 CAUSE: Final = "left out, crosses itself or other features too often"

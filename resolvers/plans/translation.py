@@ -63,7 +63,7 @@ POINTS: Final = (
     "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW",
     "NNW",
 )  # fmt: skip
-"""Of the compass, clockwise."""
+"""Points of the compass, clockwise."""
 
 
 def is_one_way(tags: Tags) -> bool:
@@ -211,7 +211,7 @@ way."""
 
 
 MAX_TOUCH_FEET: Final = 1.0
-"""What lies this near to open floor needs no branch."""
+"""A place this near to open floor needs no branch."""
 
 
 class PlacedPoint(NamedTuple):
@@ -270,7 +270,7 @@ def iter_branches(
 
 NO_PLACE: Final = SourcePlace("")
 
-DrawnFeature = tuple[Feature, PlanGeometry]
+FeatureShape = tuple[Feature, PlanGeometry]
 
 
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ def _to_source(feature: Feature, drawing: Drawing) -> PartSource:
     return PartSource(feature.id, feature.tags.get("name", "").strip(), place.file, place.line)
 
 
-def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeature]:
+def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[FeatureShape]:
     for feature in drawing.features:
         try:
             shape = to_shape(feature.geometry, drawing.feet_per_unit)
@@ -373,7 +373,7 @@ def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[DrawnFeatur
             yield feature, shape
 
 
-def _build_outlines(drawn: Iterable[DrawnFeature]) -> dict[str, Polygon | MultiPolygon]:
+def _build_outlines(drawn: Iterable[FeatureShape]) -> dict[str, Polygon | MultiPolygon]:
     pairs = ((level, s) for f, s in drawn if is_outline(f) for level in f.levels)
     return {
         level: outline
@@ -382,7 +382,7 @@ def _build_outlines(drawn: Iterable[DrawnFeature]) -> dict[str, Polygon | MultiP
     }
 
 
-def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
+def _iter_spaces(drawn: Iterable[FeatureShape]) -> Iterator[Space]:
     """Yield the spaces; all shapes of a unit on a level make one space."""
     units: dict[tuple[str, str], Space] = {}
     for feature, shape in drawn:
@@ -409,7 +409,7 @@ def _iter_spaces(drawn: Iterable[DrawnFeature]) -> Iterator[Space]:
 
 
 def _iter_site_grounds(
-    drawn: Sequence[DrawnFeature], spaces: Iterable[Space], notes: NoteCollector
+    drawn: Sequence[FeatureShape], spaces: Iterable[Space], notes: NoteCollector
 ) -> Iterator[Space]:
     """Yield the grounds of a site, without its buildings, if the plan's spaces lie on it."""
     buildings = union_shapes(shape for feature, shape in drawn if is_building(feature.tags))
@@ -427,14 +427,14 @@ def _iter_site_grounds(
             yield Space(feature.id, level, grounds, SpaceKind.AREA, name, is_outdoors=True)
 
 
-def _iter_barriers(drawn: Iterable[DrawnFeature]) -> Iterator[Barrier]:
+def _iter_barriers(drawn: Iterable[FeatureShape]) -> Iterator[Barrier]:
     for feature, shape in drawn:
         if is_barrier(feature) and not isinstance(shape, Point):
             for level in feature.levels:
                 yield Barrier(level, shape, feature.id)
 
 
-def _iter_doors(drawn: Iterable[DrawnFeature], notes: NoteCollector) -> Iterator[Door]:
+def _iter_doors(drawn: Iterable[FeatureShape], notes: NoteCollector) -> Iterator[Door]:
     """Yield the doors. If all of many are locked, none is, and likewise private."""
     doors = [(feature, shape) for feature, shape in drawn if is_door(feature)]
     locked = {feature.id for feature, _ in doors if matches_any(LOCKED_MATCHERS, feature.tags)}

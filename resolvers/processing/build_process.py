@@ -5,7 +5,7 @@ otherwise. Only the process does.
 """
 
 from resolvers.processing.build_task import BuildTask, BuiltNetwork
-from resolvers.processing.worker_process import report_progress
+from resolvers.processing.task_process import report_progress
 from routing.values import ProcessingProgress
 
 

@@ -59,11 +59,11 @@ class BuildTask(NamedTuple):
     placements: list[Placement]
     """The placements of the map's existing locations, which are kept."""
     is_own: bool = True
-    """Whether the plan is the map's own drawing, or replaces it: the map has one."""
+    """True if the plan is the map's own drawing, or replaces it: the map has one."""
     is_new: bool = False
-    """Whether there is no such map yet."""
+    """True if there is no such map yet."""
     is_stored_plan: bool = False
-    """Whether the plan is the stored one: its only file is the zip of its files."""
+    """True if the plan is the stored one: its only file is the zip of its files."""
 
 
 class BuiltNetwork(NamedTuple):
@@ -75,6 +75,6 @@ class BuiltNetwork(NamedTuple):
     locations: list[RecordDict]
     pictures: dict[str, str]
     parts: list[NetworkPart]
-    """What can be closed."""
+    """Parts of the map that can be closed."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing."""

@@ -25,7 +25,7 @@ from resolvers.plans.records import (
 from resolvers.plans.tag_classification import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
 from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest, RecordDict
-from resolvers.processing.worker_process import limit_cpu_time, report_progress
+from resolvers.processing.task_process import limit_cpu_time, report_progress
 from routing.costing import TravelMode
 from routing.diagnosis.names import shorten
 from routing.issues import IssueKind, PlanIssue, ToSource

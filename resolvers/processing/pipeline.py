@@ -26,7 +26,7 @@ from resolvers.processing.build_task import (
     RecordDict,
 )
 from resolvers.processing.process_pool import ProcessPool
-from resolvers.processing.worker_process import WorkerDiedError
+from resolvers.processing.task_process import WorkerDiedError
 from resolvers.request.errors import (
     InvalidInputError,
     NotFoundError,
@@ -59,7 +59,7 @@ __all__ = ["ProcessingOutcome", "ProcessingRequest", "is_processed", "process_an
 logger = logging.getLogger("floorgate.processing")
 MAX_PROCESSING_CPU_SECONDS = 600.0
 MAX_ATTEMPTS = 3
-"""Of building the network of a map that is changed each time meanwhile."""
+"""The network of a map that is changed each time meanwhile is built so often."""
 PROCESSING_MESSAGE = (
     "the map takes over {:g} seconds of CPU time to process; simplify its plan, or divide it into"
     " several maps"

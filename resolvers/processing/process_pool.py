@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Self, TypeVar, TypeVarTuple
 
 from parsing.errors import DocumentRejectedError, ParsingError
-from resolvers.processing.worker_process import (
+from resolvers.processing.task_process import (
     MAX_PARSE_CPU_SECONDS,
     PARSE_MESSAGE,
     Outcome,
     Task,
-    WorkerProcess,
+    TaskProcess,
     ignore_progress,
 )
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError, ServiceBusyError
@@ -53,9 +53,9 @@ class ProcessPool:
         self._max_of_owner = max_of_owner or max(1, max_processes - 1)
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Waiter]] = {}
-        """By owner; the owner with the next turn is first."""
-        self._idle: list[WorkerProcess] = []
-        self._busy: set[WorkerProcess] = set()
+        """Waiters by owner; the owner with the next turn is first."""
+        self._idle: list[TaskProcess] = []
+        self._busy: set[TaskProcess] = set()
         self._threads = ThreadPoolExecutor(max_processes, "process-pool")
 
     async def __aenter__(self) -> Self:
@@ -117,14 +117,14 @@ class ProcessPool:
             self._idle.append(worker)
         return outcome
 
-    async def _take_worker(self) -> WorkerProcess:
+    async def _take_worker(self) -> TaskProcess:
         while self._idle:
             worker = self._idle.pop()
             if worker.is_alive():
                 return worker
             worker.close()
         # If this is cancelled, nothing refers to the process that was started, so it ends.
-        return await asyncio.get_running_loop().run_in_executor(self._threads, WorkerProcess)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, TaskProcess)
 
     async def _wait_for_turn(self, owner: str, size_bytes: int) -> None:
         if self._has_process_for(owner):  # then none waits that could have it

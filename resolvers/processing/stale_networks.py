@@ -1,6 +1,6 @@
-"""What happens to maps whose networks an import or the plan of another map has made stale.
+"""Settle the maps whose networks an import or the plan of another map has made stale.
 
-Imports the packages for routing only if a map is processed: they take most of a second.
+This module imports the packages for routing only to process a map: they take most of a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ class SettledNetwork(NamedTuple):
     reason: str
     """Why it was stale, as a clause."""
     result: str
-    """What became of it, as the end of a sentence that begins with "it"."""
+    """The outcome, as the end of a sentence that begins with "it"."""
     is_routable: bool = False
-    """Whether it was processed again, and has routes."""
+    """True if it was processed again, and has routes."""
 
     def __str__(self) -> str:
         return f"map {quote_json(self.map_id)}: {self.reason}, so it {self.result}"

@@ -12,7 +12,7 @@ import pytest
 
 from resolvers import processed_maps, unit_maps
 from resolvers.processing import process_pool, stale_networks
-from resolvers.processing.worker_process import MAX_PARSE_CPU_SECONDS
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import RefusedDocumentError
 from rest import disconnection

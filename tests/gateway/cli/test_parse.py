@@ -9,7 +9,7 @@ import pytest
 
 from gateway.cli import parse as drawing_check
 from parsing.svg.unit_map import parse_unit_map
-from resolvers.processing.worker_process import limit_cpu_time
+from resolvers.processing.task_process import limit_cpu_time
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
 
 DRAWING = (

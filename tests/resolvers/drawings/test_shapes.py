@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from parsing.svg.outlines import trace_shape
-from resolvers.drawings.shapes import Place, build_path, build_shape, measure_box, measure_cost
+from resolvers.drawings.shapes import (
+    PlacedShape,
+    build_path,
+    build_shape,
+    measure_box,
+    measure_cost,
+)
 
 SHAPES: list[tuple[dict[str, Any], str]] = [
     ({"type": "Polygon", "points": "0,0 10,0 10,5"}, "M0,0 10,0 10,5z"),
@@ -54,12 +60,12 @@ def test_the_path_goes_where_the_shape_goes(attributes: dict[str, Any]) -> None:
     ],
 )
 def test_a_shape_without_extent_has_neither_path_nor_box(attributes: dict[str, Any]) -> None:
-    shape = build_shape(Place("unit", "101", "2", attributes))
+    shape = build_shape(PlacedShape("unit", "101", "2", attributes))
     assert (shape.d, shape.box) == (None, None)
 
 
 def test_a_type_that_another_version_has_stored_is_null() -> None:
-    shape = build_shape(Place("unit", "101", "2", {"type": "Star", "fill": "red"}))
+    shape = build_shape(PlacedShape("unit", "101", "2", {"type": "Star", "fill": "red"}))
     assert (shape.type, shape.d, shape.box, shape.fill) == (None, None, None, "red")
 
 
@@ -72,7 +78,7 @@ def test_the_box_has_the_transform_applied_and_the_path_has_not() -> None:
         "fill": "#eee",
         "stroke-width": 2,
     }
-    shape = build_shape(Place("background", None, None, attributes))
+    shape = build_shape(PlacedShape("background", None, None, attributes))
     assert shape.d == "M0 0h4v2h-4z"
     assert shape.transform == "translate(10 20) rotate(90)"
     assert shape.box == pytest.approx((8, 20, 2, 4, 9, 22))
@@ -81,7 +87,9 @@ def test_the_box_has_the_transform_applied_and_the_path_has_not() -> None:
 
 def test_a_path_that_cannot_be_read_has_no_box() -> None:
     """Browsers draw it up to its error."""
-    shape = build_shape(Place("background", None, None, {"type": "Path", "d": "M0 0 h10 nonsense"}))
+    shape = build_shape(
+        PlacedShape("background", None, None, {"type": "Path", "d": "M0 0 h10 nonsense"})
+    )
     assert (shape.d, shape.box) == ("M0 0 h10 nonsense", None)
 
 

@@ -23,11 +23,11 @@ from resolvers.plans.parsed_map import (
     STOREY,
     WALL,
     WALL_COLOUR,
-    Band,
+    Appearance,
     DoorGaps,
-    Look,
+    PaintLayer,
     build_parsed_map,
-    choose_look,
+    choose_appearance,
 )
 from resolvers.plans.records import build_directory, build_location_records
 from resolvers.plans.translation import TranslatedPlan, translate_plan
@@ -149,8 +149,8 @@ LINE = LinesGeometry((((0, 0), (9, 0)),))
 POINT = PointGeometry((0, 0))
 
 
-def look_of(geometry: Geometry, **tags: str) -> Look | None:
-    return choose_look(Feature("1", ("0",), geometry, tags))
+def look_of(geometry: Geometry, **tags: str) -> Appearance | None:
+    return choose_appearance(Feature("1", ("0",), geometry, tags))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def look_of(geometry: Geometry, **tags: str) -> Look | None:
         (AREA, {"indoor": "corridor"}, CORRIDOR),
         (AREA, {"indoor": "level"}, STOREY),
         (AREA, {"indoor": "area", "outdoor": "yes"}, OUTDOORS),
-        (AREA, {"indoor": "room"}, Look(Band.ROOM, DEFAULT_ROOM_COLOUR)),
+        (AREA, {"indoor": "room"}, Appearance(PaintLayer.ROOM, DEFAULT_ROOM_COLOUR)),
         (LINE, {"indoor": "wall"}, WALL),
         (LINE, {"highway": "footway"}, PATH),
         (POINT, {"door": "yes"}, DOOR),
@@ -169,7 +169,7 @@ def look_of(geometry: Geometry, **tags: str) -> Look | None:
     ],
 )
 def test_a_look_follows_from_the_tags(
-    geometry: Geometry, tags: dict[str, str], look: Look | None
+    geometry: Geometry, tags: dict[str, str], look: Appearance | None
 ) -> None:
     assert look_of(geometry, **tags) == look
 
@@ -192,9 +192,9 @@ def test_stairs_are_on_the_floor_and_doors_on_the_walls() -> None:
         look_of(LINE, indoor="wall"),
         look_of(POINT, door="yes"),
     ]
-    bands = [look.band for look in looks if look is not None]
-    assert len(bands) == len(looks)
-    assert bands == sorted(bands)
+    layers = [look.layer for look in looks if look is not None]
+    assert len(layers) == len(looks)
+    assert layers == sorted(layers)
 
 
 SQUARE = ((0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (0.0, 0.0))

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from anyio.abc import TaskGroup
 
-from resolvers.processing import process_pool, worker_process
+from resolvers.processing import process_pool, task_process
 from resolvers.processing.process_pool import ProcessPool
-from resolvers.processing.worker_process import (
+from resolvers.processing.task_process import (
     MAX_TASK_BYTES,
     NICENESS,
     CpuTimeExceededError,
     MemoryExceededError,
+    TaskProcess,
     WorkerDiedError,
-    WorkerProcess,
     report_progress,
 )
 from resolvers.request.errors import ServiceBusyError
@@ -87,13 +87,13 @@ async def test_a_process_whose_call_is_cancelled_while_it_starts_ends(
     others = {*multiprocessing.active_children()}
     started: list[Any] = []
 
-    def start() -> WorkerProcess:
-        worker = WorkerProcess()
+    def start() -> TaskProcess:
+        worker = TaskProcess()
         started.extend({*multiprocessing.active_children()} - others)
         assert cancelled.wait(CPU_SECONDS)
         return worker
 
-    monkeypatch.setattr(process_pool, "WorkerProcess", start)
+    monkeypatch.setattr(process_pool, "TaskProcess", start)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool_pid, pool)
         while not started:
@@ -155,7 +155,7 @@ async def test_work_that_kills_its_process_is_an_error_and_not_done_again(
 @pytest.mark.slow
 async def test_a_process_that_keeps_much_memory_is_replaced(pool: ProcessPool) -> None:
     pid = await pool_pid(pool)
-    size = worker_process.MAX_IDLE_BYTES
+    size = task_process.MAX_IDLE_BYTES
     assert len(await pool.run(repeat_x, size, cpu_seconds=CPU_SECONDS)) == size
     await wait_for_end_of(pid)
     assert await pool_pid(pool) != pid

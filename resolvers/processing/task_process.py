@@ -80,7 +80,7 @@ MEMORY_MESSAGE = (
     " into several"
 )
 SIGNS_OF_NO_MEMORY = ("bad_alloc", "out of memory")
-"""In messages of GEOS and igraph, which raise errors of their own."""
+"""Messages of GEOS and igraph, which raise errors of their own, have one of these."""
 
 
 class MemoryExceededError(DocumentRejectedError):
@@ -140,11 +140,11 @@ MAX_IDLE_BYTES = 128 << 20
 MAX_END_SECONDS = 10.0
 """A process that has closed its connection ends within this time."""
 NO_MEMORY_EXIT_CODES = (127, -signal.SIGABRT)
-"""How the dynamic linker and C++ end a process that gets no memory."""
+"""The dynamic linker and C++ end a process that gets no memory with these."""
 
 Progress = tuple[float, str]
 _parent: ContextVar[Connection] = ContextVar("parent")
-"""In a process that runs tasks: where their outcomes go."""
+"""A process that runs tasks sends their outcomes there."""
 
 
 class WorkerDiedError(Exception):
@@ -161,7 +161,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a task returned or raised, and whether its process takes another."""
+    """The result or the error of a task, and whether its process takes another."""
 
     result: Any
     error: Exception | None
@@ -172,7 +172,7 @@ def ignore_progress(share: float, step: str) -> None:
     """Ignore what a task reports of its progress."""
 
 
-class WorkerProcess:
+class TaskProcess:
     """Starts a process: in a thread, as this takes a while.
 
     It ends with its parent, no matter how that ends, and when nothing refers to this object.

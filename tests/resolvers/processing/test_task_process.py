@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from parsing.svg.unit_map import parse_unit_map
-from resolvers.processing.worker_process import CpuTimeExceededError, limit_cpu_time
+from resolvers.processing.task_process import CpuTimeExceededError, limit_cpu_time
 
 MESSAGE = "the drawing takes over 0.01 seconds of CPU time to parse; simplify it"
 
