@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from routing.arrays import shrink
 from routing.costing import Costing, RideCost, TravelMode
 from routing.errors import ArchiveError
-from routing.network.levels import Levels
+from routing.network.levels import LEVEL_COLUMNS, Levels
 from routing.network.network import ConnectorInfo, LocationIds, Network, Stops
 from routing.network.portals import Link, Portal, PortalPaths
 from routing.plan import ConnectorKind
@@ -139,8 +139,6 @@ def raise_archive_errors() -> Iterator[None]:
 
 
 T = TypeVar("T")
-LEVEL_COLUMNS = ("ids", "ordinals", "tolerances_feet")
-"""These columns of levels are stored besides the arrays."""
 
 
 def serialize_router(router: Router) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import shapely
@@ -84,6 +86,12 @@ FEW_CORNERS = 200
 """A level with so few is never simplified."""
 
 
+LEVEL_COLUMNS = ("ids", "ordinals", "tolerances_feet")
+"""These columns of `Levels` are tuples, with a value for each level."""
+PACKED_COLUMNS = ("walkable_areas", "spaces", "space_rows", "doors", "door_rows", "private")
+"""These columns are packed lists, one for each level."""
+
+
 @dataclass(frozen=True)
 class Levels:
     """Levels by number, and their vertices, triangles and cells, numbered over all levels.
@@ -137,24 +145,19 @@ class Levels:
         """Return one level, as the only one."""
         vertices = slice(*self.level_starts[level : level + 2].tolist())
         cells = find_span(self.mesh.cells[slice(*self.mesh.level_starts[level : level + 2])])
-        return Levels(
-            (self.ids[level],),
-            (self.ordinals[level],),
-            (self.tolerances_feet[level],),
-            self.walkable_areas.take(level),
-            self.spaces.take(level),
-            self.space_rows.take(level),
-            self.doors.take(level),
-            self.door_rows.take(level),
-            self.private.take(level),
-            self.mesh.take(level),
-            self.views.take(vertices, cells),
-            shift(self.edges_of(level), -vertices.start),
-            self.labels.take(vertices),
-            self.regions[vertices],
-            np.array([0, vertices.stop - vertices.start]),
-            self.portals[[level]],
-            self.portal_feet[:, vertices],
+        columns: dict[str, Any] = {name: (getattr(self, name)[level],) for name in LEVEL_COLUMNS}
+        columns |= {name: getattr(self, name).take(level) for name in PACKED_COLUMNS}
+        return replace(
+            self,
+            **columns,
+            mesh=self.mesh.take(level),
+            views=self.views.take(vertices, cells),
+            edges=shift(self.edges_of(level), -vertices.start),
+            labels=self.labels.take(vertices),
+            regions=self.regions[vertices],
+            level_starts=np.array([0, vertices.stop - vertices.start]),
+            portals=self.portals[[level]],
+            portal_feet=self.portal_feet[:, vertices],
         )
 
     def vertices(self, level: int) -> IntArray:
@@ -290,19 +293,16 @@ def draft_level(
 
     It is simplified if it has more than `max_corners`.
     """
-    return _draft_level(
-        level.id,
-        level.ordinal,
-        walkable_area,
-        pack_shapes([[space.polygon for space in spaces]]),
-        pack_rows([[(space.id, space.name, space.kind, space.place) for space in spaces]]),
-        pack_shapes([[opening.shape for opening in openings]]),
-        pack_rows([[(opening.door_id,) for opening in openings]]),
-        pack_shapes([private]),
-        portals,
-        portal_xy,
-        max_corners,
-    )
+    rows = [(space.id, space.name, space.kind, space.place) for space in spaces]
+    packed = {
+        "spaces": pack_shapes([[space.polygon for space in spaces]]),
+        "space_rows": pack_rows([rows]),
+        "doors": pack_shapes([[opening.shape for opening in openings]]),
+        "door_rows": pack_rows([[(opening.door_id,) for opening in openings]]),
+        "private": pack_shapes([private]),
+    }
+    own = level.id, level.ordinal
+    return _draft_level(*own, walkable_area, packed, portals, portal_xy, max_corners)
 
 
 def rebuild_level(levels: Levels, level: int, walkable_area: Polygonal) -> Levels:
@@ -390,19 +390,9 @@ def _redraft_level(
     max_corners: int = MAX_EXACT_CORNERS,
 ) -> Levels:
     """Return a level with another walkable area, as the only one."""
-    draft = _draft_level(
-        levels.ids[level],
-        levels.ordinals[level],
-        walkable_area,
-        levels.spaces.take(level),
-        levels.space_rows.take(level),
-        levels.doors.take(level),
-        levels.door_rows.take(level),
-        levels.private.take(level),
-        portals,
-        portal_xy,
-        max_corners,
-    )
+    packed = {name: getattr(levels, name).take(level) for name in PACKED_COLUMNS[1:]}
+    own = levels.ids[level], levels.ordinals[level]
+    draft = _draft_level(*own, walkable_area, packed, portals, portal_xy, max_corners)
     tolerance_feet = levels.tolerances_feet[level] + draft.tolerances_feet[0]
     return replace(draft, tolerances_feet=(tolerance_feet,))
 
@@ -411,16 +401,13 @@ def _draft_level(
     level_id: str,
     ordinal: float,
     walkable_area: Polygonal,
-    spaces: PackedLists,
-    space_rows: PackedLists,
-    doors: PackedLists,
-    door_rows: PackedLists,
-    private: PackedLists,
+    packed: Mapping[str, PackedLists],
     portals: IntArray,
     portal_xy: FloatArray,
     max_corners: int,
 ) -> Levels:
-    whole_area = walkable_area
+    """Return a level, as the only one; `packed` has all packed columns but the walkable area."""
+    whole_area, private, doors = walkable_area, packed["private"], packed["doors"]
     walkable_area, tolerance_feet = coarsen(whole_area, max_corners)
     if tolerance_feet:
         portal_xy = move_inside(portal_xy, whole_area, walkable_area)
@@ -464,10 +451,10 @@ def _draft_level(
         (ordinal,),
         (tolerance_feet,),
         pack_shapes([[walkable_area]]),
-        spaces,
-        space_rows,
+        packed["spaces"],
+        packed["space_rows"],
         doors,
-        door_rows,
+        packed["door_rows"],
         private,
         mesh,
         views,
@@ -487,33 +474,29 @@ def join_levels(parts: Sequence[Levels]) -> Levels:
     vertices = np.cumsum([0, *(len(part.xy) for part in parts)])
     slots = max((part.portals.shape[1] for part in parts), default=0)
     free = [slots - part.portals.shape[1] for part in parts]
-    return Levels(
-        tuple(level_id for part in parts for level_id in part.ids),
-        tuple(ordinal for part in parts for ordinal in part.ordinals),
-        tuple(feet for part in parts for feet in part.tolerances_feet),
-        join_lists([part.walkable_areas for part in parts]),
-        join_lists([part.spaces for part in parts]),
-        join_lists([part.space_rows for part in parts]),
-        join_lists([part.doors for part in parts]),
-        join_lists([part.door_rows for part in parts]),
-        join_lists([part.private for part in parts]),
-        join_meshes([part.mesh for part in parts]),
-        join_views([part.views for part in parts]),
-        shift_and_join([part.edges for part in parts], vertices),
-        join_labels([part.labels for part in parts]),
-        np.concatenate([part.regions for part in parts]),
-        join_starts([part.level_starts for part in parts]),
-        np.concatenate(
-            [
-                np.pad(part.portals, ((0, 0), (0, count)), constant_values=NO_PORTAL)
-                for part, count in zip(parts, free, strict=True)
-            ]
-        ),
-        np.concatenate(
-            [
-                np.pad(part.portal_feet, ((0, count), (0, 0)), constant_values=np.inf)
-                for part, count in zip(parts, free, strict=True)
-            ],
-            axis=1,
-        ),
+    portals = [
+        np.pad(part.portals, ((0, 0), (0, count)), constant_values=NO_PORTAL)
+        for part, count in zip(parts, free, strict=True)
+    ]
+    portal_feet = [
+        np.pad(part.portal_feet, ((0, count), (0, 0)), constant_values=np.inf)
+        for part, count in zip(parts, free, strict=True)
+    ]
+    columns: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(part, name) for part in parts))
+        for name in LEVEL_COLUMNS
+    }
+    for name in PACKED_COLUMNS:
+        columns[name] = join_lists([getattr(part, name) for part in parts])
+    return replace(
+        parts[0],
+        **columns,
+        mesh=join_meshes([part.mesh for part in parts]),
+        views=join_views([part.views for part in parts]),
+        edges=shift_and_join([part.edges for part in parts], vertices),
+        labels=join_labels([part.labels for part in parts]),
+        regions=np.concatenate([part.regions for part in parts]),
+        level_starts=join_starts([part.level_starts for part in parts]),
+        portals=np.concatenate(portals),
+        portal_feet=np.concatenate(portal_feet, axis=1),
     )
