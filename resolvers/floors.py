@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
-from resolvers.request.context import Info, Relation
-from resolvers.request.inputs import ID, argument
+from resolvers.request.context import Context, Info, Relation
+from resolvers.request.inputs import ID, MAX_PER_PAGE, PageArguments, argument
 from resolvers.request.listing import FLOOR_ORDERS, batch_resolver, list_resolver
 from storage.catalog import FLOORS, Asset, Floor, Unit
 
@@ -20,6 +20,13 @@ FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 list_floors_of_asset = list_resolver(
     FLOORS_OF_ASSET, "List the floors of an asset, from the lowest up.", orders=FLOOR_ORDERS
 )
+
+
+async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
+    """Return all floors of an asset."""
+    pages = PageArguments(1, MAX_PER_PAGE)
+    [page] = await context.load_pages(FLOORS_OF_ASSET, [(asset_id,)], pages)
+    return page.data
 
 
 async def get_floor(info: Info, id: FloorId) -> Floor | None:

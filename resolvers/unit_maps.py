@@ -1,15 +1,15 @@
 """Resolvers of drawings: parsing the SVG of a unit map, and the parsed drawing of a map."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Annotated, NamedTuple, NewType
+from typing import Annotated, NamedTuple, NewType, TypeVar
 from urllib.parse import quote
 
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
-from resolvers.request.context import Info
+from resolvers.request.context import Context, Info
 from resolvers.request.deadlines import extend_read
 from resolvers.request.inputs import Range, argument
 from resolvers.request.listing import batch_resolver
@@ -17,6 +17,7 @@ from resolvers.request.map_loads import load_drawing_digests, load_drawings, loa
 from resolvers.request.threads import DRAWINGS
 from storage.catalog import Map
 
+T = TypeVar("T")
 SvgDocument = NewType("SvgDocument", bytes)
 
 PARSED_PATH = "/v1/maps/{}/parsed"
@@ -48,12 +49,20 @@ async def parse_unit_map(
     await DRAWINGS.load()
     from parsing.svg.unit_map import parse_unit_map as parse_svg
 
-    pool, owner = info.context.drawing_pool, info.context.caller.key_id
     parse = partial(parse_svg, force=force, max_places=places)
+    parsed = await process_drawing(info.context, parse, svg)
+    return UnitMapParse(parsed.json, [*parsed.warnings], parsed.summary)
+
+
+async def process_drawing(context: Context, function: Callable[[bytes], T], drawing: bytes) -> T:
+    """Return what `function` makes of a drawing in a process, for a request that waits for it.
+
+    Raises what `run_on_drawing` does.
+    """
+    pool = context.drawing_pool
     with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
         async with nullcontext(pool) if pool else ProcessPool(1) as processes:
-            parsed = await run_on_drawing(processes, parse, svg, owner)
-    return UnitMapParse(parsed.json, [*parsed.warnings], parsed.summary)
+            return await run_on_drawing(processes, function, drawing, context.caller.key_id)
 
 
 @batch_resolver

@@ -1,7 +1,6 @@
 """Resolver of a map as GeoJSON (RFC 7946): levels, units, hit areas, locations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
@@ -9,10 +8,8 @@ import orjson
 import strawberry
 
 from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
-from resolvers.floors import FLOORS_OF_ASSET
+from resolvers.floors import load_floors
 from resolvers.locations import get_unit_id
-from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
-from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
 from resolvers.request.context import (
     MAX_KEYS_PER_COMMAND,
@@ -21,11 +18,11 @@ from resolvers.request.context import (
     Context,
     Info,
 )
-from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
-from resolvers.request.inputs import ID, MAX_PER_PAGE, PageArguments, argument
+from resolvers.request.inputs import ID, argument
 from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
 from resolvers.request.threads import DRAWINGS, run_in_thread
+from resolvers.unit_maps import process_drawing
 from storage.catalog import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,
@@ -54,7 +51,6 @@ ATTRIBUTE_PREFIX = "attribute:"
 """The property with what a unit has of an attribute group begins so, before the group's id."""
 TAG_PREFIX = "tag:"
 """The property with a tag of a location begins so. Tools such as MapLibre filter by flat ones."""
-ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
 _drawn: "Cache[tuple[Any, ...], DrawnFeatures]" = Cache(
     max_bytes=MAX_DRAWN_FEATURES_BYTES, weigh=lambda _, drawn: drawn.size_bytes
@@ -109,8 +105,7 @@ async def get_geojson_of_map(
     [drawing] = await load_stored_drawings(context, [parent.id])
     if drawing is None:
         return None
-    page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
-    floors = {floor.id: floor for floor in page.data}
+    floors = {floor.id: floor for floor in await load_floors(context, parent.asset_id)}
     await DRAWINGS.load()
     from resolvers.drawings.drawn_features import draw_features
 
@@ -173,10 +168,7 @@ async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]")
             maximum=MAX_GEOJSON_DRAWING_BYTES,
             requested=len(content),
         )
-    pool = context.drawing_pool
-    with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
-        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
-            drawn = await run_on_drawing(processes, draw, content, context.caller.key_id)
+    drawn = await process_drawing(context, draw, content)
     _drawn.put(key, drawn)
     return drawn
 

@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,21 +18,16 @@ from resolvers.drawings.picture_files import (
     make_picture,
 )
 from resolvers.drawings.shapes import MAX_DRAWING_BYTES
-from resolvers.floors import FLOORS_OF_ASSET
+from resolvers.floors import load_floors
 from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
-from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
-from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
-from resolvers.request.deadlines import extend_read
 from resolvers.request.errors import InvalidInputError, LimitExceededError
 from resolvers.request.inputs import (
     ID,
-    MAX_PER_PAGE,
     InputViolation,
     JsonSchema,
     OneOf,
-    PageArguments,
     Range,
     argument,
     joint_rules,
@@ -41,13 +35,13 @@ from resolvers.request.inputs import (
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.routes import Route, find_route
+from resolvers.unit_maps import process_drawing
 from routing.values import TravelMode
 from storage.catalog import Map
 
 MIN_PICTURE_WIDTH = 16
 MAX_PICTURE_WIDTH = 2_048
 DEFAULT_PICTURE_WIDTH = 1_024
-ALL_FLOORS = PageArguments(1, MAX_PER_PAGE)
 
 
 @graphql_enum
@@ -152,8 +146,8 @@ async def get_picture_of_map(
     [digest] = await load_drawing_digests(context, [parent.id])
     if digest is None:
         return None
-    page = (await context.load_pages(FLOORS_OF_ASSET, [(parent.asset_id,)], ALL_FLOORS))[0]
-    floors = sorted(page.data, key=lambda floor: (floor.sort, floor.id))
+    floors = await load_floors(context, parent.asset_id)
+    floors = sorted(floors, key=lambda floor: (floor.sort, floor.id))
     route = None
     if source is not None and target is not None:
         route = await find_route(parent, info, source, target, mode or TravelMode.FOOT, avoid)
@@ -193,15 +187,11 @@ async def _make(context: Context, unit_map: Map, request: PictureRequest) -> Pic
             maximum=MAX_DRAWING_BYTES,
             requested=size,
         )
-    make = partial(make_picture, request=request)
-    pool = context.drawing_pool
-    with extend_read(max_seconds(MAX_PARSE_CPU_SECONDS)):
-        async with nullcontext(pool) if pool else ProcessPool(1) as processes:
-            try:
-                return await run_on_drawing(processes, make, content, context.caller.key_id)
-            except NoSuchPartError as error:
-                name, message = error.args
-                raise InvalidInputError(**{name: message}) from error
+    try:
+        return await process_drawing(context, partial(make_picture, request=request), content)
+    except NoSuchPartError as error:
+        name, message = error.args
+        raise InvalidInputError(**{name: message}) from error
 
 
 def _divide(route: Route, order: Sequence[str]) -> RouteOnFloors:

@@ -30,19 +30,7 @@ from parsing.limits import DEFAULT_LIMITS
 from parsing.osm.tags import is_building, is_site
 from parsing.svg.elements import HIT_PREFIX, Georeference, Group, Identity, Shape, ShapeContainer
 from parsing.svg.unit_map import UnitMapWriter
-from resolvers.plans.tag_classification import (
-    CLOSED_ROOM_MATCHERS,
-    TagMatcher,
-    get_connector_kind,
-    get_space_kind,
-    is_barrier,
-    is_door,
-    is_footpath,
-    is_outdoors,
-    is_outline,
-    matches_any,
-    parse_width_feet,
-)
+from resolvers.plans import tag_classification as tagging
 from resolvers.plans.translation import TranslatedPlan
 from routing.plan import ConnectorKind, SpaceKind
 
@@ -141,32 +129,37 @@ DOOR: Final = Appearance(PaintLayer.DOOR, DOOR_COLOUR)
 
 _FOOD: Final = frozenset({"restaurant", "cafe", "fast_food", "food_court", "bar", "pub"})
 _HEALTH: Final = frozenset({"hospital", "clinic", "doctors", "dentist", "pharmacy"})
-ROOM_COLOURS: Final[tuple[tuple[tuple[TagMatcher, ...], str], ...]] = (
+ROOM_COLOURS: Final[tuple[tuple[tuple[tagging.TagMatcher, ...], str], ...]] = (
     (
         (
-            TagMatcher("room", frozenset({"toilet", "toilets", "shower", "bathroom", "restroom"})),
-            TagMatcher("amenity", frozenset({"toilets", "shower"})),
+            tagging.TagMatcher(
+                "room", frozenset({"toilet", "toilets", "shower", "bathroom", "restroom"})
+            ),
+            tagging.TagMatcher("amenity", frozenset({"toilets", "shower"})),
         ),
         "#cde3ec",
     ),
-    ((TagMatcher("amenity", _FOOD), TagMatcher("room", frozenset({"kitchen"}))), "#f7d9bd"),
-    ((TagMatcher("healthcare"), TagMatcher("amenity", _HEALTH)), "#f3d3d3"),
-    ((TagMatcher("shop"),), "#f5e6ae"),
+    (
+        (tagging.TagMatcher("amenity", _FOOD), tagging.TagMatcher("room", frozenset({"kitchen"}))),
+        "#f7d9bd",
+    ),
+    ((tagging.TagMatcher("healthcare"), tagging.TagMatcher("amenity", _HEALTH)), "#f3d3d3"),
+    ((tagging.TagMatcher("shop"),), "#f5e6ae"),
     (
         (
-            TagMatcher(
+            tagging.TagMatcher(
                 "room", frozenset({"class", "classroom", "lecture", "auditorium", "library"})
             ),
         ),
         "#dbe8cf",
     ),
-    ((TagMatcher("office"), TagMatcher("room", frozenset({"office"}))), "#dbe2f0"),
-    (CLOSED_ROOM_MATCHERS, CLOSED_ROOM_COLOUR),
+    ((tagging.TagMatcher("office"), tagging.TagMatcher("room", frozenset({"office"}))), "#dbe2f0"),
+    (tagging.CLOSED_ROOM_MATCHERS, CLOSED_ROOM_COLOUR),
 )
 """The first of these that matches the tags of a room."""
 WATER: Final = (
-    TagMatcher("natural", frozenset({"water"})),
-    TagMatcher("leisure", frozenset({"swimming_pool"})),
+    tagging.TagMatcher("natural", frozenset({"water"})),
+    tagging.TagMatcher("leisure", frozenset({"swimming_pool"})),
 )
 CONNECTOR_COLOURS: Final = {
     ConnectorKind.ELEVATOR: "#b9b3dc",
@@ -189,30 +182,30 @@ def choose_appearance(feature: Feature) -> Appearance | None:
     (0.9, 0.35)
     ()
     """
-    if (kind := get_connector_kind(feature)) is not None:
+    if (kind := tagging.get_connector_kind(feature)) is not None:
         is_stepped = kind in (ConnectorKind.STEPS, ConnectorKind.ESCALATOR)
         dashes = STEP_FEET if is_stepped else ()
         return Appearance(PaintLayer.CONNECTOR, CONNECTOR_COLOURS[kind], CONNECTOR_FEET, dashes)
-    if is_door(feature):
+    if tagging.is_door(feature):
         return DOOR
     if isinstance(feature.geometry, PointGeometry):
         return None
     if isinstance(feature.geometry, AreaGeometry) and (look := _choose_appearance_of_area(feature)):
         return look
-    if is_barrier(feature):
+    if tagging.is_barrier(feature):
         return _choose_appearance_of_barrier(feature)
-    return PATH if is_footpath(feature) else None
+    return PATH if tagging.is_footpath(feature) else None
 
 
 def _choose_appearance_of_area(feature: Feature) -> Appearance | None:
-    tags, kind = feature.tags, get_space_kind(feature)
+    tags, kind = feature.tags, tagging.get_space_kind(feature)
     if kind is SpaceKind.ROOM:
         return Appearance(PaintLayer.ROOM, _choose_room_colour(tags))
-    if kind is not None and is_outdoors(tags):
+    if kind is not None and tagging.is_outdoors(tags):
         return OUTDOORS
     if kind is not None:
         return CORRIDOR if kind is SpaceKind.CORRIDOR else AREA
-    if is_outline(feature):
+    if tagging.is_outline(feature):
         return STOREY
     if is_site(tags):
         return SITE
@@ -220,12 +213,12 @@ def _choose_appearance_of_area(feature: Feature) -> Appearance | None:
 
 
 def _choose_room_colour(tags: Tags) -> str:
-    matching = (colour for matchers, colour in ROOM_COLOURS if matches_any(matchers, tags))
+    matching = (colour for matchers, colour in ROOM_COLOURS if tagging.matches_any(matchers, tags))
     return next(matching, DEFAULT_ROOM_COLOUR)
 
 
 def _choose_appearance_of_barrier(feature: Feature) -> Appearance:
-    if matches_any(WATER, feature.tags):
+    if tagging.matches_any(WATER, feature.tags):
         return Appearance(PaintLayer.BARRIER, "#bcdcec")
     is_wall = isinstance(feature.geometry, LinesGeometry) or feature.tags.get("indoor") == "wall"
     return WALL if is_wall else Appearance(PaintLayer.BARRIER, "#bcb6ab")
@@ -357,7 +350,7 @@ class _LevelPen:
         for feature, look, _, _ in doors:
             stroke = self._stroke(look.colour, DOOR_PER_WALL * self._wall_feet)
             if isinstance(feature.geometry, PointGeometry):
-                width = (parse_width_feet(feature.tags) or DOOR_FEET) * self._units_per_foot
+                width = (tagging.parse_width_feet(feature.tags) or DOOR_FEET) * self._units_per_foot
                 for gap in gaps.find(feature.geometry.position, width):
                     self._add(LinesGeometry((gap,)), {"fill": "none", **stroke})
             elif isinstance(feature.geometry, LinesGeometry):

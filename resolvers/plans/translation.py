@@ -19,6 +19,7 @@ from parsing.drawing import (
     Tags,
 )
 from parsing.osm.tags import find_level_in_name, is_building, is_site
+from resolvers.plans import tag_classification as tagging
 from resolvers.plans.connectors import LevelStack, find_connectors
 from resolvers.plans.locations import LocationCandidate, find_location_candidates
 from resolvers.plans.shapes import (
@@ -27,23 +28,6 @@ from resolvers.plans.shapes import (
     TooManyRingsError,
     to_shape,
     union_shapes,
-)
-from resolvers.plans.tag_classification import (
-    CLOSED_ROOM_MATCHERS,
-    LOCKED_MATCHERS,
-    MIN_DOORS_ALL_LOCKED,
-    POINT_OF_INTEREST_MATCHERS,
-    WHEELCHAIR_ACCESS,
-    get_connector_kind,
-    get_space_kind,
-    is_barrier,
-    is_door,
-    is_footpath,
-    is_outdoors,
-    is_outline,
-    is_private,
-    matches_any,
-    parse_width_feet,
 )
 from resolvers.request.errors import InvalidInputError
 from routing.plan import (
@@ -234,12 +218,12 @@ def iter_footpaths(
     """
     for feature, shape in drawn:
         (level, *_) = feature.levels
-        if not is_footpath(feature) or (level in outlines and level not in open_levels):
+        if not tagging.is_footpath(feature) or (level in outlines and level not in open_levels):
             continue
-        half_feet = (parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
+        half_feet = (tagging.parse_width_feet(feature.tags) or DEFAULT_FOOTPATH_FEET) / 2
         strip = shape.buffer(half_feet, cap_style="flat", join_style="mitre")
         if isinstance(strip, Polygon | MultiPolygon) and not strip.is_empty:
-            name, outdoors = feature.tags.get("name", ""), is_outdoors(feature.tags)
+            name, outdoors = feature.tags.get("name", ""), tagging.is_outdoors(feature.tags)
             yield Space(feature.id, level, strip, SpaceKind.AREA, name, is_outdoors=outdoors)
 
 
@@ -374,7 +358,7 @@ def _iter_shapes(drawing: Drawing, notes: NoteCollector) -> Iterator[FeatureShap
 
 
 def _build_outlines(drawn: Iterable[FeatureShape]) -> dict[str, Polygon | MultiPolygon]:
-    pairs = ((level, s) for f, s in drawn if is_outline(f) for level in f.levels)
+    pairs = ((level, s) for f, s in drawn if tagging.is_outline(f) for level in f.levels)
     return {
         level: outline
         for level, shapes in _group_by_level(pairs).items()
@@ -386,15 +370,15 @@ def _iter_spaces(drawn: Iterable[FeatureShape]) -> Iterator[Space]:
     """Yield the spaces; all shapes of a unit on a level make one space."""
     units: dict[tuple[str, str], Space] = {}
     for feature, shape in drawn:
-        kind = get_space_kind(feature)
+        kind = tagging.get_space_kind(feature)
         if kind is None or not isinstance(shape, Polygon | MultiPolygon):
             continue
         for level in feature.levels:
             name = feature.tags.get("name", "")
-            needs_door = not matches_any(CLOSED_ROOM_MATCHERS, feature.tags)
+            needs_door = not tagging.matches_any(tagging.CLOSED_ROOM_MATCHERS, feature.tags)
             space = Space(
                 part_id(feature, level), level, shape, kind, name, needs_door,
-                is_outdoors(feature.tags), is_private(feature),
+                tagging.is_outdoors(feature.tags), tagging.is_private(feature),
             )  # fmt: skip
             if feature.unit_id is None:
                 yield space
@@ -429,24 +413,28 @@ def _iter_site_grounds(
 
 def _iter_barriers(drawn: Iterable[FeatureShape]) -> Iterator[Barrier]:
     for feature, shape in drawn:
-        if is_barrier(feature) and not isinstance(shape, Point):
+        if tagging.is_barrier(feature) and not isinstance(shape, Point):
             for level in feature.levels:
                 yield Barrier(level, shape, feature.id)
 
 
 def _iter_doors(drawn: Iterable[FeatureShape], notes: NoteCollector) -> Iterator[Door]:
     """Yield the doors. If all of many are locked, none is, and likewise private."""
-    doors = [(feature, shape) for feature, shape in drawn if is_door(feature)]
-    locked = {feature.id for feature, _ in doors if matches_any(LOCKED_MATCHERS, feature.tags)}
+    doors = [(feature, shape) for feature, shape in drawn if tagging.is_door(feature)]
+    locked = {
+        feature.id
+        for feature, _ in doors
+        if tagging.matches_any(tagging.LOCKED_MATCHERS, feature.tags)
+    }
     private = {feature.id for feature, _ in doors if feature.tags.get("access") == "private"}
     for marked, mark in ((locked, "locked"), (private, "private")):
-        if len(marked) == len(doors) >= MIN_DOORS_ALL_LOCKED:
+        if len(marked) == len(doors) >= tagging.MIN_DOORS_ALL_LOCKED:
             for feature_id in sorted(marked):
                 notes.add(f"door {mark} as all others are, read as open", feature_id)
             marked.clear()
     for feature, shape in doors:
-        width = parse_width_feet(feature.tags)
-        wheelchair = WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
+        width = tagging.parse_width_feet(feature.tags)
+        wheelchair = tagging.WHEELCHAIR_ACCESS.get(feature.tags.get("wheelchair", ""))
         is_locked = feature.id in locked
         one_way = parse_direction(feature.tags) if is_one_way(feature.tags) else None
         if is_one_way(feature.tags) and one_way is None:
@@ -471,7 +459,9 @@ def _iter_points(doors: Iterable[Door], locations: Iterable[PlanLocation]) -> It
 
 def _to_location(candidate: LocationCandidate, feet_per_unit: float) -> PlanLocation:
     space_id = (
-        part_id(candidate.feature, candidate.level) if get_space_kind(candidate.feature) else None
+        part_id(candidate.feature, candidate.level)
+        if tagging.get_space_kind(candidate.feature)
+        else None
     )
     x_feet, y_feet = candidate.x * feet_per_unit, candidate.y * feet_per_unit
     return PlanLocation(candidate.id, candidate.level, x_feet, y_feet, candidate.name, space_id)
@@ -495,15 +485,15 @@ def _index_spaces(spaces: Iterable[Space]) -> dict[str, ShapeIndex]:
 def is_used(feature: Feature) -> bool:
     """Return whether a plan has anything of a feature."""
     return (
-        get_space_kind(feature) is not None
-        or get_connector_kind(feature) is not None
-        or is_door(feature)
-        or is_barrier(feature)
-        or is_outline(feature)
+        tagging.get_space_kind(feature) is not None
+        or tagging.get_connector_kind(feature) is not None
+        or tagging.is_door(feature)
+        or tagging.is_barrier(feature)
+        or tagging.is_outline(feature)
         or is_site(feature.tags)
         or is_building(feature.tags)
-        or is_footpath(feature)
-        or matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
+        or tagging.is_footpath(feature)
+        or tagging.matches_any(tagging.POINT_OF_INTEREST_MATCHERS, feature.tags)
     )
 
 
