@@ -35,17 +35,6 @@ def omit_ineffective(
     )
 
 
-def restrict_networks(
-    networks: Mapping[TravelMode, Network], restrictions: Restrictions
-) -> dict[TravelMode, Network]:
-    """Return the networks of a map without what is restricted.
-
-    Only levels where floor is closed are built again. A network that loses nothing is the same
-    object.
-    """
-    return close_connectors(close_floor(networks, restrictions), restrictions)
-
-
 def close_floor(
     networks: Mapping[TravelMode, Network], restrictions: Restrictions
 ) -> dict[TravelMode, Network]:

@@ -92,11 +92,6 @@ class LevelCells:
         sides = np.roll(self.corner_xy, -1, axis=1) - self.corner_xy
         return np.hypot(sides[..., 0], sides[..., 1])
 
-    def farthest_feet(self, cells: IntArray, xy: FloatArray) -> FloatArray:
-        """Return a distance that all points of cells (n,) are from positions (n, 2) at most."""
-        across = np.maximum(xy - self.low[cells], self.high[cells] - xy)
-        return np.hypot(across[:, 0], across[:, 1])
-
     def may_pass(self, triangles: IntArray) -> BoolArray:
         """Return whether walks may lead through triangles, given by number, to others."""
         regions = self.mesh.regions[triangles]
@@ -188,7 +183,9 @@ def cut_pieces(
     of_piece, entries = of_entry[cut], entries[cut]
     origins = views.origins[entries]
     at, radius = views.xy[origins], feet_left[origins]
-    farthest = cells.farthest_feet(of_piece, at)
+    # No point of a cell is farther than its bounds reach.
+    across = np.maximum(at - cells.low[of_piece], cells.high[of_piece] - at)
+    farthest = np.hypot(across[:, 0], across[:, 1])
     # A circle around all of the cell is drawn with a few chords that are outside the cell.
     radius = np.minimum(radius, farthest * (1 + 2 * ARC_TOLERANCE_SHARE))
     tolerance = np.where(radius < farthest, ARC_TOLERANCE_FEET / radius, ARC_TOLERANCE_SHARE)

@@ -270,21 +270,6 @@ class Router:
         """Return the fastest route, None if there is none."""
         return find_route(self.networks[mode], source, target)
 
-    def nearest(
-        self,
-        source: WaypointRef,
-        candidates: Sequence[str],
-        limit: int,
-        mode: TravelMode = TravelMode.FOOT,
-        max_seconds: float = math.inf,
-    ) -> list[NearestLocation]:
-        """Return at most `limit` reachable `candidates`, those with the fastest routes first.
-
-        None of them is farther than `max_seconds`.
-        """
-        [found] = self.nearest_from_each([source], candidates, limit, mode, max_seconds)
-        return found
-
     def nearest_from_each(
         self,
         sources: Sequence[WaypointRef],
@@ -293,7 +278,10 @@ class Router:
         mode: TravelMode = TravelMode.FOOT,
         max_seconds: float = math.inf,
     ) -> list[list[NearestLocation]]:
-        """Return for each source what `nearest` returns, from one matrix."""
+        """Return for each source at most `limit` reachable `candidates`, nearest in time first.
+
+        None of them is farther than `max_seconds`. All come from one matrix.
+        """
         all_feet, all_seconds = self.matrix(sources, candidates, mode)
         found = []
         for feet, seconds in zip(all_feet, all_seconds, strict=True):

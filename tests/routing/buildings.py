@@ -1,8 +1,9 @@
-"""Plans to measure on: the demo building, and a real shopping centre where its file is there."""
+"""Plans to measure on, such as a real shopping centre if it is there, and parts of networks."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from bench.data.plans import build_demo
 from parsing import plans
 from resolvers.plans.translation import translate_plan
+from routing.costing import TravelMode
+from routing.network.network import Network
+from routing.network.restrictions import Restrictions, close_connectors, close_floor
 from routing.processing import ProcessedPlan, process_plan
 
 CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne" / "caserne.osm"
@@ -28,3 +32,14 @@ def process_caserne() -> ProcessedPlan:
         pytest.skip(f"{CASERNE} is absent")
     drawing = plans.read_plan({CASERNE.name: CASERNE.read_bytes()})
     return process_plan(translate_plan(drawing, "caserne").plan)
+
+
+def restrict_networks(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> dict[TravelMode, Network]:
+    """Return the networks of a map without what is restricted.
+
+    Only levels where floor is closed are built again. A network that loses nothing is the same
+    object.
+    """
+    return close_connectors(close_floor(networks, restrictions), restrictions)

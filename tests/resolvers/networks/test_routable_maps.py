@@ -30,13 +30,14 @@ from resolvers.networks.routable_maps import (
 from routing.archive import FORMAT_VERSION, pack_archive, serialize_router, weigh_networks
 from routing.costing import TravelMode
 from routing.errors import ArchiveError
-from routing.network.restrictions import Restrictions, restrict_networks
+from routing.network.restrictions import Restrictions
 from routing.plan import ConnectorKind
 from routing.search.router import Router
 from storage.catalog import Location, LocationFloor
 from storage.mongo import driver
 from storage.routing_inputs import NETWORK_FORMAT, read_format
 from tests.routing.ascii_plans import process_drawing
+from tests.routing.buildings import restrict_networks
 
 PLACEMENTS = [
     Placement("A", "Gym", 2.0, 2.5, ("0", "1")),

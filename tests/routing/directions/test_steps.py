@@ -15,7 +15,7 @@ from shapely.geometry.base import BaseGeometry
 from routing.costing import TravelMode
 from routing.directions.manoeuvres import find_landmarks
 from routing.directions.steps import Step, StepCode, build_steps
-from routing.network.restrictions import Restrictions, restrict_networks
+from routing.network.restrictions import Restrictions
 from routing.plan import (
     Barrier,
     Connector,
@@ -32,7 +32,7 @@ from routing.search.matrix import Position, WaypointRef
 from routing.search.router import ComputedRoute, ConnectorLeg, WalkLeg, find_route
 from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
-from tests.routing.buildings import process_caserne, process_demo
+from tests.routing.buildings import process_caserne, process_demo, restrict_networks
 from tests.routing.random_plans import draw_fewer, plans, turned
 
 WARD = """

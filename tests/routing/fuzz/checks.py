@@ -13,12 +13,13 @@ from routing.costing import TravelMode
 from routing.directions.steps import build_steps
 from routing.network.mesh import PUBLIC
 from routing.network.network import SAME_WALL_FEET, Network
-from routing.network.restrictions import Restrictions, restrict_networks
+from routing.network.restrictions import Restrictions
 from routing.plan import ConnectorKind, Plan
 from routing.processing import process_plan
 from routing.search.router import Position, Router, WalkLeg
 from routing.space.plan_repair import extract_polygons
 from routing.space.walkable import WalkableLevel
+from tests.routing.buildings import restrict_networks
 from tests.routing.geodesic import geodesic_feet, search
 
 Floats = NDArray[np.float64]
@@ -184,7 +185,10 @@ def check_routes(router: Router, network: Network, random: np.random.Generator) 
     if ids:
         start = ids[0]
         feet, seconds = (row[0] for row in router.matrix([start], ids, network.mode))
-        nearest = [near.seconds for near in router.nearest(start, ids, len(ids), network.mode)]
+        nearest = [
+            near.seconds
+            for near in router.nearest_from_each([start], ids, len(ids), network.mode)[0]
+        ]
         assert nearest == sorted(seconds[np.isfinite(seconds)].tolist())
 
 

@@ -11,12 +11,13 @@ from shapely import box
 
 from routing.costing import TravelMode
 from routing.issues import IssueKind
-from routing.network.restrictions import Restrictions, restrict_networks
+from routing.network.restrictions import Restrictions
 from routing.plan import Door, Level, Plan, PlanLocation, Space, SpaceKind
 from routing.processing import ProcessedPlan, process_plan
 from routing.search.router import Router, WalkLeg
 from routing.space import walkable
 from tests.routing.ascii_plans import draw_plan, process_drawing
+from tests.routing.buildings import restrict_networks
 from tests.routing.diagnosis.reports import messages
 
 Places = Sequence[tuple[float, float]]

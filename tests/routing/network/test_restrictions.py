@@ -7,7 +7,7 @@ import pytest
 from shapely import Point, box
 
 from routing.costing import TravelMode
-from routing.network.restrictions import Restrictions, restrict_networks
+from routing.network.restrictions import Restrictions
 from routing.plan import (
     Barrier,
     ConnectorKind,
@@ -21,6 +21,7 @@ from routing.plan import (
 from routing.processing import process_plan
 from routing.search.router import Position, Router
 from tests.routing.ascii_plans import process_drawing
+from tests.routing.buildings import restrict_networks
 
 HOUSE = process_drawing(
     """

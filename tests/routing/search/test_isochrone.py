@@ -212,9 +212,9 @@ def test_a_source_that_is_no_location_is_an_error() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_locations_in_an_area_are_those_within_its_time(mode: TravelMode) -> None:
     ids = [location.id for location in OFFICE.plan.locations]
-    everything = OFFICE.router.nearest("A", ids, 10, mode)
+    everything = OFFICE.router.nearest_from_each(["A"], ids, 10, mode)[0]
     for near in everything[1:]:
-        found = OFFICE.router.nearest("A", ids, 10, mode, near.seconds)
+        found = OFFICE.router.nearest_from_each(["A"], ids, 10, mode, near.seconds)[0]
         assert found == everything[: len(found)]
         assert found[-1].seconds == near.seconds
         [place] = [place for place in OFFICE.plan.locations if place.id == near.location_id]

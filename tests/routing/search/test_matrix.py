@@ -274,6 +274,6 @@ def test_the_nearest_of_two_that_take_the_same_time_is_the_shorter_one() -> None
         Space(each.id, each.id, box(0, 0, 300, 20), SpaceKind.CORRIDOR) for each in levels
     )
     router = process_plan(Plan(levels, spaces, connectors=(lift,), locations=locations)).router
-    nearest = router.nearest("here", ["far", "above"], 2)
+    nearest = router.nearest_from_each(["here"], ["far", "above"], 2)[0]
     assert [each.location_id for each in nearest] == ["above", "far"]
     assert nearest[0].seconds == pytest.approx(nearest[1].seconds)

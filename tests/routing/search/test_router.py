@@ -116,10 +116,13 @@ def test_a_route_goes_by_the_faster_connector_not_the_shorter() -> None:
 
 
 def test_the_nearest_come_in_the_order_of_walking_time() -> None:
-    near = FLAT.router.nearest("C", ["A", "B", "C", "D"], 10)
+    near = FLAT.router.nearest_from_each(["C"], ["A", "B", "C", "D"], 10)[0]
     assert [place.location_id for place in near] == ["C", "B", "A"]
     assert near[0].seconds == 0
-    assert FLAT.router.nearest(Position("0", 46, 18), ["A", "B", "C"], 1)[0].location_id == "C"
+    assert (
+        FLAT.router.nearest_from_each([Position("0", 46, 18)], ["A", "B", "C"], 1)[0][0].location_id
+        == "C"
+    )
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [2], []])
