@@ -28,10 +28,8 @@ from storage.catalog import (
     AttributeGroup,
     Unit,
 )
-from storage.mongo import driver
 from storage.records.kinds import Document
 from storage.records.paging import Page
-from storage.records.visibility import AssetScope
 from storage.store import build_in_parts
 
 MAX_ASSIGNMENTS = 10_000
@@ -185,7 +183,8 @@ async def _change(
     changed = await build_in_parts(_to_assignments, assignments)
     try:
         await write(
-            *_database_and_scope(info),
+            info.context.bypass_caches().database,
+            info.context.caller.scope,
             group_id,
             changed,
             info.context.origin,
@@ -206,10 +205,6 @@ async def load_changed_units(
     units = await info.context.load_in_order(UNITS, unit_ids)
     info.context.budget.count_read(len(units))
     return [unit for unit in units if unit is not None]
-
-
-def _database_and_scope(info: Info) -> tuple[driver.Database, AssetScope]:
-    return info.context.bypass_caches().database, info.context.caller.scope
 
 
 def _to_assignments(inputs: Sequence[AssignmentInput]) -> list[Assignment]:

@@ -28,7 +28,7 @@ from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import (
     InputViolation,
     Items,
-    JsonSchema,
+    JointRule,
     OneOf,
     Range,
     argument,
@@ -105,7 +105,7 @@ Mode: TypeAlias = Annotated[
 ]
 
 
-class MaxPairs:
+class MaxPairs(JointRule):
     """Joint rule of a matrix: at most `MAX_PAIRS` sources times targets."""
 
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
@@ -116,10 +116,6 @@ class MaxPairs:
         return InputViolation(
             "sources", f"sources times targets must be at most {MAX_PAIRS} pairs, not {pairs}"
         )
-
-    def json_schema(self) -> JsonSchema:
-        """Return nothing: JSON Schema has no products."""
-        return {}
 
 
 # `waypoint_id` and not `id`: GraphQL clients normalize objects by type and id, and one location is

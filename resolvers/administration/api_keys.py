@@ -16,7 +16,7 @@ from resolvers.request.inputs import (
     ID,
     Each,
     InputViolation,
-    JsonSchema,
+    JointRule,
     PageArguments,
     Range,
     Syntax,
@@ -59,7 +59,7 @@ class ChangedApiKey(NamedTuple):
     api_key: Annotated[ApiKey, "The key as it is now."]
 
 
-class ExcludeEachOther:
+class ExcludeEachOther(JointRule):
     """Joint rule: of some arguments, at most one is given. False and empty lists count as none."""
 
     def __init__(self, *names: str) -> None:
@@ -72,12 +72,8 @@ class ExcludeEachOther:
             return InputViolation(given[1], f"must not be given together with {given[0]}")
         return None
 
-    def json_schema(self) -> JsonSchema:
-        """Return nothing: REST does not create keys."""
-        return {}
 
-
-class AdministratorsSeeAllAssets:
+class AdministratorsSeeAllAssets(JointRule):
     """Joint rule of a new key: no administrator is limited to some assets."""
 
     def check(self, values: Mapping[str, Any]) -> InputViolation | None:
@@ -85,10 +81,6 @@ class AdministratorsSeeAllAssets:
         if ADMIN_PERMISSION in (values.get("permissions") or []) and not values.get("all_assets"):
             return InputViolation("permissions", LIMITED_ADMINISTRATOR)
         return None
-
-    def json_schema(self) -> JsonSchema:
-        """Return nothing: REST does not create keys."""
-        return {}
 
 
 def list_permissions(parent: strawberry.Parent[ApiKey]) -> list[Permission]:

@@ -296,7 +296,8 @@ class JointRule(Protocol):
         """Return the first error among values by Python's names."""
 
     def json_schema(self) -> JsonSchema:
-        """Return the equivalent keywords of JSON Schema for an object."""
+        """Return the equivalent keywords of JSON Schema for an object, if there are any."""
+        return {}
 
 
 def joint_rules(*rules: JointRule) -> Callable[[R], R]:

@@ -130,13 +130,13 @@ def test_a_lack_of_memory_is_no_damage() -> None:
 
 
 PROCESSED = process_drawing("A.n,,e", "B.+,,e", "###")
-ARCHIVE_SERIALIZATION = serialize_router(PROCESSED.router)
+ROUTER_ARCHIVE = serialize_router(PROCESSED.router)
 IDS = ["A", "B"]
 
 
 @pytest.mark.parametrize("mode", TravelMode)
 def test_a_table_comes_back_as_it_was(mode: TravelMode) -> None:
-    table, loaded = PROCESSED.tables[mode], deserialize_router(ARCHIVE_SERIALIZATION).tables[mode]
+    table, loaded = PROCESSED.tables[mode], deserialize_router(ROUTER_ARCHIVE).tables[mode]
     assert loaded.location_ids == table.location_ids
     for one, other in zip(loaded.look_up(IDS, IDS), table.look_up(IDS, IDS), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -156,12 +156,12 @@ def test_what_networks_share_weighs_once() -> None:
     assert weight > weigh_networks([]) == 0
     assert weigh_networks([foot, foot]) == weight
     assert weight < weigh_networks([foot, wheelchair]) < 2 * weight
-    assert weight < len(ARCHIVE_SERIALIZATION)
+    assert weight < len(ROUTER_ARCHIVE)
 
 
 def test_arrays_can_stay_in_a_mapped_file() -> None:
     with tempfile.TemporaryFile() as file:
-        file.write(ARCHIVE_SERIALIZATION)
+        file.write(ROUTER_ARCHIVE)
         file.flush()
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         router = deserialize_router(mapped)
@@ -173,7 +173,7 @@ def test_arrays_can_stay_in_a_mapped_file() -> None:
 @pytest.mark.parametrize("mode", TravelMode)
 def test_a_network_answers_as_before(mode: TravelMode) -> None:
     before = Router(PROCESSED.networks)
-    after = Router(deserialize_router(ARCHIVE_SERIALIZATION).networks)
+    after = Router(deserialize_router(ROUTER_ARCHIVE).networks)
     ends: list[WaypointRef] = [*IDS, Position("0", 3.0, 1.0)]
     for one, other in zip(
         before.matrix(ends, ends, mode), after.matrix(ends, ends, mode), strict=True
@@ -185,15 +185,15 @@ def test_a_network_answers_as_before(mode: TravelMode) -> None:
 @pytest.mark.parametrize("name", ["costing", "portals", "links"])
 @pytest.mark.parametrize("value", [None, [7], [[7]]])
 def test_damaged_values_are_refused(name: str, value: object) -> None:
-    values, arrays = unpack_archive("router", ARCHIVE_SERIALIZATION)
+    values, arrays = unpack_archive("router", ROUTER_ARCHIVE)
     with pytest.raises(ArchiveError, match="damaged"):
         foot = {**values["foot"], name: value}
         deserialize_router(pack_archive("router", {**values, "foot": foot}, arrays))
 
 
-@given(st.integers(0, len(ARCHIVE_SERIALIZATION) - 1), st.binary(min_size=1, max_size=8))
+@given(st.integers(0, len(ROUTER_ARCHIVE) - 1), st.binary(min_size=1, max_size=8))
 def test_any_other_bytes_are_a_network_or_refused(at: int, written: bytes) -> None:
-    damaged = ARCHIVE_SERIALIZATION[:at] + written + ARCHIVE_SERIALIZATION[at + len(written) :]
+    damaged = ROUTER_ARCHIVE[:at] + written + ROUTER_ARCHIVE[at + len(written) :]
     with suppress(ArchiveError):
         deserialize_router(damaged)
 

@@ -193,26 +193,26 @@ def test_a_directory_that_others_may_have_made_is_not_used(
 pytestmark = pytest.mark.anyio
 
 
-def digest_routable_map_cache(content: bytes) -> str:
+def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-A, B, C = map(digest_routable_map_cache, (b"aaaa", b"bbbb", b"cccc"))
+A, B, C = map(digest_of, (b"aaaa", b"bbbb", b"cccc"))
 
 
 class Files:
     """Archives by digest, and the digests that were read."""
 
     def __init__(self, directory: Path, *contents: bytes) -> None:
-        self.contents = {digest_routable_map_cache(content): content for content in contents}
+        self.contents = {digest_of(content): content for content in contents}
         self.reads: list[str] = []
         self.mapped = ArchiveFiles(directory)
 
-    async def read(self, digest_routable_map_cache: str) -> bytes | None:
-        self.reads.append(digest_routable_map_cache)
+    async def read(self, digest: str) -> bytes | None:
+        self.reads.append(digest)
         assert driver.remaining_seconds() is None  # whichever request is the first
         await asyncio.sleep(0)
-        return self.contents.get(digest_routable_map_cache)
+        return self.contents.get(digest)
 
     def cache(self, max_bytes: int = 1_000) -> RoutableMapCache:
         return RoutableMapCache(self.read, max_bytes, self.mapped)
@@ -262,9 +262,9 @@ async def test_an_unusable_archive_is_read_once_and_a_missing_one_each_time(
 ) -> None:
     files = Files(tmp_path, b"")
     routers = files.cache()
-    for key in (digest_routable_map_cache(b""), digest_routable_map_cache(b""), "none", "none"):
+    for key in (digest_of(b""), digest_of(b""), "none", "none"):
         assert await routers.get_or_load(key, "hall") is None
-    assert files.reads == [digest_routable_map_cache(b""), "none", "none"]
+    assert files.reads == [digest_of(b""), "none", "none"]
     messages = [each.message for each in caplog.records if each.name == "floorgate.routable_maps"]
     assert messages == ["the map 'hall' has no usable network: empty"]
 

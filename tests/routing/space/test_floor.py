@@ -210,12 +210,12 @@ def test_pieces_are_a_wall_apart_and_clear_of_barriers(plan: Plan) -> None:
 
 
 CM = FEET_PER_METRE / 100
-HALL_GAPS = box(0, 0, 400, 20)
+NARROW_HALL = box(0, 0, 400, 20)
 NO_PATH = pytest.approx(np.nan, nan_ok=True)
 
 
 def build(
-    floor: BaseGeometry = HALL_GAPS,
+    floor: BaseGeometry = NARROW_HALL,
     *walls: BaseGeometry,
     doors: tuple[Door, ...] = (),
     kind: SpaceKind = SpaceKind.CORRIDOR,
@@ -233,7 +233,7 @@ def measure(processed: ProcessedPlan) -> float:
     return float(processed.router.matrix(["0"], ["1"]).feet[0, 0])
 
 
-def list_gaps(processed: ProcessedPlan) -> list[tuple[float, float]]:
+def list_narrow_gaps(processed: ProcessedPlan) -> list[tuple[float, float]]:
     """Positions of the gaps that the report names, whatever they cut off."""
     named = [problem for problem in processed.report.problems if "a gap in" in problem.message]
     return [problem.at for problem in named if problem.at is not None]
@@ -249,12 +249,12 @@ def wall_with_gap(feet: float) -> LineString:
 def test_a_wall_that_ends_just_before_the_other_side_closes_the_floor(
     gap_cm: float, degrees: float, kind: SpaceKind
 ) -> None:
-    plan = build(HALL_GAPS, wall_with_gap(gap_cm * CM), degrees=degrees, kind=kind)
+    plan = build(NARROW_HALL, wall_with_gap(gap_cm * CM), degrees=degrees, kind=kind)
     processed = process_plan(plan)
     assert measure(processed) == NO_PATH
     if kind is SpaceKind.ROOM and gap_cm < 3:
         return  # the wall around the room closes it
-    [at] = list_gaps(processed)
+    [at] = list_narrow_gaps(processed)
     [expected] = build(ends=((200, 20 - gap_cm * CM / 2),), degrees=degrees).locations
     assert at == pytest.approx((expected.x, expected.y), abs=0.01)
     [problem] = [each for each in processed.report.problems if "a gap in" in each.message]
@@ -265,9 +265,9 @@ def test_a_wall_that_ends_just_before_the_other_side_closes_the_floor(
 
 @pytest.mark.parametrize("kind", [SpaceKind.CORRIDOR, SpaceKind.ROOM])
 def test_a_gap_of_a_quarter_of_a_metre_is_passed(kind: SpaceKind) -> None:
-    processed = process_plan(build(HALL_GAPS, wall_with_gap(25 * CM), kind=kind))
+    processed = process_plan(build(NARROW_HALL, wall_with_gap(25 * CM), kind=kind))
     assert measure(processed) == pytest.approx(2 * np.hypot(190, 10 - 25 * CM), abs=0.01)
-    assert list_gaps(processed) == []
+    assert list_narrow_gaps(processed) == []
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def test_a_gap_of_a_quarter_of_a_metre_is_passed(kind: SpaceKind) -> None:
     ],
 )
 def test_walls_that_miss_each_other_close_the_floor(walls: list[list[tuple[float, float]]]) -> None:
-    processed = process_plan(build(HALL_GAPS, *map(LineString, walls)))
+    processed = process_plan(build(NARROW_HALL, *map(LineString, walls)))
     assert measure(processed) == NO_PATH
-    assert len(list_gaps(processed)) == 1
+    assert len(list_narrow_gaps(processed)) == 1
 
 
 @pytest.mark.parametrize("width_cm", [1, 20])
@@ -293,7 +293,7 @@ def test_floor_that_touches_in_a_narrow_place_is_not_joined(width_cm: float) -> 
     floor = shapely.union_all([box(0, 0, 199.8, 20), box(200.2, 0, 400, 20), slot])
     processed = process_plan(build(floor))
     assert measure(processed) == NO_PATH
-    assert len(list_gaps(processed)) == 1
+    assert len(list_narrow_gaps(processed)) == 1
 
 
 def test_a_way_round_is_taken_instead_of_a_gap_and_nothing_is_cut_off() -> None:
@@ -308,22 +308,22 @@ def test_a_way_round_is_taken_instead_of_a_gap_and_nothing_is_cut_off() -> None:
 @pytest.mark.parametrize("width_feet", [None, 3.0])
 def test_a_door_drawn_in_a_gap_opens_it_and_settles_it(width_feet: float | None) -> None:
     door = Door("door", "0", Point(200, 20 - 10 * CM), width_feet)
-    processed = process_plan(build(HALL_GAPS, wall_with_gap(20 * CM), doors=(door,)))
+    processed = process_plan(build(NARROW_HALL, wall_with_gap(20 * CM), doors=(door,)))
     assert 380 < measure(processed) < 381
     assert processed.report.problems == ()
     # A door elsewhere in the wall does not open the gap beside it.
     beside = Door("door", "0", Point(200, 5), width_feet)
-    processed = process_plan(build(HALL_GAPS, wall_with_gap(20 * CM), doors=(beside,)))
+    processed = process_plan(build(NARROW_HALL, wall_with_gap(20 * CM), doors=(beside,)))
     assert 380 < measure(processed) < 381
-    assert len(list_gaps(processed)) == 1
+    assert len(list_narrow_gaps(processed)) == 1
 
 
 def test_niches_and_all_other_floor_stay_as_they_are_drawn() -> None:
     niche = box(100, 20, 100 + 10 * CM, 24)
-    floor = HALL_GAPS.union(niche).difference(box(300, 19, 310, 19.9))
+    floor = NARROW_HALL.union(niche).difference(box(300, 19, 310, 19.9))
     processed = process_plan(build(floor, ends=((10, 10), (100 + 5 * CM, 23))))
     assert measure(processed) > 0
-    [at] = list_gaps(processed)
+    [at] = list_narrow_gaps(processed)
     assert at == pytest.approx((305, 19.95), abs=6)
     [piece] = processed.walkable_levels[0].floor.pieces
     closed = floor.difference(piece.polygon)
@@ -333,4 +333,4 @@ def test_niches_and_all_other_floor_stay_as_they_are_drawn() -> None:
 
 def test_a_polygon_without_any_wide_floor_has_no_gap() -> None:
     slit = Polygon([(0, 0), (50, 0), (50, 0.3), (25, 0.2), (0, 0.3)])
-    assert list_gaps(process_plan(build(slit, ends=((1, 0.1), (49, 0.1))))) == []
+    assert list_narrow_gaps(process_plan(build(slit, ends=((1, 0.1), (49, 0.1))))) == []
