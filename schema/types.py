@@ -27,7 +27,6 @@ import resolvers.drawings.shapes
 import resolvers.floors
 import resolvers.locations
 import resolvers.maps
-import resolvers.nearest
 import resolvers.nodes
 import resolvers.processed_maps
 import resolvers.reachable
@@ -274,7 +273,7 @@ class Unit(Node):
         resolvers.drawings.shapes.load_shape_of_unit, "Shape | None", cost=SHAPE_COST
     )
     nearest = resolver_field(
-        resolvers.nearest.find_nearest_to_unit,
+        resolvers.routes.find_nearest_to_unit,
         "list[NearLocation] | None",
         caller.CALCULATE_DISTANCES,
         cost=NEAREST_COST,
@@ -351,14 +350,14 @@ Closable = output_type(resolvers.closures.Closable)
 NearLocation = output_type(resolvers.routes.NearLocation, location=Location)
 
 
-@strawberry.type(description=inspect.getdoc(resolvers.nearest.NearestFromSource))
+@strawberry.type(description=inspect.getdoc(resolvers.routes.NearestFromSource))
 class NearestFromSource:
     waypoint_id: strawberry.ID | None = strawberry.field(
         description="The `id` or `unitId` in the request's waypoint."
     )
     name: str | None
     index: int = strawberry.field(description="Position in the request's list, from 0.")
-    locations = resolver_field(resolvers.nearest.load_locations_near_source, "list[NearLocation]")
+    locations = resolver_field(resolvers.routes.load_locations_near_source, "list[NearLocation]")
 
 
 RouteLeg = output_type(resolvers.routes.RouteLeg)
@@ -481,7 +480,7 @@ class Map(Node):
         cost=NEAREST_COST,
     )
     nearest_from_sources = resolver_field(
-        resolvers.nearest.find_nearest_from_sources,
+        resolvers.routes.find_nearest_from_sources,
         list[NearestFromSource],
         caller.CALCULATE_DISTANCES,
         cost=NEAREST_FROM_SOURCES_COST,

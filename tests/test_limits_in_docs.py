@@ -88,7 +88,7 @@ LIMITS = {
     "graphql/maps.md": """
         parsing.svg.outcome: MAX_LISTED_PLACES
         resolvers.drawings.shapes: MAX_DRAWING_BYTES
-        resolvers.nearest: MAX_NEAREST_SOURCES
+        resolvers.routes: MAX_NEAREST_SOURCES
     """,
     "graphql/reading.md": """
         resolvers.request.listing: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
