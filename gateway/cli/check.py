@@ -1,20 +1,19 @@
 """`floorgate check`: all that is wrong with bundles and drawings, without a database."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from gateway.cli.catalog import MAPPING_OPTION, with_mapping
-from gateway.cli.parse import DrawingCheck, check_drawing_file
-from parsing.errors import ParsingError
-from resolvers.drawings.shown_units import find_shown_parts, parse_with_units
-from resolvers.processing.task_process import limit_cpu_time
-from storage.bundles.drawings import SourceError
-from storage.bundles.violations import Violations
-from storage.catalog import RECORD_TYPES_BY_NAME
-from storage.importing.checking import MAX_CHECK_VIOLATIONS, CheckResult, check_bundles
-from storage.importing.import_run import ParsedSource
+
+if TYPE_CHECKING:
+    from gateway.cli.parse import DrawingCheck
+    from storage.importing.checking import CheckResult
+    from storage.importing.import_run import ParsedSource
 
 DRAWING_SUFFIX = ".svg"
 
@@ -43,6 +42,11 @@ def check(
     """
     if merge and complete:
         raise click.UsageError("--merge excludes --complete, which needs whole records")
+    from gateway.cli.parse import check_drawing_file
+    from resolvers.drawings.shown_units import find_shown_parts
+    from storage.bundles.violations import Violations
+    from storage.importing.checking import MAX_CHECK_VIOLATIONS, check_bundles
+
     violations = Violations(MAX_CHECK_VIOLATIONS)
     drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]
     checked = [check_drawing_file(path) for path in drawings]
@@ -71,6 +75,12 @@ def check(
 
 def parse_drawing(svg: bytes) -> ParsedSource:
     """Parse a drawing within the limits of a gateway. Raises SourceError."""
+    from parsing.errors import ParsingError
+    from resolvers.drawings.shown_units import parse_with_units
+    from resolvers.processing.worker_process import limit_cpu_time
+    from storage.bundles.drawings import SourceError
+    from storage.importing.import_run import ParsedSource
+
     try:
         with limit_cpu_time():
             return ParsedSource(*parse_with_units(svg))
@@ -79,6 +89,8 @@ def parse_drawing(svg: bytes) -> ParsedSource:
 
 
 def _print_result(result: CheckResult, drawings: int) -> None:
+    from storage.catalog import RECORD_TYPES_BY_NAME
+
     violations = result.violations
     listed = violations.list_first()
     for violation in listed:

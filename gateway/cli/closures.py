@@ -1,27 +1,30 @@
 """`floorgate maps close`, `open`, `closures` and `closable`: what routes do not use for a while."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 import orjson
 
-from gateway.cli.operations import OPERATOR
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import build_table, print_table
 from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
-from resolvers.closures import PARTS, Closable, change_closures, list_closable, name_units
-from resolvers.networks.routable_maps import RoutableMapCache
-from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError
-from resolvers.request.map_loads import load_closures, load_whole_map
-from storage.catalog import MAPS, Map
-from storage.closures import Closures
-from storage.mongo import driver, files
-from storage.store import Store
+
+if TYPE_CHECKING:
+    from resolvers.closures import Closable
+    from resolvers.request.context import Context
+    from storage.catalog import Map
+    from storage.closures import Closures
+    from storage.mongo import driver
+
+PARTS = {"connectors": "connector", "doors": "door", "spaces": "space"}
+"""Those of `resolvers.closures`, which takes a second to import."""
 
 T = TypeVar("T")
 
@@ -53,6 +56,8 @@ def close(
     Routes and distances use none of them from then on. `floorgate maps closable MAP_ID` lists
     their ids.
     """
+    from storage.closures import Closures
+
     added = Closures(connectors=[*connectors], doors=[*doors], spaces=[*spaces])
     if not added:
         raise click.UsageError("give at least one --connector, --door or --space")
@@ -77,6 +82,8 @@ def open_(
     **values: Any,
 ) -> None:
     """Open connectors, doors and spaces of a map that are closed."""
+    from storage.closures import Closures
+
     removed = Closures(connectors=[*connectors], doors=[*doors], spaces=[*spaces])
     if is_all == bool(removed):
         raise click.UsageError("give at least one --connector, --door or --space, or --all")
@@ -107,6 +114,8 @@ def closures(map_id: str, as_json: bool, **values: Any) -> None:
     """List what is closed on a map."""
 
     async def load(context: Context, unit_map: Map) -> Closures:
+        from resolvers.request.map_loads import load_closures
+
         [found] = await load_closures(context, [unit_map.id])
         return found
 
@@ -125,6 +134,9 @@ def closable(map_id: str, as_json: bool, **values: Any) -> None:
     """List what can be closed on a map: its connectors, doors and spaces."""
 
     async def load(context: Context, unit_map: Map) -> list[Closable]:
+        from resolvers.closures import list_closable, name_units
+        from resolvers.request.map_loads import load_whole_map
+
         routable = await load_whole_map(context, unit_map.id)
         if routable is None:
             raise click.ClickException(
@@ -157,12 +169,16 @@ def _to_json(item: Closable) -> dict[str, Any]:
 
 
 def _combine(ids_of: Callable[[str], set[str]]) -> Closures:
+    from storage.closures import Closures
+
     return Closures.of(**{name: ids_of(name) for name in PARTS})
 
 
 async def _change(
     edit: Callable[[Closures], Closures], context: Context, unit_map: Map
 ) -> Closures:
+    from resolvers.closures import change_closures
+
     return await change_closures(context, unit_map.id, edit)
 
 
@@ -176,6 +192,13 @@ def _run(
     """Run work on a map, as the operator."""
 
     async def run(database: driver.Database) -> T:
+        from gateway.cli.operations import OPERATOR
+        from resolvers.networks.routable_maps import RoutableMapCache
+        from resolvers.request.context import Context
+        from storage.catalog import MAPS
+        from storage.mongo import files
+        from storage.store import Store
+
         store = Store(database.client, database.name)
         cache = RoutableMapCache(partial(files.read_file, database))
         context = Context(OPERATOR, store, routable_map_cache=cache)

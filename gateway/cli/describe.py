@@ -4,14 +4,13 @@ import click
 import orjson
 
 from gateway.settings import settings_from_parameters, with_options
-from rest.openapi.description import build_description, to_yaml
-from schema.root import GRAPHQL_SCHEMA, build_sdl
-from storage.bundles.description import build_bundle_schema
 
 
 @click.command()
 def schema() -> None:
     """Print the GraphQL schema in SDL."""
+    from schema.root import build_sdl
+
     click.echo(build_sdl(), nl=False)
 
 
@@ -20,6 +19,9 @@ def schema() -> None:
 @with_options("base_url")
 def openapi(output_format: str, base_url: str | None) -> None:
     """Print the OpenAPI description of the REST API."""
+    from rest.openapi.description import build_description, to_yaml
+    from schema.root import GRAPHQL_SCHEMA
+
     document = build_description(
         GRAPHQL_SCHEMA, settings_from_parameters({"base_url": base_url}).base_url
     )
@@ -32,4 +34,6 @@ def openapi(output_format: str, base_url: str | None) -> None:
 @click.command("bundle-schema")
 def bundle_schema() -> None:
     """Print the JSON Schema of catalog bundles, with which editors complete and check them."""
+    from storage.bundles.description import build_bundle_schema
+
     click.echo(orjson.dumps(build_bundle_schema(), option=orjson.OPT_INDENT_2))

@@ -26,7 +26,6 @@ from gateway.settings import (
     settings_from_parameters,
     with_options,
 )
-from resolvers.networks.routable_maps import is_loadable
 from storage.inspection import Finding, Status, inspect_database
 
 MIN_DISK_MB = 100
@@ -44,6 +43,8 @@ def doctor(as_json: bool, **values: Any) -> None:
 
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
+    from resolvers.networks.routable_maps import is_loadable
+
     settings = settings_from_parameters(values)
     findings = [
         *_check_machine(settings),

@@ -15,26 +15,55 @@ from storage.errors import BundleError, StorageError, UnavailableError, iter_not
 DEBUG_VARIABLE = "FLOORGATE_DEBUG"
 EXPECTED_ERRORS = (StorageError, TlsError, StartError, RequestError)
 
-COMMAND_PATHS = {
-    "serve": "gateway.cli.serve:serve",
-    "import": "gateway.cli.catalog:import_",
-    "check": "gateway.cli.check:check",
-    "remove": "gateway.cli.catalog:remove",
-    "export": "gateway.cli.catalog:export",
-    "template": "gateway.cli.catalog:template",
-    "backup": "gateway.cli.backup:backup",
-    "restore": "gateway.cli.backup:restore",
-    "keys": "gateway.cli.keys:keys",
-    "documents": "gateway.cli.documents:documents",
-    "audit": "gateway.cli.audit:audit",
-    "doctor": "gateway.cli.doctor:doctor",
-    "maps": "gateway.cli.maps:maps",
-    "parse": "gateway.cli.parse:parse",
-    "schema": "gateway.cli.describe:schema",
-    "openapi": "gateway.cli.describe:openapi",
-    "bundle-schema": "gateway.cli.describe:bundle_schema",
+COMMANDS = {
+    "serve": ("serve:serve", "Serve /v1 and /graphql until SIGTERM; print one line when ready."),
+    "import": (
+        "catalog:import_",
+        "Load catalog bundles: all of them, or nothing if any is invalid.",
+    ),
+    "check": (
+        "check:check",
+        "Check catalog bundles, spreadsheets and drawings (FILE.svg), and print all that is wrong.",
+    ),
+    "remove": (
+        "catalog:remove",
+        "Remove records and all that depends on them: all of it, or nothing.",
+    ),
+    "export": (
+        "catalog:export",
+        "Write the catalog to standard output, as a bundle that import accepts.",
+    ),
+    "template": (
+        "catalog:template",
+        "Write a workbook to fill in, with notes, choice lists and the rows of the demo.",
+    ),
+    "backup": ("backup:backup", "Save the whole database, as of one moment, to the file ARCHIVE."),
+    "restore": (
+        "backup:restore",
+        "Replace the whole database by what floorgate backup has saved: all of it, or nothing.",
+    ),
+    "keys": ("keys:keys", "Create, list, change, rotate and revoke API keys."),
+    "documents": (
+        "documents:documents",
+        "Register the GraphQL documents of your clients, and list and remove them.",
+    ),
+    "audit": ("audit:audit", "List who changed what, when and from where, the latest first."),
+    "doctor": (
+        "doctor:doctor",
+        "Check versions, disk, certificate, MongoDB and its content; say what to do.",
+    ),
+    "maps": ("maps:maps", "Work on unit maps."),
+    "parse": ("parse:parse", "Parse unit maps and print their JSON; - reads standard input."),
+    "schema": ("describe:schema", "Print the GraphQL schema in SDL."),
+    "openapi": ("describe:openapi", "Print the OpenAPI description of the REST API."),
+    "bundle-schema": (
+        "describe:bundle_schema",
+        "Print the JSON Schema of catalog bundles, with which editors complete and check them.",
+    ),
 }
-"""Where each command is defined. Imported on use: all together take a second to import."""
+"""Where in `gateway.cli` each command is defined, and the first sentence of its help.
+
+Commands are imported on use: all together take a second, and `floorgate --help` needs none."""
 
 
 class LazyGroup(click.Group):
@@ -42,15 +71,23 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, the first that a new user needs first."""
-        return list(COMMAND_PATHS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command. Return None if there is none of this name."""
-        if cmd_name not in COMMAND_PATHS:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMAND_PATHS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"gateway.cli.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, without importing them."""
+        stubs = click.Group(
+            commands=[click.Command(name, help=text) for name, (_, text) in COMMANDS.items()]
+        )
+        stubs.list_commands = self.list_commands  # type: ignore[method-assign]
+        stubs.format_commands(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exit status 1: invalid input or environment; 2: wrong usage."""

@@ -1,7 +1,10 @@
 """Run work on the database, for commands that end with it, and find what operators name.
 
-Imports little: a command that only reads must not take a second to start.
+Imports little, and the driver of MongoDB only once a database is opened: a command that shows its
+help or refuses its options must not take a second to start.
 """
+
+from __future__ import annotations
 
 import asyncio
 import importlib
@@ -9,13 +12,11 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from gateway.settings import Settings
-from storage.administration.api_keys import ApiKey, list_keys_by_prefix
-from storage.catalog import ASSETS
 from storage.errors import (
     DiskFullError,
     OutcomeUnknownError,
@@ -24,11 +25,11 @@ from storage.errors import (
     UnavailableError,
     iter_notes,
 )
-from storage.mongo import driver
-from storage.mongo.unavailable import explain_loss
 from storage.records.visibility import ALL_ASSETS
-from storage.setup.database import open_database
-from storage.store import Store
+
+if TYPE_CHECKING:
+    from storage.administration.api_keys import ApiKey
+    from storage.mongo import driver
 
 T = TypeVar("T")
 
@@ -53,6 +54,9 @@ def run_with_database(
     """
     if needs is not None:
         threading.Thread(target=_import_early, args=(needs,)).start()
+    from storage.mongo import driver
+    from storage.mongo.unavailable import explain_loss
+    from storage.setup.database import open_database
 
     async def run() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -126,6 +130,8 @@ async def find_key_id(database: driver.Database, text: str) -> str:
 
     Raises ClickException, which says what is right.
     """
+    from storage.administration.api_keys import list_keys_by_prefix
+
     found = await list_keys_by_prefix(database, text, MAX_CANDIDATES + 1)
     if found and found[0].id == text:
         return text
@@ -151,6 +157,8 @@ async def find_key_id(database: driver.Database, text: str) -> str:
 async def complete_key_id(database: driver.Database, text: str | None) -> str | None:
     """Return the id of the only key that begins so; the text itself if no key does, as ids of
     other records may be meant. Raises ClickException if several do."""
+    from storage.administration.api_keys import list_keys_by_prefix
+
     is_prefix = text is not None and len(text) >= MIN_PREFIX_CHARACTERS
     if text is None or not is_prefix or not await list_keys_by_prefix(database, text, 1):
         return text
@@ -169,6 +177,9 @@ async def find_missing_assets(
 ) -> dict[str, str]:
     """Return the assets that do not exist, each with the ids that it may have meant as the end of a
     sentence: empty, or `; did you mean 'larkspur'?`."""
+    from storage.catalog import ASSETS
+    from storage.store import Store
+
     store = Store(database.client, database.name)
     where = {"_id": {"$in": [*asset_ids]}}
     known = await store.list_ids(ASSETS, ALL_ASSETS, where, len(asset_ids))

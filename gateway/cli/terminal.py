@@ -1,15 +1,19 @@
 """Tables on standard output, for people and for pipes, and progress bars on standard error."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
-from storage.importing.import_bundles import ImportProgress, ImportProgressCallback
+if TYPE_CHECKING:
+    from storage.importing.import_bundles import ImportProgress, ImportProgressCallback
 
 PIPE_COLUMNS = 100_000
 

@@ -12,7 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from gateway.cli.catalog import DEMO_BUNDLE, format_undo_command
+from gateway.cli.catalog import DEMO_BUNDLE
+from gateway.cli.changes import format_undo_command
 from gateway.settings import STORAGE_OPTIONS, with_options
 from storage.bundles.drawings import to_data_url
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal

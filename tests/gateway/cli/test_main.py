@@ -7,9 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from gateway.cli import catalog, closures, maps
+from gateway.cli.main import COMMANDS, main
 from gateway.server.supervisor import WORKER_PROGRAM
+from parsing.plans import PLAN_FORMATS
+from resolvers.closures import PARTS
+from resolvers.drawings import pictures
+from resolvers.networks.waypoints import Avoidable
+from resolvers.processing import stale_networks
+from routing.values import TravelMode
 from tests.fixtures import CATALOG
 from tests.gateway import floorgate_process
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
@@ -180,6 +189,39 @@ def test_a_command_imports_no_slow_package_that_it_does_not_use(
     packages = import_packages(*command.split(), *storage, stdin=BUNDLE)
     assert {"storage", "pymongo"} <= packages
     assert not packages & SLOW_PACKAGES
+
+
+HELP_WITHOUT_DRIVER = ("", "serve", "import", "check", "maps process", "maps closable", "openapi")
+
+
+@pytest.mark.parametrize("command", [*HELP_WITHOUT_DRIVER, "keys create", "backup"])
+def test_the_help_of_a_command_imports_nothing_that_its_work_needs(command: str) -> None:
+    packages = import_packages(*command.split(), "--help")
+    assert {"click", "gateway"} <= packages
+    assert not packages & SLOW_PACKAGES
+    if command in HELP_WITHOUT_DRIVER:
+        assert not packages & {"pymongo", "xlsxwriter", "yaml"}
+    if not command:
+        assert not packages & {"msgspec", "rich", "asyncio"}
+
+
+def test_the_list_of_commands_has_the_first_sentence_of_the_help_of_each() -> None:
+    for name, (_, text) in COMMANDS.items():
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200) == text
+
+
+def test_options_have_the_choices_of_what_does_the_work() -> None:
+    assert tuple(stale_networks.NetworkPolicy) == catalog.NETWORK_POLICIES
+    assert catalog.NETWORK_POLICIES[0] == stale_networks.REPROCESS
+    assert maps.PLAN_FORMATS == PLAN_FORMATS
+    assert tuple(pictures.PictureFormat) == maps.PICTURE_FORMATS
+    assert maps.PICTURE_WIDTHS == (pictures.MIN_PICTURE_WIDTH, pictures.MAX_PICTURE_WIDTH)
+    assert maps.DEFAULT_PICTURE_WIDTH == pictures.DEFAULT_PICTURE_WIDTH
+    assert tuple(TravelMode) == maps.TRAVEL_MODES
+    assert tuple(Avoidable) == maps.AVOIDABLE
+    assert closures.PARTS == PARTS
 
 
 def test_a_command_that_changes_a_key_imports_the_schema(storage: list[str]) -> None:

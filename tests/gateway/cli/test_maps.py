@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from pymongo import MongoClient
 
-from gateway.cli.maps import print_report, read_sources
+from gateway.cli.processing import print_report, read_sources
 from routing.issues import IssueKind, PlanIssue
 from routing.plan import Level, PartSource, Plan
 from routing.processing import process_plan
@@ -373,7 +373,7 @@ def test_the_place_in_the_file_is_said_once(capsys: pytest.CaptureFixture[str]) 
 def test_only_the_first_parts_are_shown_unless_all_are_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.cli.maps.SHOWN_PROBLEMS", 1)
+    monkeypatch.setattr("gateway.cli.processing.SHOWN_PROBLEMS", 1)
     assert "   - and 2 more; --verbose lists them" in printed(capsys)
     verbose = printed(capsys, verbose=True)
     assert sum("has no door (" in line for line in verbose) == 3
@@ -397,7 +397,7 @@ def test_of_what_was_left_out_it_is_not_said_that_it_costs_nothing(
 def test_a_level_is_called_by_its_name_or_its_number_or_its_id_if_two_share_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.cli.maps.SHOWN_LEVELS", 4)
+    monkeypatch.setattr("gateway.cli.processing.SHOWN_LEVELS", 4)
     levels = (
         Level("m-0", -1),
         Level("m-1", 1, "[/b] :smile:"),  # shown as it is

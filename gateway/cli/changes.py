@@ -1,0 +1,266 @@
+"""Changes of the catalog that are shown before they are made: imports and removals."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import click
+import msgspec
+from click.core import ParameterSource
+from rich.console import Console
+from rich.table import Table
+
+from gateway.cli.operator import run_with_database
+from gateway.cli.terminal import show_progress
+from gateway.settings import STORAGE_OPTIONS, Settings
+from resolvers.processing.stale_networks import import_and_process
+from storage.embedded import embedded_mongo
+from storage.errors import RemovalRefusedError
+from storage.importing.batches import STANDARD_INPUT, BundleSource
+from storage.importing.change_plan import (
+    ChangeRequest,
+    PendingFile,
+    RecordChange,
+    open_pending_file,
+)
+from storage.importing.import_bundles import ImportSummary
+from storage.mongo import driver
+from storage.store import Store
+
+TIMEOUT_SECONDS = 120.0
+SHOWN_CHANGES = 20
+"""Of each kind and operation before a question; a dry run shows all that the plan lists."""
+SIGNS = {"added": "+", "changed": "~", "removed": "-"}
+
+
+def make_changes(
+    settings: Settings,
+    paths: Sequence[BundleSource],
+    request: ChangeRequest,
+    *,
+    networks: str,
+    removes: bool,
+    dry_run: bool,
+    yes: bool,
+    plan_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Import bundles or remove records, and print what has changed.
+
+    What `removes` records is shown first, and at a terminal what changes them; it asks, and then
+    makes only what it has shown.
+    """
+    note_undo = partial(_note_unwritten_undo, path=request.undo_path, dry_run=dry_run)
+    is_shown = not dry_run and (removes or _can_ask(paths))
+    if is_shown and request.undo_path is None:
+        request = request._replace(undo_path=_choose_undo_path())
+    echo = partial(click.echo, err=as_json)
+    with ExitStack() as stack:
+        plan = stack.enter_context(_open_plan(plan_path)) if plan_path else None
+        keep_plan = plan.keep if plan else lambda: None
+        if plan is not None:
+            write = plan.write
+            request = request._replace(
+                write_change=lambda change: write(msgspec.json.encode(change) + b"\n")
+            )
+        if is_shown and not yes:
+            if not settings.mongo_url:  # so that asking and writing share one start
+                stack.enter_context(embedded_mongo.run_embedded_mongo(settings.data_dir))
+            planned = _run(settings, paths, request._replace(is_planned=True), networks, True)
+            assert planned.plan is not None
+            keep_plan()
+            if removes or planned.total.updated:
+                _print_plan(planned, SHOWN_CHANGES, echo)
+                _print_notes(planned)
+                _ask(planned, request)
+            request = request._replace(expected_digest=planned.plan.digest, write_change=None)
+        elif is_shown or dry_run:
+            request = request._replace(is_planned=True)
+
+        def review(summary: ImportSummary) -> None:
+            keep_plan()  # a full disk is known before anything is applied
+            if yes and is_shown and not as_json and (removes or summary.total.updated):
+                _print_plan(summary, SHOWN_CHANGES, echo)
+
+        try:
+            summary = _run(settings, paths, request, networks, dry_run, review)
+        except RemovalRefusedError:
+            keep_plan()
+            raise
+        keep_plan()
+    if dry_run and not as_json:
+        _print_plan(summary, None, echo)
+    note_undo(summary)
+    _print_result(summary, dry_run=dry_run, as_json=as_json)
+
+
+def _can_ask(paths: Sequence[BundleSource]) -> bool:
+    """Return whether standard input is a terminal that gives answers, not a bundle."""
+    return sys.stdin.isatty() and STANDARD_INPUT not in paths
+
+
+@contextmanager
+def _open_plan(path: Path) -> Iterator[PendingFile]:
+    """Open a plan; what is not kept is deleted. Raises UsageError, and OSError with its name."""
+    if os.path.lexists(path):
+        raise click.UsageError(f"{path} exists; choose another name for the plan")
+    with open_pending_file(path) as file:
+        yield file
+
+
+def _run(
+    settings: Settings,
+    paths: Sequence[BundleSource],
+    request: ChangeRequest,
+    networks: str,
+    dry_run: bool,
+    review: Callable[[ImportSummary], None] = lambda summary: None,
+) -> ImportSummary:
+    with show_progress() as progress:
+
+        async def work(database: driver.Database) -> ImportSummary:
+            return await import_and_process(
+                Store(database.client, database.name),
+                paths,
+                networks,
+                dry_run=dry_run,
+                progress=progress,
+                changes=request,
+                review=review,
+            )
+
+        return run_with_database(settings, work, TIMEOUT_SECONDS, writes=not dry_run)
+
+
+def _note_unwritten_undo(summary: ImportSummary, path: Path | None, dry_run: bool) -> None:
+    """Say that there is nothing in the file for undoing that was asked for."""
+    if path is not None and summary.undo is None:
+        reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
+        summary.notes.append(f"{path} is not written: {reason}")
+
+
+def _choose_undo_path() -> Path:
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    return Path(f"floorgate-undo-{now}.ndjson")
+
+
+def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
+    """Ask whether to make the changes. Raises click.Abort, ClickException or UsageError."""
+    if planned.refusal is not None:
+        raise click.ClickException(
+            f"{planned.refusal}; if that is meant, allow it with --max-removals N or N%"
+        )
+    if planned.total.written and not sys.stdin.isatty():
+        raise click.UsageError(
+            "nothing was written: there is no terminal to ask on; --yes makes these changes without"
+            " asking"
+        )
+    if not planned.total.written:
+        return
+    total = planned.total
+    question = f"Change {total.updated:,} records and add {total.inserted:,}?"
+    if total.removed:
+        question = f"Remove {total.removed:,} records and write {total.written - total.removed:,}?"
+    click.echo(f"What is changed or removed is saved first, in {request.undo_path}.", err=True)
+    click.confirm(question, abort=True, err=True)
+
+
+def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str], None]) -> None:
+    """Print what changes: by kind, the first changes of each operation."""
+    assert summary.plan is not None
+    listed = sorted(summary.plan.changes, key=lambda change: (change.kind, change.operation))
+    by_group = {
+        group: [*changes]
+        for group, changes in groupby(listed, lambda change: (change.kind, change.operation))
+    }
+    for kind, counts in summary.kinds.items():
+        counted = {"added": counts.inserted, "changed": counts.updated, "removed": counts.removed}
+        if not any(counted.values()):
+            continue
+        parts = [f"{count:,} {operation}" for operation, count in counted.items() if count]
+        echo(f"{kind}: {', '.join(parts)}")
+        for operation, count in counted.items():
+            shown = by_group.get((kind, operation), [])[:limit]
+            for change in shown:
+                echo(f"  {SIGNS[operation]} {_describe_change(change)}")
+            if count > len(shown):
+                echo(f"  {SIGNS[operation]} ... and {count - len(shown):,} more: see --plan FILE")
+
+
+def _describe_change(change: RecordChange) -> str:
+    text = _quote(change.record_id)
+    if change.removed_with is not None:
+        return f"{text} (with {_quote(change.removed_with)})"
+    fields = [f"{field.field} {field.before} -> {field.after}" for field in change.fields]
+    return f"{text}: {_quote('; '.join(fields))}" if fields else text
+
+
+def _quote(text: str) -> str:
+    """Return text that does nothing else to a terminal than appear on it."""
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _print_notes(summary: ImportSummary) -> None:
+    for note in summary.notes:
+        click.echo(f"Note: {note}", err=True)
+
+
+def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        shown = msgspec.to_builtins(summary)
+        del shown["undo_bundle"]  # commands write it to the file that `undo` names
+        click.echo(msgspec.json.encode(shown))
+        return
+    titles = ("Kind", "Inserted", "Updated", "Unchanged")
+    removes = bool(summary.total.removed)
+    table = Table(*titles, *(["Removed"] if removes else []))
+    for name, counts in (*summary.kinds.items(), ("total", summary.total)):
+        numbers = [counts.inserted, counts.updated, counts.unchanged]
+        table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
+    Console().print(table)
+    _print_notes(summary)
+    if dry_run:
+        if summary.refusal is not None:
+            click.echo(f"Note: this would be refused: {summary.refusal}", err=True)
+        click.echo("Nothing was written: this was a dry run.", err=True)
+    if summary.undo is not None:
+        command = format_undo_command(summary.undo, summary.undo_options)
+        click.echo(f"Undo with: {command}", err=True)
+    elif summary.total.updated and not dry_run:
+        click.echo(
+            f"Stored records changed: {summary.total.updated:,}. With --undo FILE, an import saves"
+            " them first, as a bundle that brings them back.",
+            err=True,
+        )
+
+
+def format_undo_command(path: str | Path, options: Sequence[str]) -> str:
+    """Return the command that imports an undo file into the database of the running command.
+
+    Storage options that the command line has are repeated; the environment stays.
+
+    >>> format_undo_command("un do.ndjson", ["--force-drawings"])
+    "floorgate import --force-drawings 'un do.ndjson'"
+    """
+    parts = ["floorgate", "import", *options, *_list_storage_options()]
+    text = str(path)
+    return shlex.join([*parts, f"./{text}" if text.startswith("-") else text])
+
+
+def _list_storage_options() -> list[str]:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    return [
+        text
+        for name in STORAGE_OPTIONS
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        for text in (f"--{name.replace('_', '-')}", str(context.params[name]))
+    ]
