@@ -7,14 +7,13 @@ docs/decisions/import/reading.md.
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from storage.bundles.drawings import (
     ShownParts,
     SourceError,
-    find_misplaced_units,
     find_unmatched_levels,
     read_source,
 )
@@ -31,19 +30,17 @@ from storage.catalog import FLOORS, RECORD_TYPES, RECORD_TYPES_BY_NAME, UNITS
 from storage.importing.batches import BundleSource, read_batches
 from storage.importing.import_run import NO_MEMBERS_NOTE, ParsedSource
 from storage.importing.planning import (
-    Mismatch,
     OwnerFields,
-    RepeatedKeys,
-    describe_missing,
     find_lacking_fields,
-    find_mismatches,
     values_at,
 )
 from storage.importing.staging import NEIGHBOURS
 from storage.importing.validation import (
-    describe_misplaced_units,
-    describe_unknown_units,
-    describe_unmatched_levels,
+    ReferenceFault,
+    RepeatedKeys,
+    describe_drawing,
+    describe_missing,
+    find_reference_faults,
 )
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType, stored_name
 from storage.spreadsheets.reader import TableReader
@@ -119,12 +116,13 @@ class Reference(NamedTuple):
     owner: ForeignKey
     key: str
     values: Document
-    """The fields of the members that `find_mismatches` compares."""
+    """The fields of the members that must match the owner."""
     places: list[str]
 
-    def find_mismatches(self, facts: Document) -> Iterator[Mismatch]:
-        """Yield the mismatches between the members and their owner."""
-        return find_mismatches(self.owner, self.values, facts)
+    def find_faults(self, owner: IndexedMember | None) -> Iterator[ReferenceFault]:
+        """Yield what is wrong with the reference, given the owner."""
+        facts = owner.facts if owner else None
+        return find_reference_faults(self.owner, self.key, self.values, facts)
 
 
 class References:
@@ -261,7 +259,7 @@ class _Check:
             self._violations.add(place, message)
         for reference in iter_references(kind, document, place):
             owner = self._index.get(reference.owner.kind, reference.key)
-            if owner is None or any(reference.find_mismatches(owner.facts)):
+            if any(reference.find_faults(owner)):
                 self._references.add(reference)
 
     def add_rejected(self) -> None:
@@ -280,19 +278,11 @@ class _Check:
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
-    def _add_mismatches(
-        self, reference: Reference, facts: Document, count: int, is_complete: bool
-    ) -> None:
-        kind = RECORD_TYPES_BY_NAME[reference.owner.kind]
-        name = describe_record(kind, reference.key)
-        for mismatch in reference.find_mismatches(facts):
-            if not (is_complete and self._lacks_owner(kind, mismatch.owner_field, facts)):
-                self._violations.add_all(reference.places, f"{name} {mismatch.message}", count)
-
-    def _lacks_owner(self, kind: RecordType[Any], field: str, facts: Document) -> bool:
-        """Return whether a field of a member names an owner that is missing, which is its error."""
+    def _lacks_owner(self, kind: RecordType[Any], fault: ReferenceFault, facts: Document) -> bool:
+        """Return whether a member names an owner that is missing where another does not match it:
+        that is its error."""
         return any(
-            owner.field == field and self._is_missing(owner.kind, facts[field])
+            owner.field == fault.owner_field and self._is_missing(owner.kind, facts[owner.field])
             for owner in kind.foreign_keys
         )
 
@@ -306,15 +296,18 @@ class _Check:
         rejected = self._violations.rejected
         for reference, count in self._references.iter_counted():
             owner, key = reference.owner, reference.key
-            if member := self._index.get(owner.kind, key):
-                if not rejected.includes(owner.kind, key):
-                    self._add_mismatches(reference, member.facts, count, is_complete)
-            elif self._is_missing(owner.kind, key):
-                if is_complete:
-                    self._violations.add_all(
-                        reference.places, self._describe_missing(owner, key), count
-                    )
-                else:
+            member = self._index.get(owner.kind, key)
+            if member and rejected.includes(owner.kind, key):
+                continue
+            kind = RECORD_TYPES_BY_NAME[owner.kind]
+            for fault in reference.find_faults(member):
+                if member is not None:
+                    if not (is_complete and self._lacks_owner(kind, fault, member.facts)):
+                        self._violations.add_all(reference.places, fault.message, count)
+                elif is_complete and self._is_missing(owner.kind, key):
+                    message = self._describe_missing(owner, key)
+                    self._violations.add_all(reference.places, message, count)
+                elif self._is_missing(owner.kind, key):
                     missing[owner.kind, key] += count
         return missing
 
@@ -361,17 +354,15 @@ class _Check:
         for floor_id, floor in self._index.iter_sorted(FLOORS.name) if self.shown else ():
             floor_ids[floor.facts["asset_id"]].add(floor_id)
         for place, (asset_id, shown) in self.shown.items():
-            unknown = [each for each in shown.unit_ids if not self._index.get(UNITS.name, each)]
-            if unknown:
-                notes.append(f"{place}: {describe_unknown_units(unknown)}")
             # Which asset a drawing shows that is no map's is known by its Levels.
             assets = [floor_ids[asset_id]] if asset_id else floor_ids.values()
-            unmatched = [(find_unmatched_levels(shown.levels, floors), floors) for floors in assets]
-            names, floors = min(unmatched, key=lambda each: len(each[0]), default=([], set()))
-            if names:
-                notes.append(f"{place}: {describe_unmatched_levels(names, floors)}")
-            if misplaced := find_misplaced_units(shown, self._find_floors(shown.unit_ids), floors):
-                notes.append(f"{place}: {describe_misplaced_units(misplaced)}")
+            floors: Collection[str] = min(
+                assets,
+                key=lambda each: len(find_unmatched_levels(shown.levels, each)),
+                default=(),
+            )
+            on = self._find_floors(shown.unit_ids)
+            notes += [f"{place}: {note}" for note in describe_drawing(shown, on, floors)]
         return notes
 
     def _find_floors(self, unit_ids: Iterable[str]) -> dict[str, str | None]:

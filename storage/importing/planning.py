@@ -14,7 +14,6 @@ from collections.abc import (
     Collection,
     Coroutine,
     Iterable,
-    Iterator,
     Sequence,
 )
 from contextlib import aclosing, suppress
@@ -24,8 +23,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from storage.bundles.members import TIMESTAMPED_ARRAYS, TimestampedArray
-from storage.bundles.names import suggest
-from storage.bundles.violations import describe_record, quote_json
 from storage.cache.cache import MISSING, Cache
 from storage.catalog import MAPS, PARSED_FIELDS, RECORD_TYPES
 from storage.importing.staging import KEPT_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging
@@ -35,7 +32,6 @@ from storage.records.kinds import (
     TIMESTAMP_FIELDS,
     UPDATED_AT,
     Document,
-    ForeignKey,
     RecordType,
     stored_name,
 )
@@ -351,57 +347,6 @@ async def find_left(
             kept = [item for item in items if (item[rest] if rest else item) not in gone]
             left[document["_id"]] = kept if isinstance(value, list) else None
     return left
-
-
-def describe_missing(kind: RecordType[Any], key: str, near: list[str], where: str) -> str:
-    """Return the message for a record that does not exist, with the key that was meant."""
-    meant = suggest(key, near)
-    hint = f"; did you mean {quote_json(meant)}?" if meant else ""
-    return f"there is no {describe_record(kind, key)}{where}{hint}"
-
-
-class Mismatch(NamedTuple):
-    """A field of a member that does not match one of its owner."""
-
-    field: str
-    owner_field: str
-    message: str
-    """What is wrong, as a predicate of the owner."""
-
-
-def find_mismatches(owner: ForeignKey, document: Document, facts: Document) -> Iterator[Mismatch]:
-    """Yield the mismatches between a member and its owner."""
-    for field, owner_field in owner.equal_fields:
-        expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
-        # None: an incomplete member of a merge, or a rejected one.
-        if expected is not None and actual is not None and actual != expected:
-            message = f"has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
-            yield Mismatch(field, owner_field, message)
-    if owner.value_in:
-        field, path = owner.value_in
-        value = document[field]
-        if facts[path] is not None and value is not None and value not in facts[path]:
-            yield Mismatch(field, path, f"has no {field} {quote_json(value)}")
-
-
-class RepeatedKeys:
-    """Finds equal keys that follow each other: of units with two attributes of a group for one.
-
-    >>> repeated = RepeatedKeys()
-    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[0]")
-    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[7]")
-    'the unit already has an attribute of this group at b.json: $.attribute_assignments[0]'
-    """
-
-    def __init__(self) -> None:
-        self._previous = ("", "")
-
-    def find(self, key: str, place: str) -> str | None:
-        """Return what is wrong if the key is that of the previous call."""
-        (previous_key, previous_place), self._previous = self._previous, (key, place)
-        if key != previous_key:
-            return None
-        return f"the unit already has an attribute of this group at {previous_place}"
 
 
 # Compute the changes that staged members make in the catalog, batch by batch.

@@ -1,22 +1,25 @@
-"""Validation of staged members against each other and against the catalog.
+"""Validation of members against each other and against the catalog.
 
 Owners must exist, staged or live, and match the member (`ForeignKey` in
 `storage.records.kinds`). Immutable fields must not change. Fields that existing records copy from
 an owner, or values they refer to, must not change or disappear.
+
+The rules on references, repeated keys and drawings take facts, wherever these come from.
+`BundleValidator` has them from staged members and the catalog, `checking` from an index in memory.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 from storage.bundles.drawings import (
-    MisplacedUnit,
     ShownLevel,
     ShownParts,
     find_misplaced_units,
     find_unmatched_levels,
 )
+from storage.bundles.names import suggest
 from storage.bundles.violations import Violations, describe_record, quote_json
 from storage.catalog import (
     ASSETS,
@@ -32,20 +35,106 @@ from storage.importing.planning import (
     FindRemoved,
     OwnerCache,
     PlannedBatch,
-    RepeatedKeys,
-    describe_missing,
-    find_mismatches,
     find_none_removed,
     values_at,
 )
 from storage.importing.staging import KEY_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging, find_neighbours
 from storage.mongo import driver
-from storage.records.kinds import Document, ForeignKey, RecordType
+from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
 
 MAX_IDS_IN_NOTE = 5
 MAX_DOUBTS = 100_000
 """Wrong fields that are remembered. What follows from others is reported, too."""
 NOWHERE = ", neither in the bundle nor in the catalog"
+
+
+class ReferenceFault(NamedTuple):
+    """What is wrong with a reference of a member, as a sentence about the owner."""
+
+    field: str
+    """The field of the member that is wrong."""
+    owner_field: str | None
+    """The field of the owner that it does not match; None if there is no such owner."""
+    message: str = ""
+
+
+def find_reference_faults(
+    owner: ForeignKey, key: str, document: Document, facts: Document | None
+) -> Iterator[ReferenceFault]:
+    """Yield what is wrong with a reference, from the facts about its owner: None if it is missing.
+
+    The facts may come from the catalog, from staged members or from an index in memory. None in
+    place of a value is one that an incomplete member of a merge, or a rejected one, does not give.
+    """
+    if facts is None:
+        yield ReferenceFault(owner.field, None)
+        return
+    name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
+    for field, owner_field in owner.equal_fields:
+        expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
+        if expected is not None and actual is not None and actual != expected:
+            message = f"{name} has {owner_field} {quote_json(actual)}, not {quote_json(expected)}"
+            yield ReferenceFault(field, owner_field, message)
+    if owner.value_in:
+        field, path = owner.value_in
+        value = document[field]
+        if facts[path] is not None and value is not None and value not in facts[path]:
+            yield ReferenceFault(field, path, f"{name} has no {field} {quote_json(value)}")
+
+
+def describe_missing(kind: RecordType[Any], key: str, near: list[str], where: str) -> str:
+    """Return the message for a record that does not exist, with the key that was meant."""
+    meant = suggest(key, near)
+    hint = f"; did you mean {quote_json(meant)}?" if meant else ""
+    return f"there is no {describe_record(kind, key)}{where}{hint}"
+
+
+class RepeatedKeys:
+    """Finds equal keys that follow each other: of units with two attributes of a group for one.
+
+    >>> repeated = RepeatedKeys()
+    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[0]")
+    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[7]")
+    'the unit already has an attribute of this group at b.json: $.attribute_assignments[0]'
+    """
+
+    def __init__(self) -> None:
+        self._previous = ("", "")
+
+    def find(self, key: str, place: str) -> str | None:
+        """Return what is wrong if the key is that of the previous call."""
+        (previous_key, previous_place), self._previous = self._previous, (key, place)
+        if key != previous_key:
+            return None
+        return f"the unit already has an attribute of this group at {previous_place}"
+
+
+def describe_drawing(
+    shown: ShownParts, floors_by_unit: Mapping[str, str | None], floor_ids: Collection[str]
+) -> Iterator[str]:
+    """Yield notes about units and Levels of a drawing that do not match the catalog.
+
+    Both arguments are of what there is: the floor of each unit, and the floors of the asset.
+    """
+    if unknown := [unit_id for unit_id in shown.unit_ids if unit_id not in floors_by_unit]:
+        noun = "unit" if len(unknown) == 1 else "units"
+        yield f"the drawing shows {len(unknown)} unknown {noun}: {_list_first(unknown)}"
+    if names := find_unmatched_levels(shown.levels, floor_ids):
+        noun = "floor" if len(names) == 1 else "floors"
+        yield (
+            f"the drawing shows {len(names)} unknown {noun}: Level {_list_first(names)}; routes"
+            " need a name such as 'Level 2: floor=<id>', or data-tags with floor=<id>; the floors"
+            f" are {_list_first(sorted(floor_ids))}"
+        )
+    if misplaced := find_misplaced_units(shown, floors_by_unit, floor_ids):
+        noun, own = ("unit", "its own") if len(misplaced) == 1 else ("units", "their own")
+        floors = "; ".join(
+            f"{quote_json(unit_id)} on {quote_json(drawn_on)}, not {quote_json(floor_id)}"
+            for unit_id, drawn_on, floor_id in misplaced[:MAX_IDS_IN_NOTE]
+        )
+        more = "; ..." if len(misplaced) > MAX_IDS_IN_NOTE else ""
+        count = len(misplaced)
+        yield f"the drawing shows {count} {noun} on another floor than {own}: {floors}{more}"
 
 
 class BundleValidator:
@@ -105,16 +194,12 @@ class BundleValidator:
             for key in keys:
                 if self._violations.rejected.includes(owner.kind, key):
                     continue  # it is in the bundle, with errors of its own
-                facts = cache.get(key)
-                if facts is None:
-                    self._add_doubt(kind, document, owner.field)
-                    await self._add_missing_owner(owner, key, place)
-                    continue
-                name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
-                for mismatch in find_mismatches(owner, document, facts):
-                    self._add_doubt(kind, document, mismatch.field)
-                    if (owner.kind, key, mismatch.owner_field) not in self._doubtful:
-                        self._violations.add(place, f"{name} {mismatch.message}")
+                for fault in find_reference_faults(owner, key, document, cache.get(key)):
+                    self._add_doubt(kind, document, fault.field)
+                    if fault.owner_field is None:
+                        await self._add_missing_owner(owner, key, place)
+                    elif (owner.kind, key, fault.owner_field) not in self._doubtful:
+                        self._violations.add(place, fault.message)
 
     def _add_doubt(self, kind: RecordType[Any], document: Document, field: str) -> None:
         """Note that a field of a member is wrong: that others do not match it follows from that."""
@@ -274,14 +359,10 @@ class BundleValidator:
                 shown = ShownParts(unit_ids, [*starmap(ShownLevel, levels)], unit_levels)
                 place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                 await units.load(set(unit_ids))
-                if unknown := [unit_id for unit_id in unit_ids if units.get(unit_id) is None]:
-                    notes.append(f"{place}: {describe_unknown_units(unknown)}")
-                floors = floor_ids.get(asset_id, ())
-                if unmatched := find_unmatched_levels(shown.levels, floors):
-                    notes.append(f"{place}: {describe_unmatched_levels(unmatched, floors)}")
-                on = {unit_id: (units.get(unit_id) or {}).get("floor_id") for unit_id in unit_ids}
-                if misplaced := find_misplaced_units(shown, on, floors):
-                    notes.append(f"{place}: {describe_misplaced_units(misplaced)}")
+                found = {unit_id: units.get(unit_id) for unit_id in unit_ids}
+                on = {unit_id: unit["floor_id"] for unit_id, unit in found.items() if unit}
+                for note in describe_drawing(shown, on, floor_ids.get(asset_id, ())):
+                    notes.append(f"{place}: {note}")
         return notes
 
     async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
@@ -319,33 +400,6 @@ def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
     return (
         f"the {record} of the catalog, which all assets share, also has"
         f" {_list_first(values)}: add what it has, or give this one another id"
-    )
-
-
-def describe_unknown_units(unit_ids: list[str]) -> str:
-    """Return the note about a map with a drawing of units that do not exist."""
-    noun = "unit" if len(unit_ids) == 1 else "units"
-    return f"the drawing shows {len(unit_ids)} unknown {noun}: {_list_first(unit_ids)}"
-
-
-def describe_misplaced_units(units: Sequence[MisplacedUnit]) -> str:
-    """Return the note about a map with a drawing of units on other floors than they are on."""
-    noun, own = ("unit", "its own") if len(units) == 1 else ("units", "their own")
-    floors = "; ".join(
-        f"{quote_json(unit_id)} on {quote_json(drawn_on)}, not {quote_json(floor_id)}"
-        for unit_id, drawn_on, floor_id in units[:MAX_IDS_IN_NOTE]
-    )
-    more = "; ..." if len(units) > MAX_IDS_IN_NOTE else ""
-    return f"the drawing shows {len(units)} {noun} on another floor than {own}: {floors}{more}"
-
-
-def describe_unmatched_levels(names: list[str], floor_ids: Collection[str]) -> str:
-    """Return the note about a map with a drawing of Levels that match no floor of its asset."""
-    noun = "floor" if len(names) == 1 else "floors"
-    return (
-        f"the drawing shows {len(names)} unknown {noun}: Level {_list_first(names)}; routes need a"
-        " name such as 'Level 2: floor=<id>', or data-tags with floor=<id>; the floors are"
-        f" {_list_first(sorted(floor_ids))}"
     )
 
 
