@@ -10,6 +10,33 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
+MAX_CELL_CHARACTERS = 32_767
+"""As in Excel."""
+ERROR_VALUES = frozenset(
+    ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!"]
+)
+UNSAVED = "no saved value"
+"""In place of the error: a formula that no program has calculated."""
+INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
+BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "0"), False),
+}
+
+
+class ErrorCell(NamedTuple):
+    """A cell that shows an error of the program, such as #REF!."""
+
+    text: str
+
+
+Cell: TypeAlias = str | float | bool | date | time | timedelta | ErrorCell | None
+
+
+class CellError(Exception):
+    """A cell does not have a value of the kind that its column needs."""
+
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -45,7 +72,7 @@ _SHORT_YEAR = re.compile(
 def parse_date(text: str, order: DateOrder | None = None) -> str:
     """Return a date, with or without a time, as ISO 8601; in UTC if it has no offset.
 
-    `31.1.2026` has the day first. Raises ValueError for what has several meanings.
+    `31.1.2026` has the day first. Raises CellError for what has several meanings.
 
     >>> parse_date("31 January 2026"), parse_date("1/31/2026 09:30")
     ('2026-01-31T00:00:00+00:00', '2026-01-31T09:30:00+00:00')
@@ -53,17 +80,17 @@ def parse_date(text: str, order: DateOrder | None = None) -> str:
     '2026-01-03T00:00:00+00:00'
     >>> parse_date("3/1/2026")
     Traceback (most recent call last):
-    ValueError: "3/1/2026" is 2026-01-03 or 2026-03-01: write one of these, or say "dates: day-first" or "dates: month-first" in the mapping
+    storage.spreadsheets.cells.CellError: "3/1/2026" is 2026-01-03 or 2026-03-01: write one of these, or say "dates: day-first" or "dates: month-first" in the mapping
     """  # noqa: E501
     moment, offset = _parse_moment(text, order)
     try:
         return (moment - offset).isoformat()
     except OverflowError as error:
-        raise ValueError(f'there is no date "{text}": {error}') from error
+        raise CellError(f'there is no date "{text}": {error}') from error
 
 
 def parse_day(text: str, order: DateOrder | None = None) -> str:
-    """Return a date without the time that may follow it. Raises ValueError as `parse_date`.
+    """Return a date without the time that may follow it. Raises CellError as `parse_date`.
 
     >>> parse_day("1 March 2026"), parse_day("2026-03-01 23:30-05:00")
     ('2026-03-01', '2026-03-01')
@@ -82,8 +109,8 @@ def _parse_moment(text: str, order: DateOrder | None) -> tuple[datetime, timedel
                 moment = datetime(int(parts["year"]), month, day, hour, minute, second, tzinfo=UTC)
                 return moment, _offset_of(parts["offset"])
             except ValueError as error:
-                raise ValueError(f'there is no date "{text}": {error}') from error
-    raise ValueError(f'{EXPECTED_DATE}, not "{text}"{_hint_at_form(text)}')
+                raise CellError(f'there is no date "{text}": {error}') from error
+    raise CellError(f'{EXPECTED_DATE}, not "{text}"{_hint_at_form(text)}')
 
 
 def _hint_at_form(text: str) -> str:
@@ -100,14 +127,14 @@ def _month_and_day(
     if name := parts.get("name"):
         short = name[:3].lower()
         if short not in MONTHS:
-            raise ValueError(f'{EXPECTED_DATE}, not "{text}"')
+            raise CellError(f'{EXPECTED_DATE}, not "{text}"')
         return MONTHS.index(short) + 1, int(parts["day"] or 0)
     if "first" not in parts:
         return int(parts["month"] or 0), int(parts["day"] or 0)
     first, second = int(parts["first"] or 0), int(parts["second_part"] or 0)
     if order is None and first <= 12 and second <= 12 and first != second:
         year = parts["year"]
-        raise ValueError(
+        raise CellError(
             f'"{text}" is {year}-{second:02}-{first:02} or {year}-{first:02}-{second:02}: write one'
             ' of these, or say "dates: day-first" or "dates: month-first" in the mapping'
         )
@@ -121,33 +148,6 @@ def _offset_of(text: str | None) -> timedelta:
         return timedelta()
     sign = -1 if text[0] == "-" else 1
     return sign * timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
-
-
-MAX_CELL_CHARACTERS = 32_767
-"""As in Excel."""
-ERROR_VALUES = frozenset(
-    ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!"]
-)
-UNSAVED = "no saved value"
-"""In place of the error: a formula that no program has calculated."""
-INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
-BOOLEANS = {
-    **dict.fromkeys(("true", "yes", "y", "1"), True),
-    **dict.fromkeys(("false", "no", "n", "0"), False),
-}
-
-
-class ErrorCell(NamedTuple):
-    """A cell that shows an error of the program, such as #REF!."""
-
-    text: str
-
-
-Cell: TypeAlias = str | float | bool | date | time | timedelta | ErrorCell | None
-
-
-class CellError(Exception):
-    """A cell does not have a value of the kind that its column needs."""
 
 
 def clean(cell: Any) -> Cell:
@@ -243,18 +243,7 @@ def to_timestamp(cell: Cell, order: DateOrder | None) -> str:
         return cell.isoformat(timespec="seconds") + "+00:00"
     if isinstance(cell, date):
         return f"{cell.isoformat()}T00:00:00+00:00"
-    try:
-        return parse_date(to_text(cell), order)
-    except ValueError as error:
-        raise CellError(str(error)) from error
-
-
-def to_day(text: str, order: DateOrder | None) -> str:
-    """Return the date in a text, without its time: `2026-01-31`. Raises CellError."""
-    try:
-        return parse_day(text, order)
-    except ValueError as error:
-        raise CellError(str(error)) from error
+    return parse_date(to_text(cell), order)
 
 
 # Lists in one cell: `a; b`, or `key=value; key=value`.

@@ -17,7 +17,7 @@ from storage.spreadsheets.mapping import IGNORE, TABLE, Mapping, MappingUse, She
 from storage.spreadsheets.record_sheets import (
     KINDS_BY_SHEET,
     column_fields,
-    has_required_columns,
+    list_absent_fields,
     read_records,
     record_recognizer,
 )
@@ -76,7 +76,7 @@ def is_spreadsheet(path: Path) -> bool:
     if path.exists() and not path.is_file():  # what is read from a pipe is gone
         return False
     try:
-        start = _read_start_of(path)
+        start = _read_unpacked(path, PEEK_BYTES)
     except (OSError, EOFError, zlib.error):
         return suffix in (*TEXT_SUFFIXES, *WORKBOOK_SUFFIXES)
     if is_workbook(start) or suffix in WORKBOOK_SUFFIXES:
@@ -85,12 +85,13 @@ def is_spreadsheet(path: Path) -> bool:
     return suffix in TEXT_SUFFIXES and not is_json
 
 
-def _read_start_of(path: Path) -> bytes:
+def _read_unpacked(path: Path, size: int) -> bytes:
+    """Return the beginning of a file, gzipped or not."""
     with path.open("rb") as file:
-        start = file.read(PEEK_BYTES)
+        start = file.read(size)
     if start.startswith(GZIP_MAGIC):
         with gzip.open(path) as unpacked:
-            return unpacked.read(PEEK_BYTES)
+            return unpacked.read(size)
     return start
 
 
@@ -99,7 +100,7 @@ class TableReader:
 
     def __init__(self, groups: Iterable[Document] = ()) -> None:
         self.notes: list[str] = []
-        self._seen = KnownRecords(groups)
+        self.known = KnownRecords(groups)
         self._uses: list[MappingUse] = []
 
     def read(
@@ -116,22 +117,23 @@ class TableReader:
         except TableError as error:
             violations.add(error.place or name, str(error))
             violations.rejected.add_unknown()
-            self._use_of(spreadsheet).is_complete = False
+            self.use_of(spreadsheet).is_complete = False
 
     def finish(self, violations: Violations) -> Iterator[BundleMember]:
         """Yield what the spreadsheets together have made: groups with new attributes.
 
         What no spreadsheet has of their mapping is added to the violations.
         """
-        yield from self._seen.groups.build_changed()
-        self.notes += self._seen.groups.notes()
+        yield from self.known.groups.build_changed()
+        self.notes += self.known.groups.notes()
         for use in self._uses:
             if use.is_complete:
                 for error in use.list_errors():
                     violations.add(use.name, error)
                 self.notes += [f"{use.name}: {note}" for note in use.list_notes()]
 
-    def _use_of(self, spreadsheet: Spreadsheet) -> MappingUse:
+    def use_of(self, spreadsheet: Spreadsheet) -> MappingUse:
+        """Return what was used of the mapping of a spreadsheet, which others may share."""
         for use in self._uses:
             if use.mapping is spreadsheet.mapping:
                 return use
@@ -150,10 +152,10 @@ class _SheetReader:
         are_partial: bool,
     ) -> None:
         self._notes = reader.notes
-        self._seen = reader._seen
+        self._known = reader.known
         self._path = spreadsheet.path
         self._mapping = spreadsheet.mapping
-        self._use = reader._use_of(spreadsheet)
+        self._use = reader.use_of(spreadsheet)
         self._violations = violations
         self._are_partial = are_partial
         self._sheets_read = 0
@@ -203,13 +205,18 @@ class _SheetReader:
         rows = Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
         records = self._find_records(kind, start, given, sheet) if kind else None
         table = None
-        if kind is None or (kind is UNITS and not self._is_complete(kind, records)):
+        is_complete = (
+            kind is not None
+            and records is not None
+            and not list_absent_fields(kind, records, self._mapping, self._are_partial)
+        )
+        if kind is None or (kind is UNITS and not is_complete):
             table = self._find_unit_table(start, given, sheet)
         self._has_tables |= table is not None
         if table is not None and not is_first:
             self._describe(sheet, table, TABLE)
             body = Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
-            yield from UnitTable(table._replace(rows=body.read()), rows, self._seen).read()
+            yield from UnitTable(table._replace(rows=body.read()), rows, self._known).read()
         elif table is None and kind and records and is_first:
             if not records.header_number:
                 self._reject_headers(kind, start, sheet)
@@ -218,7 +225,7 @@ class _SheetReader:
             self._describe(sheet, records, kind.name)
             body = Body(records, rows, (kind,), sheet.is_text)
             for member in read_records(kind, records._replace(rows=body.read()), rows):
-                self._seen.add_explicit(member)
+                self._known.add_explicit(member)
                 yield member
         elif table is None and kind is None:
             if given.read_as == TABLE or given.header_row is not None:
@@ -227,11 +234,6 @@ class _SheetReader:
                 hint = hint_at(sheet.name, RECORD_TYPES_BY_NAME)
                 message = "is not named after a resource and has no column with units"
                 self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
-
-    def _is_complete(self, kind: RecordType[Any], records: Table | None) -> bool:
-        return records is not None and has_required_columns(
-            kind, records, self._mapping, self._are_partial
-        )
 
     def _find_unit_table(
         self, start: SheetStart, given: SheetMapping, sheet: Sheet
@@ -284,20 +286,16 @@ class _SheetReader:
             self._notes.append(
                 f"{sheet.place}: read as {read_as}, headers in row {table.header_number}{columns}"
             )
-        advice = (
-            "map it to attribute:GROUP, reference:KEY or ignore"
-            if read_as == TABLE
-            else "rename or map it, or map it to ignore"
-        )
-        is_table = read_as == TABLE
-        known = find_meant(table, KNOWN_HEADERS).values() if is_table else self._fields_of(read_as)
+        known: Iterable[str]
+        if read_as == TABLE:
+            known = find_meant(table, KNOWN_HEADERS).values()
+            advice = "map it to attribute:GROUP, reference:KEY or ignore"
+        else:
+            known = RECORD_TYPES_BY_NAME[read_as].struct.__struct_fields__
+            advice = "rename or map it, or map it to ignore"
         for header in table.unread:
             hint = hint_at(header, known)
             self._notes.append(f'{sheet.place}: column "{header}" was not read{hint}; {advice}')
-
-    def _fields_of(self, kind_name: str) -> tuple[str, ...]:
-        fields: tuple[str, ...] = RECORD_TYPES_BY_NAME[kind_name].struct.__struct_fields__
-        return fields
 
     def _note(self, is_first: bool, sheet: Sheet, text: str) -> None:
         if is_first:
@@ -306,11 +304,7 @@ class _SheetReader:
 
 def _read_content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SPREADSHEET_BYTES + 1)
-        if content.startswith(GZIP_MAGIC):
-            with gzip.open(path) as unpacked:
-                content = unpacked.read(MAX_SPREADSHEET_BYTES + 1)
+        content = _read_unpacked(path, MAX_SPREADSHEET_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TableError(f"the gzip data is damaged: {error}") from error
     except OSError as error:

@@ -116,14 +116,7 @@ def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMappi
     return build_recognizer(columns, {fold(name): name for name in names}, names.get)
 
 
-def has_required_columns(
-    kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
-) -> bool:
-    """Return whether a table has a column for each required field of its records."""
-    return not _list_absent(kind, table, mapping, are_partial)
-
-
-def _list_absent(
+def list_absent_fields(
     kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
 ) -> list[str]:
     """Return the required fields for which there is no column, and no value in the mapping.
@@ -161,7 +154,7 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     given = {*targets, *constants}
     kept = [field.name for field in fields if not field.is_required and field.name not in given]
     fixed = {*kind.key_fields, *kind.immutable_fields}
-    for name in _list_absent(kind, table, rows.mapping, rows.are_partial):
+    for name in list_absent_fields(kind, table, rows.mapping, rows.are_partial):
         meant = suggest(name, table.unread)
         message = describe_absent(header_of(name), ", which is required", meant)
         rows.reject(Row(table.header_number, ()), None, message)

@@ -9,7 +9,7 @@ from storage.bundles.json_bundles import BundleMember
 from storage.bundles.names import derive_id, fold, is_same_name, parse_floor, slug, squeeze
 from storage.catalog import ASSETS, ASSIGNMENTS, FLOORS, UNIT_REFERENCES, UNITS
 from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
-from storage.spreadsheets.cells import CellError, to_day, to_integer
+from storage.spreadsheets.cells import CellError, parse_day, to_integer
 from storage.spreadsheets.known_records import Group, Groups, KnownRecords
 from storage.spreadsheets.mapping import (
     ATTRIBUTE,
@@ -120,7 +120,7 @@ class FactColumns:
         for value in values:
             try:
                 is_date = column.target.startswith(DATE)
-                name = to_day(value, self._rows.mapping.dates) if is_date else value
+                name = parse_day(value, self._rows.mapping.dates) if is_date else value
                 found[group.find_or_add(name, self._rows, row, column)] = None
             except CellError as error:
                 if len(self._wrong) < MAX_WRONG_VALUES or (column, value) in self._wrong:
@@ -196,10 +196,10 @@ def is_unit_table(table: Table) -> bool:
 class UnitTable:
     """One table of apartments."""
 
-    def __init__(self, table: Table, rows: Rows, seen: KnownRecords) -> None:
+    def __init__(self, table: Table, rows: Rows, known: KnownRecords) -> None:
         self._table = table
         self._rows = rows
-        self._seen = seen
+        self._known = known
         self._columns = table.targets
         self._asset_ids: set[str] = set()
         self._floors_by_id: set[tuple[str, str]] = set()
@@ -215,7 +215,7 @@ class UnitTable:
             if rows.are_partial
             else self._has_floors and "unit" in given
         )
-        self._facts = FactColumns(table, rows, seen.groups)
+        self._facts = FactColumns(table, rows, known.groups)
 
     def read(self) -> Iterator[BundleMember]:
         """Yield what the rows say; what is wrong with them is added to the violations."""
@@ -236,31 +236,32 @@ class UnitTable:
         self._add_mentions()
 
     def _add_mentions(self) -> None:
-        """Say what a mirror may remove: of these assets, what the columns of the table hold."""
+        """Say what a mirror may remove: of these assets, what the columns of the table hold.
+
+        The table does not list the floors of an asset if a row has the id of one that no row
+        describes.
+        """
         mentions, of_assets = self._rows.violations.mentions, {"$in": sorted(self._asset_ids)}
         if self._has_units:
             mentions.add(UNITS.name, {"asset_id": of_assets})
-            listed = self._asset_ids - self._list_assets_of_unlisted_floors()
+            listed = self._asset_ids - {
+                asset_id
+                for asset_id, floor_id in self._floors_by_id
+                if not self._known.has(FLOORS.name, floor_id)
+            }
             if listed:
                 mentions.add(FLOORS.name, {"asset_id": {"$in": sorted(listed)}})
         self._facts.add_mentions({"asset_id": of_assets})
 
-    def _list_assets_of_unlisted_floors(self) -> set[str]:
-        """Return the assets of which a row has the id of a floor that no row describes."""
-        return {
-            asset_id
-            for asset_id, floor_id in self._floors_by_id
-            if not self._seen.has(FLOORS.name, floor_id)
-        }
-
     def _headers(self) -> dict[str, str]:
-        names = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}
-        fields = names | {field: field for field in self._columns if field.endswith("_id")}
+        """Return the headers of the columns that fields of units are read from."""
+        fields = {"id": "unit_id", "name": "unit", "floor_id": "floor", "asset_id": "asset"}
+        fields |= {each: each for each in self._columns if each.endswith(("_id", "_ids"))}
         return {
             field: self._columns[target].header
-            for field, target in (names | fields).items()
+            for field, target in fields.items()
             if target in self._columns
-        } | {field: column.header for field, column in self._columns.items() if field == "map_ids"}
+        }
 
     def _read_row(self, row: Row) -> Iterator[BundleMember]:
         """Yield what a row says. What is wrong with one cell does not hide what is with others."""
@@ -319,8 +320,8 @@ class UnitTable:
                 self._check_mapped_asset(row, column, text, asset_id)
         if not asset_id:
             raise self._reject_missing(row, column, "a property")
-        if name and self._seen.add("assets", asset_id, name, self._place(row, column)):
-            self._seen.asset_ids.setdefault(name, asset_id)
+        if name and self._known.add("assets", asset_id, name, self._rows.place_of(row, column)):
+            self._known.asset_ids.setdefault(name, asset_id)
             market = given.market or self._rows.mapping.defaults.get("market")
             value = {"id": asset_id, "name": name} | ({"market": market} if market else {})
             is_given = given.market or (market and not self._rows.are_partial)
@@ -334,7 +335,7 @@ class UnitTable:
         """Return the id of a property: that of the mapping, of its sheet, or made of its name."""
         given = self._rows.mapping.asset
         is_mapped = is_same_name(name, given.name)
-        found = (given.id if is_mapped else "") or self._seen.asset_ids.get(name)
+        found = (given.id if is_mapped else "") or self._known.asset_ids.get(name)
         return found or derive_id("", name) or ""
 
     def _check_mapped_asset(
@@ -345,7 +346,7 @@ class UnitTable:
         mapped_id = given.id or self._find_asset_id(given.name)
         if mapped_id in ("", asset_id):
             return
-        if self._seen.add("assets beside the mapping", name, name, ""):
+        if self._known.add("assets beside the mapping", name, name, ""):
             self._rows.reject(
                 row,
                 column,
@@ -374,11 +375,13 @@ class UnitTable:
         named = given.name or floor.name
         name = f"{named}, {building}" if building and not given.name else named
         floor_id = floor_id or given.id
-        floor_id = floor_id or self._seen.find_floor(asset_id, name)
+        floor_id = floor_id or self._known.find_floor(asset_id, name)
         floor_id = floor_id or derive_id(asset_id, building, floor.slug) or ""
         if not floor.slug and not floor_id:
             raise self._reject(row, column, f'no id can be made of "{text}"; give it one')
-        if self._seen.add("floors", floor_id, floor.slug or name, self._place(row, column)):
+        if self._known.add(
+            "floors", floor_id, floor.slug or name, self._rows.place_of(row, column)
+        ):
             sort = self._read_sort(row) if "floor_sort" in self._columns else given.sort
             fields: dict[str, Any] = {"label": given.label, "short_label": given.short_label}
             kept = [field for field, value in fields.items() if not value]
@@ -386,9 +389,10 @@ class UnitTable:
             if sort is None:
                 kept.append("sort")
                 if floor.sort is None:
+                    place = self._rows.place_of(row, column)
                     self._rows.notes.append(
-                        f'{self._place(row, column)}: the height of floor "{text}" is unknown, so a'
-                        f" new one has sort 0; say it in the mapping: floors: {{{text}: 3}}"
+                        f'{place}: the height of floor "{text}" is unknown, so a new one has'
+                        f" sort 0; say it in the mapping: floors: {{{text}: 3}}"
                     )
             fields["sort"] = sort if sort is not None else floor.sort or 0
             value = {"id": floor_id, "asset_id": asset_id, "name": name, **fields}
@@ -426,8 +430,8 @@ class UnitTable:
         identity = f"{building} {name}".strip() or unit_id
         # Several tables may speak of one unit, if only one of them makes it.
         seen_as = UNITS.name if self._has_units else self._rows.place
-        if not self._seen.add(seen_as, unit_id, identity, self._place(row, None)):
-            first = self._seen.first(seen_as, unit_id)
+        if not self._known.add(seen_as, unit_id, identity, self._rows.place_of(row, None)):
+            first = self._known.first(seen_as, unit_id)
             assert first is not None
             if first.name == identity:
                 message = f'the unit "{identity}" is already at {first.place}'
@@ -457,7 +461,7 @@ class UnitTable:
         yield from self._rows.build(UNITS, value, row, kept_fields=kept)
 
     def _check_alike(self, row: Row, column: Column | None, kind: str, key: str, name: str) -> None:
-        first = self._seen.first(kind, key) if name else None
+        first = self._known.first(kind, key) if name else None
         if first and first.name != name:
             self._rows.reject(
                 row,
@@ -470,9 +474,6 @@ class UnitTable:
         column = self._columns.get(target)
         text = self._rows.text_of(row, column) if column else ""
         return text if target.endswith("_id") else squeeze(text)
-
-    def _place(self, row: Row, column: Column | None) -> str:
-        return self._rows.place_of(row, column)
 
     def _reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
         self._rows.reject(row, column, message)
