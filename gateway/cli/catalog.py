@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 120.0
 DEMO_BUNDLE = Path(__file__).parents[2] / "samples" / "demo" / "bundle.json"
 NETWORK_POLICIES = ("reprocess", "withdraw")
-"""Those of `resolvers.processing.stale_networks`, which imports all that builds networks."""
+"""`resolvers.processing.stale_networks` has the same, and imports all that builds networks."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

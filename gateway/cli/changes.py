@@ -36,7 +36,7 @@ from storage.store import Store
 
 TIMEOUT_SECONDS = 120.0
 SHOWN_CHANGES = 20
-"""Of each kind and operation before a question; a dry run shows all that the plan lists."""
+"""A question shows so many of each kind and operation; a dry run shows all in the plan."""
 SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 
 

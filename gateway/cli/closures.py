@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from storage.mongo import driver
 
 PARTS = {"connectors": "connector", "doors": "door", "spaces": "space"}
-"""Those of `resolvers.closures`, which takes a second to import."""
+"""`resolvers.closures` has the same, and takes a second to import."""
 
 T = TypeVar("T")
 

@@ -61,7 +61,7 @@ COMMANDS = {
         "Print the JSON Schema of catalog bundles, with which editors complete and check them.",
     ),
 }
-"""Where in `gateway.cli` each command is defined, and the first sentence of its help.
+"""They say where in `gateway.cli` a command is defined, and the first sentence of its help.
 
 Commands are imported on use: all together take a second, and `floorgate --help` needs none."""
 

@@ -17,7 +17,7 @@ from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
 TIMEOUT_SECONDS = 3.0
-"""Of each command to MongoDB."""
+"""Each command to MongoDB has this timeout."""
 
 OPERATOR = Caller("operator", ALL_ASSETS, frozenset(PERMISSIONS), frozenset(FLAGS))
 

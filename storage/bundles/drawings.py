@@ -62,7 +62,7 @@ STOREY_WORDS: Final = "level|lvl|floor|storey|story"
 AROUND_STOREY: Final = re.compile(
     rf"\A(?:{STOREY_WORDS})(?:[\s_]+|-)?|[\s_-]*(?:{STOREY_WORDS})\Z", re.IGNORECASE
 )
-"""What names of Levels and ids of floors have around the storey, as in `Level 2`."""
+"""It matches what stands around the storey in names of Levels and ids of floors: `Level 2`."""
 
 
 class ShownLevel(NamedTuple):
@@ -82,7 +82,7 @@ class ShownParts(NamedTuple):
     unit_ids: Sequence[str] = ()
     levels: Sequence[ShownLevel] = ()
     unit_levels: Sequence[int | None] = ()
-    """For each unit the index of its Level, None if it has none, or several."""
+    """They are the index of the Level of each unit, None if it has none, or several."""
 
 
 class MisplacedUnit(NamedTuple):

@@ -30,7 +30,7 @@ from storage.records.kinds import Document, RecordType
 
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_LENGTH = 64 << 20
-"""Limit of one value, in characters: more than the largest drawing as a data URL."""
+"""A value has no more characters: this is more than the largest drawing as a data URL."""
 
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 MAX_SPACE_BEFORE = 1000
@@ -233,11 +233,11 @@ def _skip_whitespace(text: str, position: int) -> int:
 GZIP_MAGIC = b"\x1f\x8b"
 PEEK_BYTES = 1 << 16
 MAX_MEMBER_CHARACTERS = 2 << 20
-"""Limit of a member without its drawing. A MongoDB document has at most 16 MB."""
+"""A member has no more without its drawing. A MongoDB document has at most 16 MB."""
 KINDS_BY_TYPE = {name: kind for kind in RECORD_TYPES for name in (kind.singular, kind.name)}
 
 MAX_ARRAYS = 100
-"""Of any name. To find the line of each takes time that grows with the text before it."""
+"""Arrays of any name count: to find the line of each takes time that grows with the text before."""
 ARRAY_NAMES = ", ".join(RECORD_TYPES_BY_NAME)
 SCHEMA_NAME = "$schema"
 """Name of the address of a JSON Schema, which editors read in a bundle."""
@@ -254,7 +254,7 @@ class BundleMember(NamedTuple):
     document: Document
     text_length: int
     kept_fields: tuple[str, ...] = ()
-    """Fields that it does not give: a record in the catalog keeps them, a new one has defaults."""
+    """It does not give these: a record in the catalog keeps them, a new one has defaults."""
 
 
 def read_members(

@@ -52,7 +52,7 @@ def build_partial_struct(kind: RecordType[Any]) -> type[msgspec.Struct]:
 
 
 PARTIAL_STRUCTS = {kind.name: build_partial_struct(kind) for kind in RECORD_TYPES}
-"""By kind, the struct of a member of which only some fields are given."""
+"""They parse members of which only some fields are given, by kind."""
 
 
 class TimestampedArray(NamedTuple):
@@ -81,7 +81,7 @@ def _find_timestamped_arrays(kind: RecordType[Any]) -> tuple[TimestampedArray, .
 
 
 TIMESTAMPED_ARRAYS = {kind.name: _find_timestamped_arrays(kind) for kind in RECORD_TYPES}
-"""By kind, the array fields with timestamps in their items."""
+"""The items of these array fields have timestamps, by kind."""
 
 
 def _pattern_of(constrained: Any) -> str:
@@ -100,7 +100,7 @@ PATTERN_MESSAGES = {
     ): "Expected an http or https URL such as https://maps.example.com/1.json",
     TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }
-"""Messages for values that do not match a pattern of `storage.records.kinds`."""
+"""They say what a value is like that matches a pattern of `storage.records.kinds`."""
 
 
 class Fault(NamedTuple):

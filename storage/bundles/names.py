@@ -11,7 +11,7 @@ from storage.records.kinds import MAX_ID_CHARACTERS
 MAX_COMPARED_CHARACTERS = 100
 """Comparing takes quadratic time in the length."""
 MAX_SUGGESTIONS = 1000
-"""Of one run: a file may have a million names, all of them wrong."""
+"""A run looks for no more: a file may have a million names, all of them wrong."""
 
 Suggest: TypeAlias = Callable[[str, Iterable[str]], str | None]
 
@@ -212,7 +212,7 @@ ID_SOURCES = {
     "attribute_groups": ("group_name",),
     "locations": ("unit_map_id", "name"),
 }
-"""By kind, the fields that its id is made of."""
+"""Ids are made of these fields, by kind."""
 
 
 def derive_id(owner_id: str, *names: str) -> str | None:

@@ -136,10 +136,10 @@ class Mentions:
 
 
 MAX_REJECTED_KEYS = 100_000
-"""Of a kind. With more, any member of the kind counts as rejected."""
+"""If a kind has more, any member of it counts as rejected."""
 MAX_KEPT_MEMBERS = 1000
 MAX_KEPT_CHARACTERS = 16 << 20
-"""Of all rejected members: the owners and drawings of others are not checked."""
+"""The kept members have no more; the owners and drawings of others are not checked."""
 
 
 class RejectedMember(NamedTuple):
@@ -149,7 +149,7 @@ class RejectedMember(NamedTuple):
     kind: RecordType[Any]
     document: Document
     directory: Path | None
-    """Where its drawing is."""
+    """Its drawing is relative to this directory."""
 
 
 class RejectedMembers:
@@ -164,11 +164,11 @@ class RejectedMembers:
     def __init__(self) -> None:
         self._places: dict[str, dict[str, str]] = defaultdict(dict)
         self.kinds_with_unknown: set[str] = set()
-        """Kinds of which there are rejected members with unknown keys."""
+        """These kinds have rejected members with unknown keys."""
         self.members: list[RejectedMember] = []
         """The first of them."""
         self.directory: Path | None = None
-        """Where the drawings are of the bundle that is being read."""
+        """The drawings of the bundle that is being read are relative to this directory."""
         self._kept_characters = 0
 
     def add(self, kind: RecordType[Any], value: Any, place: str = "") -> str | None:

@@ -21,7 +21,7 @@ from storage.mongo import driver
 from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.spreadsheets.cells import MAX_CELL_CHARACTERS, CellError, clean, join_items
-from storage.spreadsheets.known_records import Groups
+from storage.spreadsheets.known_records import KnownGroups
 from storage.spreadsheets.mapping import ATTRIBUTE, ATTRIBUTES
 from storage.spreadsheets.record_sheets import DRAWING_FIELD, ColumnField, column_fields
 from storage.spreadsheets.sheets import MAX_ROWS, column_letters
@@ -201,7 +201,7 @@ async def _iter_attribute_rows(
 ) -> AsyncIterator[list[str]]:
     """Yield the headers, then a row for each unit."""
     documents = iter_members(database, ATTRIBUTE_GROUPS, ALL_ASSETS, session)
-    groups = Groups([_to_document(member) async for member in documents])
+    groups = KnownGroups([_to_document(member) async for member in documents])
     columns = {group.group_id: group for group in groups}
     prefixes = [ATTRIBUTE if group.is_single else ATTRIBUTES for group in groups]
     headers = [
@@ -237,7 +237,7 @@ Members = Mapping[str, Sequence[Mapping[str, Any]]]
 """Examples by kind, as a bundle has them."""
 CHOICE_ROWS = 10_000
 MAX_CHOICE_CHARACTERS = 255
-"""Of all choices of a list that is not in cells: a limit of Excel."""
+"""All choices of a list that is not in cells have no more: Excel has this limit."""
 COMMENT_SIZE = {"x_scale": 2.2, "y_scale": 1.4}
 DRAWING_NOTE = (
     "The path of an SVG file, relative to this workbook. An empty cell keeps the drawing that the"

@@ -23,7 +23,7 @@ class MemberBatch(NamedTuple):
 
     members: list[BundleMember]
     directory: Path | None
-    """Where the drawings of the bundle are; None if it is not a file, so all are data URLs."""
+    """The drawings are relative to it; None if the bundle is no file, so that all are data URLs."""
     bytes_read: int
     """Bytes of all bundles read so far."""
 

@@ -29,9 +29,9 @@ from storage.records.kinds import (
 )
 
 MAX_VALUE_CHARACTERS = 80
-"""Of the JSON of a value in a plan."""
+"""The JSON of a value in a plan has no more."""
 SAME_CHARACTERS = 30
-"""Shown before the first difference of values that are cut."""
+"""Values that are cut show so much before their first difference."""
 _MORE = "\N{HORIZONTAL ELLIPSIS}"
 _UNITS = ((1_000_000, "MB"), (1_000, "kB"))
 
@@ -111,7 +111,7 @@ ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
 MAX_LISTED_CHANGES = 1_000
 """Changes of one kind and operation in a plan."""
 DRAWING_FIELDS = ("source", PARSED_FIELD)
-"""Fields of a map that hold the digest of a file."""
+"""These fields of a map hold the digest of a file."""
 
 
 class FieldChange(msgspec.Struct, frozen=True):
@@ -264,24 +264,24 @@ class ChangeRequest(NamedTuple):
     """What an import does besides writing its members; by default nothing."""
 
     force_drawings: bool = False
-    """Whether to import drawings that are mostly an image, too."""
+    """Import drawings that are mostly an image, too."""
     merges: bool = False
-    """Whether to change only the fields that members have; without `mirrors`."""
+    """Change only the fields that members have; without `mirrors`."""
     mirrors: bool = False
-    """Whether to remove what the bundles do not have, of the kinds that they mention."""
+    """Remove what the bundles do not have, of the kinds that they mention."""
     asset_ids: frozenset[str] | None = None
     """The assets to mirror; all members must belong to them. None for all."""
     removed_kind: str = ""
     removed_keys: tuple[str, ...] = ()
     """Records to remove: their kind, and their keys as text."""
     limit: RemovalLimit = RemovalLimit()
-    """Of what may be removed."""
+    """No more may be removed."""
     is_planned: bool = False
-    """Whether the summary has the plan."""
+    """The summary has the plan."""
     expected_digest: str | None = None
-    """Of the plan that was shown: anything else is not applied."""
+    """The plan that was shown has it: anything else is not applied."""
     undo_path: Path | None = None
-    """Where to write what is changed or removed, as a bundle."""
+    """Write what is changed or removed to this file, as a bundle."""
     max_undo_bytes: int | None = None
     """Return that bundle with the summary instead, if it has no more bytes."""
     write_change: Callable[[RecordChange], None] | None = None
@@ -366,7 +366,7 @@ FIELDS_OF_ASSIGNMENTS = [
     if owner.kind == ATTRIBUTE_GROUPS.name
     for name in owner.copied_fields
 ]
-"""Fields of a group that do not change while it has assignments."""
+"""These fields of a group do not change while it has assignments."""
 
 
 class Writable(Protocol):

@@ -188,7 +188,7 @@ class CheckResult(NamedTuple):
     assumed_total: int
     notes: list[str]
     members: dict[str, int]
-    """How many members of each kind are valid on their own."""
+    """So many members of each kind are valid on their own."""
 
 
 def check_bundles(
@@ -207,7 +207,7 @@ def check_bundles(
     With `is_merge`, members give only some fields, of records that the
     catalog is assumed to have.
     """
-    check = _Check(violations, parse_drawing, is_merge=is_merge)
+    check = _BundleCheck(violations, parse_drawing, is_merge=is_merge)
     tables = TableReader()
     for batch in read_batches(bundles, violations, tables, are_partial=is_merge):
         for member in batch.members:
@@ -229,7 +229,7 @@ def check_bundles(
     return CheckResult(violations, assumed, len(missing), notes, dict(check.members))
 
 
-class _Check:
+class _BundleCheck:
     """The members that were read so far, and what waits until all are."""
 
     def __init__(
@@ -242,7 +242,7 @@ class _Check:
         self._index = MemberIndex()
         self._references = References(violations.max_kept)
         self.shown: dict[str, tuple[str | None, ShownParts]] = {}
-        """By the place of a drawing, the asset of its map, if it is known, and what it shows."""
+        """They are the asset of the map, if known, and what it shows, by place of the drawing."""
         self._changed: Counter[tuple[str, str]] = Counter()
         """The records of members that lack what a new record needs."""
 

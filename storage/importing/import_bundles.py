@@ -60,7 +60,7 @@ SWITCHED_COLLECTIONS = (
     TOMBSTONES.name,
     MIGRATIONS_COLLECTION,
 )
-"""In this order; each in an instant, so that readers find either the old or the new one."""
+"""They are switched in this order, each in an instant: readers find the old one or the new one."""
 
 BATCH_BYTES = 1 << 20
 

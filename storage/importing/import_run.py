@@ -254,22 +254,22 @@ class ImportSummary(msgspec.Struct):
     stale_networks: list[StaleNetwork] = []
     """The networks that are withdrawn, because what they were built from changes."""
     plan: ChangePlan | None = None
-    """What changes, if it was asked for."""
+    """It lists what changes, if it was asked for."""
     refusal: str | None = None
     """Why a dry run would be refused as an import: it removes too much."""
     undo: str | None = None
     """The file that undoes it."""
     undo_options: list[str] = []
-    """Of `floorgate import` of that file."""
+    """`floorgate import` of that file needs them."""
     undo_bundle: str | None = None
-    """What undoes it, if it was asked for."""
+    """It undoes the import, if it was asked for."""
 
 
 _logger = logging.getLogger("floorgate.networks")
 
 NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
 MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD, PLAN_FIELD)
-"""Fields of a map that hold the digest of a file."""
+"""These fields of a map hold the digest of a file."""
 WRITES_AT_ONCE = 2
 
 

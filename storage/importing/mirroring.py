@@ -24,7 +24,7 @@ DEFAULT_SHARE = 0.2
 ALWAYS_ALLOWED = 5
 """Records of a kind that may be removed however few there are: a fifth of three is none."""
 NEVER_FREE = frozenset({ASSETS.name, FLOORS.name, MAPS.name})
-"""Kinds of which a fifth is a fifth: few records, and much goes with each."""
+"""A fifth of these kinds is a fifth: they have few records, and much goes with each."""
 
 
 class RemovalLimit(NamedTuple):

@@ -88,7 +88,7 @@ class PipelinedWriter:
 
 
 DERIVED_FROM = {MAPS.name: {"source": PARSED_FIELDS}}
-"""By kind and field, the derived fields that are kept with it."""
+"""These derived fields are kept with a field, by kind and field."""
 
 
 def drop_kept_fields(kind: RecordType[Any], given: Document, names: Iterable[str]) -> None:
@@ -134,7 +134,7 @@ def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:
 
 
 PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in RECORD_TYPES}
-"""By kind, the stored fields that are neither timestamps nor arrays of items with timestamps."""
+"""These stored fields are neither timestamps nor arrays of items with timestamps, by kind."""
 
 
 def has_same_content(kind: RecordType[Any], document: Document, live: Document) -> bool:
@@ -210,7 +210,7 @@ MAX_OWNERS = 20_000
 
 
 NOTED_FIELDS = {"units": {"floor_id"}}
-"""Fields of owners that only notes need, such as on which floor a unit of a drawing is."""
+"""Only notes need these fields of owners, such as on which floor a unit of a drawing is."""
 
 
 class OwnerFields:
@@ -234,7 +234,7 @@ class OwnerFields:
         self._fields |= {field for owner in rows for field in owner.copied_fields}
         self._fields |= NOTED_FIELDS.get(kind.name, set())
         self.is_owner = bool(rows)
-        """Whether other kinds refer to this one."""
+        """Other kinds refer to this one."""
 
     @property
     def projected(self) -> set[str]:
@@ -377,7 +377,7 @@ class PlannedBatch(NamedTuple):
 
     documents: list[Document]
     origins: list[str]
-    """Where in the bundle each document came from."""
+    """Each document came from this place in the bundle."""
     live: dict[str, Document]
     """The records in the catalog that they replace, by key."""
     changes: list[MemberChange]

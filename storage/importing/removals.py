@@ -30,7 +30,7 @@ from storage.tombstones import TOMBSTONES, build_tombstone
 from storage.write_guards import end_earlier_writes
 
 
-class Link(NamedTuple):
+class Dependency(NamedTuple):
     """A way in which records of a kind depend on an owner."""
 
     kind: RecordType[Any]
@@ -38,32 +38,34 @@ class Link(NamedTuple):
     condition: Callable[[Sequence[str]], Document]
     """Given the keys of owners, returns the condition on the records that depend on them."""
     path: str
-    """Of the field that names the owner."""
+    """The field at this path names the owner."""
     is_same_asset: bool = True
-    """Whether owner and dependent have one `asset_id`, by which more indexes can be used."""
+    """Owner and dependent have one `asset_id`, by which more indexes can be used."""
 
 
 @cache
-def get_links(owner: str) -> tuple[Link, ...]:
+def get_dependencies(owner: str) -> tuple[Dependency, ...]:
     """Return how other records depend on those of a kind.
 
-    >>> [(link.kind.name, link.effect) for link in get_links("maps")]
+    >>> [(dependency.kind.name, dependency.effect) for dependency in get_dependencies("maps")]
     ... # doctest: +NORMALIZE_WHITESPACE
     [('backgrounds', 'remove'), ('units', 'clear'), ('level_tags', 'remove'),
      ('locations', 'remove')]
     """
-    links = []
+    dependencies = []
     for kind in RECORD_TYPES:
         for key in kind.foreign_keys:
             if key.kind == owner:
                 is_same_asset = ("asset_id", "asset_id") in key.equal_fields
-                links.append(Link(kind, key.on_removal, _refer_by(key), key.field, is_same_asset))
-        links += [
-            Link(kind, "remove", made.condition, made.path)
+                dependencies.append(
+                    Dependency(kind, key.on_removal, _refer_by(key), key.field, is_same_asset)
+                )
+        dependencies += [
+            Dependency(kind, "remove", made.condition, made.path)
             for made in kind.made_for
             if made.kind == owner
         ]
-    return tuple(links)
+    return tuple(dependencies)
 
 
 def _refer_by(key: ForeignKey) -> Callable[[Sequence[str]], Document]:
@@ -73,9 +75,9 @@ def _refer_by(key: ForeignKey) -> Callable[[Sequence[str]], Document]:
 def _sort_owners_first() -> tuple[RecordType[Any], ...]:
     graph: dict[str, set[str]] = {kind.name: set() for kind in RECORD_TYPES}
     for kind in RECORD_TYPES:
-        for link in get_links(kind.name):
-            if link.effect != "clear":
-                graph[link.kind.name].add(kind.name)
+        for dependency in get_dependencies(kind.name):
+            if dependency.effect != "clear":
+                graph[dependency.kind.name].add(kind.name)
     return tuple(RECORD_TYPES_BY_NAME[name] for name in TopologicalSorter(graph).static_order())
 
 
@@ -86,11 +88,11 @@ before their maps."""
 
 REMOVED, CLEARED = "removed", "cleared"
 VALUES_FIELD = "values"
-"""Of a staged removal: the identifying fields."""
+"""A staged removal has its identifying fields here."""
 OWNER_FIELD = "owner"
-"""Of a staged removal: with what it is removed, such as `floor oak-1`; absent if for itself."""
+"""A staged removal says with what it is removed, such as `floor oak-1`, unless for itself."""
 CHANGES_FIELD = "set"
-"""Of a staged record that loses a reference: the fields to set."""
+"""A staged record that loses a reference has the fields to set here."""
 
 
 class Removals:
@@ -148,64 +150,66 @@ class Removals:
     async def stage_dependents(self) -> None:
         """Stage what is removed with the staged removals, then what loses a reference to them."""
         for owner in OWNERS_FIRST:
-            for link in get_links(owner.name):
-                if link.effect != "clear":
-                    await self._stage_link(owner, link)
+            for dependency in get_dependencies(owner.name):
+                if dependency.effect != "clear":
+                    await self._stage_dependency(owner, dependency)
         for owner in OWNERS_FIRST:
-            for link in get_links(owner.name):
-                if link.effect != "remove":
-                    await self._stage_cleared(owner, link)
+            for dependency in get_dependencies(owner.name):
+                if dependency.effect != "remove":
+                    await self._stage_cleared(owner, dependency)
 
     async def stage_dependents_of_kind(self, kind: RecordType[Any]) -> None:
         """Stage the records of a kind that are removed with what is staged, once more."""
         for owner in OWNERS_FIRST:
-            for link in get_links(owner.name):
-                if link.kind is kind and link.effect == "remove":
-                    await self._stage_link(owner, link)
+            for dependency in get_dependencies(owner.name):
+                if dependency.kind is kind and dependency.effect == "remove":
+                    await self._stage_dependency(owner, dependency)
 
-    async def _stage_link(self, owner: RecordType[Any], link: Link) -> None:
-        async for found in self._iter_dependents(owner, link):
-            if link.effect == "remove_last":
-                left = await find_left(self.find, owner.name, link.path, found)
+    async def _stage_dependency(self, owner: RecordType[Any], dependency: Dependency) -> None:
+        async for found in self._iter_dependents(owner, dependency):
+            if dependency.effect == "remove_last":
+                left = await find_left(self.find, owner.name, dependency.path, found)
                 found = [document for document in found if not left[document["_id"]]]
-            await self._add(link.kind, found)
+            await self._add(dependency.kind, found)
 
-    async def _stage_cleared(self, owner: RecordType[Any], link: Link) -> None:
-        async for found in self._iter_dependents(owner, link):
-            gone = await self.find(link.kind.name, [document["_id"] for document in found])
-            left = await find_left(self.find, owner.name, link.path, found)
+    async def _stage_cleared(self, owner: RecordType[Any], dependency: Dependency) -> None:
+        async for found in self._iter_dependents(owner, dependency):
+            gone = await self.find(dependency.kind.name, [document["_id"] for document in found])
+            left = await find_left(self.find, owner.name, dependency.path, found)
             cleared = []
             for document in found:
                 if document["_id"] not in gone:
-                    field = link.path.partition(".")[0]
+                    field = dependency.path.partition(".")[0]
                     fields: Document = {field: left[document["_id"]]}
-                    if UPDATED_AT in link.kind.stored_fields:
+                    if UPDATED_AT in dependency.kind.stored_fields:
                         fields[UPDATED_AT] = self._import_time
                     cleared.append({"_id": document["_id"], CHANGES_FIELD: fields})
             if cleared:
                 self.is_empty = False
-                await driver.insert_absent(self.collection_of(link.kind.name, CLEARED), cleared)
+                await driver.insert_absent(
+                    self.collection_of(dependency.kind.name, CLEARED), cleared
+                )
 
     async def _iter_dependents(
-        self, owner: RecordType[Any], link: Link
+        self, owner: RecordType[Any], dependency: Dependency
     ) -> AsyncIterator[list[Document]]:
-        """Yield the records of a link that are not staged as members, each with its owner.
+        """Yield the records of a dependency that are not staged as members, each with its owner.
 
         Members that are staged name an owner that stays, or are refused. A reference that they do
         not speak of is cleared when they are planned.
         """
-        path = stored_name(link.path)
-        projection = dict.fromkeys((*_fields_of(link.kind), path.partition(".")[0]), 1)
+        path = stored_name(dependency.path)
+        projection = dict.fromkeys((*_fields_of(dependency.kind), path.partition(".")[0]), 1)
         async for owners in self.iter_removed(owner):
             for asset_id, group in _group_by_asset(owners).items():
                 names = {each["_id"]: format_key(each[VALUES_FIELD]) for each in group}
-                where = link.condition([*names])
-                if link.is_same_asset:
+                where = dependency.condition([*names])
+                if dependency.is_same_asset:
                     where["asset_id"] = asset_id
-                found = driver.iter_batches(self._database[link.kind.name], where, projection)
+                found = driver.iter_batches(self._database[dependency.kind.name], where, projection)
                 async for batch in found:
                     keys = [document["_id"] for document in batch]
-                    staged = await self._staging.find_members(link.kind.name, keys, set())
+                    staged = await self._staging.find_members(dependency.kind.name, keys, set())
                     kept = {document["_id"] for document in staged}
                     for document in batch:
                         key = next(key for key in values_at(document, path) if key in names)

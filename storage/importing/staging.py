@@ -24,18 +24,18 @@ from storage.mongo import driver
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 
 NEIGHBOURS = 100
-"""How many ids before and after one are compared with it for a suggestion."""
+"""So many ids before and after one are compared with it for a suggestion."""
 
 KEY_FIELD = "_key"
 AFTER_KEY_SEPARATOR = chr(ord(KEY_SEPARATOR) + 1)
 ORIGIN_FIELD = "_place"
 KEPT_FIELD = "_kept"
-"""Field with the names of the fields that a record in the catalog keeps."""
+"""It names the fields that a record in the catalog keeps."""
 BULK_MEMBERS = 10_000
 """A kind with more members has no index while they are staged."""
 REJECTED_KEYS_AT_ONCE = 1000
 SHOWN_FIELD = "_shown"
-"""Field of a staged map with the units and Levels in its drawing."""
+"""A staged map has the units and Levels in its drawing here."""
 
 
 class Staging:

@@ -34,7 +34,7 @@ from storage.routing_inputs import (
 MAX_LOSS_NOTES = 20
 UNPROCESSED = "it is tagged pathfinding and has no network"
 PLAN_REPLACED = "its plan is being replaced"
-"""Until the network of the new plan is published."""
+"""This is the reason until the network of the new plan is published."""
 
 
 class StaleNetworks:
@@ -45,7 +45,7 @@ class StaleNetworks:
         self._maps: dict[str, Document] | None = None
         """The maps with networks, as the import leaves them; None before they are read."""
         self._floor_sorts: dict[str, dict[str, int]] = {}
-        """By asset, the floors whose `sort` is new."""
+        """These floors have a new `sort`, by asset."""
         self._moved: set[str] = set()
         """Maps with locations that are moved or removed."""
         self._removed_floors: set[str] = set()

@@ -161,7 +161,7 @@ class BundleValidator:
         self._violations = violations
         self._repeated_keys = RepeatedKeys()
         self._doubtful: set[tuple[str, str, str]] = set()
-        """Fields of members that are wrong: kind, key and field."""
+        """These fields of members are wrong: kind, key and field."""
 
     async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Validate one batch."""

@@ -11,12 +11,12 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 MAX_CELL_CHARACTERS = 32_767
-"""As in Excel."""
+"""Excel has the same limit."""
 ERROR_VALUES = frozenset(
     ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!"]
 )
 UNSAVED = "no saved value"
-"""In place of the error: a formula that no program has calculated."""
+"""A formula that no program has calculated has this in place of an error."""
 INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "y", "1"), True),

@@ -13,10 +13,10 @@ from storage.spreadsheets.tables import Column, Rows
 
 MAX_NAMES_IN_NOTE = 12
 NONE_WORDS = frozenset({"n/a", "na", "none", "null", "tbd"})
-"""Names of attributes that may mean none."""
+"""An attribute with such a name may mean that there is none."""
 
 
-class Group:
+class KnownGroup:
     """A group, to which columns may add attributes."""
 
     def __init__(self, document: Document, *, is_closed: bool = False) -> None:
@@ -26,9 +26,9 @@ class Group:
         self.attributes: list[dict[str, str]] = [*document.get("attributes", ())]
         self.added: list[str] = []
         self.is_closed = is_closed
-        """Whether a sheet of this import has it, so that columns add nothing."""
+        """A sheet of this import has it, so that columns add nothing."""
         self.first: tuple[Rows, Row, Column] | None = None
-        """What has changed it first."""
+        """This cell has changed it first."""
         self._by_name: dict[str, dict[str, str]] = {}
         self._by_key: dict[str, dict[str, str]] = {}
         self._places: dict[str, str] = {}
@@ -99,33 +99,33 @@ class Group:
         self._by_name.setdefault(attribute["attribute_name"].casefold(), attribute)
 
 
-class Groups:
+class KnownGroups:
     """The groups of the catalog and of one import."""
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
-        self._groups: dict[str, Group] = {}
-        self._by_name: dict[str, Group] = {}
+        self._groups: dict[str, KnownGroup] = {}
+        self._by_name: dict[str, KnownGroup] = {}
         for document in documents:
-            self._add(Group(document))
+            self._add(KnownGroup(document))
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[KnownGroup]:
         return iter(self._groups.values())
 
-    def name_of(self, group: Group) -> str:
+    def name_of(self, group: KnownGroup) -> str:
         """Return a text by which `find_or_add` finds a group: its name, or else its id."""
         is_found = self._find(group.name) is group and clean(group.name) == group.name
         return group.name if is_found else group.group_id
 
-    def _find(self, name: str) -> Group | None:
+    def _find(self, name: str) -> KnownGroup | None:
         return self._groups.get(name) or self._by_name.get(name.casefold())
 
     def add_explicit(self, document: Document) -> None:
         """Add a group of a sheet of this import. What the sheet lacks is as in the catalog."""
         known = self._groups.get(document["_id"])
         kept = known.to_value() if known else {"group_name": document["_id"]}
-        self._add(Group(kept | document, is_closed=True))
+        self._add(KnownGroup(kept | document, is_closed=True))
 
-    def find_or_add(self, name: str, is_single: bool) -> Group:
+    def find_or_add(self, name: str, is_single: bool) -> KnownGroup:
         """Return the group with this id or name; `is_single` is for a new one."""
         found = self._find(name)
         if found is None:
@@ -135,7 +135,7 @@ class Groups:
                 "group_name": name,
                 "one_attribute_per_unit": is_single,
             }
-            found = self._groups.get(group_id) or self._add(Group(document))
+            found = self._groups.get(group_id) or self._add(KnownGroup(document))
         return found
 
     def notes(self) -> Iterator[str]:
@@ -161,7 +161,7 @@ class Groups:
         for group in self._groups.values():
             yield from group.build()
 
-    def _add(self, group: Group) -> Group:
+    def _add(self, group: KnownGroup) -> KnownGroup:
         self._groups[group.group_id] = group
         self._by_name[group.name.casefold()] = group
         return group
@@ -178,7 +178,7 @@ class KnownRecords:
     """Records by key, of all spreadsheets of one import: tables name the same ones again."""
 
     def __init__(self, groups: Iterable[Document] = ()) -> None:
-        self.groups = Groups(groups)
+        self.groups = KnownGroups(groups)
         self.asset_ids: dict[str, str] = {}
         """Ids of assets by name."""
         self._floor_ids: dict[tuple[str, ...], str] = {}

@@ -12,7 +12,7 @@ from storage.spreadsheets.sheets import MAX_ROWS
 
 IGNORE = "ignore"
 TABLE = "apartments"
-"""What a sheet with a row for each unit is read as."""
+"""A sheet with a row for each unit is read as this."""
 TABLE_TARGETS = (
     "asset",
     "asset_id",
@@ -24,7 +24,7 @@ TABLE_TARGETS = (
     "unit_id",
     "map_ids",
 )
-"""What a column of a table of apartments can hold, beside attributes and references."""
+"""A column of a table of apartments holds one of these, an attribute or a reference."""
 ATTRIBUTE, ATTRIBUTES, DATE, REFERENCE = "attribute:", "attributes:", "date:", "reference:"
 """Beginnings of what a column holds: one attribute of a group, any number of them, one that is a
 date, a reference."""
@@ -61,7 +61,7 @@ class SheetMapping(MappingPart, frozen=True):
     columns: dict[str, str] = {}
 
 
-class Mapping(MappingPart, frozen=True):
+class SpreadsheetMapping(MappingPart, frozen=True):
     """A mapping file."""
 
     asset: AssetMapping = AssetMapping()
@@ -71,11 +71,11 @@ class Mapping(MappingPart, frozen=True):
     defaults: dict[str, str] = {}
     floors: dict[str, FloorMapping] = {}
     empty: list[str] = []
-    """Words of cells that count as empty, such as `n/a`."""
+    """Cells with these words count as empty, such as `n/a`."""
     ignore_rows: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
-    """What the first filled cell of rows that are ignored begins with, such as `Total`."""
+    """A row is ignored if its first filled cell begins with one of these, such as `Total`."""
     unit_ids: Literal["derived", "number"] = "derived"
-    """What the id of a unit is that has none: made of all names, or its number alone."""
+    """The id of a unit that has none is made of all names, or is its number alone."""
 
     def sheet(self, name: str) -> SheetMapping:
         """Return how a sheet of this name is read."""
@@ -106,28 +106,28 @@ def to_table_target(text: str) -> str | None:
 
 MAX_MAPPING_NOTES = 100
 MAX_MAPPING_HINTS = 100
-"""Names for which one that was meant is looked for."""
+"""For no more names, one that may be meant is looked for."""
 MAX_COMPARED_NAMES = 1000
-"""With each of them."""
+"""A name is compared with no more than these."""
 
 
 class MappingUse:
     """A mapping, and the names in it that were found.
 
-    >>> use = MappingUse(Mapping(sheets={"Rent rol": SheetMapping("apartments")}))
+    >>> use = MappingUse(SpreadsheetMapping(sheets={"Rent rol": SheetMapping("apartments")}))
     >>> use.sheet("Rent roll")
     SheetMapping(read_as='', header_row=None, columns={})
     >>> [*use.list_errors()]
     ['sheets: there is no sheet "Rent rol"; did you mean "Rent roll"?']
     """
 
-    def __init__(self, mapping: Mapping, name: str = "the mapping") -> None:
+    def __init__(self, mapping: SpreadsheetMapping, name: str = "the mapping") -> None:
         self.mapping = mapping
         self.name = name
         self.is_complete = True
-        """Whether all files could be read: else what was not found may be in the others."""
+        """All files could be read: else what was not found may be in the others."""
         self._headers: dict[str, set[str]] = {}
-        """By sheet, all sheets and their headers."""
+        """They are the headers of all sheets, by sheet."""
         self._floors: dict[str, FloorMapping] = {}
         self._fields: set[str] = set()
         self._hints = 0

@@ -18,8 +18,8 @@ from storage.spreadsheets.mapping import (
     REFERENCE,
     TABLE,
     TABLE_TARGETS,
-    Mapping,
     MappingPart,
+    SpreadsheetMapping,
     to_table_target,
 )
 from storage.spreadsheets.sheets import MAX_ROWS
@@ -39,7 +39,7 @@ EXPECTED = {
     "ignore_rows": "a list of words, such as [Total]",
     "unit_ids": "derived or number",
 }
-"""By key, what its value is; text for others."""
+"""They say what the value of a key is; that of others is text."""
 
 
 class MappingFault(NamedTuple):
@@ -56,7 +56,7 @@ def find_faults(value: Any) -> Iterator[MappingFault]:
     ['expected a whole number, not "x"']
     """
     if isinstance(value, dict):
-        yield from _find_part_faults(value, Mapping, ())
+        yield from _find_part_faults(value, SpreadsheetMapping, ())
     else:
         yield MappingFault((), "a mapping file has keys such as asset:")
 
@@ -138,7 +138,7 @@ def _hint_at_target(text: str) -> str:
 
 MAX_MAPPING_BYTES = 1 << 20
 SHORT_FORMS = {"asset": "id", "sheets": "read_as", "floors": "sort"}
-"""By part, the key that a plain value stands for: `asset: oak` is `asset: {id: oak}`."""
+"""A plain value of a part stands for one with this key: `asset: oak` is `asset: {id: oak}`."""
 
 
 class _TextLoader(yaml.SafeLoader):
@@ -160,7 +160,7 @@ class _TextLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_mapping(path: Path) -> Mapping:
+def read_mapping(path: Path) -> SpreadsheetMapping:
     """Return the mapping in a file. Raises BundleError."""
     try:
         with path.open("rb") as file:
@@ -175,7 +175,7 @@ def read_mapping(path: Path) -> Mapping:
     return parse_mapping(value or {}, str(path))
 
 
-def parse_mapping(value: Any, name: str = "the mapping") -> Mapping:
+def parse_mapping(value: Any, name: str = "the mapping") -> SpreadsheetMapping:
     """Return the mapping that a file holds. Raises BundleError with all that is wrong.
 
     >>> parse_mapping({"colums": {"Unit #": "unit"}, "dates": "us"})
@@ -192,7 +192,7 @@ def parse_mapping(value: Any, name: str = "the mapping") -> Mapping:
         violations.add(": ".join((name, *place)), message)
     violations.raise_if_any()
     try:
-        return msgspec.convert(value, Mapping, strict=False)
+        return msgspec.convert(value, SpreadsheetMapping, strict=False)
     except msgspec.ValidationError as error:
         raise BundleError([f"{name}: {error}"]) from error
 

@@ -13,7 +13,7 @@ from storage.bundles.violations import Violations
 from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import Document, RecordType
 from storage.spreadsheets.known_records import KnownRecords
-from storage.spreadsheets.mapping import IGNORE, TABLE, Mapping, MappingUse, SheetMapping
+from storage.spreadsheets.mapping import IGNORE, TABLE, MappingUse, SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.record_sheets import (
     KINDS_BY_SHEET,
     column_fields,
@@ -58,9 +58,9 @@ class Spreadsheet:
     """A workbook or text file, and how it is read."""
 
     path: Path
-    mapping: Mapping = Mapping()
+    mapping: SpreadsheetMapping = SpreadsheetMapping()
     mapping_name: str = "the mapping"
-    """For messages."""
+    """Messages call the mapping so."""
 
     def __str__(self) -> str:
         return str(self.path)
@@ -161,7 +161,7 @@ class _SheetReader:
         self._sheets_read = 0
         self._has_tables = False
         self._hint = ""
-        """What was meant by a header of a table without units."""
+        """It says what may be meant by a header of a table without units."""
 
     def read(self, content: bytes, name: str) -> Iterator[BundleMember]:
         yield from self._read_sheets(content, name, is_first=True)

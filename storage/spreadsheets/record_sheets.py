@@ -13,7 +13,7 @@ from storage.catalog import RECORD_TYPES
 from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
 from storage.spreadsheets import cells
 from storage.spreadsheets.cells import Cell, CellError, DateOrder, to_text
-from storage.spreadsheets.mapping import Mapping, SheetMapping
+from storage.spreadsheets.mapping import SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.sheets import Row, TableError
 from storage.spreadsheets.tables import (
     Recognizer,
@@ -32,7 +32,7 @@ class ColumnField(NamedTuple):
     name: str
     is_required: bool
     form: str
-    """What its cells hold, for people."""
+    """It tells people what the cells hold."""
     read: Callable[[Cell, DateOrder | None], Any]
     write: Callable[[Any], str | float | bool | None]
 
@@ -109,7 +109,9 @@ DRAWING_FIELD = "source"
 """An empty cell keeps the drawing: a sheet that was exported cannot hold one."""
 
 
-def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMapping) -> Recognizer:
+def record_recognizer(
+    kind: RecordType[Any], mapping: SpreadsheetMapping, sheet: SheetMapping
+) -> Recognizer:
     """Return what knows the columns of a kind."""
     names = {field.name: field.name for field in column_fields(kind)}
     columns = {**mapping.columns, **sheet.columns}
@@ -117,7 +119,7 @@ def record_recognizer(kind: RecordType[Any], mapping: Mapping, sheet: SheetMappi
 
 
 def list_absent_fields(
-    kind: RecordType[Any], table: Table, mapping: Mapping, are_partial: bool
+    kind: RecordType[Any], table: Table, mapping: SpreadsheetMapping, are_partial: bool
 ) -> list[str]:
     """Return the required fields for which there is no column, and no value in the mapping.
 
@@ -226,7 +228,7 @@ def _read_value(
     return value, wrong
 
 
-def _constants(kind: RecordType[Any], mapping: Mapping) -> dict[str, str]:
+def _constants(kind: RecordType[Any], mapping: SpreadsheetMapping) -> dict[str, str]:
     """Return the fields that the mapping gives to all records of a kind."""
     names = {field.name for field in column_fields(kind)}
     asset = {"asset_id": mapping.asset.id} if mapping.asset.id else {}

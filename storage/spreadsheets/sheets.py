@@ -51,9 +51,9 @@ class Sheet:
     """A sheet of a workbook, or a text file."""
 
     name: str
-    """Of the sheet; of a text file, its name without suffixes."""
+    """A text file has its own name, without suffixes."""
     place: str
-    """For messages, such as `building.xlsx: sheet "Units"`."""
+    """Messages call the sheet so: `building.xlsx: sheet "Units"`."""
     rows: Iterable[Row]
     is_hidden: bool = False
     notes: list[str] = field(default_factory=list)

@@ -12,8 +12,7 @@ from storage.bundles.names import fold, header_of, suggest
 from storage.bundles.violations import Violations
 from storage.records.kinds import RecordType
 from storage.spreadsheets.cells import Cell, CellError, ErrorCell, split_items, to_text
-from storage.spreadsheets.mapping import IGNORE, MappingUse, SheetMapping
-from storage.spreadsheets.mapping import Mapping as SheetsMapping
+from storage.spreadsheets.mapping import IGNORE, MappingUse, SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.sheets import Row, Sheet, TableError, column_letters
 
 HEADER_SEARCH_ROWS = 50
@@ -34,7 +33,7 @@ class Table(NamedTuple):
     """The rows below a header, and the columns that are read."""
 
     headers: list[str]
-    """Of all columns; empty where there is none."""
+    """All columns have one, which is empty where there is none."""
     columns: list[Column]
     unread: list[str]
     """Headers of columns that nobody said anything of."""
@@ -148,15 +147,15 @@ def _fold_header(header: str) -> str:
 
 
 KnownHeaders = Mapping[str, Sequence[str]]
-"""By what a column holds, the headers that it may have."""
+"""They are the headers that a column may have, by what it holds."""
 NEEDED_COLUMNS = {
     "asset": ("asset", "asset_id"),
     "floor": ("floor", "floor_id"),
     "unit": ("unit",),
 }
-"""What makes units in a table of apartments, and the columns that say it."""
+"""A table of apartments needs these to make units, each in one of these columns."""
 MIN_RESEMBLANCE = 0.82
-"""Of a misspelt header: "Flooring" is not meant to be "Floor"."""
+"""A misspelt header is at least so similar: "Flooring" is not meant to be "Floor"."""
 
 
 def describe_absent(header: str, remedy: str, meant: str | None) -> str:
@@ -220,10 +219,10 @@ class Rows:
     violations: Violations
     notes: list[str]
     are_partial: bool = False
-    """Whether a record has only the fields of filled cells, as in a merge."""
+    """A record has only the fields of filled cells, as in a merge."""
 
     @property
-    def mapping(self) -> SheetsMapping:
+    def mapping(self) -> SpreadsheetMapping:
         """The mapping of the file."""
         return self.use.mapping
 
@@ -309,9 +308,9 @@ class Body:
     table: Table
     rows: Rows
     kinds: Sequence[RecordType[Any]]
-    """Of the records that the rows hold."""
+    """The rows hold records of these kinds."""
     is_text: bool
-    """Whether a row with more cells than headers has a separator too many."""
+    """A row with more cells than headers has a separator too many."""
 
     def read(self) -> Iterator[Row]:
         """Yield the rows as the mapping has them; say what is lost of the others."""

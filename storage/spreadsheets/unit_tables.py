@@ -10,14 +10,14 @@ from storage.bundles.names import derive_id, fold, is_same_name, parse_floor, sl
 from storage.catalog import ASSETS, ASSIGNMENTS, FLOORS, UNIT_REFERENCES, UNITS
 from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
 from storage.spreadsheets.cells import CellError, parse_day, to_integer
-from storage.spreadsheets.known_records import Group, Groups, KnownRecords
+from storage.spreadsheets.known_records import KnownGroup, KnownGroups, KnownRecords
 from storage.spreadsheets.mapping import (
     ATTRIBUTE,
     ATTRIBUTES,
     DATE,
     REFERENCE,
-    Mapping,
     SheetMapping,
+    SpreadsheetMapping,
     to_table_target,
 )
 from storage.spreadsheets.sheets import Row
@@ -34,7 +34,7 @@ from storage.spreadsheets.tables import (
 )
 
 MAX_WRONG_VALUES = 1000
-"""Of which the rows are counted; each row with another is an error."""
+"""The rows of no more are counted; each row with another is an error."""
 
 
 class _Fact(NamedTuple):
@@ -48,10 +48,10 @@ class _Fact(NamedTuple):
 class FactColumns:
     """The columns of one table that hold references and attributes."""
 
-    def __init__(self, table: Table, rows: Rows, groups: Groups) -> None:
+    def __init__(self, table: Table, rows: Rows, groups: KnownGroups) -> None:
         self._rows = rows
         self._wrong: dict[tuple[Column, str], Any] = {}
-        """By column and value: the first place, what is wrong, and how often."""
+        """They have the first place, what is wrong, and how often, by column and value."""
         self._header_row = Row(table.header_number, ())
         self._references = [
             (column, key)
@@ -108,7 +108,7 @@ class FactColumns:
             else:
                 yield from self._rows.build(kind, unit | fields, row, column)
 
-    def _list_attributes(self, row: Row, column: Column, group: Group) -> list[str]:
+    def _list_attributes(self, row: Row, column: Column, group: KnownGroup) -> list[str]:
         text = self._rows.text_of(row, column)
         if not text:
             return []
@@ -157,7 +157,7 @@ KNOWN_HEADERS = {
     "attribute:Status": ("status", "unit status"),
     "reference:pms-unit-id": ("pms unit id", "pms id"),
 }
-"""What columns hold without a mapping, by their headers."""
+"""Without a mapping, columns with these headers hold this."""
 _BY_HEADER = {fold(header): target for target, names in KNOWN_HEADERS.items() for header in names}
 NOT_UNIQUE = (
     '; "unit_ids: number" in the mapping needs numbers that no two units have, also of different'
@@ -174,14 +174,14 @@ class _Owner(NamedTuple):
     building: str
 
 
-class _Unit(NamedTuple):
+class _UnitRow(NamedTuple):
     asset_id: str
     unit_id: str
     name: str
     floor_id: str
 
 
-def table_recognizer(mapping: Mapping, sheet: SheetMapping) -> Recognizer:
+def table_recognizer(mapping: SpreadsheetMapping, sheet: SheetMapping) -> Recognizer:
     """Return what knows the columns of a table of apartments."""
     columns = {**mapping.columns, **sheet.columns}
     return build_recognizer(columns, _BY_HEADER, to_table_target)
@@ -207,7 +207,7 @@ class UnitTable:
         asset = rows.mapping.asset
         has_asset = bool(asset.id or derive_id("", asset.name))
         self._absent = dict(find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
-        """What no column holds, though it is needed, and what is said of it."""
+        """No column holds these, though they are needed; the values are the messages."""
         given = self._columns.keys() | self._absent.keys()
         self._has_floors = bool({"floor", "floor_id"} & given)
         self._has_units = (
@@ -273,7 +273,7 @@ class UnitTable:
         for kind in (ASSETS, FLOORS, UNITS):
             self._rows.violations.rejected.add_unknown(kind)
 
-    def _read_unit(self, row: Row) -> Generator[BundleMember, None, _Unit | None]:
+    def _read_unit(self, row: Row) -> Generator[BundleMember, None, _UnitRow | None]:
         """Return the unit of a row, after its asset, its floor and itself; None if one is wrong."""
         map_ids = self._read_map_ids(row)
         owner = yield from self._try(self._read_owner(row))
@@ -409,7 +409,7 @@ class UnitTable:
         except CellError as error:
             raise self._reject(row, column, str(error)) from error
 
-    def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _Unit:
+    def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _UnitRow:
         if "unit" in self._absent:
             raise CellRejected
         name = self._text(row, "unit")
@@ -441,7 +441,7 @@ class UnitTable:
                     f' "{unit_id}"; give one of them another in a column "Unit ID"'
                 )
             raise self._reject(row, column, message + (NOT_UNIQUE if is_number else ""))
-        return _Unit(asset_id, unit_id, name, floor_id)
+        return _UnitRow(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
         cell = cell_of(row, self._columns.get("map_ids"))
@@ -451,7 +451,7 @@ class UnitTable:
                 return {"map_ids": self._rows.split(row, self._columns.get("map_ids"), cell)}
         return {}
 
-    def _build_unit(self, row: Row, unit: _Unit, map_ids: Document) -> Iterator[BundleMember]:
+    def _build_unit(self, row: Row, unit: _UnitRow, map_ids: Document) -> Iterator[BundleMember]:
         fields = {"floor_id": unit.floor_id, "name": unit.name}  # empty ones only in a merge
         given = {name: value for name, value in fields.items() if value}
         value = {"id": unit.unit_id, "asset_id": unit.asset_id, **given, **map_ids}
