@@ -153,11 +153,7 @@ def _open_input(archive: Path) -> Iterator[BinaryIO]:
     if archive == STANDARD_STREAM:
         yield sys.stdin.buffer
         return
-    try:
-        file = archive.open("rb")
-    except OSError as error:
-        raise click.ClickException(f"{archive}: {error.strerror}") from error
-    with file:
+    with archive.open("rb") as file:
         yield file
 
 

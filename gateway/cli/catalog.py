@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gateway.cli.operator import find_missing_assets, run_with_database
-from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
+from gateway.cli.terminal import print_notes
+from gateway.settings import (
+    STORABLE_TEXT,
+    STORAGE_OPTIONS,
+    Settings,
+    settings_from_parameters,
+    with_options,
+)
 from storage.records.visibility import ALL_ASSETS, AssetScope
 
 if TYPE_CHECKING:
@@ -116,21 +123,6 @@ def require_suffix(*suffixes: str) -> Callable[[click.Context, click.Parameter, 
     return check
 
 
-async def export_to_file(
-    database: driver.Database, xlsx: Path | None, attributes: Path | None, scope: AssetScope
-) -> list[str]:
-    """Write the catalog, or the attributes of its units, to a file; return notes."""
-    from storage.exporting.workbooks import export_attributes, export_workbook
-
-    notes: list[str] = []
-    if xlsx is not None:
-        notes = await export_workbook(database, xlsx, scope)
-        notes.append("a workbook has no drawings; importing it keeps those that maps have")
-    if attributes is not None:
-        await export_attributes(database, attributes, scope)
-    return notes
-
-
 @click.command()
 @click.option(
     "--xlsx",
@@ -196,15 +188,10 @@ def import_(
     merge: bool,
     sync: bool,
     asset_ids: tuple[str, ...],
-    networks: str,
     force_drawings: bool,
     mapping: Path | None,
-    dry_run: bool,
-    yes: bool,
     max_removals: RemovalLimit | None,
     undo_path: Path | None,
-    plan_path: Path | None,
-    as_json: bool,
     **values: Any,
 ) -> None:
     """Load catalog bundles: all of them, or nothing if any is invalid.
@@ -229,17 +216,8 @@ def import_(
         limit=max_removals or RemovalLimit(),
         undo_path=undo_path,
     )
-    make_changes(
-        settings_from_parameters(values),
-        with_mapping(paths, mapping),
-        request,
-        networks=networks,
-        removes=sync,
-        dry_run=dry_run,
-        yes=yes,
-        plan_path=plan_path,
-        as_json=as_json,
-    )
+    settings = _pop_settings(values)
+    make_changes(settings, with_mapping(paths, mapping), request, removes=sync, **values)
 
 
 @click.command()
@@ -251,13 +229,8 @@ def import_(
 def remove(
     kind: str,
     ids: tuple[str, ...],
-    networks: str,
-    dry_run: bool,
-    yes: bool,
     max_removals: RemovalLimit | None,
     undo_path: Path | None,
-    plan_path: Path | None,
-    as_json: bool,
     **values: Any,
 ) -> None:
     """Remove records and all that depends on them: all of it, or nothing. Shows what, and asks.
@@ -275,17 +248,12 @@ def remove(
         limit=max_removals or RemovalLimit(None),
         undo_path=undo_path,
     )
-    make_changes(
-        settings_from_parameters(values),
-        (),
-        request,
-        networks=networks,
-        removes=True,
-        dry_run=dry_run,
-        yes=yes,
-        plan_path=plan_path,
-        as_json=as_json,
-    )
+    make_changes(_pop_settings(values), (), request, removes=True, **values)
+
+
+def _pop_settings(values: dict[str, Any]) -> Settings:
+    """Return the settings among the parameters of a command; the other parameters are left."""
+    return settings_from_parameters({name: values.pop(name) for name in STORAGE_OPTIONS})
 
 
 @click.command()
@@ -329,34 +297,29 @@ def export(
     if ndjson and (xlsx or attributes):
         raise click.UsageError("--ndjson is for bundles, not for spreadsheets")
     from storage.exporting.bundles import export_bundle
+    from storage.exporting.workbooks import export_attributes, export_workbook
 
     scope = AssetScope(frozenset(asset_ids)) if asset_ids else ALL_ASSETS
 
-    async def check_assets(database: driver.Database) -> None:
+    async def work(database: driver.Database) -> list[str]:
         if missing := await find_missing_assets(database, asset_ids):
             sentences = (f"there is no asset {asset!r}{hint}" for asset, hint in missing.items())
             raise click.ClickException("\n".join(sentences))
 
-    if xlsx or attributes:
-
-        async def work_on_file(database: driver.Database) -> list[str]:
-            await check_assets(database)
-            return await export_to_file(database, xlsx, attributes, scope)
-
-        settings = settings_from_parameters(values)
-        for note in run_with_database(settings, work_on_file, TIMEOUT_SECONDS):
-            click.echo(f"Note: {note}", err=True)
-        return
-
-    async def work(database: driver.Database) -> None:
-        await check_assets(database)
+        notes: list[str] = []
+        if xlsx is not None:
+            notes = await export_workbook(database, xlsx, scope)
+            notes.append("a workbook has no drawings; importing it keeps those that maps have")
+        if attributes is not None:
+            await export_attributes(database, attributes, scope)
+        if xlsx or attributes:
+            return notes
         async for chunk in export_bundle(database, scope, lines=ndjson):
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
+        return [
+            "a bundle has no routing networks, closures, API keys or audit log; floorgate backup"
+            " saves everything."
+        ]
 
-    run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS)
-    click.echo(
-        "Note: a bundle has no routing networks, closures, API keys or audit log; floorgate backup"
-        " saves everything.",
-        err=True,
-    )
+    print_notes(run_with_database(settings_from_parameters(values), work, TIMEOUT_SECONDS))

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gateway.cli.operator import run_with_database
-from gateway.cli.terminal import show_progress
+from gateway.cli.terminal import print_notes, show_progress
 from gateway.settings import STORAGE_OPTIONS, Settings
 from resolvers.processing.stale_networks import import_and_process
 from storage.embedded import embedded_mongo
@@ -58,9 +58,11 @@ def make_changes(
     makes only what it has shown.
     """
     note_undo = partial(_note_unwritten_undo, path=request.undo_path, dry_run=dry_run)
-    is_shown = not dry_run and (removes or _can_ask(paths))
+    can_ask = sys.stdin.isatty() and STANDARD_INPUT not in paths  # else it is a bundle
+    is_shown = not dry_run and (removes or can_ask)
     if is_shown and request.undo_path is None:
-        request = request._replace(undo_path=_choose_undo_path())
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+        request = request._replace(undo_path=Path(f"floorgate-undo-{now}.ndjson"))
     echo = partial(click.echo, err=as_json)
     with ExitStack() as stack:
         plan = stack.enter_context(_open_plan(plan_path)) if plan_path else None
@@ -78,7 +80,7 @@ def make_changes(
             keep_plan()
             if removes or planned.total.updated:
                 _print_plan(planned, SHOWN_CHANGES, echo)
-                _print_notes(planned)
+                print_notes(planned.notes)
                 _ask(planned, request)
             request = request._replace(expected_digest=planned.plan.digest, write_change=None)
         elif is_shown or dry_run:
@@ -99,11 +101,6 @@ def make_changes(
         _print_plan(summary, None, echo)
     note_undo(summary)
     _print_result(summary, dry_run=dry_run, as_json=as_json)
-
-
-def _can_ask(paths: Sequence[BundleSource]) -> bool:
-    """Return whether standard input is a terminal that gives answers, not a bundle."""
-    return sys.stdin.isatty() and STANDARD_INPUT not in paths
 
 
 @contextmanager
@@ -144,11 +141,6 @@ def _note_unwritten_undo(summary: ImportSummary, path: Path | None, dry_run: boo
     if path is not None and summary.undo is None:
         reason = "a dry run changes nothing" if dry_run else "nothing is changed or removed"
         summary.notes.append(f"{path} is not written: {reason}")
-
-
-def _choose_undo_path() -> Path:
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    return Path(f"floorgate-undo-{now}.ndjson")
 
 
 def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
@@ -207,11 +199,6 @@ def _quote(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
-def _print_notes(summary: ImportSummary) -> None:
-    for note in summary.notes:
-        click.echo(f"Note: {note}", err=True)
-
-
 def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         shown = msgspec.to_builtins(summary)
@@ -225,7 +212,7 @@ def _print_result(summary: ImportSummary, *, dry_run: bool, as_json: bool) -> No
         numbers = [counts.inserted, counts.updated, counts.unchanged]
         table.add_row(name, *map(str, numbers + ([counts.removed] if removes else [])))
     Console().print(table)
-    _print_notes(summary)
+    print_notes(summary.notes)
     if dry_run:
         if summary.refusal is not None:
             click.echo(f"Note: this would be refused: {summary.refusal}", err=True)

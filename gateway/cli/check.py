@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from gateway.cli.catalog import MAPPING_OPTION, with_mapping
+from gateway.cli.terminal import count_of
 
 if TYPE_CHECKING:
     from gateway.cli.parse import DrawingCheck
@@ -102,26 +103,17 @@ def _print_result(result: CheckResult, drawings: int) -> None:
     for note in result.notes:
         click.echo(f"Note: {note}")
     found = [
-        _count(count, RECORD_TYPES_BY_NAME[name].singular.replace("_", " "))
+        count_of(count, RECORD_TYPES_BY_NAME[name].singular.replace("_", " "))
         for name, count in result.members.items()
     ]
-    found += [_count(drawings, "drawing")] if drawings else []
-    errors = _count(violations.total, "error") if violations.total else "no errors"
+    found += [count_of(drawings, "drawing")] if drawings else []
+    errors = count_of(violations.total, "error") if violations.total else "no errors"
     click.echo(f"Checked {', '.join(found) or 'no members'}: {errors}.")
 
 
 def _print_rest(noun: str, count: int) -> None:
     if count:
-        click.echo(f"... and {_count(count, f'more {noun}')}")
-
-
-def _count(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> _count(1, "floor"), _count(1200, "unit")
-    ('1 floor', '1,200 units')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+        click.echo(f"... and {count_of(count, f'more {noun}')}")
 
 
 def _to_json(result: CheckResult, drawings: list[DrawingCheck]) -> dict[str, object]:

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from gateway.cli.operator import find_key_id, find_missing_assets, run_with_database
-from gateway.cli.terminal import build_table, print_table
+from gateway.cli.terminal import build_table, print_notes, print_table
 from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
 from storage.administration.api_keys import (
@@ -126,7 +126,7 @@ def create(
         click.echo("Note: this key can see no asset; use --asset or --all-assets.", err=True)
     if expires is None:
         click.echo("Note: this key never expires; --expires sets an end.", err=True)
-    _print_notes(notes)
+    print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(created))
     else:
@@ -220,7 +220,7 @@ def update(
     changed, notes = run_with_database(
         settings_from_parameters(values), work, needs=OPERATIONS, writes=True
     )
-    _print_notes(notes)
+    print_notes(notes)
     click.echo(orjson.dumps(changed) if as_json else f"updated {changed['id']}")
 
 
@@ -267,7 +267,7 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
     rotated, notes = run_with_database(
         settings_from_parameters(values), work, needs=OPERATIONS, writes=True
     )
-    _print_notes(notes)
+    print_notes(notes)
     if as_json:
         click.echo(orjson.dumps(rotated))
         return
@@ -364,8 +364,3 @@ async def _build_asset_notes(database: driver.Database, asset_ids: Sequence[str]
     """Return a note for each asset that does not exist, with the ids that it may have meant."""
     missing = await find_missing_assets(database, asset_ids)
     return [f"there is no asset {asset!r} yet{hint or '.'}" for asset, hint in missing.items()]
-
-
-def _print_notes(notes: Sequence[str]) -> None:
-    for note in notes:
-        click.echo(f"Note: {note}", err=True)

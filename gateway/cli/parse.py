@@ -9,6 +9,7 @@ import click
 import msgspec
 import orjson
 
+from gateway.cli.terminal import count_of
 from parsing.errors import ParsingError
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
 from parsing.svg.render import to_svg
@@ -129,17 +130,13 @@ def check_drawing_file(
 def format_summary(summary: MapSummary, mistakes: list[ParseWarning]) -> str:
     """Return the counts of a map and of the warnings as a sentence."""
     counts = [
-        _count(summary.levels, "level"),
-        _count(summary.units, "unit"),
-        _count(summary.hit_areas, "hit area"),
-        _count(summary.shapes, "other shape"),
+        count_of(summary.levels, "level"),
+        count_of(summary.units, "unit"),
+        count_of(summary.hit_areas, "hit area"),
+        count_of(summary.shapes, "other shape"),
     ]
     total = sum(warning.count for warning in mistakes)
-    return f"{', '.join(counts)}; {_count(total, 'warning') if total else 'no warnings'}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{', '.join(counts)}; {count_of(total, 'warning') if total else 'no warnings'}"
 
 
 STANDARD_OUTPUT = Path("-")
@@ -266,11 +263,8 @@ def _format(parsed: ParsedUnitMap, svg: bool, pretty: bool) -> bytes:
 def _write(content: bytes, target: Path | None) -> None:
     if target is None:
         click.echo(content)
-        return
-    try:
+    else:
         target.write_bytes(content)
-    except OSError as error:
-        raise click.ClickException(f"{target}: {error.strerror}") from error
 
 
 def _print_warnings(checked: DrawingCheck) -> None:

@@ -156,13 +156,9 @@ def read_sources(sources: tuple[Path, ...]) -> dict[str, bytes]:
         if not path.is_dir()
     ]
     counts = Counter(name for _, name in files)
-    try:
-        return {
-            (path if counts[name] > 1 else name).as_posix(): path.read_bytes()
-            for path, name in files
-        }
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    return {
+        (path if counts[name] > 1 else name).as_posix(): path.read_bytes() for path, name in files
+    }
 
 
 def _show_progress() -> Progress:

@@ -1,12 +1,13 @@
-"""Tables on standard output, for people and for pipes, and progress bars on standard error."""
+"""Tables on standard output, for people and for pipes, and progress and notes on standard error."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -42,6 +43,21 @@ def print_table(table: Table) -> None:
             needed += column.min_width + 2
     console.width = max(console.width, needed)  # a narrower terminal wraps the lines itself
     console.print(table)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on standard error."""
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count_of(1, "floor"), count_of(1200, "unit")
+    ('1 floor', '1,200 units')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 @contextmanager

@@ -8,10 +8,6 @@ from storage.bundles.json_bundles import SCHEMA_NAME
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import Record
 
-# What the fields of a bundle mean, with examples: for editors and for people who fill in tables.
-#
-# Fields that all records share are described once, under `SHARED`.
-
 
 class FieldDescription(NamedTuple):
     """What a field means, and a value that it may have."""
@@ -174,12 +170,10 @@ FIELDS: dict[str, dict[str, FieldDescription]] = {
 }
 
 
-# The JSON Schema (2020-12) of bundles, for editors and for programs that write bundles.
-#
-# It accepts what the importer accepts of a bundle by itself. Not expressed are: that JSON names may
-# not be repeated, nor attributes of a group, that a date must exist, that a whole number may not be
-# written as `1.0`, the length of a member, and that a bundle of nothing but `$schema` is empty.
-
+# The JSON Schema accepts what the importer accepts of a bundle by itself. It does not express: that
+# JSON names may not be repeated, nor attributes of a group, that a date must exist, that a whole
+# number may not be written as `1.0`, the length of a member, and that a bundle of nothing but
+# `$schema` is empty.
 
 JsonSchema: TypeAlias = dict[str, Any]
 

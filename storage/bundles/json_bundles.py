@@ -21,12 +21,9 @@ from storage.bundles.violations import Violations, quote_json
 from storage.catalog import RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.records.kinds import Document, RecordType
 
-# Reading JSON values one after another from a stream, in bounded memory and with positions.
-#
-# Parses with `json.JSONDecoder.raw_decode`, which decodes one value at a position of a text and
-# returns where it ended. The text is a window: the part of the stream that is read and not
-# consumed.
-
+# JSON values are read one after another from a stream, in bounded memory and with positions, by
+# `json.JSONDecoder.raw_decode`: it decodes one value at a position of a text and returns where it
+# ended. The text is a window: the part of the stream that is read and not consumed.
 
 CHUNK_BYTES = 1 << 18
 MAX_VALUE_LENGTH = 64 << 20

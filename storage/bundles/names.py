@@ -197,10 +197,8 @@ def floor_key(name: str) -> tuple[str, str]:
     return parse_floor(floor).slug, slug(building)
 
 
-# Ids of records that have none in their sheet: made of what identifies them for people.
-#
-# The same names give the same ids in every import, and other names other ids.
-
+# Records without an id in their sheet get one that is made of what identifies them for people: the
+# same names give the same ids in every import, and other names other ids.
 
 ID_SOURCES = {
     "assets": ("name",),

@@ -128,12 +128,9 @@ class Mentions:
         return sorted({each for condition in conditions for each in condition["asset_id"]["$in"]})
 
 
-# The members that an import could not read.
-#
-# What is said of owners depends on them: a unit whose floor has a mistake of its own has no
-# mistake. So does what is said of members with the same id. What a rejected member refers to is
-# checked, too.
-
+# What is said of owners depends on the members that an import could not read: a unit whose floor
+# has a mistake of its own has no mistake. So does what is said of members with the same id. What a
+# rejected member refers to is checked, too.
 
 MAX_REJECTED_KEYS = 100_000
 """If a kind has more, any member of it counts as rejected."""

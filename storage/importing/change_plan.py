@@ -99,12 +99,9 @@ def _cut_one(text: str, start: int) -> str:
     return shown[: MAX_VALUE_CHARACTERS - len(_MORE)] + _MORE
 
 
-# The plan of an import: every record that it adds, changes or removes, and the fields.
-#
-# It is computed as the changes are, batch by batch. A plan keeps the first changes of each kind;
+# A plan is computed as the changes are, batch by batch. It keeps the first changes of each kind;
 # all of them can be written to a file on the way. Its digest covers all of them, so that what is
 # applied can be compared with what was shown.
-
 
 ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
 
@@ -296,9 +293,6 @@ class ChangeRequest(NamedTuple):
 NO_REMOVALS = ChangeRequest()
 
 
-# Files that get their name once all of them is written.
-
-
 class PendingFile:
     """A file that stands beside its place until it is kept."""
 
@@ -357,9 +351,6 @@ def _partial(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
-# The bundle that undoes an import: the records that it changes or removes, as they were before.
-
-
 FIELDS_OF_ASSIGNMENTS = [
     name
     for owner in ASSIGNMENTS.foreign_keys
@@ -377,7 +368,10 @@ class Writable(Protocol):
 
 
 class UndoBundle:
-    """A bundle in the line form, written while an import is planned."""
+    """The bundle that undoes an import: the records that it changes or removes, as they were.
+
+    It has the line form, and is written while the import is planned.
+    """
 
     def __init__(self, database: driver.Database, file: Writable) -> None:
         self._database = database

@@ -46,11 +46,8 @@ from storage.publication import Publication
 from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID, prepare_database
 from storage.tombstones import TOMBSTONES
 
-# Switching from the collections of a database to those that a restore has staged for them.
-#
-# The staged collections are the redo log of a restore: what is still staged has yet to be switched.
-# So whoever holds the lease next can finish the work of a process that was killed.
-
+# The collections that a restore has staged are its redo log: what is still staged has yet to be
+# switched. So whoever holds the lease next can finish the work of a process that was killed.
 
 SWITCHED_COLLECTIONS = (
     *(kind.name for kind in RECORD_TYPES),

@@ -373,7 +373,7 @@ class ImportRun:
             if request.removed_keys:
                 kind = find_kind(request.removed_kind)
                 found = await find_named(self._database, kind, request.removed_keys)
-                await self._removals.stage_named(kind, found)
+                await self._removals.stage(kind, found)
             for name, where in self._mirrored.items():
                 self._lease.check_held()
                 used_in = find_users(self._violations.mentions, name)

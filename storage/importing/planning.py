@@ -81,11 +81,9 @@ class PipelinedWriter:
                 raise outcome
 
 
-# Merging the fields that a member gives into the record that it changes.
-#
-# A member of a JSON bundle gives all fields, except in a merge. A row of a spreadsheet has no word
-# on fields without a column, and values of others that only a new record gets.
-
+# The fields that a member gives are merged into the record that it changes. A member of a JSON
+# bundle gives all of them, except in a merge. A row of a spreadsheet says nothing of fields without
+# a column, and has values of others that only a new record gets.
 
 DERIVED_FROM = {MAPS.name: {"source": PARSED_FIELDS}}
 """These derived fields are kept with a field, by kind and field."""
@@ -122,10 +120,9 @@ def merge_member(kind: RecordType[Any], given: Document, live: Document | None) 
     return {**(live or {}), **derived, **kind.to_document(record), "_id": given["_id"]}
 
 
-# Timestamps of imported members: from the bundle, from the live record, or the time of import.
-#
-# Members are compared without timestamps, those of nested items included. An unchanged member or
-# item keeps the live ones.
+# Timestamps come from the bundle, from the live record, or are the time of the import. Members are
+# compared without them, those of nested items included. An unchanged member or item keeps the live
+# ones.
 
 
 def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:
@@ -255,11 +252,6 @@ FindRemoved: TypeAlias = Callable[[str, Collection[str]], Awaitable[set[str]]]
 """Given a kind and keys, returns those of records that the import removes."""
 
 
-async def find_none_removed(kind_name: str, keys: Collection[str]) -> set[str]:
-    """Return nothing: the import removes nothing."""
-    return set()
-
-
 class OwnerCache:
     """Facts about owners of one kind, by key; staged owners take precedence over live ones, field
     by field if they do not give all, and those that the import removes do not exist."""
@@ -269,7 +261,7 @@ class OwnerCache:
         database: driver.Database,
         staging: Staging,
         kind: RecordType[Any],
-        find_removed: FindRemoved = find_none_removed,
+        find_removed: FindRemoved,
         *,
         is_merge: bool = False,
     ) -> None:
@@ -349,12 +341,6 @@ async def find_left(
     return left
 
 
-# Compute the changes that staged members make in the catalog, batch by batch.
-#
-# An import computes the changes twice: to validate and count, then to apply. Applying is
-# idempotent: a record already written counts as unchanged, so an interrupted run can be repeated.
-
-
 class MemberChange(NamedTuple):
     """The change that one staged member makes; `fields` is None if it is unchanged."""
 
@@ -396,7 +382,7 @@ class ChangePlanner:
         database: driver.Database,
         staging: Staging,
         import_time: str,
-        find_removed: FindRemoved = find_none_removed,
+        find_removed: FindRemoved,
         *,
         is_merge: bool = False,
     ) -> None:

@@ -118,10 +118,6 @@ class Removals:
         await self._staging.drop(own.intersection(await self._staging.list_names()))
         self.is_empty = True
 
-    async def stage_named(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
-        """Stage records to remove."""
-        await self._add(kind, documents)
-
     async def stage_absent(
         self, kind: RecordType[Any], where: Document, used_in: tuple[str, str] | None = None
     ) -> list[str]:
@@ -144,7 +140,7 @@ class Removals:
                 users, field = used_in
                 found = self._database[users].distinct(field, {field: {"$in": [*absent]}})
                 unused |= absent.keys() - await found
-            await self._add(kind, [absent[key] for key in absent if key not in unused])
+            await self.stage(kind, [absent[key] for key in absent if key not in unused])
         return sorted(unused)
 
     async def stage_dependents(self) -> None:
@@ -170,7 +166,7 @@ class Removals:
             if dependency.effect == "remove_last":
                 left = await find_left(self.find, owner.name, dependency.path, found)
                 found = [document for document in found if not left[document["_id"]]]
-            await self._add(dependency.kind, found)
+            await self.stage(dependency.kind, found)
 
     async def _stage_cleared(self, owner: RecordType[Any], dependency: Dependency) -> None:
         async for found in self._iter_dependents(owner, dependency):
@@ -216,7 +212,8 @@ class Removals:
                         document[OWNER_FIELD] = f"{owner.singular} {names[key]}"
                     yield [document for document in batch if document["_id"] not in kept]
 
-    async def _add(self, kind: RecordType[Any], documents: Iterable[Document]) -> None:
+    async def stage(self, kind: RecordType[Any], documents: Iterable[Document]) -> None:
+        """Stage records to remove, each with its owner if it is removed with one."""
         staged = []
         for document in documents:
             removal = {
@@ -290,13 +287,11 @@ def _group_by_asset(documents: list[Document]) -> dict[str, list[Document]]:
     return groups
 
 
-# Removing what an import has staged; repeating it changes nothing more.
-#
-# References are cleared and dependents removed before their owners, so that readers never meet a
-# record without its owner. Only assignments of attributes are written beside imports. Requests that
-# see the state `removing` assign none to what is staged; those that began before it are over, or
-# fail, once the guards are written (`storage.write_guards`). Then those that they left behind are
-# staged too.
+# Removing what is staged can be repeated and changes nothing more. References are cleared and
+# dependents removed before their owners, so that readers never meet a record without its owner.
+# Only assignments of attributes are written beside imports. Requests that see the state `removing`
+# assign none to what is staged; those that began before it are over, or fail, once the guards are
+# written (`storage.write_guards`). Then those that they left behind are staged too.
 
 
 async def apply_removals(

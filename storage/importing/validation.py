@@ -35,7 +35,6 @@ from storage.importing.planning import (
     FindRemoved,
     OwnerCache,
     PlannedBatch,
-    find_none_removed,
     values_at,
 )
 from storage.importing.staging import KEY_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging, find_neighbours
@@ -149,7 +148,7 @@ class BundleValidator:
         staging: Staging,
         owner_caches: dict[str, OwnerCache],
         violations: Violations,
-        find_removed: FindRemoved = find_none_removed,
+        find_removed: FindRemoved,
         asset_ids: Collection[str] | None = None,
     ) -> None:
         """With `asset_ids`, all members must belong to these assets, or to none."""

@@ -246,10 +246,8 @@ def to_timestamp(cell: Cell, order: DateOrder | None) -> str:
     return parse_date(to_text(cell), order)
 
 
-# Lists in one cell: `a; b`, or `key=value; key=value`.
-#
-# An item or part that has a separator is in quotes, and quotes in it are written twice.
-
+# A cell holds a list as `a; b`, or as `key=value; key=value`. An item or part that has a separator
+# is in quotes, and quotes in it are written twice.
 
 EMPTY_LIST = "[]"
 ITEM_SEPARATOR, PART_SEPARATOR = ";", "="

@@ -75,13 +75,6 @@ class KnownGroup:
             self.first = rows, row, column
         return attribute_id
 
-    def build(self) -> Iterator[BundleMember]:
-        """Yield the group if it is new or has more attributes than before."""
-        if self.first is None:
-            return
-        rows, row, column = self.first
-        yield from rows.build(ATTRIBUTE_GROUPS, self.to_value(), row, column)
-
     def to_value(self) -> Document:
         """Return the group as a bundle has it."""
         return {
@@ -159,7 +152,9 @@ class KnownGroups:
     def build_changed(self) -> Iterator[BundleMember]:
         """Yield the groups that columns have added to."""
         for group in self._groups.values():
-            yield from group.build()
+            if group.first is not None:
+                rows, row, column = group.first
+                yield from rows.build(ATTRIBUTE_GROUPS, group.to_value(), row, column)
 
     def _add(self, group: KnownGroup) -> KnownGroup:
         self._groups[group.group_id] = group

@@ -101,9 +101,6 @@ def to_table_target(text: str) -> str | None:
     return text if text in TABLE_TARGETS else None
 
 
-# What of a mapping the spreadsheets of an import have used: the rest may be misspelt.
-
-
 MAX_MAPPING_NOTES = 100
 MAX_MAPPING_HINTS = 100
 """For no more names, one that may be meant is looked for."""
@@ -112,7 +109,7 @@ MAX_COMPARED_NAMES = 1000
 
 
 class MappingUse:
-    """A mapping, and the names in it that were found.
+    """A mapping, and the names in it that were found in spreadsheets: the rest may be misspelt.
 
     >>> use = MappingUse(SpreadsheetMapping(sheets={"Rent rol": SheetMapping("apartments")}))
     >>> use.sheet("Rent roll")

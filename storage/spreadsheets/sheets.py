@@ -74,8 +74,7 @@ def column_letters(index: int) -> str:
     return letters
 
 
-# Tables in text files: CSV, with any separator and encoding that spreadsheet programs write.
-
+# Text files are CSV, with any separator and encoding that spreadsheet programs write.
 
 TEXT_SEPARATORS = ",;\t|"
 SAMPLE_ROWS = 20
@@ -161,8 +160,7 @@ def _count_columns(text: str, separator: str) -> tuple[int, int]:
     return common, sum(widths)
 
 
-# Workbooks (.xlsx, .xls, .ods), read by a process of their own (`workbook_process`).
-
+# Workbooks (.xlsx, .xls, .ods) are read by a process of their own (`workbook_process`).
 
 PROGRAM = Path(__file__).with_name("workbook_process.py")
 ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
