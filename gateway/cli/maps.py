@@ -190,14 +190,6 @@ def process_(
     Status 1 means that the plan was not published: no two locations reach each other, or fewer than
     SHARE per cent do; or with --stale, that a map could not be processed.
     """
-    from gateway.cli.processing import (
-        ProcessingRequest,
-        print_report,
-        process_map,
-        process_stale_maps,
-        read_sources,
-    )
-
     settings = settings_from_parameters(values)
     if stale:
         context = click.get_current_context()
@@ -206,10 +198,19 @@ def process_(
             context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in others
         ):
             raise click.UsageError("--stale excludes MAP_ID and all that is for one map only")
+        from gateway.cli.processing import process_stale_maps
+
         process_stale_maps(settings, as_json=as_json)
         return
     if map_id is None:
         raise click.UsageError("MAP_ID is missing: name a map, or all that need it with --stale")
+    from gateway.cli.processing import (
+        ProcessingRequest,
+        print_report,
+        process_map,
+        read_sources,
+    )
+
     request = ProcessingRequest(
         map_id,
         read_sources(sources),
