@@ -78,7 +78,7 @@ def parse_drawing(svg: bytes) -> ParsedSource:
     """Parse a drawing within the limits of a gateway. Raises SourceError."""
     from parsing.errors import ParsingError
     from resolvers.drawings.shown_units import parse_with_units
-    from resolvers.processing.worker_process import limit_cpu_time
+    from resolvers.processing.task_process import limit_cpu_time
     from storage.bundles.drawings import SourceError
     from storage.importing.import_run import ParsedSource
 

@@ -23,7 +23,6 @@ from resolvers.processing.process_pool import ProcessPool
 from resolvers.processing.stale_networks import SettledNetwork, settle_stale_networks
 from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError, RequestError
-from rest.graphql_documents import GET_PICTURE
 from storage.mongo import driver, files
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
@@ -32,6 +31,17 @@ TIMEOUT_SECONDS = 60.0
 SHOWN_PROBLEMS = 3
 """Problems of a group that are printed without `--verbose`."""
 SHOWN_LEVELS = 8
+_PICTURE_DOCUMENT = """query Picture(
+    $map: ID!, $level: ID, $format: PictureFormat, $width: Int, $unit: ID, $from: WaypointInput,
+    $to: WaypointInput, $mode: TravelMode, $avoid: [Avoidable!]
+) {
+    map(id: $map) {
+        picture(
+            level: $level, format: $format, width: $width, unit: $unit, from: $from, to: $to,
+            mode: $mode, avoid: $avoid
+        ) { content }
+    }
+}"""
 
 
 def print_report(report: dict[str, Any], *, verbose: bool = False) -> None:
@@ -220,7 +230,7 @@ def draw_picture(settings: Settings, variables: dict[str, Any]) -> dict[str, Any
         cache = RoutableMapCache(partial(files.read_file, database))
         store = Store(database.client, database.name)
         context = Context(OPERATOR, store, routable_map_cache=cache)
-        return await run_in_context(context, GET_PICTURE, variables)
+        return await run_in_context(context, _PICTURE_DOCUMENT, variables)
 
     found: dict[str, Any] | None = run_with_database(settings, draw, TIMEOUT_SECONDS)["map"]
     return found
