@@ -5,7 +5,7 @@ All style rules are matched at once; see docs/decisions/parsing/styling.md.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits, check_text_length
@@ -240,8 +240,8 @@ class ElementStyle(NamedTuple):
         return ElementStyle(self.output, others)
 
 
-class StyleReport(Protocol):
-    """Receives the styles that are read, and the rules that are not."""
+class StyleReport:
+    """Receives the styles that are read, and the rules that are not; this one ignores both."""
 
     def rule_unread(self, prelude: str) -> None:
         """Receive the selector or at-rule of a rule that is skipped, or a declaration."""
@@ -250,17 +250,7 @@ class StyleReport(Protocol):
         """Receive a `style` attribute, or a rule with effects, before an element has it."""
 
 
-class Silent:
-    """Ignores what is not read."""
-
-    def rule_unread(self, prelude: str) -> None:
-        """Ignore a rule."""
-
-    def see_style(self, style: str) -> None:
-        """Ignore a style."""
-
-
-SILENT: Final = Silent()
+SILENT: Final = StyleReport()
 
 
 class Cascade:

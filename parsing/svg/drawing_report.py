@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from parsing.errors import InvalidMarkupError
+from parsing.svg.cascade import StyleReport
 from parsing.svg.definitions import Definitions
 from parsing.svg.drawn_shapes import DrawnShapes, PicturePatterns
 from parsing.svg.effects import (
@@ -25,7 +25,9 @@ from parsing.svg.elements import (
     IDENTITY_ATTRIBUTES,
     Georeference,
     Group,
+    Identity,
     Shape,
+    UnitGroup,
     inkscape_label,
     is_generated_id,
     is_made_up,
@@ -39,6 +41,7 @@ from parsing.svg.warnings import (
     WarningCollector,
     find_blank_texts,
     ignore_faults,
+    label,
     quote,
 )
 from parsing.xml_documents import XmlDocument
@@ -68,28 +71,18 @@ MAX_GROUPS: Final = 100_000
 DIGIT: Final = re.compile(r"[0-9]")
 
 
-@dataclass(slots=True)
-class OpenGroup:
-    """A group with the name of a unit, and what was found in it so far."""
-
-    name: str
-    ordinal: int
-    shapes_before: int
-    units: int = 0
-    numbered_units: int = 0
-
-
 class UnitGroups:
-    """The groups of one drawing that have the name of a unit."""
+    """Checks the groups of one drawing that have the name of a unit."""
 
     def __init__(self, warnings: WarningCollector) -> None:
         self._warnings = warnings
-        self._open: list[OpenGroup] = []
-        self._without_unit: list[OpenGroup] = []
+        self._open: list[UnitGroup] = []
+        self._without_unit: list[UnitGroup] = []
 
-    def enter(self, name: str, ordinal: int, shapes: int) -> None:
+    def enter(self, group: UnitGroup, ordinal: int, shapes: int) -> None:
         """Receive the start of a group; `shapes` are those of the drawing so far."""
-        self._open.append(OpenGroup(name, ordinal, shapes))
+        group.ordinal, group.shapes_before = ordinal, shapes
+        self._open.append(group)
 
     def add_unit(self, id: str) -> None:
         """Receive a unit or hit area with a name of its own or that of its group."""
@@ -97,7 +90,7 @@ class UnitGroups:
             self._open[-1].units += 1
             self._open[-1].numbered_units += DIGIT.search(id) is not None
 
-    def leave(self, has_unit: bool, shapes: int) -> None:
+    def leave(self, shapes: int) -> None:
         """Receive the end of a group; report one without a shape."""
         group = self._open.pop()
         if self._open:
@@ -106,7 +99,7 @@ class UnitGroups:
         if shapes == group.shapes_before:
             if not self._warnings.is_full("empty-unit"):
                 self._report("empty-unit", group)
-        elif group.units and not has_unit and len(self._without_unit) < MAX_GROUPS:
+        elif group.units and not group.is_drawn and len(self._without_unit) < MAX_GROUPS:
             self._without_unit.append(group)
 
     def finish(self, missing_units: set[str]) -> None:
@@ -120,7 +113,7 @@ class UnitGroups:
             if is_number or group.name in missing_units:
                 self._report("named-parts", group)
 
-    def _report(self, code: str, group: OpenGroup) -> None:
+    def _report(self, code: str, group: UnitGroup) -> None:
         detail = f"group named {quote(group.name)!r}"
         self._warnings.add(code, group.ordinal, "g", group.name, detail=detail)
 
@@ -158,30 +151,32 @@ PROLOG_BYTES: Final = 100_000
 INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
 
 
-class DrawingReport:
+class DrawingReport(StyleReport):
     """What is told about a drawing in addition to its parts."""
 
     def __init__(self, max_places: int = MAX_PLACES) -> None:
-        self._warnings = WarningCollector(max_places)
-        self.drawn = DrawnShapes(self._warnings)
+        self.warnings = WarningCollector(max_places)
+        self.has_names = False
+        """Whether names of groups are read as markup."""
+        self.drawn = DrawnShapes(self.warnings)
         self.has_references = False
         """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
         self._definitions = Definitions()
         self._patterns = PicturePatterns(self._definitions)
-        self._is_from_inkscape = self._has_names = self._misspells_type = False
+        self._is_from_inkscape = self._misspells_type = False
         self._level_ids: set[str] = set()
         # The start tag of the first of each id.
         self._unit_ordinals: dict[str, int] = {}
         self._hit_area_ordinals: dict[str, int] = {}
         self._target_ordinals: dict[str, int] = {}
-        self._clips: list[tuple[int, str, str, str, str]] = []
-        self._texts: list[tuple[int, str, str]] = []
+        self._clips: list[tuple[int, str, str, str, Group | None]] = []
+        self._texts: list[tuple[int, str, Group | None]] = []
         self._georeferences = 0
         self._misspelt_types = 0
         self._levels = self._units = self._hit_areas = 0
         self._outside_ordinals: list[int] = []
         self._readable_tags: set[str] = set()  # many shapes have the same
-        self._unit_groups = UnitGroups(self._warnings)
+        self._unit_groups = UnitGroups(self.warnings)
 
     def begin(self, text: bytes, definitions: Definitions) -> None:
         """Receive the text of the drawing, and the rules and patterns in it."""
@@ -191,14 +186,14 @@ class DrawingReport:
         self._definitions = definitions
         self._patterns = PicturePatterns(definitions)
         for sheet in find_unread_sheets(text, definitions.style_sheet):
-            self._warnings.add("style", 0, detail=sheet)
+            self.warnings.add("style", 0, detail=sheet)
         for media in definitions.unread_media:
             self.rule_unread(f"@media {media}")
 
     def rule_unread(self, prelude: str) -> None:
         """Report a rule of a style sheet that is not read, by its selector or at-rule."""
         if changes_shapes(prelude):
-            self._warnings.add("style", 0, detail=quote(" ".join(prelude[:1_000].split())))
+            self.warnings.add("style", 0, detail=quote(" ".join(prelude[:1_000].split())))
 
     @property
     def summary(self) -> MapSummary:
@@ -210,32 +205,6 @@ class DrawingReport:
         if not self.has_references and has_effects(style):
             self.has_references = True
 
-    def add_name(self, name: str, kind: str, ordinal: int) -> None:
-        """Report that a name of a group is read as its type."""
-        self._has_names = True
-        detail = f"read as {kind}: group named {quote(name)!r}"
-        self._warnings.add("read-as", ordinal, "g", name, detail=detail)
-
-    def suggest_name(self, name: str, suggestion: str, ordinal: int) -> None:
-        """Report a name of a group that is almost markup."""
-        detail = f"{quote(name)!r}; did you mean {suggestion!r}?"
-        self._warnings.add("misspelt-name", ordinal, "g", name, detail=detail)
-
-    def misplace_name(self, name: str, element: str, ordinal: int) -> None:
-        """Report a name that would be markup on a group, on an element that is none."""
-        detail = f"{quote(name)!r} on <{element}>; put it on a <g>"
-        self._warnings.add("misspelt-name", ordinal, element, name, detail=detail)
-
-    def ignore_name(self, name: str, kind: str, ordinal: int) -> None:
-        """Report a name that would be markup if the drawing had no attributes for it."""
-        detail = f"{quote(name)!r} would be a {kind}"
-        self._warnings.add("name-not-read", ordinal, "g", name, detail=detail)
-
-    def add_nested_name(self, name: str, kind: str, outer: str, ordinal: int) -> None:
-        """Report a name that is not read, because it is inside a group that is markup."""
-        detail = f"the {kind} {quote(name)!r} is in a {outer}"
-        self._warnings.add("nested-name", ordinal, "g", name, detail=detail)
-
     def check_type(self, kind: str, element_id: str, ordinal: int) -> None:
         """Report a `data-type` of a group that is no type."""
         if kind in GROUP_TYPES:
@@ -244,7 +213,7 @@ class DrawingReport:
         suggestion = suggest_type(kind[:40]) if self._misspelt_types <= MAX_PLACES else ""
         hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         detail = f"{quote(kind)!r}{hint}"
-        self._warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
+        self.warnings.add("misspelt-type", ordinal, "g", element_id, detail=detail)
 
     def check_attribute_names(
         self, element: str, attributes: Mapping[str, str], ordinal: int
@@ -252,14 +221,14 @@ class DrawingReport:
         """Report attributes of a group that are called almost `data-type`."""
         for name, value in find_misspelt_types(attributes) if self._misspells_type else ():
             id, detail = attributes.get("id", ""), f'{name}="{quote(value)}"'
-            self._warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
+            self.warnings.add("misspelt-attribute", ordinal, element, id, detail=detail)
 
     def misplace_type(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
         """Report a type of a group on an element that is none."""
         kind, name = attributes["data-type"], attributes.get("id", "")
         if is_type(kind):
             detail = f"{kind!r} on <{element}>"
-            self._warnings.add("misplaced-type", ordinal, element, name, detail=detail)
+            self.warnings.add("misplaced-type", ordinal, element, name, detail=detail)
 
     def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
         """Count a Level and check its id; `outer` is the Level around it."""
@@ -274,21 +243,21 @@ class DrawingReport:
         if level is None and len(self._outside_ordinals) < MAX_CHECKED_IDS:
             self._outside_ordinals.append(ordinal)
 
-    def enter_unit(self, name: str, ordinal: int) -> None:
+    def enter_unit(self, group: UnitGroup, ordinal: int) -> None:
         """Receive the start of a group that has the name of a unit."""
-        self._unit_groups.enter(name, ordinal, sum(self.summary))
+        self._unit_groups.enter(group, ordinal, sum(self.summary))
 
-    def leave_unit(self, has_unit: bool) -> None:
-        """Receive the end of such a group, and whether a shape in it is the unit."""
-        self._unit_groups.leave(has_unit, sum(self.summary))
+    def leave_unit(self) -> None:
+        """Receive the end of the innermost such group."""
+        self._unit_groups.leave(sum(self.summary))
 
     def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
         self._georeferences += 1
         if self._georeferences > 1:
-            self._warnings.add("georeferences", ordinal, "g")
+            self.warnings.add("georeferences", ordinal, "g")
         for detail in find_out_of_range(georeference):
-            self._warnings.add("georeference-range", ordinal, "g", detail=detail)
+            self.warnings.add("georeference-range", ordinal, "g", detail=detail)
 
     def leave_out(
         self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
@@ -296,19 +265,19 @@ class DrawingReport:
         """Report an element that a unit map cannot have."""
         code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
         if code == "text" and len(self._texts) < MAX_CHECKED_IDS:
-            self._texts.append((ordinal, name, _level_id(level)))  # it may have nothing in it
+            self._texts.append((ordinal, name, level))  # it may have nothing in it
         else:
-            self._warnings.add(code, ordinal, element, name, _level_id(level))
+            self.warnings.add(code, ordinal, element, name, level)
 
     def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
         """Report a `use` that draws nothing."""
-        if self._warnings.is_full("use"):
+        if self.warnings.is_full("use"):
             return
         address = next((attributes[name] for name in HREF_ATTRIBUTES if name in attributes), "")
         name = attributes.get("id", "")
-        subject = f"<use> {quote(name)!r}" if name else "<use>"
+        subject = label("use", name)
         detail = f"{subject} of {quote(address)!r}" if address else f"{subject} without href"
-        self._warnings.add("use", ordinal, "use", name, _level_id(level), detail)
+        self.warnings.add("use", ordinal, "use", name, level, detail)
 
     def check_references(
         self,
@@ -322,39 +291,41 @@ class DrawingReport:
         if not ruled and EFFECT_ATTRIBUTES.isdisjoint(attributes):
             return
         for cause, name, value in find_effects(attributes, ruled):
-            place = attributes.get("id", ""), _level_id(level)
+            place = attributes.get("id", ""), level
             reference = find_reference(value)
             if cause == "clip" and reference is not None:
                 # Whether it cuts anything off is known once the clip path itself is.
                 if len(self._clips) < MAX_CHECKED_IDS:
                     self._clips.append((ordinal, reference, element, *place))
-            elif not self._warnings.is_full(cause):
+            elif not self.warnings.is_full(cause):
                 detail = f"{name}: {quote(value)}" if reference is None else ""
-                self._warnings.add(cause, ordinal, element, *place, detail)
+                self.warnings.add(cause, ordinal, element, *place, detail)
 
     def check_shape(
-        self,
-        shape: Shape,
-        ordinal: int,
-        specified: Mapping[str, str],
-        ruled: Mapping[str, str],
+        self, shape: Shape, specified: Mapping[str, str], ruled: Mapping[str, str]
     ) -> None:
         """Check a shape: its place, its paint as it is specified, and in a layer its identity.
 
         `ruled` are values that rules of style have for it, if any is reported.
         """
+        element, level = shape.kind.lower(), shape.container.level
         if shape.is_visible and (
             self.has_references or not REPORTED_ATTRIBUTES.isdisjoint(shape.source)
         ):
-            self._check_paint(shape, ordinal, specified)
-            level = shape.container.level
-            self.check_references(shape.kind.lower(), shape.source, ruled, level, ordinal)
-        if layer := shape.container.layer:
-            self._check_in_layer(shape, layer, ordinal)
-        elif shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
-            self.drawn.look_at(shape, ordinal)
+            self._check_paint(shape, element, specified)
+            self.check_references(element, shape.source, ruled, level, shape.ordinal)
+        if shape.identity is not None:
+            self._check_identified(shape, element, shape.identity)
+        elif shape.container.layer:
+            self._report_unidentified(shape, element)
+        if (
+            shape.identity is None
+            and shape.is_visible
+            and self.drawn.shapes >= self.drawn.next_look
+        ):
+            self.drawn.look_at(shape)
         if "data-type" in shape.source:
-            self.misplace_type(shape.kind.lower(), shape.source, ordinal)
+            self.misplace_type(element, shape.source, shape.ordinal)
 
     def check_tags(self, element: str, attributes: Mapping[str, str], ordinal: int) -> None:
         """Report `data-tags` of a shape that cannot be read; a parsed map does without them."""
@@ -367,60 +338,53 @@ class DrawingReport:
                 self._readable_tags.add(text)
             except InvalidMarkupError as error:
                 name = attributes.get("id", "")
-                subject = f"<{element}> {quote(name)!r}" if name else f"<{element}>"
-                detail = f"{subject}: {quote(error.message)}"
-                self._warnings.add("tags", ordinal, element, name, detail=detail)
+                detail = f"{label(element, name)}: {quote(error.message)}"
+                self.warnings.add("tags", ordinal, element, name, detail=detail)
 
     def finish(self, document: XmlDocument, find: FindElements | None = None) -> list[ParseWarning]:
         """Check the drawing as a whole; return the warnings with the places that `find` finds."""
         if not self._levels:
-            self._warnings.add("no-level", 0)
+            self.warnings.add("no-level", 0)
         else:
             for ordinal in self._outside_ordinals:
-                self._warnings.add("outside-level", ordinal, "g")
+                self.warnings.add("outside-level", ordinal, "g")
         self._compare_layers()
         self._unit_groups.finish(self._target_ordinals.keys() - self._unit_ordinals.keys())
         blank = find_blank_texts(document, [each[0] for each in self._texts])
         for ordinal, name, level in self._texts:
             if ordinal not in blank:
-                self._warnings.add("text", ordinal, "text", name, level)
+                self.warnings.add("text", ordinal, "text", name, level)
         if self._clips:
             harmless = find_canvas_clips(document.text, self.drawn.canvas_size)
-            for ordinal, reference, *place in self._clips:
+            for ordinal, reference, element, name, level in self._clips:
                 if reference not in harmless:
-                    self._warnings.add("clip", ordinal, *place)
+                    self.warnings.add("clip", ordinal, element, name, level)
         self.drawn.finish(self._levels > 0)
-        return self._warnings.locate(document, find)
+        return self.warnings.locate(document, find)
 
     def check_image_share(self) -> None:
         """Reject a drawing that is a picture. Raises `DocumentRejectedError`."""
         self.drawn.check_image_share(self._units + self._hit_areas)
 
-    def _check_paint(self, shape: Shape, ordinal: int, specified: Mapping[str, str]) -> None:
+    def _check_paint(self, shape: Shape, element: str, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
             value = specified.get(name) or ""
             server = find_reference(value) if "(" in value else None
             if server is None:
                 continue
-            element, source_id = shape.kind.lower(), shape.source.get("id", "")
-            drawn = shape.attributes.get(name, "none")
-            subject = f"<{element}> {quote(source_id)!r}" if source_id else f"<{element}>"
-            detail = f"{name} {quote(value)} of {subject} is drawn as {drawn}"
+            source_id, drawn = shape.source.get("id", ""), shape.attributes.get(name, "none")
+            detail = f"{name} {quote(value)} of {label(element, source_id)} is drawn as {drawn}"
             code = "paint" if server in self._definitions.paint_servers else "missing-paint"
             if self._patterns.is_picture(server):
                 code = "image"
                 self.drawn.add_painted(shape)
-            level = _level_id(shape.container.level)
-            self._warnings.add(code, ordinal, element, source_id, level, detail)
+            level = shape.container.level
+            self.warnings.add(code, shape.ordinal, element, source_id, level, detail)
 
-    def _check_in_layer(self, shape: Shape, layer: str, ordinal: int) -> None:
-        identity = shape.identity
-        if identity is None:
-            self._add_unidentified(shape, layer, ordinal)
-            if shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
-                self.drawn.look_at(shape, ordinal)
-            return
-        id = identity.id
+    def _check_identified(self, shape: Shape, element: str, identity: Identity) -> None:
+        """Count a unit or hit area, and check its place and its id."""
+        id, ordinal = identity.id, shape.ordinal
+        layer, level = shape.container.layer, shape.container.level
         self._unit_groups.add_unit(id)
         if layer == "UnitLayer":
             self._units += 1
@@ -432,32 +396,30 @@ class DrawingReport:
                 self._target_ordinals.setdefault(identity.target_id, ordinal)
         is_second = id in ordinals
         if is_second or len(id) > MAX_ID_CHARACTERS or id.isspace():
-            self._check_id(id, is_second, shape.kind, shape.container.level, ordinal)
+            self._check_id(id, is_second, element, level, ordinal)
         elif len(ordinals) < MAX_CHECKED_IDS:
             ordinals[id] = ordinal
-        self.drawn.check_unit(shape, layer == "HitAreaLayer", ordinal)
+        self.drawn.check_unit(shape, is_clickable=layer == "HitAreaLayer")
         written = shape.source.get("id", "")
-        if self._has_names and IDENTITY_ATTRIBUTES & shape.source.keys() == {"id"}:
+        if self.has_names and IDENTITY_ATTRIBUTES & shape.source.keys() == {"id"}:
             copy = COPY_NUMBER.fullmatch(id)
             if copy and copy[1] in ordinals:
-                level = _level_id(shape.container.level)
-                self._warnings.add("numbered", ordinal, shape.kind.lower(), id, level)
+                self.warnings.add("numbered", ordinal, element, id, level)
         if id != written and "data-id" not in shape.source:
-            detail = f"read as {quote(id)!r}: a <{shape.kind.lower()}> with id {quote(written)!r}"
-            self._warnings.add("unit-by-name", ordinal, shape.kind.lower(), id, detail=detail)
+            detail = f"read as {quote(id)!r}: a <{element}> with id {quote(written)!r}"
+            self.warnings.add("unit-by-name", ordinal, element, id, detail=detail)
         elif (
             id == written
             and (label := inkscape_label(shape.source)) not in ("", id.strip())
             and not is_made_up(label)
         ):
             detail = f"the id {quote(id)!r} counts, not the label {quote(label)!r}"
-            self._warnings.add("other-label", ordinal, shape.kind.lower(), id, detail=detail)
+            self.warnings.add("other-label", ordinal, element, id, detail=detail)
         elif self._is_from_inkscape and id == written and is_generated_id(id):
-            level = _level_id(shape.container.level)
-            self._warnings.add("generated-id", ordinal, shape.kind.lower(), id, level)
+            self.warnings.add("generated-id", ordinal, element, id, level)
 
     def _check_id(
-        self, id: str, is_second: bool, kind: str, level: Group | None, ordinal: int
+        self, id: str, is_second: bool, element: str, level: Group | None, ordinal: int
     ) -> None:
         causes = {
             "duplicate-id": is_second,
@@ -466,17 +428,17 @@ class DrawingReport:
         }
         for code, applies in causes.items():
             if applies:
-                self._warnings.add(code, ordinal, kind.lower(), id, _level_id(level))
+                self.warnings.add(code, ordinal, element, id, level)
 
-    def _add_unidentified(self, shape: Shape, layer: str, ordinal: int) -> None:
+    def _report_unidentified(self, shape: Shape, element: str) -> None:
         written, hint = shape.source.get("id", ""), ""
+        layer, level = shape.container.layer, shape.container.level
         if layer == "HitAreaLayer" and written.lower().startswith(HIT_PREFIX):
             meant = HIT_PREFIX + written[len(HIT_PREFIX) :].lstrip(" -_")
             if meant not in (written, HIT_PREFIX):
                 hint = f"{quote(written)!r}; did you mean {quote(meant)!r}?"
         code = "generated-id" if is_generated_id(written) else "no-id"
-        level = _level_id(shape.container.level)
-        self._warnings.add(code, ordinal, shape.kind.lower(), written, level, hint)
+        self.warnings.add(code, shape.ordinal, element, written, level, hint)
 
     def _compare_layers(self) -> None:
         """Report units without hit areas, if the drawing has any, and the reverse."""
@@ -485,11 +447,7 @@ class DrawingReport:
             return  # the others are not known
         for id, ordinal in units.items():
             if targets and id not in targets:
-                self._warnings.add("unit-without-hit-area", ordinal, name=id)
+                self.warnings.add("unit-without-hit-area", ordinal, name=id)
         for id, ordinal in targets.items():
             if id not in units:
-                self._warnings.add("hit-area-without-unit", ordinal, name=id)
-
-
-def _level_id(level: Group | None) -> str:
-    return level.id if level else ""
+                self.warnings.add("hit-area-without-unit", ordinal, name=id)

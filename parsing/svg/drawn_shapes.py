@@ -14,7 +14,15 @@ from parsing.svg.names import LEFT_OUT_TAGS, RECT_LENGTHS, USE_TAGS, referenced_
 from parsing.svg.outlines import find_start, trace_shape
 from parsing.svg.transforms import AffineTransform, parse_transform
 from parsing.svg.values import WIDE_KEYWORDS
-from parsing.svg.warnings import NOTHING, Box, WarningCollector, ignore_faults, is_fault, quote
+from parsing.svg.warnings import (
+    NOTHING,
+    Box,
+    WarningCollector,
+    ignore_faults,
+    is_fault,
+    label,
+    quote,
+)
 
 # Find where shapes lie on the canvas, and geometry that cannot be drawn, at bounded cost.
 
@@ -35,7 +43,7 @@ MAX_GLANCE_CHARS: Final = 200
 PATH_START: Final = re.compile(r"\s*(?:[Mm]|$)")
 NUMBER: Final = rf"[\s,]*+(?>{NUMBER_PATTERN})"
 PLAIN_PATH: Final = re.compile(  # possessive, so that it takes linear time; without arcs
-    rf"\s*+[Mm][\s,]*+((?>{NUMBER_PATTERN}))[\s,]*+((?>{NUMBER_PATTERN}))(?:{NUMBER}{NUMBER})*+"
+    rf"\s*+[Mm](?:{NUMBER}{NUMBER})++"
     rf"(?:\s*+(?:[MmLlTt](?:{NUMBER}{NUMBER})++|[HhVv](?:{NUMBER})++|[Cc](?:(?:{NUMBER}){{6}})++"
     rf"|[SsQq](?:(?:{NUMBER}){{4}})++|[Zz]))*+\s*+"
 )
@@ -63,20 +71,6 @@ class Canvas:
         slack = max(1.0, SLACK * max(width, height))
         self.wide_box = Box(-slack, -slack, width + slack, height + slack)
         self._traced = 0
-
-    def has_plain_start(self, kind: str, attributes: Attributes, source: Mapping[str, str]) -> bool:
-        """Return whether a shape of a usual form begins on the canvas and has no fault.
-
-        This is fast. If it does not, or has another form, that is to be found out.
-        """
-        text = str(attributes.get("d", ""))
-        if kind == "Path" and len(text) <= MAX_GLANCE_CHARS:
-            path = PLAIN_PATH.fullmatch(text)
-            return path is not None and bool(self._has(float(path[1]), float(path[2]), attributes))
-        if kind != "Rect" or not RECT_LENGTHS & source.keys() <= attributes.keys():
-            return False
-        x, y, width, height = (float(attributes.get(name, 0)) for name in CORNERS["Rect"])
-        return width >= 0 and height >= 0 and bool(self._has(x, y, attributes))
 
     def has_start(self, kind: str, attributes: Attributes) -> bool | None:
         """Return whether a shape begins on the canvas, or None if that cannot be told."""
@@ -384,14 +378,14 @@ class DrawnShapes:
         """Add the part of the canvas that a shape covers which is painted with an image."""
         self._cover_with(shape.kind, shape.attributes)
 
-    def look_at(self, shape: Shape, ordinal: int) -> None:
+    def look_at(self, shape: Shape) -> None:
         """Check a shape of the sample: where it lies and whether it draws anything."""
         level = shape.container.level
         is_blank = self._is_blank if level is None else id(level) in self._blank_levels
         if self.shapes <= MANY_SHAPES:
             self._first_shapes.append(shape)
         self._looks += 1
-        if self._is_on_canvas(shape, ordinal):
+        if self._is_on_canvas(shape):
             self._see(level)
             is_blank = False
         is_suspect = is_blank or self.shapes < self._suspect_until
@@ -400,7 +394,7 @@ class DrawnShapes:
         else:
             self.next_look = self.shapes + min(MAX_STRIDE, 1 + 2 * self.shapes // FIRST_SHAPES)
 
-    def check_unit(self, shape: Shape, is_clickable: bool, ordinal: int) -> None:
+    def check_unit(self, shape: Shape, is_clickable: bool) -> None:
         """Check that a unit or hit area has an area, and all of it is on the canvas."""
         fault, box = self._find_box(shape)
         if box is None:
@@ -414,9 +408,9 @@ class DrawnShapes:
             elif not fault and is_clickable and not box.has_area:
                 fault = "it has no area, so it cannot be clicked"
         if is_inside is False:
-            self._report("outside-canvas", shape, ordinal, box or "begins outside")
+            self._report("outside-canvas", shape, box or "begins outside")
         if fault:
-            self._report("geometry", shape, ordinal, fault)
+            self._report("geometry", shape, fault)
         if is_seen and (self._is_blank or self._blank_levels):
             self._see(shape.container.level)
 
@@ -446,10 +440,8 @@ class DrawnShapes:
                 "shapes, or force it (--force on the command line, force: true in GraphQL)"
             )
 
-    def _is_on_canvas(self, shape: Shape, ordinal: int) -> bool:
+    def _is_on_canvas(self, shape: Shape) -> bool:
         """Return whether a shape draws anything on the canvas; report it if it does not."""
-        if self._canvas.has_plain_start(shape.kind, shape.attributes, shape.source):
-            return True
         fault = find_fault(shape.kind, shape.attributes, shape.source)
         fault = fault or find_text_fault(shape.kind, shape.attributes)
         is_inside = self._canvas.has_start(shape.kind, shape.attributes)
@@ -457,9 +449,9 @@ class DrawnShapes:
             fault, box = self._find_box(shape)
             is_inside = box is not None and box.reaches_into(self._canvas.box)
             if box and box != NOTHING and not is_inside:
-                self._report("shape-outside", shape, ordinal, box)
+                self._report("shape-outside", shape, box)
         if fault:
-            self._report("geometry", shape, ordinal, fault)
+            self._report("geometry", shape, fault)
         if is_inside is not None:
             return is_inside
         # What cannot be told is not called blank.
@@ -508,14 +500,11 @@ class DrawnShapes:
                 large += box is not None and box.side >= side and box.reaches_into(self._canvas.box)
         return large
 
-    def _report(self, code: str, shape: Shape, ordinal: int, what: str | Box) -> None:
+    def _report(self, code: str, shape: Shape, what: str | Box) -> None:
         self._suspect_until = self.shapes + SUSPECT_SHAPES
         if self._warnings.is_full(code):
             return
-        if isinstance(what, Box):
-            what = what.describe()
         element, level = shape.kind.lower(), shape.container.level
         name = shape.identity.id if shape.identity else shape.source.get("id", "")
-        subject = f"<{element}> {quote(name)!r}" if name else f"<{element}>"
-        place = element, name, level.id if level else ""
-        self._warnings.add(code, ordinal, *place, f"{subject}: {what}")
+        detail = f"{label(element, name)}: {what}"
+        self._warnings.add(code, shape.ordinal, element, name, level, detail)

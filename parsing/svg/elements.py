@@ -7,7 +7,8 @@ tags and level.
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -196,14 +197,19 @@ class Georeference(NamedTuple):
     pitch: Number
 
 
+@dataclass(slots=True, eq=False)
 class UnitGroup:
-    """A group with the name of a unit: the first shape in it without a name is the unit's."""
+    """A group with the name of a unit: the first shape in it without a name is the unit's.
 
-    __slots__ = ("is_drawn", "name")
+    `units` counts the units and hit areas in it, `numbered_units` those with a number in the id.
+    """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.is_drawn = False
+    name: str
+    is_drawn: bool = False
+    ordinal: int = 0
+    shapes_before: int = 0
+    units: int = 0
+    numbered_units: int = 0
 
 
 class ShapeContainer(NamedTuple):
@@ -243,8 +249,11 @@ class RejectedShape(NamedTuple):
     ordinal: int
 
 
-class DrawingHandler(Protocol):
-    """Receives the parts of a drawing in document order, the canvas size first."""
+class DrawingHandler:
+    """Receives the parts of a drawing in document order, the canvas size first.
+
+    Handlers override the methods for the parts that they need; all others are ignored.
+    """
 
     def set_canvas_size(self, width: int, height: int) -> None:
         """Receive the size of the drawing in whole user units."""
@@ -262,7 +271,7 @@ class DrawingHandler(Protocol):
         """Receive one shape."""
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
-        """Receive a shape that cannot be read; raise the error, or leave out the shape."""
+        """Receive a shape that cannot be read. It is left out unless this raises the error."""
 
 
 # Parse the element that gives a drawing's geographic position.

@@ -23,7 +23,7 @@ from parsing.drawing import (
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.elements import Georeference, Group, RejectedShape, Shape, parse_tags
+from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, parse_tags
 from parsing.svg.lengths import Number
 from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.outlines import Outline, find_start, trace_shape
@@ -82,7 +82,7 @@ def read_level(level_id: str, tags: Mapping[str, str] | None, number: int) -> Dr
     return DrawnLevel(id, level_id or id, None, floor_id, not (floor_id or level_id))
 
 
-class _PlanHandler:
+class _PlanHandler(DrawingHandler):
     """Collects the shapes that have tags or represent units, by level."""
 
     def __init__(
@@ -103,12 +103,6 @@ class _PlanHandler:
         self.ordinals: dict[str, int] = {}
         """Number of the start tag of each feature, by id."""
 
-    def set_canvas_size(self, width: int, height: int) -> None:
-        """Ignore the size of the canvas; a drawing has the bounds of its features."""
-
-    def add_georeference(self, georeference: Georeference) -> None:
-        """Ignore the geographic position; distances do not need it."""
-
     def start_group(self, group: Group) -> None:
         if group.kind == "Level":
             read = read_level(group.id, group.tags, len(self._groups) + 1)
@@ -116,9 +110,6 @@ class _PlanHandler:
                 self._notes.add("Levels of one floor, read as one", read.id)
             self._groups.append(group)
             self._levels[id(group)] = read
-
-    def end_group(self) -> None:
-        """Ignore the end of a group; shapes carry their level."""
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         level = self._levels.get(id(shape.level))

@@ -15,6 +15,7 @@ from parsing.limits import DEFAULT_LIMITS
 from parsing.svg.elements import (
     COPY_NUMBER,
     HIT_PREFIX,
+    ILLUSTRATOR_MARKER,
     INKSCAPE_LABEL,
     Identity,
     ShapeContainer,
@@ -197,9 +198,9 @@ OTHER_NAMES: Final = frozenset({INKSCAPE_LABEL, "data-name"})
 class NameReader:
     """Reads the names of one drawing."""
 
-    def __init__(self, text: bytes, illustrator: bool) -> None:
+    def __init__(self, text: bytes) -> None:
         self._text = text
-        self._illustrator = illustrator
+        self._illustrator = ILLUSTRATOR_MARKER.search(text) is not None
         self._other_names = 0  # that begin like markup
         self._taken: dict[str, set[str]] = {}  # names of units, by layer
 

@@ -13,7 +13,7 @@ from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
 from parsing.svg.colors import BLACK, TRANSPARENT, Color, mix_colors, parse_color
 from parsing.svg.definitions import Definitions, PaintServer
-from parsing.svg.elements import Georeference, Group, RejectedShape, Shape
+from parsing.svg.elements import DrawingHandler, Shape
 from parsing.svg.inheritance import AncestorStyles, Inherit, InheritedStyle
 from parsing.svg.lengths import (
     PX_PER_UNIT,
@@ -250,7 +250,7 @@ def read_tile(
     return ClipBox(0, 0, width, height) if is_unit_square else ClipBox(x, y, x + width, y + height)
 
 
-class TilePainter:
+class TilePainter(DrawingHandler):
     """Receives the shapes of a pattern and mixes their colours by the share of the tile they cover.
 
     Shapes are laid over one another as if each were spread evenly over the whole tile.
@@ -332,21 +332,6 @@ class TilePainter:
             areas = (abs(signed_area(clip_ring(ribbon, self._tile))) for ribbon in ribbons)
             covered += sum(areas) * (dashed_share(dashes, length) if dashes else 1.0)
         return covered
-
-    def set_canvas_size(self, width: int, height: int) -> None:
-        """Ignore the size of a canvas: a tile has its own."""
-
-    def start_group(self, group: Group) -> None:
-        """Ignore groups: their style is in the shapes."""
-
-    def end_group(self) -> None:
-        """Ignore groups."""
-
-    def add_georeference(self, georeference: Georeference) -> None:
-        """Ignore what draws nothing."""
-
-    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
-        """Ignore a shape in error, as browsers do."""
 
 
 def _parse_dashes(text: str, scale: float) -> list[float]:

@@ -10,7 +10,14 @@ import orjson
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.drawing_report import DrawingReport
-from parsing.svg.elements import Georeference, Group, Identity, RejectedShape, Shape
+from parsing.svg.elements import (
+    DrawingHandler,
+    Georeference,
+    Group,
+    Identity,
+    RejectedShape,
+    Shape,
+)
 from parsing.svg.lengths import Number, parse_opacity
 from parsing.svg.names import OUTLINE_ATTRIBUTES, SHAPE_KINDS, UNIT_LAYERS
 from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
@@ -68,7 +75,7 @@ def parse_unit_map(
     return ParsedUnitMap(writer.to_bytes(), tuple(warnings), report.summary)
 
 
-class UnitMapWriter:
+class UnitMapWriter(DrawingHandler):
     """Writes elements as JSON. A uid is `u` and the number of the element in document order."""
 
     def __init__(self, limits: DocumentLimits) -> None:
@@ -123,7 +130,8 @@ class UnitMapWriter:
         return f"u{self._elements}"
 
     def _begin_object(self, members: Mapping[str, object]) -> None:
-        self._write(self._separator + _json_prefix(members))
+        # The text of the object ends before its first child.
+        self._write(self._separator + orjson.dumps({**members, "elements": []})[:-2])
         self._separator = b""
 
     def _write_member(self, members: Mapping[str, object]) -> None:
@@ -137,11 +145,6 @@ class UnitMapWriter:
                 f"the parsed map would be over {self._max_bytes:,} bytes of JSON"
             )
         self._buffer.write(text)
-
-
-def _json_prefix(members: Mapping[str, object]) -> bytes:
-    """Return the JSON text of an object up to its children."""
-    return orjson.dumps({**members, "elements": []})[:-2]
 
 
 def _identified_element(shape: Shape, identity: Identity, uid: str) -> dict[str, object]:

@@ -44,67 +44,10 @@ from parsing.svg.paint_servers import MAX_TILE_CHARS, TilePainter, read_tile
 from parsing.svg.resolving import StyleResolver
 from parsing.svg.style_sheets import ROOT_CLASS
 from parsing.svg.viewports import format_translation, nested_frame, root_frame
-from parsing.svg.warnings import ignore_faults
+from parsing.svg.warnings import ignore_faults, quote
 from parsing.xml_documents import ParserTarget, StartTag, Token
 
-# What a group is: by its `data-type`, or by its name in drawings without any.
-
-
 PLAIN_LAYER: Final = Group("Layer")
-
-
-def read_name(
-    names: NameReader,
-    attributes: Mapping[str, str],
-    position: ShapeContainer,
-    report: DrawingReport,
-    ordinal: int,
-) -> NamedType | None:
-    """Return what the name of a group makes of it, if anything; report it."""
-    found = names.read_group(attributes)
-    if found is None:
-        return None
-    name, named = found
-    if isinstance(named, str):
-        if named in UNIT_LAYERS or position.level is None:
-            report.suggest_name(name, named, ordinal)
-    elif not names.are_markup:
-        report.ignore_name(name, named.kind, ordinal)
-    elif position.layer:
-        report.add_nested_name(name, named.kind, position.layer, ordinal)
-    elif named.kind == "Level" and position.level:
-        report.add_nested_name(name, named.kind, position.level.kind, ordinal)
-    else:
-        report.add_name(name, named.kind, ordinal)
-        return named
-    return None
-
-
-def check_name(
-    names: NameReader,
-    element: str,
-    attributes: Mapping[str, str],
-    report: DrawingReport,
-    ordinal: int,
-) -> None:
-    """Report a name that would make a group a part of the map, on an element that is none."""
-    found = names.read_group(attributes)
-    if found is not None and isinstance(found[1], NamedType) and names.are_markup:
-        report.misplace_name(found[0], element, ordinal)
-
-
-def to_group(
-    names: NameReader, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
-) -> Group:
-    """Return the group of a kind, with the id and tags that its attributes or its name give."""
-    if kind == "Level":
-        if named is not None:
-            return Group(kind, attributes.get("data-id", named.id), named.tags)
-        tags = parse_tags(attributes.get("data-tags", ""))
-        return Group(kind, names.find_name(attributes), tags or None)
-    return Group(kind) if kind in UNIT_LAYERS else PLAIN_LAYER
-
-
 HREFS: Final = frozenset(HREF_ATTRIBUTES)
 HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})
 """Elements that make a picture of the foreignObject around them, which else is text."""
@@ -119,7 +62,6 @@ class DrawingWalker(ParserTarget):
         handler: DrawingHandler,
         text: bytes,
         definitions: Definitions,
-        names: NameReader,
         report: DrawingReport,
         limits: DocumentLimits,
     ) -> None:
@@ -127,7 +69,7 @@ class DrawingWalker(ParserTarget):
         self._handler = handler
         self._definitions = definitions
         self._styles = StyleResolver(text, definitions, self._average_tile, limits, report)
-        self._names = names
+        self._names = NameReader(text)
         self._report = report
         self._spent_on_tiles = [0]
         self._uses_around_tile = 0
@@ -179,7 +121,7 @@ class DrawingWalker(ParserTarget):
             inside, self._context = self._context, self._ancestors.pop()
             unit = inside.position.group if inside else None
             if unit is not None and unit is not self._context.position.group:
-                self._report.leave_unit(unit.is_drawn)
+                self._report.leave_unit()
             self._open_ids.pop()
             self._handler.end_group()
 
@@ -197,7 +139,7 @@ class DrawingWalker(ParserTarget):
         # Browsers draw the root whatever it says about being displayed.
         drawn = {name: text for name, text in attributes.items() if name not in HIDING_ATTRIBUTES}
         self._context = self._styles.enter_root({**drawn, "class": names}, outside)
-        check_name(self._names, "svg", attributes, self._report, self.elements)
+        self._check_misplaced_name("svg", attributes)
         self._check_effects("svg", {**drawn, "class": names}, outside)
         self._open_ids = [attributes.get("id", "")]
 
@@ -206,15 +148,13 @@ class DrawingWalker(ParserTarget):
         if kind is not None:
             self._report.check_type(kind, attributes.get("id", ""), self.elements)
         elif name == "g" and attributes:
-            named = read_name(
-                self._names, attributes, context.position, self._report, self.elements
-            )
+            named = self._read_name(attributes, context.position)
             kind = named and named.kind
         elif "data-type" in attributes:
             self._report.misplace_type(name, attributes, self.elements)
         if attributes:
             if name != "g":
-                check_name(self._names, name, attributes, self._report, self.elements)
+                self._check_misplaced_name(name, attributes)
             self._report.check_attribute_names(name, attributes, self.elements)
         if kind == "Georeference":
             self._add_georeference(attributes, named)
@@ -224,7 +164,7 @@ class DrawingWalker(ParserTarget):
             raise DocumentRejectedError(
                 f"groups nest deeper than {self.limits.nesting} when use is expanded"
             )
-        group = to_group(self._names, kind, attributes, named)
+        group = self._to_group(kind, attributes, named)
         if group.kind == "Level":
             self._report.add_level(group, context.position.level, self.elements)
         elif group.kind != "Layer":
@@ -235,6 +175,49 @@ class DrawingWalker(ParserTarget):
         self._context = inner = self._enter_group(name, attributes, group, context)
         if inner.is_visible:
             self._check_effects(name, attributes, context)
+
+    def _read_name(
+        self, attributes: Mapping[str, str], position: ShapeContainer
+    ) -> NamedType | None:
+        """Return what the name of a group makes of it, if anything, and report how it is read."""
+        found = self._names.read_group(attributes)
+        if found is None:
+            return None
+        name, named = found
+        if isinstance(named, str):
+            if named not in UNIT_LAYERS and position.level is not None:
+                return None
+            code, detail = "misspelt-name", f"{quote(name)!r}; did you mean {named!r}?"
+        elif not self._names.are_markup:
+            code, detail = "name-not-read", f"{quote(name)!r} would be a {named.kind}"
+        elif position.layer or (named.kind == "Level" and position.level):
+            outer = position.layer or "Level"
+            code, detail = "nested-name", f"the {named.kind} {quote(name)!r} is in a {outer}"
+        else:
+            self._report.has_names = True
+            detail = f"read as {named.kind}: group named {quote(name)!r}"
+            self._report.warnings.add("read-as", self.elements, "g", name, detail=detail)
+            return named
+        self._report.warnings.add(code, self.elements, "g", name, detail=detail)
+        return None
+
+    def _check_misplaced_name(self, element: str, attributes: Mapping[str, str]) -> None:
+        """Report a name that would make a group a part of the map, on an element that is none."""
+        found = self._names.read_group(attributes)
+        if found is not None and isinstance(found[1], NamedType) and self._names.are_markup:
+            name, detail = found[0], f"{quote(found[0])!r} on <{element}>; put it on a <g>"
+            self._report.warnings.add("misspelt-name", self.elements, element, name, detail=detail)
+
+    def _to_group(
+        self, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
+    ) -> Group:
+        """Return the group of a kind, with the id and tags that its attributes or its name give."""
+        if kind == "Level":
+            if named is not None:
+                return Group(kind, attributes.get("data-id", named.id), named.tags)
+            tags = parse_tags(attributes.get("data-tags", ""))
+            return Group(kind, self._names.find_name(attributes), tags or None)
+        return Group(kind) if kind in UNIT_LAYERS else PLAIN_LAYER
 
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
@@ -257,7 +240,7 @@ class DrawingWalker(ParserTarget):
         if attributes and context.position.layer and self._names.are_markup:
             position = self._names.enter_unit_group(attributes, context.position)
             if position.group is not None and position.group is not context.position.group:
-                self._report.enter_unit(position.group.name, self.elements)
+                self._report.enter_unit(position.group, self.elements)
             inner = inner._replace(position=position)
         if name == "switch":
             return inner._replace(switch_choice=[])
@@ -288,7 +271,7 @@ class DrawingWalker(ParserTarget):
                 or not REPORTED_ATTRIBUTES.isdisjoint(attributes)
             ):
                 ruled = self._styles.match_effects(kind.lower(), attributes, context)
-                self._report.check_shape(shape, self.elements, specified, ruled)
+                self._report.check_shape(shape, specified, ruled)
             self._handler.add_shape(shape)
             is_part = True
 

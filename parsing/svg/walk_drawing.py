@@ -5,20 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from parsing.errors import InvalidMarkupError, ParsingError
+from parsing.errors import ParsingError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.definitions import Definitions, read_definitions
 from parsing.svg.drawing_report import DrawingReport
 from parsing.svg.drawn_shapes import IDENTITY, Canvas, image_lengths, parse_matrix
-from parsing.svg.elements import (
-    ILLUSTRATOR_MARKER,
-    DrawingHandler,
-    Georeference,
-    Group,
-    RejectedShape,
-    Shape,
-)
-from parsing.svg.group_names import NameReader
+from parsing.svg.elements import DrawingHandler, Group
 from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.lengths import Number
 from parsing.svg.names import CONTAINER_TAGS, SVG_NAMESPACE
@@ -66,7 +58,7 @@ class OpenText(NamedTuple):
     sought: FoundElements
 
 
-class ElementFinder(DrawingWalker):
+class ElementFinder(DrawingWalker, DrawingHandler):
     """Follows the tags of a drawing up to the last element that is looked for.
 
     It is its own handler, of groups only; that of a tile, while it draws one, is another.
@@ -80,8 +72,7 @@ class ElementFinder(DrawingWalker):
         level_ordinals: Sequence[int],
         sought: Mapping[int, FoundElements],
     ) -> None:
-        names = NameReader(text, ILLUSTRATOR_MARKER.search(text) is not None)
-        super().__init__(self, text, definitions, names, DrawingReport(), limits)
+        super().__init__(self, text, definitions, DrawingReport(), limits)
         self._sought = sought
         self._last = max(sought)
         self._open: list[tuple[int, FoundElements]] = []  # groups: ancestors, and what is in them
@@ -162,18 +153,6 @@ class ElementFinder(DrawingWalker):
                 number = last
         self._levels.append((group, number))
         self._level_numbers[id(group)] = number
-
-    def end_group(self) -> None:
-        """Ignore the end of a group."""
-
-    def add_georeference(self, georeference: Georeference) -> None:
-        """Ignore the geographic position."""
-
-    def add_shape(self, shape: Shape) -> None:
-        """Ignore shapes: none is drawn."""
-
-    def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
-        """Ignore a shape that cannot be read."""
 
     def _draw_shape(self, kind: str, attributes: dict[str, str], context: InheritedStyle) -> None:
         if self._handler is not self:
@@ -281,9 +260,8 @@ def walk_drawing(
         own_report = DrawingReport() if report is None else report
         document = decode_document(svg, limits)
         definitions = read_definitions(document, limits)
-        names = NameReader(document.text, ILLUSTRATOR_MARKER.search(document.text) is not None)
         own_report.begin(document.text, definitions)
-        walker = DrawingWalker(handler, document.text, definitions, names, own_report, limits)
+        walker = DrawingWalker(handler, document.text, definitions, own_report, limits)
         feed_document(document, walker)
         if report is None:
             return own_report.finish(document)

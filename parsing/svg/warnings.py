@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
+from parsing.svg.elements import Group
 from parsing.svg.outcome import MAX_PLACES, ParseWarning, WarningPlace
 from parsing.xml_documents import XmlDocument, iter_tag_offsets, locate_start_tags
 
@@ -54,7 +55,7 @@ class Box(NamedTuple):
         """Whether it is more than a line."""
         return self.left < self.right and self.top < self.bottom
 
-    def describe(self) -> str:
+    def __str__(self) -> str:
         """Return the corners as warnings show them."""
         return f"reaches from {self.left:.5g},{self.top:.5g} to {self.right:.5g},{self.bottom:.5g}"
 
@@ -340,13 +341,14 @@ class WarningCollector:
         ordinal: int,
         element: str = "",
         name: str = "",
-        level: str = "",
+        level: Group | None = None,
         detail: str = "",
     ) -> None:
         """Add a place; `ordinal` is the number of its start tag, 0 for the whole drawing."""
         count = self._counts[code] = self._counts.get(code, 0) + 1
         if count <= self._max_places:
-            place = WarningPlace(0, 0, element, quote(name), quote(level), detail)
+            level_id = quote(level.id) if level else ""
+            place = WarningPlace(0, 0, element, quote(name), level_id, detail)
             self._places.append((ordinal, code, place))
 
     def mark_sampled(self, *codes: str) -> None:
@@ -424,6 +426,15 @@ def ignore_faults() -> _FaultFilter:
     Where each unit passes, `try` with `is_fault` is faster.
     """
     return FAULT_FILTER
+
+
+def label(element: str, name: str) -> str:
+    """Return how warnings call an element.
+
+    >>> label("rect", "w1"), label("rect", "")
+    ("<rect> 'w1'", '<rect>')
+    """
+    return f"<{element}> {quote(name)!r}" if name else f"<{element}>"
 
 
 def quote(text: str) -> str:

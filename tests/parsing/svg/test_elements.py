@@ -31,7 +31,7 @@ from tests.parsing.strategies import broken_drawings, drawings
 END = "end"
 
 
-class Parts:
+class Parts(DrawingHandler):
     """A handler that keeps the parts of a drawing in order."""
 
     def __init__(self) -> None:
@@ -62,8 +62,7 @@ def to_bytes(body: str) -> bytes:
 
 def parts_of(body: str) -> list[Any]:
     parts = Parts()
-    handler: DrawingHandler = parts
-    walk_drawing(to_bytes(body), handler)
+    walk_drawing(to_bytes(body), parts)
     return parts.all
 
 
