@@ -5,21 +5,19 @@ What is unsafe to hand to the parser is rejected before. Only the given bytes ar
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
-from parsing.drawing import NoteCollector
+from parsing.drawing import NoteCollector, ReadingFault, SourcePlace
 from parsing.errors import DocumentRejectedError, NotWellFormedError, ParsingError
 from parsing.limits import DocumentLimits
 
-# Decode a document to UTF-8 and reject what is unsafe to hand to the XML parser.
-#
-# Encodings are detected as in XML 1.0, appendix F. Only the given bytes are ever read.
-
+# Decode a document to UTF-8 and reject what is unsafe to hand to the XML parser. Encodings are
+# detected as in XML 1.0, appendix F. Only the given bytes are ever read.
 
 # UTF-32 comes first: its little-endian mark starts with that of UTF-16.
 BYTE_ORDER_MARKS: Final = (
@@ -233,7 +231,6 @@ def to_parsing_error(error: etree.XMLSyntaxError) -> NotWellFormedError | Docume
 
 # Stream a document through the XML parser in bounded memory, without building a tree.
 
-
 # A start tag is (`{namespace}name`, attributes in document order), an end tag is None.
 StartTag = tuple[str, dict[str, str]]
 Token = StartTag | None
@@ -323,18 +320,42 @@ def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
     return line_and_column(document.text, offset)
 
 
-def number_faults(
-    collector: NoteCollector, document: XmlDocument, ordinals: Mapping[int, int]
-) -> None:
-    """Set the lines of faults, from the ascending numbers of their start tags by fault."""
-    lines = number_lines(document, ordinals.values())
-    for index, line in zip(ordinals, lines, strict=True):
-        collector.faults[index] = collector.faults[index]._replace(line=line)
+class SourceLines:
+    """Finds the lines of a file's faults and parts after it is read, by their start tags.
 
+    Both are added in the order of their start tags.
+    """
 
-def number_lines(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[int]:
-    """Iterate over the lines of start tags, whose ordinals ascend, in one pass."""
-    return (line for line, _ in locate_start_tags(document, ordinals))
+    def __init__(self, collector: NoteCollector, file: str) -> None:
+        self.file = file
+        self._collector = collector
+        self._fault_ordinals: dict[int, int] = {}  # by index in the collector's list
+        self._ordinals: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+
+    def add_fault(self, fault: ReadingFault, ordinal: int) -> None:
+        """Add a fault of the element with this start tag."""
+        index = len(self._collector.faults)
+        self._collector.add_fault(fault)
+        if len(self._collector.faults) > index:  # it was not one too many of its cause
+            self._fault_ordinals[index] = ordinal
+
+    def add_part(self, part: str, ordinal: int, name: str = "") -> None:
+        """Add what was read of the element with this start tag, by its id."""
+        self._ordinals[part], self._names[part] = ordinal, name
+
+    def number_faults(self, document: XmlDocument) -> None:
+        """Set the lines of the faults."""
+        positions = locate_start_tags(document, self._fault_ordinals.values())
+        for index, (line, _) in zip(self._fault_ordinals, positions, strict=True):
+            self._collector.faults[index] = self._collector.faults[index]._replace(line=line)
+
+    def set_places(self, document: XmlDocument | None) -> None:
+        """Tell the collector the places of the parts, without lines if there is no XML."""
+        ordinals = self._ordinals.values()
+        positions = locate_start_tags(document, ordinals) if document else repeat((0, 0))
+        for (part, name), (line, _) in zip(self._names.items(), positions, strict=False):
+            self._collector.places[part] = SourcePlace(self.file, line, name)
 
 
 def locate_start_tags(document: XmlDocument, ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ Which properties a feature has is left to the format that uses GeoJSON.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -90,13 +90,19 @@ def parse_json(content: bytes, name: str, collector: NoteCollector) -> Any:
                 return documents
         reason = str(error).rpartition(" (char")[0] or str(error)
         raise NotWellFormedError(f"not JSON in UTF-8: {reason}") from error
-    line, counted = 1, 0
-    for offset in commas:
-        line += content.count(b"\n", counted, offset)
-        counted = offset
-        message = "a comma follows the last element; JSON has none there"
+    message = "a comma follows the last element; JSON has none there"
+    for line in _number_lines(content, commas):
         collector.add_fault(ReadingFault("trailing comma", message, file=name, line=line))
     return document
+
+
+def _number_lines(text: bytes, offsets: Iterable[int]) -> Iterator[int]:
+    """Iterate over the lines of ascending offsets, in linear time."""
+    line, counted = 1, 0
+    for offset in offsets:
+        line += text.count(b"\n", counted, offset)
+        counted = offset
+        yield line
 
 
 def find_trailing_commas(text: bytes) -> list[int]:
@@ -162,12 +168,7 @@ def find_feature_lines(content: bytes, count: int) -> list[int]:
     offsets = [match.start() for match in FEATURE_TYPE.finditer(content)]
     if len(offsets) != count or b"\n" not in content[: max(offsets, default=0)]:
         return [0] * count
-    lines, line, counted = [], 1, 0
-    for offset in offsets:
-        line += content.count(b"\n", counted, offset)
-        counted = offset
-        lines.append(line)
-    return lines
+    return [*_number_lines(content, offsets)]
 
 
 def find_item_lines(content: bytes, items: Sequence[Any]) -> list[int]:

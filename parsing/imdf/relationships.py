@@ -12,7 +12,6 @@ from parsing.imdf.records import ImdfRecord
 
 # Tag one-way doors: a directed traversal of IMDF leads from a unit through an opening.
 
-
 TRAVERSAL_CATEGORIES: Final = frozenset({"traversal", "traversal.path"})
 PROBE_FEET: Final = (0.5, 1.0, 2.0, 4.0)
 """How far beside an opening its origin is looked for: walls may be left out between units."""
@@ -106,7 +105,6 @@ def _contains(area: AreaGeometry, point: Coordinate) -> bool:
 
 # Tag connectors: IMDF relationships say which units form one lift, stairs or escalator.
 
-
 CONNECTOR_CATEGORIES: Final = frozenset({"elevator", "escalator", "ramp", "stairs", "steps"})
 """Categories of units that can connect levels."""
 CONNECTOR_RELATIONSHIPS: Final = CONNECTOR_CATEGORIES | {"movingwalkway"}
@@ -174,17 +172,12 @@ def _iter_units(relationship: ImdfRecord, units: Mapping[str, ImdfRecord]) -> It
         properties.get("destination"),
     ):
         if isinstance(reference, dict) and reference.get("feature_type") == "unit":
-            yield _get_unit(reference.get("id"), relationship, units)
-
-
-def _get_unit(
-    unit_id: Any, relationship: ImdfRecord, units: Mapping[str, ImdfRecord]
-) -> ImdfRecord:
-    unit = units.get(unit_id) if isinstance(unit_id, str) else None
-    if unit is None:
-        message = f"{relationship.id} refers to unit {unit_id!r}, which is not there"
-        raise FaultyElementError("reference to nothing", message)
-    return unit
+            unit_id = reference.get("id")
+            unit = units.get(unit_id) if isinstance(unit_id, str) else None
+            if unit is None:
+                message = f"{relationship.id} refers to unit {unit_id!r}, which is not there"
+                raise FaultyElementError("reference to nothing", message)
+            yield unit
 
 
 def _incline(origin: ImdfRecord, destination: ImdfRecord, ordinals: Mapping[str, float]) -> str:

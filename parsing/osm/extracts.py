@@ -19,7 +19,6 @@ from parsing.drawing import (
     NoteCollector,
     PointGeometry,
     ReadingFault,
-    SourcePlace,
 )
 from parsing.errors import (
     FaultyElementError,
@@ -33,17 +32,14 @@ from parsing.osm.indoor import INDOOR_KEYS, build_drawing, levels_of
 from parsing.osm.tags import GeoFeature
 from parsing.xml_documents import (
     ParserTarget,
+    SourceLines,
     StartTag,
     decode_document,
     feed_document,
-    number_faults,
-    number_lines,
 )
 
 # Join ways that share their end nodes into rings, for multipolygons drawn in pieces.
-#
 # https://wiki.openstreetmap.org/wiki/Relation:multipolygon
-
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -86,11 +82,9 @@ def join_rings(pieces: Iterable[Sequence[Node]]) -> list[tuple[Node, ...]]:
     return rings
 
 
-# Build features from the nodes, ways and relations of OpenStreetMap.
-#
-# An extract may be cut: it refers to nodes and ways outside of its bounding box. Of an indoor
-# element only what is certainly right is read; outside, missing nodes are left out of lines.
-
+# Build features from the nodes, ways and relations of OpenStreetMap. An extract may be cut: it
+# refers to nodes and ways outside of its bounding box. Of an indoor element only what is certainly
+# right is read; outside, missing nodes are left out of lines.
 
 MISSING_HINT: Final = "which the file does not have; download the area with all members of its ways"
 MULTIPOLYGON_ROLES: Final = frozenset({"outer", "inner", ""})
@@ -292,9 +286,7 @@ def _describe_fault(
 
 
 # Read OSM JSON, as Overpass writes it, through the reader of OSM XML.
-#
 # https://wiki.openstreetmap.org/wiki/OSM_JSON
-
 
 OSM_JSON_START: Final = re.compile(r'\{(?:[^\["]|"[^"]*+")*?"elements"\s*+:\s*+\[')
 ATTRIBUTES: Final = ("id", "lon", "lat")
@@ -376,28 +368,19 @@ def read_osm_xml(
     extract = Extract()
     for name, xml in files.items():
         with collector.reading_file(name):
-            scope = _FileScope(name, f"@{name}" if len(files) > 1 else "")
-            target = _OsmTarget(extract, scope, collector, limits)
+            lines = SourceLines(collector, name)
+            id_suffix = f"@{name}" if len(files) > 1 else ""
+            target = _OsmTarget(extract, lines, id_suffix, collector, limits)
             if xml[:JSON_START_BYTES].lstrip(BLANKS).startswith(b"{"):
                 feed_json(xml, name, target, collector)
-                collector.places |= {
-                    part: SourcePlace(name, name=target.names.get(part, ""))
-                    for part in target.ordinals
-                }
+                lines.set_places(None)
             else:
-                _read_file(xml, target, collector)
+                _read_file(xml, target, lines)
     collector.raise_errors()
     return build_drawing(iter_features(extract, collector), collector)
 
 
-class _FileScope(NamedTuple):
-    """A file, and what makes its negative ids unique in the plan."""
-
-    file: str
-    suffix: str
-
-
-def _read_file(xml: bytes, target: "_OsmTarget", collector: NoteCollector) -> None:
+def _read_file(xml: bytes, target: ParserTarget, lines: SourceLines) -> None:
     document = decode_document(xml, target.limits)
     try:
         feed_document(document, target)
@@ -407,10 +390,8 @@ def _read_file(xml: bytes, target: "_OsmTarget", collector: NoteCollector) -> No
             raise NotWellFormedError(message, error.line, error.column) from error
         raise
     finally:
-        number_faults(collector, document, target.fault_ordinals)
-    lines = number_lines(document, target.ordinals.values())
-    for part, line in zip(target.ordinals, lines, strict=True):
-        collector.places[part] = SourcePlace(target.file, line, target.names.get(part, ""))
+        lines.number_faults(document)
+    lines.set_places(document)
 
 
 class _FaultyAttributeError(InvalidPlanError):
@@ -429,22 +410,24 @@ class _OpenElement:
 
 
 class _OsmTarget(ParserTarget):
-    """Adds nodes, ways and relations to an extract from the events of the XML parser."""
+    """Adds nodes, ways and relations to an extract from the events of the XML parser.
+
+    `id_suffix` makes the negative ids of the file unique in the plan.
+    """
 
     def __init__(
-        self, extract: Extract, scope: _FileScope, collector: NoteCollector, limits: DocumentLimits
+        self,
+        extract: Extract,
+        lines: SourceLines,
+        id_suffix: str,
+        collector: NoteCollector,
+        limits: DocumentLimits,
     ) -> None:
         super().__init__(limits)
-        self.fault_ordinals: dict[int, int] = {}
-        """Number of the start tag of each fault, by index in the collector's list."""
-        self.ordinals: dict[str, int] = {}
-        """Number of the start tag of each element with tags, by its kind and id."""
-        self.names: dict[str, str] = {}
-        """The tag `name` of elements that have it."""
-        self.file = scope.file
         self._ordinal = 0  # of the open element
         self._extract = extract
-        self._scope = scope
+        self._lines = lines
+        self._id_suffix = id_suffix
         self._collector = collector
         self._open: _OpenElement | None = None
 
@@ -468,13 +451,13 @@ class _OsmTarget(ParserTarget):
         if "id" not in attributes:
             self._add_fault("attribute missing", f"{kind} has no id")
             return None
-        element = OsmElement(kind, self._qualify(attributes["id"]), self._scope.file)
+        element = OsmElement(kind, self._qualify(attributes["id"]), self._lines.file)
         known_file = self._extract.files.get(element.name)
-        if known_file == self._scope.file:
+        if known_file == element.file:
             message = f"{element.name} is there twice; ids are unique"
             self._add_fault("duplicate id", message, element)
             return None
-        self._extract.files.setdefault(element.name, self._scope.file)
+        self._extract.files.setdefault(element.name, element.file)
         # JOSM marks deleted elements with `action`, history files with `visible`.
         deleted = attributes.get("action") == "delete" or attributes.get("visible") == "false"
         opened = _OpenElement(element, deleted, is_repeated=known_file is not None)
@@ -513,7 +496,7 @@ class _OsmTarget(ParserTarget):
             self._add_fault("attribute missing", error.message, element)
 
     def _qualify(self, reference: str) -> str:
-        return reference + self._scope.suffix if reference.startswith("-") else reference
+        return reference + self._id_suffix if reference.startswith("-") else reference
 
     def _finish(self, opened: _OpenElement) -> None:
         element, extract = opened.element, self._extract
@@ -534,22 +517,14 @@ class _OsmTarget(ParserTarget):
             extract.ways[element.id] = element.nodes
         if element.tags and not opened.lacks_tags:
             extract.tagged[element.name] = element
-            self.ordinals[element.name] = self._ordinal
-            self.names[element.name] = element.tags.get("name", "")
+            self._lines.add_part(element.name, self._ordinal, element.tags.get("name", ""))
 
     def _add_fault(self, reason: str, message: str, element: OsmElement | None = None) -> None:
-        index = len(self._collector.faults)
-        self._collector.add_fault(
-            ReadingFault(
-                f"left out, {reason}",
-                message,
-                element.name if element else "",
-                self._scope.file,
-                position=element.coordinate if element else None,
-            )
+        part, position = (element.name, element.coordinate) if element else ("", None)
+        fault = ReadingFault(
+            f"left out, {reason}", message, part, self._lines.file, position=position
         )
-        if len(self._collector.faults) > index:
-            self.fault_ordinals[index] = self.elements
+        self._lines.add_fault(fault, self.elements)
 
 
 def _get_required(attributes: Mapping[str, str], name: str, label: str) -> str:

@@ -18,7 +18,6 @@ from parsing.drawing import (
     LinesGeometry,
     NoteCollector,
     ReadingFault,
-    SourcePlace,
     compute_bounds,
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
@@ -29,7 +28,7 @@ from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.outlines import Outline, find_start, trace_shape
 from parsing.svg.transforms import parse_transform
 from parsing.svg.walk_drawing import walk_drawing
-from parsing.xml_documents import decode_document, number_faults, number_lines
+from parsing.xml_documents import SourceLines, decode_document
 
 CURVE_TOLERANCE_FEET: Final = 0.01 * FEET_PER_METRE
 """Largest distance between a curve and its chords: a centimetre."""
@@ -58,16 +57,15 @@ def read_svg_plan(
     """
     if not (math.isfinite(feet_per_unit) and feet_per_unit > 0):
         raise InvalidPlanError(f"feet per unit is {feet_per_unit:g}; expected a number above 0")
-    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits, file)
+    lines = SourceLines(collector, file)
+    reader = _PlanHandler(CURVE_TOLERANCE_FEET / feet_per_unit, collector, limits, lines)
     for warning in walk_drawing(svg, reader, limits):
         if warning.code == "read-as":
             for place in warning.places:
                 collector.add("group read by its name", f"{place.name}, line {place.line}")
     document = decode_document(svg, limits)
-    number_faults(collector, document, reader.fault_ordinals)
-    lines = number_lines(document, reader.ordinals.values())
-    for feature_id, line in zip(reader.ordinals, lines, strict=True):
-        collector.places[feature_id] = SourcePlace(file, line)
+    lines.number_faults(document)
+    lines.set_places(document)
     return reader.build_drawing(feet_per_unit)
 
 
@@ -86,10 +84,10 @@ class _PlanHandler(DrawingHandler):
     """Collects the shapes that have tags or represent units, by level."""
 
     def __init__(
-        self, tolerance: float, collector: NoteCollector, limits: DocumentLimits, file: str
+        self, tolerance: float, collector: NoteCollector, limits: DocumentLimits, lines: SourceLines
     ) -> None:
         self._tolerance = tolerance
-        self._file = file
+        self._lines = lines
         self._limits = limits
         self._levels: dict[int, DrawnLevel] = {}  # by id() of the group
         self._groups: list[Group] = []  # keeps groups alive, so that no id() is reused
@@ -98,10 +96,6 @@ class _PlanHandler(DrawingHandler):
         self._id_counts: Counter[str] = Counter()
         self._notes = collector
         self._open_shape: Shape | None = None
-        self.fault_ordinals: dict[int, int] = {}
-        """Number of the start tag of each fault, by index in the collector's list."""
-        self.ordinals: dict[str, int] = {}
-        """Number of the start tag of each feature, by id."""
 
     def start_group(self, group: Group) -> None:
         if group.kind == "Level":
@@ -114,20 +108,16 @@ class _PlanHandler(DrawingHandler):
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         level = self._levels.get(id(shape.level))
         name = f"{shape.kind} {shape.id!r}" if shape.id else f"a {shape.kind}"
-        index = len(self._notes.faults)
-        self._notes.add_fault(
-            ReadingFault(
-                "left out, invalid attribute",
-                f"{name}: {error.message}",
-                shape.id,
-                self._file,
-                position=self._locate_open_shape(),
-                levels=(level.id,) if level else (),
-            )
+        fault = ReadingFault(
+            "left out, invalid attribute",
+            f"{name}: {error.message}",
+            shape.id,
+            self._lines.file,
+            position=self._locate_open_shape(),
+            levels=(level.id,) if level else (),
         )
+        self._lines.add_fault(fault, shape.ordinal)
         self._open_shape = None
-        if len(self._notes.faults) > index:
-            self.fault_ordinals[index] = shape.ordinal
 
     def add_shape(self, shape: Shape) -> None:
         if shape.is_part:
@@ -169,23 +159,19 @@ class _PlanHandler(DrawingHandler):
         level = self._levels.get(id(shape.container.level))
         level_id = level.id if level else ""
         feature_id = self._unique_id(written_id or f"{level_id}#")
-        self.ordinals[feature_id] = shape.ordinal
+        self._lines.add_part(feature_id, shape.ordinal)
         feature = Feature(feature_id, (level_id,), geometry, tags, unit_id)
         (self._features if level else self._features_outside_levels).append(feature)
 
     def build_drawing(self, feet_per_unit: float) -> Drawing:
-        if not self._levels:
-            return self._to_drawing(
-                (DrawnLevel("", ""),), self._features_outside_levels, feet_per_unit
-            )
-        for feature in self._features_outside_levels:
-            self._notes.add("data-tags outside of every Level", feature.id)
-        levels = {level.id: level for level in reversed(self._levels.values())}
-        return self._to_drawing(tuple(reversed(levels.values())), self._features, feet_per_unit)
-
-    def _to_drawing(
-        self, levels: tuple[DrawnLevel, ...], features: list[Feature], feet_per_unit: float
-    ) -> Drawing:
+        levels: tuple[DrawnLevel, ...] = (DrawnLevel("", ""),)
+        features = self._features_outside_levels
+        if self._levels:
+            for feature in features:
+                self._notes.add("data-tags outside of every Level", feature.id)
+            # Of Levels with one id the first counts, at the place of the last.
+            by_id = {level.id: level for level in reversed(self._levels.values())}
+            levels, features = tuple(reversed(by_id.values())), self._features
         if not features:
             raise InvalidPlanError(
                 "no shape is marked as a feature; a room is a shape with data-tags="
