@@ -19,7 +19,6 @@ from samples.templates.panel import draw_panel
 
 # Build the catalog of the templates: a table of apartments, and a bundle with all drawings.
 
-
 CAD_FEET_PER_UNIT = 25.4 / 96
 """Inkscape takes a unit of a DXF file for a millimetre, and writes 96 pixels an inch."""
 SCALES = {

@@ -19,10 +19,8 @@ from parsing.drawing import (
     compute_bounds,
 )
 
-# Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`.
-#
-# Other ways to write it are normalized first: `0,5`, `0,1,2`, `from 0 to 3`, `0~3`, `EG`, `B1`.
-
+# Parse the `level` tag of Simple Indoor Tagging: `0`, `-1;0`, `0-3`, `-2--1`, `0.5`. Other ways to
+# write it are normalized first: `0,5`, `0,1,2`, `from 0 to 3`, `0~3`, `EG`, `B1`.
 
 LEVEL_KEYS: Final = ("level", "level_name", "floor", "levels", "level_id")
 """The tag `level`, and those that may have the level of a feature without it."""
@@ -151,7 +149,6 @@ def format_level(level: float) -> str:
 
 # Parse lengths as OpenStreetMap writes them: `0.9`, `90 cm`, `3'`, `2'6"` (wiki, Key:width).
 
-
 FEET_BY_UNIT: Final = {
     "": FEET_PER_METRE,
     "m": FEET_PER_METRE,
@@ -180,11 +177,9 @@ def parse_feet(text: str) -> float | None:
     return float(match[1]) * FEET_BY_UNIT[match[2] or ""] if match else None
 
 
-# Find the grounds around the rooms of a plan and the buildings that stand on them.
-#
-# Simple Indoor Tagging does not cover the street between two rows of shops of one mall. The mall's
-# outline does: its buildings subtracted from it, the rest can be walked on.
-
+# Find the grounds around the rooms of a plan and the buildings that stand on them. Simple Indoor
+# Tagging does not cover the street between two rows of shops of one mall. The mall's outline does:
+# its buildings subtracted from it, the rest can be walked on.
 
 SITE_TAGS: Final[Mapping[str, frozenset[str]]] = {
     "shop": frozenset({"mall"}),
@@ -258,11 +253,9 @@ def _bounds_overlap(one: Bounds, other: Bounds) -> bool:
     )
 
 
-# Translate IMDF's categories to OpenStreetMap's indoor tags (OGC 20-094, Categories).
-#
-# A category with a suffix (`restroom.female.wheelchair`) means the same as without it, unless it
-# has its own row.
-
+# Translate IMDF's categories to OpenStreetMap's indoor tags (OGC 20-094, Categories). A category
+# with a suffix (`restroom.female.wheelchair`) means the same as without it, unless it has its own
+# row.
 
 ROOM: Final = {"indoor": "room"}
 PRIVATE_ROOM: Final = {**ROOM, "access": "private"}
@@ -357,12 +350,9 @@ def find_tags(table: Mapping[str, Tags], category: str) -> Tags | None:
     return table.get(category)
 
 
-# Translate other ways to tag the inside of a building into Simple Indoor Tagging.
-#
-# IndoorOSM (https://wiki.openstreetmap.org/wiki/IndoorOSM), the area graphs of osmAG, and
-# properties that editors of GeoJSON use: a `category` or `feature_type` like those of IMDF, or only
-# a name.
-
+# Translate other ways to tag the inside of a building into Simple Indoor Tagging. IndoorOSM
+# (https://wiki.openstreetmap.org/wiki/IndoorOSM), the area graphs of osmAG, and properties that
+# editors of GeoJSON use: a `category` or `feature_type` like those of IMDF, or only a name.
 
 BUILDING_PART_KEYS: Final = ("buildingpart", "building:part")
 BUILDING_PARTS: Final[Mapping[str, Tags]] = {

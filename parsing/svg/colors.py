@@ -12,7 +12,6 @@ from parsing.svg.lengths import NUMBER_PATTERN, parse_opacity
 
 # The named colours of CSS Color 4, section 6.1.
 
-
 _TABLE: Final = """
 aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc
 bisque ffe4c4 black 000000 blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a
@@ -60,7 +59,6 @@ SYSTEM_COLORS: Final = frozenset(_SYSTEM_COLORS.split())
 
 
 # Convert the colour spaces of CSS Color 4 to sRGB.
-
 
 Triple = tuple[float, float, float]
 Matrix = tuple[Triple, Triple, Triple]

@@ -208,7 +208,6 @@ class ElementRecorder(ParserTarget):
 
 # Count the elements that `use` elements expand to, before they are expanded.
 
-
 MAX_NESTED_USES: Final = 64
 
 

@@ -26,7 +26,6 @@ from parsing.svg.warnings import (
 
 # Find where shapes lie on the canvas, and geometry that cannot be drawn, at bounded cost.
 
-
 MAX_TRACED_CHARS: Final = 200_000
 """Characters of geometry that are traced to find where the shapes of a drawing end."""
 MAX_CHORDS: Final = 4
@@ -205,7 +204,7 @@ def find_text_fault(kind: str, attributes: Attributes) -> str:
     return ""
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=1_000)  # which keeps those in error, too
 def parse_matrix(transform: str) -> AffineTransform | None:
     """Parse a transform; None for one in error."""
     matrix = None
@@ -215,7 +214,6 @@ def parse_matrix(transform: str) -> AffineTransform | None:
 
 
 # Find out whether a drawing is a picture: an image, or shapes painted with one, as Figma's.
-
 
 CELLS: Final = 64
 """Rows and columns into which the canvas is divided to measure what pictures cover."""
@@ -303,9 +301,6 @@ def _cells(start: float, end: float, side: float) -> tuple[int, int]:
     """Return the range of cells with their centres between two positions: first, last + 1."""
     first, last = (round(min(max(place / side, 0), 1) * CELLS) for place in (start, end))
     return first, last
-
-
-# Check what shapes draw: their place on the canvas, their geometry, and pictures among them.
 
 
 FIRST_SHAPES: Final = 100

@@ -59,7 +59,6 @@ def _covers(rect: dict[str, str], canvas: tuple[float, float]) -> bool:
 
 # Find what style says that a parsed map cannot have: clips, filters, rules that are not read.
 
-
 CAUSES: Final = {"clip-path": "clip", "mix-blend-mode": "style"}
 CAUSE_BY_PROPERTY: Final = {
     name: CAUSES.get(name, name.partition("-")[0]) for name in sorted(EFFECT_PROPERTIES)

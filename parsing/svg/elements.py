@@ -16,10 +16,8 @@ from parsing.errors import InvalidMarkupError
 from parsing.limits import check_text_length
 from parsing.svg.lengths import LENGTH_PATTERN, WHITESPACE, Number, check_magnitude, int_if_whole
 
-# Parse and format the `data-tags` attribute: `key=value` pairs joined by `;`.
-#
-# A backslash before a semicolon makes it a part of the value.
-
+# Parse and format the `data-tags` attribute: `key=value` pairs joined by `;`. A backslash before a
+# semicolon makes it a part of the value.
 
 UNESCAPED_SEMICOLON: Final = re.compile(r"(?<!\\);")
 
@@ -55,7 +53,6 @@ def format_tags(tags: Mapping[str, str]) -> str:
 
 
 # Identify the unit that a shape represents by its `id` and `data-*` attributes.
-
 
 ILLUSTRATOR_MARKER: Final = re.compile(rb"<!--\s*Generator: Adobe Illustrator|<!ENTITY\s+ns_ai\s")
 COPY_SUFFIX: Final = re.compile(r"_[0-9]+_$")
@@ -172,13 +169,6 @@ def _unescape(match: re.Match[str]) -> str:
     return match[0] if code < 0x20 or 0xD800 <= code < 0xE000 else chr(code)
 
 
-# The parts of a drawing and the interface of their readers.
-#
-# Readers implement `DrawingHandler` and are called back in document order, as SAX handlers are. The
-# unit-map writer prints the shapes that are visible; the floor-plan reader takes shapes with their
-# tags and level.
-
-
 class Group(NamedTuple):
     """A Level, Layer, HitAreaLayer or UnitLayer."""
 
@@ -272,9 +262,6 @@ class DrawingHandler:
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         """Receive a shape that cannot be read. It is left out unless this raises the error."""
-
-
-# Parse the element that gives a drawing's geographic position.
 
 
 def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> Georeference:

@@ -12,9 +12,6 @@ from parsing.svg.names import PAINT_PROPERTIES
 from parsing.svg.transforms import concatenate_transforms
 from parsing.svg.viewports import ClipBox, ViewportFrame
 
-# Inherit styles and transforms from groups to shapes.
-
-
 EMPTY: Final[dict[str, str]] = {}
 HIDDEN_VISIBILITIES: Final = frozenset({"hidden", "collapse"})
 VISIBLE_OVERFLOWS: Final = frozenset({"visible", "auto"})
@@ -152,7 +149,6 @@ def drop_inherit(style: dict[str, str]) -> dict[str, str]:
 
 
 # Inherit style to gradients and patterns: from around them, not from what they paint.
-
 
 MAX_KEPT: Final = 100_000
 """Ancestors of gradients and patterns of which the style is kept, and their variables."""

@@ -128,7 +128,6 @@ def format_number(number: float) -> str:
 
 # Express `stroke-dashoffset` by the lengths of the dashes themselves (SVG 2, section 13.5.6).
 
-
 SEPARATOR: Final = re.compile(r"[\s,]+")
 MAX_DASHES: Final = 1_000
 
@@ -184,7 +183,6 @@ def shift_dashes(dashes: Sequence[float], offset: float) -> str:
 
 
 # Compute the sizes that font-relative and viewport-relative units refer to.
-
 
 DEFAULT_SIZE: Final = 16.0
 NORMAL_LINE_HEIGHT: Final = 1.2

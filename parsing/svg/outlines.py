@@ -19,7 +19,6 @@ from parsing.svg.lengths import (
 
 # Flatten path data into chords (SVG 2, chapter 9, and appendix B for arcs).
 
-
 MAX_CHORDS: Final = 2_000
 """Of one curve."""
 MAX_PATH_CHARS: Final = 1_000_000
@@ -262,7 +261,6 @@ DRAW_BY_COMMAND: Final[dict[str, Callable[[_Pen, complex, list[float]], None]]] 
 
 
 # Trace SVG's seven basic shapes as polylines, with chords for curves.
-
 
 NUMBER_REGEX: Final = re.compile(NUMBER_PATTERN)
 # Possessive, so that it takes linear time; a comma at the end changes no point.

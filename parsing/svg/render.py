@@ -9,9 +9,6 @@ from parsing.svg.elements import HIT_PREFIX, format_tags
 from parsing.svg.lengths import format_number
 from parsing.svg.names import SHAPE_KINDS
 
-# Render a parsed map as SVG in the same dialect; parsing the result gives the same map.
-
-
 TAG_BY_KIND: Final = {kind: kind.lower() for kind in SHAPE_KINDS}
 JsonObject = Mapping[str, Any]
 
@@ -80,12 +77,9 @@ def _format_attributes(attributes: Mapping[str, object]) -> str:
     return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())
 
 
-# Render a level of a parsed map as a picture: an SVG without text, links and scripts.
-#
-# Over the level lie what is marked: a unit, and the route on the level.
+# Render a level of a parsed map as a picture: an SVG without text, links and scripts. Over the
+# level lie what is marked: a unit, and the route on the level.
 
-
-Element = Mapping[str, Any]
 Direction = Literal["up", "down", "here"]
 
 CANVAS_COLOUR: Final = "#ffffff"
@@ -120,7 +114,7 @@ class Marks(NamedTuple):
 
 
 def render_picture(
-    parsed: Element, level_uid: str | None, marks: Marks, title: str, width: int, height: int
+    parsed: JsonObject, level_uid: str | None, marks: Marks, title: str, width: int, height: int
 ) -> str:
     """Render what is on the level with this `uid`, and on none; all without a `uid`.
 
@@ -133,8 +127,8 @@ def render_picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
         f"viewBox={quoteattr(box)}>",
         f"<title>{escape(title)}</title>",
-        f"<rect{_format(canvas)}/>",
-        *(_render(shape) for _, shape in shapes),
+        f"<rect{_format_attributes(canvas)}/>",
+        *(render_shape(shape) for _, shape in shapes),
     ]
     radius = max(parsed["width"], parsed["height"]) / MARKS_PER_SIDE
     if marks.unit_id is not None:
@@ -144,7 +138,7 @@ def render_picture(
     return "\n".join([*lines, *_render_route(marks, radius), "</svg>", ""])
 
 
-def find_levels_of_unit(elements: Sequence[Element], unit_id: str) -> Iterator[str | None]:
+def find_levels_of_unit(elements: Sequence[JsonObject], unit_id: str) -> Iterator[str | None]:
     """Yield the `uid` of each Level that shows a unit, None if it is on none."""
     for element in elements:
         if element["type"] == "Unit" and element["id"] == unit_id:
@@ -154,8 +148,8 @@ def find_levels_of_unit(elements: Sequence[Element], unit_id: str) -> Iterator[s
 
 
 def _iter_shapes(
-    elements: Sequence[Element], level_uid: str | None
-) -> Iterator[tuple[str | None, Element]]:
+    elements: Sequence[JsonObject], level_uid: str | None
+) -> Iterator[tuple[str | None, JsonObject]]:
     """Yield what is painted, in this order, with the unit that it shows."""
     for element in elements:
         kind = element["type"]
@@ -167,19 +161,14 @@ def _iter_shapes(
             yield from _iter_shapes(element.get("elements", ()), level_uid)
 
 
-def _render(shape: Element) -> str:
-    own = {name: value for name, value in shape.items() if name != "type"}
-    return f"<{TAG_BY_KIND[shape['type']]}{_format(own)}/>"
-
-
-def _render_marked(shape: Element, radius: float) -> str:
+def _render_marked(shape: JsonObject, radius: float) -> str:
     look = {
         "fill": MARK_COLOUR,
         "fill-opacity": "0.55",
         "stroke": MARK_COLOUR,
         "stroke-width": format_number(radius / 4),
     }
-    return _render({**shape, **look})
+    return render_shape({**shape, **look})
 
 
 def _render_route(marks: Marks, radius: float) -> Iterator[str]:
@@ -194,7 +183,7 @@ def _render_route(marks: Marks, radius: float) -> Iterator[str]:
                 "stroke-linejoin": "round",
                 "stroke-linecap": "round",
             }
-            yield f"<polyline{_format(look)}/>"
+            yield f"<polyline{_format_attributes(look)}/>"
     for stop in marks.stops:
         yield _render_pin(stop.position, radius, ROUTE_COLOUR, _ARROWS[stop.direction])
     if marks.start is not None:
@@ -209,7 +198,3 @@ def _render_pin(position: Coordinate, radius: float, colour: str, sign: str) -> 
     drawn = f'<path d="{sign}" fill="#ffffff"/>' if sign else ""
     circle = f'<circle r="1" fill="{colour}" stroke="#ffffff" stroke-width="0.25"/>'
     return f"<g transform={place}>{circle}{drawn}</g>"
-
-
-def _format(attributes: Mapping[str, object]) -> str:
-    return "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())

@@ -35,7 +35,7 @@ from parsing.svg.style_sheets import NO_DECLARATIONS, path_to_attribute
 from parsing.svg.transforms import (
     FILL_BOXES,
     TRANSFORM_PROPERTIES,
-    ReferenceBox,
+    Rectangle,
     concatenate_transforms,
     resolve_transform,
 )
@@ -53,12 +53,10 @@ class ShapeBoxes:
     """The boxes of the shapes of one document, each found once; when they get too many, no more."""
 
     def __init__(self) -> None:
-        self._boxes: dict[tuple[object, ...], ReferenceBox | None] = {}
+        self._boxes: dict[tuple[object, ...], Rectangle | None] = {}
         self._traced = 0
 
-    def find(
-        self, kind: str, attributes: Mapping[str, str], tolerance: float
-    ) -> ReferenceBox | None:
+    def find(self, kind: str, attributes: Mapping[str, str], tolerance: float) -> Rectangle | None:
         """Return the box of a shape without its transform, or None if it is not known."""
         geometry = {name: attributes[name] for name in GEOMETRY_ATTRIBUTES & attributes.keys()}
         key = (kind, tolerance, *geometry.items())
@@ -69,9 +67,7 @@ class ShapeBoxes:
             self._boxes[key] = self._trace(kind, geometry, tolerance)
         return self._boxes[key]
 
-    def _trace(
-        self, kind: str, geometry: Mapping[str, str], tolerance: float
-    ) -> ReferenceBox | None:
+    def _trace(self, kind: str, geometry: Mapping[str, str], tolerance: float) -> Rectangle | None:
         try:
             lines = trace_shape(kind, geometry, tolerance, MAX_CHORDS)
         except InvalidMarkupError:
@@ -81,13 +77,11 @@ class ShapeBoxes:
         if not points:
             return None
         xs, ys = zip(*points, strict=True)
-        return ReferenceBox(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
+        return Rectangle(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
 
 
-# Compute the values of an element's properties from those that the cascade specifies.
-#
-# CSS Cascade 4, section 4.4: `var()`, `inherit` and relative lengths are resolved here.
-
+# Compute the values of an element's properties from those that the cascade specifies. CSS Cascade
+# 4, section 4.4: `var()`, `inherit` and relative lengths are resolved here.
 
 RELATIVE_UNIT: Final = re.compile(
     r"[\d.](?:r?(?:em|ex|ch|ic|lh)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
@@ -253,7 +247,7 @@ class StyleComputer:
         controls: Mapping[str, str],
         context: InheritedStyle,
         kind: str,
-    ) -> ReferenceBox:
+    ) -> Rectangle:
         """Return the box that a transform refers to: the viewport's, or the shape's own.
 
         The own box of a group is not known before its shapes are, so it takes the viewport's.
@@ -261,7 +255,7 @@ class StyleComputer:
         box = None
         if kind and controls.get("transform-box") in FILL_BOXES:
             box = self._boxes.find(kind, output, context.viewport.width / 1_000 or 1)
-        return box or ReferenceBox(0, 0, *context.viewport)
+        return box or Rectangle(0, 0, *context.viewport)
 
     def _has_flat_box(self, kind: str, style: Mapping[str, str]) -> bool:
         """Return whether a shape is a straight line along an axis, so that its box has no area."""
@@ -317,10 +311,8 @@ def _is_stroke_first(text: str) -> bool:
     return "fill" not in order or order.index("stroke") < order.index("fill")
 
 
-# Style shapes that are written alike only once.
-#
-# Most shapes of a drawing differ from their neighbours in geometry only.
-
+# Style shapes that are written alike only once. Most shapes of a drawing differ from their
+# neighbours in geometry only.
 
 MAX_TEMPLATES: Final = 10_000
 PLACED_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"transform"}
@@ -425,9 +417,6 @@ class ShapeTemplates:
 
 def _get_nothing(_: Mapping[str, str]) -> None:
     return None
-
-
-# Resolve what an element inherits, sets and matches to what is drawn.
 
 
 NO_REFERENCES: Final[Mapping[str, str]] = {}

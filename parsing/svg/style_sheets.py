@@ -12,11 +12,9 @@ from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.values import WIDE_KEYWORDS, has_variable, is_valid
 from parsing.svg.viewports import DEFAULT_SIZE
 
-# Evaluate media queries as a screen with a light colour scheme (Media Queries 4).
-#
-# The screen is as large as the drawing. A query that asks for what a drawing does not know has no
-# answer, which is None: neither it nor its opposite matches.
-
+# Evaluate media queries as a screen with a light colour scheme (Media Queries 4). The screen is as
+# large as the drawing. A query that asks for what a drawing does not know has no answer, which is
+# None: neither it nor its opposite matches.
 
 MAX_MEDIA_CHARS: Final = 1_000
 """Of a list of media queries; a longer one matches nothing."""
@@ -154,11 +152,9 @@ def _negate(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
 
 
-# Parse the part of CSS that drawings style their shapes with.
-#
-# At-rules other than `@media`, and rules with a selector that `parsing.svg.style_sheets` does not
-# read (attributes, most pseudo-classes, siblings), are skipped, as CSS requires for unknown syntax.
-
+# Parse the part of CSS that drawings style their shapes with. At-rules other than `@media`, and
+# rules with a selector that `parse_selector` does not read (attributes, most
+# pseudo-classes, siblings), are skipped, as CSS requires for unknown syntax.
 
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
 QUOTED_PATTERN: Final = r"\"[^\"]*\"|'[^']*'"
@@ -294,11 +290,8 @@ def _block_end(sheet: str, start: int) -> int:
     return len(sheet) + 1  # CSS closes open blocks at the end of the sheet
 
 
-# Parse the selectors of style rules.
-#
-# Supported are type, class, id and universal selectors, `:root`, their compounds, and the
-# descendant and child combinators.
-
+# Parse the selectors of style rules. Supported are type, class, id and universal selectors,
+# `:root`, their compounds, and the descendant and child combinators.
 
 MAX_COMPOUNDS: Final = 32
 COMPOUND_PATTERN: Final = re.compile(
@@ -408,7 +401,6 @@ def specificity(selector: Selector) -> tuple[int, int, int]:
 
 
 # Take rules out of the rules that they are nested in (CSS Nesting 1).
-
 
 MAX_NESTED_RULES: Final = 8
 MAX_JOINED_CHARS: Final = 1_000

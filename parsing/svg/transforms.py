@@ -21,7 +21,6 @@ from parsing.svg.lengths import (
 
 # Parse the `transform` attribute into a matrix (CSS Transforms 1, section 8).
 
-
 TRANSFORM_FUNCTION: Final = re.compile(r"[\s,]*([a-zA-Z]+)\s*\(([^()]*)\)")
 ARGUMENT_PATTERN: Final = re.compile(NUMBER_PATTERN)
 
@@ -56,38 +55,23 @@ class AffineTransform(NamedTuple):
         return math.sqrt((squares + math.sqrt(max(squares**2 - 4 * area**2, 0))) / 2)
 
 
-def _translation_matrix(x: float, y: float = 0) -> AffineTransform:
-    return AffineTransform(e=x, f=y)
-
-
-def _scaling_matrix(x: float, y: float | None = None) -> AffineTransform:
-    return AffineTransform(a=x, d=x if y is None else y)
-
-
 def _rotation_matrix(degrees: float, x: float = 0, y: float = 0) -> AffineTransform:
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
     turn = AffineTransform(cosine, sine, -sine, cosine)
-    return _translation_matrix(x, y).multiply(turn).multiply(_translation_matrix(-x, -y))
-
-
-def _skew_x_matrix(degrees: float) -> AffineTransform:
-    return AffineTransform(c=math.tan(math.radians(degrees)))
-
-
-def _skew_y_matrix(degrees: float) -> AffineTransform:
-    return AffineTransform(b=math.tan(math.radians(degrees)))
+    return AffineTransform(e=x, f=y).multiply(turn).multiply(AffineTransform(e=-x, f=-y))
 
 
 TRANSFORM_FUNCTIONS: Final[dict[str, tuple[Callable[..., AffineTransform], Sequence[int]]]] = {
     "matrix": (AffineTransform, (6,)),
-    "translate": (_translation_matrix, (1, 2)),
-    "scale": (_scaling_matrix, (1, 2)),
+    "translate": (lambda x, y=0: AffineTransform(e=x, f=y), (1, 2)),
+    "scale": (lambda x, y=None: AffineTransform(a=x, d=x if y is None else y), (1, 2)),
     "rotate": (_rotation_matrix, (1, 3)),
-    "skewX": (_skew_x_matrix, (1,)),
-    "skewY": (_skew_y_matrix, (1,)),
+    "skewX": (lambda degrees: AffineTransform(c=math.tan(math.radians(degrees))), (1,)),
+    "skewY": (lambda degrees: AffineTransform(b=math.tan(math.radians(degrees))), (1,)),
 }
 
 
+@lru_cache(maxsize=1_000)  # shapes of a group share its transform
 def parse_transform(text: str) -> AffineTransform:
     """Return the product of a transform list. Raises `InvalidMarkupError`.
 
@@ -113,10 +97,8 @@ def parse_transform(text: str) -> AffineTransform:
     return matrix
 
 
-# Convert CSS transforms to the syntax of the `transform` attribute, and join transform lists.
-#
-# CSS Transforms 1, section 8, and the flat part of CSS Transforms 2, section 12.
-
+# Convert CSS transforms to the syntax of the `transform` attribute, and join transform lists. CSS
+# Transforms 1, section 8, and the flat part of CSS Transforms 2, section 12.
 
 MAX_TRANSFORM_CHARS: Final = 10_000
 DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
@@ -154,10 +136,6 @@ def _scale(x: float, y: float = 1, z: float = 1) -> FlatFunction:
     return FlatFunction("scale", (x, y))
 
 
-def _scale_alike(x: float, *y: float) -> FlatFunction:
-    return FlatFunction("scale", (x, *y))
-
-
 def _translate(x: float, y: float = 0, z: float = 0) -> FlatFunction:
     return FlatFunction("translate", (x, y))
 
@@ -182,24 +160,20 @@ def _flatten_matrix(*m: float) -> FlatFunction | None:
     return FlatFunction("matrix", (*m[:2], *m[4:6], *m[12:14])) if is_flat else None
 
 
-def _no_flat_form(*_: float) -> None:
-    return None
-
-
 FUNCTIONS: Final[Mapping[str, CssFunction]] = {
     "matrix": CssFunction("nnnnnn", 6, lambda *m: FlatFunction("matrix", m)),
     "matrix3d": CssFunction("n" * 16, 16, _flatten_matrix),
-    "perspective": CssFunction("z", 1, _no_flat_form),
+    "perspective": CssFunction("z", 1, lambda _: None),
     "rotate": CssFunction("a", 1, _rotate),
     "rotate3d": CssFunction("nnna", 4, _rotate_around),
-    "rotatex": CssFunction("a", 1, _no_flat_form),
-    "rotatey": CssFunction("a", 1, _no_flat_form),
+    "rotatex": CssFunction("a", 1, lambda _: None),
+    "rotatey": CssFunction("a", 1, lambda _: None),
     "rotatez": CssFunction("a", 1, _rotate),
-    "scale": CssFunction("ss", 1, _scale_alike),
+    "scale": CssFunction("ss", 1, lambda *xy: FlatFunction("scale", xy)),
     "scale3d": CssFunction("sss", 3, _scale),
     "scalex": CssFunction("s", 1, _scale),
     "scaley": CssFunction("s", 1, lambda y: _scale(1, y)),
-    "scalez": CssFunction("s", 1, lambda z: _scale(1, 1)),
+    "scalez": CssFunction("s", 1, lambda z: _scale(1)),
     "skew": CssFunction("aa", 1, _skew),
     "skewx": CssFunction("a", 1, lambda x: FlatFunction("skewX", (x,))),
     "skewy": CssFunction("a", 1, lambda y: FlatFunction("skewY", (y,))),
@@ -308,10 +282,8 @@ def _units_by_kind(font: FontSizes, box: Viewport) -> Mapping[str, Mapping[str, 
     }
 
 
-# Resolve `transform-origin` and the single transforms `translate`, `rotate` and `scale`.
-#
-# CSS Transforms 1, section 6, and CSS Transforms 2, section 5.
-
+# Resolve `transform-origin` and the single transforms `translate`, `rotate` and `scale`. CSS
+# Transforms 1, section 6, and CSS Transforms 2, section 5.
 
 SHARE_BY_KEYWORD: Final = {
     "left": "0%",
@@ -330,8 +302,8 @@ FILL_BOXES: Final = frozenset({"fill-box", "content-box", "stroke-box", "border-
 SPACES: Final = re.compile(rf"[{WHITESPACE}]+")
 
 
-class ReferenceBox(NamedTuple):
-    """The box that lengths of a transform refer to, in user units."""
+class Rectangle(NamedTuple):
+    """A box in user units: what lengths of a transform refer to, or the value of a `viewBox`."""
 
     x: float
     y: float
@@ -340,13 +312,13 @@ class ReferenceBox(NamedTuple):
 
 
 def resolve_transform(
-    transform: str, controls: Mapping[str, str], box: ReferenceBox, font: FontSizes
+    transform: str, controls: Mapping[str, str], box: Rectangle, font: FontSizes
 ) -> str:
     """Return the transform of an element that also sets these properties.
 
     `transform` has the syntax of the attribute; that of a style sheet is among the properties.
 
-    >>> box = ReferenceBox(0, 0, 8, 6)
+    >>> box = Rectangle(0, 0, 8, 6)
     >>> resolve_transform("rotate(9)", {"transform-origin": "center"}, box, FontSizes())
     'translate(4 3) rotate(9) translate(-4 -3)'
     """
@@ -388,7 +360,7 @@ def to_css_transform(name: str, value: str) -> str:
     return f"rotate3d({','.join(words)})"
 
 
-def _parse_origin(text: str, box: ReferenceBox, font: FontSizes) -> tuple[float, float] | None:
+def _parse_origin(text: str, box: Rectangle, font: FontSizes) -> tuple[float, float] | None:
     """Return the point that a `transform-origin` stands for, or None for one in error."""
     parts = SPACES.split(text.strip(WHITESPACE).lower())[:2]
     if parts[0] in VERTICAL or (len(parts) == 2 and parts[1] in HORIZONTAL):

@@ -11,10 +11,8 @@ from parsing.svg.lengths import SHORTHAND, SIZE_BY_KEYWORD, FontSizes
 from parsing.svg.names import INHERITED_PROPERTIES
 from parsing.svg.transforms import CSS_TRANSFORMS, is_css_transform, to_css_transform
 
-# Compute values: custom properties, and the keywords that all properties have.
-#
-# CSS Custom Properties 1, and CSS Cascade 4, section 7.3.
-
+# Compute values: custom properties, and the keywords that all properties have. CSS Custom
+# Properties 1, and CSS Cascade 4, section 7.3.
 
 MAX_VALUE_CHARS: Final = 10_000
 """Length of a value after substitution; longer ones are invalid, as in browsers."""
@@ -167,10 +165,8 @@ def resolve_wide_keywords(values: Mapping[str, str], parent: Mapping[str, str]) 
     return resolved
 
 
-# Tell the values of CSS properties that are in error: a style sheet does not set them.
-#
-# CSS Syntax 3, section 2.2: so the value below them in the cascade shows.
-
+# Tell the values of CSS properties that are in error: a style sheet does not set them. CSS Syntax
+# 3, section 2.2: so the value below them in the cascade shows.
 
 MAX_CHECKED_CHARS: Final = 1_000
 """Longer values, such as long lists of dashes, count as valid."""

@@ -22,12 +22,9 @@ from parsing.svg.lengths import (
     format_number,
     parse_length,
 )
-from parsing.svg.names import GEOMETRY_ATTRIBUTES
+from parsing.svg.names import GEOMETRY_ATTRIBUTES, PAINT_PROPERTIES
 from parsing.svg.outlines import Outline, trace_shape
-from parsing.svg.transforms import AffineTransform, parse_transform
-
-# Compute the coordinate systems that `svg` and `symbol` elements establish (SVG 2, chapter 8).
-
+from parsing.svg.transforms import AffineTransform, Rectangle, parse_transform
 
 # CSS 2.1, section 10.3.2: the size of a replaced element that declares none.
 DEFAULT_SIZE: Final = Viewport(300, 150)
@@ -43,25 +40,16 @@ VIEWPORT_ATTRIBUTES: Final = ("x", "y", "width", "height", "viewBox", "preserveA
 ALIGNMENT_SHARE: Final = {"Min": 0.0, "Mid": 0.5, "Max": 1.0}
 
 
-class ViewBox(NamedTuple):
-    """The parsed value of a `viewBox` attribute."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
 class ViewportFrame(NamedTuple):
     """A viewport, the transform from its user units to those outside, and its box out there."""
 
     viewport: Viewport
     transform: str
-    box: ViewBox | None = None
+    box: Rectangle | None = None
     is_drawn: bool = True
 
 
-def parse_view_box(text: str | None) -> ViewBox | None:
+def parse_view_box(text: str | None) -> Rectangle | None:
     """Parse a `viewBox`, or return None if it is missing or in error (SVG 2, section 8.6).
 
     One without area is no error: nothing in it is drawn.
@@ -69,7 +57,7 @@ def parse_view_box(text: str | None) -> ViewBox | None:
     match = VIEW_BOX.fullmatch(check_text_length(text or "", "viewBox", 1_000))
     if match is None:
         return None
-    box = ViewBox(*map(float, match.groups()))
+    box = Rectangle(*map(float, match.groups()))
     return box if box.width >= 0 and box.height >= 0 else None
 
 
@@ -80,8 +68,8 @@ def root_frame(attributes: Mapping[str, str], magnitude: int) -> ViewportFrame:
     """
     box = parse_view_box(attributes.get("viewBox"))
     if box is None or not (box.width and box.height):
-        size = _parse_size(attributes, DEFAULT_SIZE, DEFAULT_SIZE)
-        box = ViewBox(0, 0, *(value if value > 0 else 1 for value in size))
+        size = _parse_size(attributes, DEFAULT_SIZE)
+        box = Rectangle(0, 0, *(value if value > 0 else 1 for value in size))
     for name, value in box._asdict().items():
         check_magnitude(value, f"the drawing's {name}", magnitude)
     return ViewportFrame(Viewport(box.width, box.height), format_translation(-box.x, -box.y))
@@ -91,16 +79,10 @@ def nested_frame(
     attributes: Mapping[str, str], outer: Viewport, font: FontSizes = INITIAL_FONT
 ) -> ViewportFrame:
     """Return the frame of an `svg` inside another, or of a `symbol` in use."""
-    return _cached_nested_frame(
-        tuple(
-            [
-                check_text_length(attributes.get(name, ""), name, 1_000)
-                for name in VIEWPORT_ATTRIBUTES
-            ]
-        ),
-        outer,
-        font,
-    )
+    values = [
+        check_text_length(attributes.get(name, ""), name, 1_000) for name in VIEWPORT_ATTRIBUTES
+    ]
+    return _cached_nested_frame(tuple(values), outer, font)
 
 
 @lru_cache  # plans use one symbol in one size many times, for furniture
@@ -112,8 +94,8 @@ def _cached_nested_frame(
     }
     x = parse_length(attributes.get("x", "0"), outer.width, font.px_per_unit) or 0.0
     y = parse_length(attributes.get("y", "0"), outer.height, font.px_per_unit) or 0.0
-    size = _parse_size(attributes, outer, outer, font)
-    outside = ViewBox(x, y, *size)
+    size = _parse_size(attributes, outer, font)
+    outside = Rectangle(x, y, *size)
     box = parse_view_box(attributes.get("viewBox"))
     if box is None:
         return ViewportFrame(size, format_translation(x, y), outside)
@@ -126,20 +108,18 @@ def _cached_nested_frame(
 
 
 def _parse_size(
-    attributes: Mapping[str, str],
-    outer: Viewport,
-    default: Viewport,
-    font: FontSizes = INITIAL_FONT,
+    attributes: Mapping[str, str], outer: Viewport, font: FontSizes = INITIAL_FONT
 ) -> Viewport:
+    """Return the size of a viewport; one that is missing or in error is that of the outer."""
     width = parse_length(attributes.get("width", ""), outer.width, font.px_per_unit)
     height = parse_length(attributes.get("height", ""), outer.height, font.px_per_unit)
     return Viewport(
-        default.width if width is None or width < 0 else width,
-        default.height if height is None or height < 0 else height,
+        outer.width if width is None or width < 0 else width,
+        outer.height if height is None or height < 0 else height,
     )
 
 
-def _view_box_transform(box: ViewBox, x: float, y: float, size: Viewport, aspect: str) -> str:
+def _view_box_transform(box: Rectangle, x: float, y: float, size: Viewport, aspect: str) -> str:
     """Return the transform that SVG 2, section 8.2, gives for a viewBox in a viewport."""
     scale_x, scale_y = size.width / box.width, size.height / box.height
     alignment = ALIGNMENT.fullmatch(aspect)
@@ -162,10 +142,7 @@ def _format_pair(x: float, y: float) -> str:
     return f"{format_number(x)} {format_number(y)}"
 
 
-# Cut shapes to rectangles, as nested viewports do.
-#
-# See docs/decisions/parsing/styling.md.
-
+# Cut shapes to rectangles, as nested viewports do. See docs/decisions/parsing/nested-clips.md.
 
 MAX_TRACED: Final = 500_000
 """Characters and corners of the shapes of a document that are traced to cut them."""
@@ -174,17 +151,7 @@ MAX_CHORDS: Final = 64
 CHORDS_PER_SIDE: Final = 10_000
 """A curve may stray by this part of the rectangle's longer side."""
 TOUCHING: Final = 1e-6
-STROKE_ATTRIBUTES: Final = frozenset(
-    [
-        "stroke",
-        "stroke-width",
-        "stroke-opacity",
-        "stroke-miterlimit",
-        "stroke-linecap",
-        "stroke-linejoin",
-        "stroke-dasharray",
-    ]
-)
+STROKE_ATTRIBUTES: Final = frozenset(name for name in PAINT_PROPERTIES if "stroke" in name)
 
 
 class ClipBox(NamedTuple):
@@ -228,8 +195,8 @@ class ShapeClipper:
         if self._traced > MAX_TRACED:
             return [piece]
         try:
-            matrix = _invert(_parse_matrix(box.transform)).multiply(
-                _parse_matrix(attributes.get("transform", ""))
+            matrix = _invert(parse_transform(box.transform)).multiply(
+                parse_transform(attributes.get("transform", ""))
             )
             to_shape = _invert(matrix)
             side = max(box.right - box.left, box.bottom - box.top)
@@ -375,11 +342,6 @@ def _half_stroke_width(attributes: Mapping[str, str]) -> float:
         return 0.0
     width = parse_length(attributes.get("stroke-width", "1"), 0)
     return (1.0 if width is None else max(width, 0.0)) / 2
-
-
-@lru_cache(maxsize=256)  # shapes of a group share its transform
-def _parse_matrix(text: str) -> AffineTransform:
-    return parse_transform(text)
 
 
 def _invert(matrix: AffineTransform) -> AffineTransform:

@@ -289,7 +289,6 @@ CAUSES: Final[dict[str, Cause]] = {
 
 # Tell text that is lost from elements without any text, which programs leave behind.
 
-
 NAME: Final = r"(?:[\w.-]{1,40}:)?"
 BLANK_TEXT: Final = re.compile(  # possessive, so that it takes linear time
     rf"<{NAME}text(?:\s[^<>]*)?(?:/>|>(?:\s|</?{NAME}tspan(?:\s[^<>]*+)?+>)*+</{NAME}text\s*>)".encode()

@@ -33,11 +33,9 @@ from samples.buildings.rows import (
     place_slots,
 )
 
-# The parts common to all storeys of Alder Court: corridor, lifts, stairs, cores, east wing.
-#
-# Two wings of 65 feet depth are joined by a third on the street in the north, so that stairs,
-# lifts and apartment stacks stand above one another. All lengths in feet.
-
+# The parts common to all storeys of Alder Court: corridor, lifts, stairs, cores, east wing. Two
+# wings of 65 feet depth are joined by a third on the street in the north, so that stairs, lifts and
+# apartment stacks stand above one another. All lengths in feet.
 
 NORTH_OUTER = RoomRow(LocalFrame(PlanPosition(21, 49), EAST, NORTH), "street-view")
 NORTH_OUTER_EAST = RoomRow(LocalFrame(PlanPosition(140.5, 49), EAST, NORTH), "street-view")
@@ -108,7 +106,6 @@ def add_cores(storey: Storey, room: RoomSlot) -> None:
 
 
 # The ground floor of Alder Court: lobby, shared rooms, garden court and pool; lengths in feet.
-
 
 STREET_WEST = (
     RoomSlot("Fitness centre", 45.5, {"leisure": "fitness_centre"}, door_u_feet=36),

@@ -12,7 +12,6 @@ from samples.output.svg import FEET_PER_UNIT, UNITS_PER_FOOT, number_from, opaqu
 
 # The attribute groups of the demo property and their assignment to apartments.
 
-
 TYPE_GROUP, FINISH_GROUP, FEATURE_GROUP = "apartment-type", "finish-package", "views-and-features"
 
 

@@ -231,7 +231,6 @@ def add_text(
 
 # Draw a contact sheet: the storeys of a building side by side, with a legend.
 
-
 COLUMNS = 2
 GAP_FEET, TITLE_FEET = 10.0, 12.0
 PAPER_FILL = "#ffffff"

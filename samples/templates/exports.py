@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 from parsing.svg.elements import HIT_PREFIX
 from samples.templates.elm_place import PAGE_HEIGHT, PAGE_WIDTH, WALL_COLOUR, Box, Layer, Level
 
-# Write a template in the form in which Illustrator saves SVG since version 29.
-#
-# Ten points are a foot. Illustrator makes an id of each name: a blank becomes an underscore, and
-# most other characters become their code, which it reads again. A name that is taken gets a number
-# that cannot be told from the name, so names of units and hit areas are used only once.
-
+# Write a template in the form in which Illustrator saves SVG since version 29. Ten points are a
+# foot. Illustrator makes an id of each name: a blank becomes an underscore, and most other
+# characters become their code, which it reads again. A name that is taken gets a number that cannot
+# be told from the name, so names of units and hit areas are used only once.
 
 POINTS_PER_FOOT = 10
 FEET_PER_POINT = 1 / POINTS_PER_FOOT
@@ -92,10 +90,8 @@ class _LayerWriter:
         yield "    </g>"
 
 
-# Write a template in the form in which Figma exports a frame, with "Include id attribute".
-#
-# Ten pixels are a foot. Figma keeps nothing but the names of layers, and numbers those that repeat.
-
+# Write a template in the form in which Figma exports a frame, with "Include id attribute". Ten
+# pixels are a foot. Figma keeps nothing but the names of layers, and numbers those that repeat.
 
 PIXELS_PER_FOOT = 10
 FEET_PER_PIXEL = 1 / PIXELS_PER_FOOT
