@@ -81,7 +81,7 @@ class Feature(NamedTuple):
 
 
 class SourcePlace(NamedTuple):
-    """Where a feature stands in the source; the line counts from 1, and is 0 if unknown.
+    """The place of a feature in the source; the line counts from 1, and is 0 if unknown.
 
     >>> SourcePlace("plan.geojson", 4, "Bar").label("features[2]")
     "'Bar'"
@@ -157,7 +157,7 @@ class ReadingFault(NamedTuple):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the element was left out; else all or a part of it was read."""
+        """Return whether the element was left out; else all or a part of it was read."""
         return self.cause.startswith("left out")
 
     def __str__(self) -> str:
@@ -213,7 +213,7 @@ class NoteCollector:
         self.faults: list[ReadingFault] = []
         self.fault_count = 0
         self.places: dict[str, SourcePlace] = {**places}
-        """Where what has been read stands in the source, by id."""
+        """Places in the source of what has been read, by id."""
 
     def add(self, message: str, example: str = "", count: int = 1) -> None:
         self._counts[message] += count

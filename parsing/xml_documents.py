@@ -257,7 +257,7 @@ class ParserTarget:
 
     @property
     def is_done(self) -> bool:
-        """Whether the rest of the document does not matter."""
+        """Return whether the rest of the document does not matter."""
         return False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:

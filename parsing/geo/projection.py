@@ -143,10 +143,10 @@ MAX_FEATURES: Final = 100_000
 """Features of a plan, each counted once for each of its levels."""
 FEET_PER_MILE: Final = 5_280
 FEET_PER_DEGREE: Final = 364_567
-"""Of a meridian, at 45 degrees."""
+"""A degree of latitude is that long at 45 degrees."""
 FEET_DECIMALS: Final = 6
 DEGREE_DECIMALS: Final = 7
-"""Those of OpenStreetMap: half an inch."""
+"""OpenStreetMap has as many; the last is half an inch."""
 
 
 class Ground(NamedTuple):

@@ -33,7 +33,7 @@ class ImdfRecord(NamedTuple):
 
     @property
     def position(self) -> Coordinate | None:
-        """The first position of the geometry."""
+        """Return the first position of the geometry."""
         points = iter_coordinates(self.geometry) if self.geometry else ()
         return next(iter(points), None)
 

@@ -14,7 +14,7 @@ from parsing.imdf.records import ImdfRecord
 
 TRAVERSAL_CATEGORIES: Final = frozenset({"traversal", "traversal.path"})
 PROBE_FEET: Final = (0.5, 1.0, 2.0, 4.0)
-"""How far beside an opening its origin is looked for: walls may be left out between units."""
+"""Distances beside an opening where its origin is looked for: walls may part it from units."""
 
 
 def derive_door_tags(

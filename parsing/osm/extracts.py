@@ -121,7 +121,7 @@ class OsmElement:
 
     @property
     def is_indoors(self) -> bool:
-        """Whether the element may be part of a plan; a track on a level is not."""
+        """Return whether the element may be part of a plan; a track on a level is not."""
         is_track = "indoor" not in self.tags and self.tags.get("railway", "platform") != "platform"
         return not INDOOR_KEYS.isdisjoint(self.tags) and not is_track
 

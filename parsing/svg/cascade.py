@@ -79,7 +79,7 @@ class SelectorPrefix:
 
 
 class MatchState(NamedTuple):
-    """What an element and its ancestors match: all that selectors ask of them further inside.
+    """The selectors that an element and its ancestors match in part, and elements inside may end.
 
     `parent` has the prefixes that the element matches and a `>` continues, `ancestors` those that
     it or an ancestor matches and a descendant combinator continues.

@@ -152,15 +152,15 @@ INKSCAPE_NAMESPACE: Final = b"http://www.inkscape.org/namespaces/inkscape"
 
 
 class DrawingReport(StyleReport):
-    """What is told about a drawing in addition to its parts."""
+    """Collects what to tell about a drawing in addition to its parts."""
 
     def __init__(self, max_places: int = MAX_PLACES) -> None:
         self.warnings = WarningCollector(max_places)
         self.has_names = False
-        """Whether names of groups are read as markup."""
+        """True once a name of a group was read as markup."""
         self.drawn = DrawnShapes(self.warnings)
         self.has_references = False
-        """Whether the shapes so far may refer to gradients, clips and the like, or have effects."""
+        """True if the shapes so far may refer to gradients, clips and the like, or have effects."""
         self._definitions = Definitions()
         self._patterns = PicturePatterns(self._definitions)
         self._is_from_inkscape = self._misspells_type = False

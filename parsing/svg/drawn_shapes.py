@@ -29,7 +29,7 @@ from parsing.svg.warnings import (
 MAX_TRACED_CHARS: Final = 200_000
 """Characters of geometry that are traced to find where the shapes of a drawing end."""
 MAX_CHORDS: Final = 4
-"""Of one curve."""
+"""A curve is traced with so many: its box need not be exact."""
 SLACK: Final = 0.01
 """Part of the canvas by which a unit may reach over its edge, as strokes do."""
 GEOMETRY_TEXTS: Final = {"Path": "d", "Polygon": "points", "Polyline": "points"}
@@ -242,7 +242,7 @@ class PictureCover:
 
     @property
     def share(self) -> float:
-        """The share of the canvas, from 0 to 1."""
+        """Return the share of the canvas, from 0 to 1."""
         return sum(row.bit_count() for row in self._rows) / CELLS**2
 
 
@@ -305,12 +305,11 @@ def _cells(start: float, end: float, side: float) -> tuple[int, int]:
 
 FIRST_SHAPES: Final = 100
 MAX_STRIDE: Final = 64
-"""Of the shapes that are no units, the first are looked at closely, then fewer, and then one in so
-many."""
+"""The first shapes that are no units are all looked at, then fewer, and in the end one in 64."""
 SUSPECT_SHAPES: Final = 64
 """So many shapes behind one with a fault are all looked at: often they have the same."""
 MAX_LOOKS: Final = 20_000
-"""After so many, shapes of Levels that may be blank, and behind faults, are looked at as others."""
+"""Then shapes of Levels that may be blank, and behind faults, are looked at as rarely as others."""
 MAX_CHECKED_LEVELS: Final = 100_000
 MAX_IMAGE_SHARE: Final = 0.5
 """Share of the canvas that images may cover in a drawing of few shapes."""
@@ -331,7 +330,7 @@ class DrawnShapes:
         self.shapes = 0
         """Visible shapes that are neither units nor hit areas."""
         self.next_look = sys.maxsize
-        """How many such shapes there are when the next is looked at."""
+        """The number of such shapes at which the next is looked at."""
         self._canvas = Canvas(0, 0)
         self._cover = PictureCover()
         self._first_shapes: list[Shape] = []
@@ -344,7 +343,7 @@ class DrawnShapes:
 
     @property
     def canvas_size(self) -> tuple[float, float]:
-        """Width and height of the canvas."""
+        """Return width and height of the canvas."""
         return self._canvas.box[2:]
 
     def set_canvas(self, canvas: Viewport) -> None:

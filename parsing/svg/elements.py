@@ -57,8 +57,8 @@ def format_tags(tags: Mapping[str, str]) -> str:
 ILLUSTRATOR_MARKER: Final = re.compile(rb"<!--\s*Generator: Adobe Illustrator|<!ENTITY\s+ns_ai\s")
 COPY_SUFFIX: Final = re.compile(r"_[0-9]+_$")
 ESCAPED_CHARACTER: Final = re.compile(r"_x([0-9A-Fa-f]{2,4})_")
+# Figma adds a number to a name that is taken: 101_2.
 COPY_NUMBER: Final = re.compile(r"(.+)_(?:[2-9]|[1-9][0-9]{1,4})")
-"""What Figma makes of a name that is taken."""
 EXPORT_SUFFIX: Final = re.compile(r"-[0-9]+$")
 INKSCAPE_LABEL: Final = "{http://www.inkscape.org/namespaces/inkscape}label"
 # Inkscape adds a number, and to those of copies more: rect847, path12-3.
@@ -231,7 +231,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 
 
 class RejectedShape(NamedTuple):
-    """What is known of a shape that cannot be read; `ordinal` is the number of its start tag."""
+    """A shape that cannot be read, as far as it is known; `ordinal` numbers its start tag."""
 
     kind: str
     id: str

@@ -88,7 +88,7 @@ MAX_NAME_CHARACTERS: Final = 500
 
 
 class NamedType(NamedTuple):
-    """What a group's name makes of it; tags are those of a Level or members of a Georeference."""
+    """The type that a group has by its name; a Level has tags, a Georeference members as tags."""
 
     kind: str
     id: str = ""
@@ -191,7 +191,7 @@ INKSCAPE_LAYER: Final = "{http://www.inkscape.org/namespaces/inkscape}groupmode"
 HIT_NAME: Final = re.compile(r"hit[\s_-]*(.+)", re.IGNORECASE | re.DOTALL)
 IDENTITY_BY_LAYER: Final = {"HitAreaLayer": identify_hit_area, "UnitLayer": identify_unit}
 NAME_ATTRIBUTES: Final = (INKSCAPE_LABEL, "data-name", "id")
-"""Where the name of a group is looked for, in this order."""
+"""Attributes that may have the name of a group, the first that has one counts."""
 OTHER_NAMES: Final = frozenset({INKSCAPE_LABEL, "data-name"})
 
 
@@ -206,7 +206,7 @@ class NameReader:
 
     @cached_property
     def are_markup(self) -> bool:
-        """Whether no group has a `data-type` that makes it a part of the map."""
+        """Return whether no group has a `data-type` that makes it a part of the map."""
         text = self._text
         return b"data-type" not in text or not any(
             map(TYPED_GROUP.search, _split_at_comments(text))
@@ -302,7 +302,7 @@ class NameReader:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        """All ids of the drawing in order. Figma adds a number to an id that is taken: 101_2."""
+        """Return all ids of the drawing, numbered in order."""
         ids: dict[str, int] = {}
         for double, single in ID_ATTRIBUTE.findall(self._text):
             ids.setdefault(html.unescape((double or single).decode()), len(ids))

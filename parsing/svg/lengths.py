@@ -188,7 +188,7 @@ DEFAULT_SIZE: Final = 16.0
 NORMAL_LINE_HEIGHT: Final = 1.2
 """CSS 2.1, section 10.8.1: between 1.0 and 1.2. The metrics of fonts are not known here."""
 STEP: Final = 1.2
-"""Between `larger` and `smaller` (CSS Fonts 4, section 2.5)."""
+"""`larger` multiplies by it, `smaller` divides by it (CSS Fonts 4, section 2.5)."""
 SIZE_BY_KEYWORD: Final = {
     "xx-small": 9.0,
     "x-small": 10.0,
@@ -234,7 +234,7 @@ class FontSizes(NamedTuple):
 
     @property
     def px_per_unit(self) -> Mapping[str, float]:
-        """Pixels per unit of length, for all units of CSS Values 4, sections 6.1 and 6.2."""
+        """Return pixels per unit of length, for all units of CSS Values 4, sections 6.1 and 6.2."""
         return _px_per_unit(self)
 
     def _parse_size(self, text: str) -> float:

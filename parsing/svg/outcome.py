@@ -1,6 +1,6 @@
-"""What a parse says about a drawing: warnings with their places, and a summary.
+"""The types in which a parse tells about a drawing: warnings with their places, and a summary.
 
-Apart from what finds them, because callers need these types before they parse anything.
+They stand apart from what finds them, because callers need them before they parse anything.
 """
 
 from dataclasses import dataclass

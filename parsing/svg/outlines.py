@@ -20,7 +20,7 @@ from parsing.svg.lengths import (
 # Flatten path data into chords (SVG 2, chapter 9, and appendix B for arcs).
 
 MAX_CHORDS: Final = 2_000
-"""Of one curve."""
+"""One curve has no more, however small the tolerance is."""
 MAX_PATH_CHARS: Final = 1_000_000
 SPACE: Final = rf"[{WHITESPACE}]*"
 SEPARATOR: Final = rf"{SPACE},?{SPACE}"

@@ -97,14 +97,14 @@ _ARROWS: Final[Mapping[Direction, str]] = {
 
 
 class RouteStop(NamedTuple):
-    """Where a route leaves the level, or comes onto it (`here`)."""
+    """A place where a route leaves the level, or comes onto it (`here`)."""
 
     position: Coordinate
     direction: Direction
 
 
 class Marks(NamedTuple):
-    """What a picture shows on a level, in the coordinates of the map."""
+    """The unit and the route that a picture shows on a level, in the coordinates of the map."""
 
     unit_id: str | None = None
     lines: Sequence[Coordinates] = ()

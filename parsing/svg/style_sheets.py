@@ -17,7 +17,7 @@ from parsing.svg.viewports import DEFAULT_SIZE
 # None: neither it nor its opposite matches.
 
 MAX_MEDIA_CHARS: Final = 1_000
-"""Of a list of media queries; a longer one matches nothing."""
+"""A longer list of media queries has no answer."""
 MAX_VALUE_CHARS: Final = 50
 MAX_NESTED_CONDITIONS: Final = 8
 QUERY: Final = re.compile(r"(?:(only|not) )?([a-z-]+)(?: and\b(.+))?")
@@ -321,7 +321,7 @@ class CompoundSelector(NamedTuple):
 
     @property
     def index_key(self) -> str:
-        """A part that every matching element has: `#id`, `.class`, the tag, or `*`."""
+        """Return what every matching element has: `#id`, `.class`, the tag, or `*`."""
         if self.id:
             return f"#{self.id}"
         return f".{min(self.classes)}" if self.classes else self.tag or "*"
@@ -404,7 +404,7 @@ def specificity(selector: Selector) -> tuple[int, int, int]:
 
 MAX_NESTED_RULES: Final = 8
 MAX_JOINED_CHARS: Final = 1_000
-"""Of the selectors of a nested rule, joined with those around it. Longer ones are skipped."""
+"""A nested rule is skipped if its selectors, joined with those around it, are longer."""
 JOINED_TO_NAME: Final = re.compile(r"[\w-]&|&[\w-]")
 SKIPPED: Final = ""
 """Stands for the selectors of a rule that does not count, and of those in it."""

@@ -49,7 +49,7 @@ class AffineTransform(NamedTuple):
 
     @property
     def max_scale(self) -> float:
-        """The largest factor by which a length grows: the larger singular value."""
+        """Return the largest factor by which a length grows: the larger singular value."""
         squares = self.a**2 + self.b**2 + self.c**2 + self.d**2
         area = self.a * self.d - self.b * self.c
         return math.sqrt((squares + math.sqrt(max(squares**2 - 4 * area**2, 0))) / 2)

@@ -17,7 +17,7 @@ from parsing.svg.transforms import CSS_TRANSFORMS, is_css_transform, to_css_tran
 MAX_VALUE_CHARS: Final = 10_000
 """Length of a value after substitution; longer ones are invalid, as in browsers."""
 MAX_SUBSTITUTED_CHARS: Final = 20_000_000
-"""Of a whole document."""
+"""A whole document may have so many, against `var()` that double from one to the next."""
 MAX_NESTED_VARIABLES: Final = 32
 VARIABLE_START: Final = re.compile(r"\bvar\(\s*(--[^\s,()]+)\s*([,)])", re.IGNORECASE)
 PARENTHESIS: Final = re.compile(r"[()]")
@@ -41,7 +41,7 @@ INITIAL_VALUES: Final = {
     "line-height": "normal",
     "paint-order": "normal",
 }
-"""Of all inherited properties. Others are left out, which is the same."""
+"""All inherited properties are here. Others are left out instead, which is the same."""
 
 
 class VariableResolver:

@@ -147,7 +147,7 @@ def _format_pair(x: float, y: float) -> str:
 MAX_TRACED: Final = 500_000
 """Characters and corners of the shapes of a document that are traced to cut them."""
 MAX_CHORDS: Final = 64
-"""Of one curve; a whole document may have many."""
+"""A curve has no more; a whole document may have many curves."""
 CHORDS_PER_SIDE: Final = 10_000
 """A curve may stray by this part of the rectangle's longer side."""
 TOUCHING: Final = 1e-6
@@ -165,7 +165,7 @@ class ClipBox(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is inside."""
+        """Return whether nothing is inside."""
         return self.left >= self.right or self.top >= self.bottom
 
 

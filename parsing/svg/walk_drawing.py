@@ -83,7 +83,7 @@ class ElementFinder(DrawingWalker, DrawingHandler):
 
     @property
     def is_done(self) -> bool:
-        """Whether all elements were found."""
+        """Return whether all elements were found."""
         return self.elements > self._last and not self._open and self._text is None
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:

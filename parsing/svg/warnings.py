@@ -47,12 +47,12 @@ class Box(NamedTuple):
 
     @property
     def side(self) -> float:
-        """The longer side."""
+        """Return the longer side."""
         return max(self.right - self.left, self.bottom - self.top)
 
     @property
     def has_area(self) -> bool:
-        """Whether it is more than a line."""
+        """Return whether it is more than a line."""
         return self.left < self.right and self.top < self.bottom
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class FoundElement(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Where an element lies on the map: its middle, its size, and the number of its Level."""
+    """The place of an element on the map: its middle, its size, and the number of its Level."""
 
     x: float | None = None
     y: float | None = None
@@ -89,7 +89,7 @@ class Extent(NamedTuple):
 
 
 class FoundElements:
-    """What is drawn by one start tag: one element, the shapes of a group, or those of a `use`."""
+    """Collects what one start tag draws: an element, the shapes of a group, or those of a `use`."""
 
     def __init__(self) -> None:
         self.level: int | None = None
@@ -100,12 +100,12 @@ class FoundElements:
 
     @property
     def is_found(self) -> bool:
-        """Whether anything of it is known."""
+        """Return whether anything of it is known."""
         return self._boxes > 0
 
     @property
     def is_full(self) -> bool:
-        """Whether enough of its shapes are known."""
+        """Return whether enough of its shapes are known."""
         return self._boxes >= MAX_BOXES
 
     def widen(self, box: Box) -> None:

@@ -116,7 +116,7 @@ class DrawnDoor:
 
     @property
     def osm_tags(self) -> Tags:
-        """The door in OpenStreetMap's terms, with its width in metres."""
+        """Return the door in OpenStreetMap's terms, with its width in metres."""
         return {"door": "yes", "width": f"{self.width_feet / FEET_PER_METRE:.2f}", **self.tags}
 
 

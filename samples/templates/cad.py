@@ -33,7 +33,7 @@ def draw_cad(levels: Iterable[Level]) -> str:
 
 
 def _pairs(*items: object) -> Iterator[str]:
-    """A code and its value, each on a line of its own."""
+    """Return a code and its value, each on a line of its own."""
     return map(str, items)
 
 

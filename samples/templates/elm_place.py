@@ -56,12 +56,12 @@ class Level(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the layer, which says what it is and which floor it shows."""
+        """Return the name of the layer, which says what it is and which floor it shows."""
         return f"Level {self.number}: floor={self.floor_id}"
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers of the level, from the lowest. Units have no outlines, so walls draw these."""
+        """Return the layers from the lowest. Units have no outlines, so walls draw these."""
         return [
             Layer("Rooms", self.spaces, is_filled=True, has_outlines=True),
             Layer("UnitLayer", self.apartments, is_filled=True, has_outlines=False),
@@ -72,7 +72,7 @@ class Level(NamedTuple):
 
     @property
     def layers_above_hit_areas(self) -> list[Layer]:
-        """The layers for programs that may leave out invisible shapes: units cover hit areas."""
+        """Return layers for programs that may leave out invisible shapes: units cover hit areas."""
         *others, hit_areas = self.layers
         return [hit_areas._replace(is_filled=True), *others]
 

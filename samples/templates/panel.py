@@ -35,7 +35,7 @@ def draw_panel(levels: Sequence[Level], frame: str = "") -> bytes:
 
 
 def _rows(levels: Sequence[Level], depth: int) -> list[tuple[int, str]]:
-    """Indents and names, the topmost layer first; of the upper levels only the layer itself."""
+    """Return indents and names, the topmost layer first; upper levels have only their own layer."""
     rows: list[tuple[int, str]] = [(depth, level.name) for level in reversed(levels)]
     layers = levels[0].layers_above_hit_areas if depth else levels[0].layers
     for layer in reversed(layers):

@@ -36,7 +36,7 @@ class Sheet(NamedTuple):
 
 
 def draw(sheets: Sequence[Sheet], folder: Path) -> list[Image.Image]:
-    """One picture a sheet, all taken from one page; `folder` is for the browser's files.
+    """Return one picture a sheet, all taken from one page; `folder` is for the browser's files.
 
     Sheets of equal sizes stand in equal places, whatever they show, so that two pages round
     coordinates alike.
@@ -64,7 +64,7 @@ def draw(sheets: Sequence[Sheet], folder: Path) -> list[Image.Image]:
 
 
 def differing_share(one: Image.Image, other: Image.Image, tolerance: int = 1) -> float:
-    """The share of pixels with a channel that differs by more than `tolerance` of 255.
+    """Return the share of pixels with a channel that differs by more than `tolerance` of 255.
 
     By one, a browser rounds the opacity of a group otherwise than that of a shape.
     """
@@ -76,7 +76,7 @@ def differing_share(one: Image.Image, other: Image.Image, tolerance: int = 1) ->
 
 
 def is_blank(picture: Image.Image) -> bool:
-    """Whether every pixel is the same."""
+    """Return whether every pixel is the same."""
     return len(picture.getcolors(2) or ()) == 1
 
 

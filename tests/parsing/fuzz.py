@@ -53,7 +53,7 @@ SPLICE = st.sampled_from([path.read_bytes() for path in MADE])
 
 @st.composite
 def spliced_drawings(draw: st.DrawFn) -> bytes:
-    """The head of one drawing-program's file and the tail of another's, cut between elements."""
+    """Join the head of one drawing program's file and the tail of another's, between elements."""
     one, other = draw(SPLICE).split(b"\n"), draw(SPLICE).split(b"\n")
     head = draw(st.integers(0, len(one)))
     return b"\n".join(one[:head] + other[draw(st.integers(0, len(other))) :])

@@ -20,7 +20,7 @@ Metres = tuple[float, float]
 
 
 def lon_lat(metres: Metres) -> tuple[float, float]:
-    """Longitude and latitude of about so many metres east and north of a corner in Aarhus."""
+    """Return the longitude and latitude so many metres east and north of a corner in Aarhus."""
     return round(10 + metres[0] * METRE_DEGREES / 0.5592, 7), round(
         56 + metres[1] * METRE_DEGREES, 7
     )
@@ -109,7 +109,7 @@ def _tags(tags: Tags) -> str:
 
 
 def read_caserne(kind: str) -> bytes:
-    """The real shopping centre; skips where it is absent."""
+    """Return the real shopping centre; skip the test where it is absent."""
     file = CASERNE / f"caserne.{kind}"
     if not file.exists():
         pytest.skip(f"{file} is absent: a real plan in OpenStreetMap's terms is not tested")

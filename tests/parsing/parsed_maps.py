@@ -12,31 +12,31 @@ Members = dict[str, Any]
 
 
 def parse_drawing(content: str, root: str = 'viewBox="0 0 200 100"') -> Members:
-    """The parsed map of an SVG with this content."""
+    """Return the parsed map of an SVG with this content."""
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" {root}>{content}</svg>'
     return parse_unit_map(svg.encode()).to_dict()
 
 
 def parse_content(content: str) -> list[Members]:
-    """The elements of a drawing with this content."""
+    """Return the elements of a drawing with this content."""
     elements: list[Members] = parse_drawing(content)["elements"]
     return elements
 
 
 def parse_shapes(content: str) -> list[Members]:
-    """The shapes of a drawing with this content, whatever groups they are in."""
+    """Return the shapes of a drawing with this content, whatever groups they are in."""
     return shapes_of(parse_drawing(content))
 
 
 def elements_of(parent: Members) -> Iterator[Members]:
-    """Every member of an `elements` array, parents first."""
+    """Return every member of an `elements` array, parents first."""
     for element in parent.get("elements", ()):
         yield element
         yield from elements_of(element)
 
 
 def find_bad_uids(parsed: Members) -> list[Members]:
-    """Elements with a uid other than `u` and their position, or that have one they should not."""
+    """Return elements with a uid other than `u` and their position, or with one too many."""
     with_uid = {"Georeference", "Level", "HitArea", "Unit"}
     return [
         element
@@ -46,7 +46,7 @@ def find_bad_uids(parsed: Members) -> list[Members]:
 
 
 def shapes_of(parsed: Members) -> list[Members]:
-    """The elements that have no children."""
+    """Return the elements that have no children."""
     return [element for element in elements_of(parsed) if "elements" not in element]
 
 

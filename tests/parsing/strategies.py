@@ -79,7 +79,7 @@ GROUPS = any_of(
 
 @st.composite
 def attributes(draw: st.DrawFn) -> str:
-    """Attributes of one element as markup, `style` among them at times."""
+    """Return attributes of one element as markup, `style` among them at times."""
     names = draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=5, unique=True))
     pairs = {name: draw(VALUES[name]) for name in names}
     if draw(st.booleans()):
@@ -88,7 +88,7 @@ def attributes(draw: st.DrawFn) -> str:
 
 
 def element(name: str, own: str, children: list[str]) -> str:
-    """The markup of an element."""
+    """Return the markup of an element."""
     return f"<{name}{own}>{''.join(children)}</{name}>"
 
 
@@ -103,7 +103,7 @@ CONTENT = st.recursive(
 
 @st.composite
 def drawings(draw: st.DrawFn) -> bytes:
-    """A whole document, well-formed."""
+    """Return a whole document, well-formed."""
     generator = draw(any_of("|<!-- Generator: Adobe Illustrator 27.0.0 -->"))
     content = draw(st.lists(CONTENT, min_size=1, max_size=6))
     own = ' xmlns="http://www.w3.org/2000/svg"' + draw(attributes())
@@ -112,7 +112,7 @@ def drawings(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def broken_drawings(draw: st.DrawFn) -> bytes:
-    """A document with some bytes cut out or put in."""
+    """Return a document with some bytes cut out or put in."""
     svg = draw(drawings())
     start = draw(st.integers(0, len(svg)))
     end = draw(st.integers(start, min(len(svg), start + 40)))

@@ -55,7 +55,7 @@ def test_an_archive_of_too_many_members_is_rejected(monkeypatch: pytest.MonkeyPa
 
 
 def encrypted() -> bytes:
-    """An archive with headers that say that its member is encrypted."""
+    """Return an archive with headers that say that its member is encrypted."""
     plain = bytearray(zipped(("a", b"secret")))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         plain[plain.index(signature) + offset] |= 1

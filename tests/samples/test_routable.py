@@ -18,7 +18,7 @@ DEMO = Path(__file__).parents[2] / "samples" / "demo"
 
 @cache
 def process_drawing() -> tuple[ProcessedPlan, list[str], list[str]]:
-    """The committed drawing made routable, and the locations of its units and its amenities."""
+    """Return the committed drawing made routable, and the locations of its units and amenities."""
     bundle = json.loads((DEMO / "bundle.json").read_bytes())
     sorts = {f["id"]: f["sort"] for f in bundle["floors"] if f["asset_id"] == "alder-court"}
     drawing = plans.read_plan({"a.svg": (DEMO / "alder-court.svg").read_bytes()}, feet_per_unit=0.1)

@@ -77,7 +77,7 @@ def test_units_are_where_they_are_in_the_building_at_the_scale_of_the_bundle(nam
 
 
 def outlines_feet(name: str) -> dict[str, Polygon]:
-    """The units of a template, read as a floor plan."""
+    """Return the units of a template, read as a floor plan."""
     svg = (DRAWINGS / f"{name}.svg").read_bytes()
     scale = next(
         each["feet_per_unit"] for each in BUNDLE["maps"] if each["source"] == f"{name}.svg"

@@ -148,7 +148,7 @@ def test_names_are_in_the_language_of_the_manifest() -> None:
 
 
 def set_categories(count: int) -> Change:
-    """A change that makes the first openings ones for vehicles."""
+    """Return a change that makes the first openings ones for vehicles."""
 
     def change(openings: list[Any]) -> None:
         for opening in openings[:count]:

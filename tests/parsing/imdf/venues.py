@@ -17,7 +17,7 @@ def read_imdf(members: Members, *, strict: bool = False) -> Drawing:
 
 
 def changed(kind: str, change: Change) -> Members:
-    """The sample venue with a change made to the features of one type."""
+    """Return the sample venue with a change made to the features of one type."""
     members = make_venue()
     collection = json.loads(members[f"{kind}.geojson"])
     change(collection["features"])

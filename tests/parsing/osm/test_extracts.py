@@ -263,7 +263,7 @@ MULTIPOLYGON = {
 
 
 def answer(*elements: Any) -> dict[str, bytes]:
-    """What Overpass answers."""
+    """Return what Overpass answers."""
     document = {"version": 0.6, "generator": "Overpass API 0.7", "elements": elements}
     return {"plan.json": json.dumps(document, indent=2).encode()}
 

@@ -16,7 +16,7 @@ from tests.parsing.geography import (
 
 
 def room(**changes: Any) -> dict[str, Any]:
-    """A GeoJSON feature that reads as a room, with changes."""
+    """Return a GeoJSON feature that reads as a room, with changes."""
     ring = [[10, 56], [10.001, 56], [10.001, 56.001], [10, 56]]
     feature = {
         "type": "Feature",
@@ -148,7 +148,7 @@ def test_a_broken_document_is_an_error_with_its_file(
 
 
 def square(offset: float = 0.0, **properties: Any) -> dict[str, Any]:
-    """A square feature without id."""
+    """Return a square feature without id."""
     west, east = 10 + offset, 10.001 + offset
     ring = [[west, 56], [east, 56], [east, 56.001], [west, 56.001], [west, 56]]
     geometry = shape("Polygon", [ring])

@@ -61,7 +61,7 @@ def test_a_broken_file_is_an_error_with_its_position(
 
 
 def plan_with(*broken: str) -> bytes:
-    """A file with a good room and some elements more."""
+    """Return a file with a good room and some elements more."""
     builder = OsmPlanBuilder()
     builder.add_way(box(0, 0, 5, 5), indoor="room", level="0")
     builder.add_node((9, 9), ele="1")

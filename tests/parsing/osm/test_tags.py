@@ -117,7 +117,7 @@ POINT = PointGeometry((0, 0))
 
 
 def translate(tags: dict[str, str], geometry: Geometry = AREA) -> tuple[dict[str, str], list[str]]:
-    """The tags that are new, and the notes."""
+    """Return the tags that are new, and the notes."""
     collector = NoteCollector()
     feature = translate_tags(GeoFeature("way/1", tags, geometry), collector)
     new = {key: value for key, value in feature.tags.items() if tags.get(key) != value}

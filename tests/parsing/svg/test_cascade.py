@@ -29,7 +29,7 @@ from tests.parsing.parsed_maps import Members, messages_of, parse_shapes, warnin
 
 
 def painted(rules: str, shape: str) -> Members:
-    """The one shape of a drawing with these style rules."""
+    """Return the one shape of a drawing with these style rules."""
     (drawn,) = parse_shapes(f"<style>{rules}</style>{shape}")
     del drawn["type"]
     return drawn
@@ -392,7 +392,7 @@ def build(tree: tuple[str, dict[str, str], list]) -> etree._Element:  # type: ig
 
 
 def to_xpath(selector: str) -> str:
-    """The same selector for libxml2."""
+    """Return the same selector for libxml2."""
     path = ""
     for combinator, compound in re.findall(r"(\s*>\s*|\s+|^)([^\s>]+)", selector):
         tag, names = re.fullmatch(r"(\*|\w*)(.*)", compound).groups()  # type: ignore[union-attr]
@@ -409,7 +409,7 @@ def to_xpath(selector: str) -> str:
 def find_matches(
     matcher: RuleMatcher, element: etree._Element, outer: MatchState = OUTSIDE
 ) -> Iterator[tuple[etree._Element, set[str]]]:
-    """Each element with the rules that match it; a rule declares its own selector."""
+    """Return each element with the rules that match it; a rule declares its own selector."""
     match = matcher.match(str(element.tag), element.get("id"), element.get("class", ""), outer)
     yield element, set(match.declarations.normal)
     for child in element:

@@ -21,7 +21,7 @@ GENERATOR = "<!-- Generator: Adobe Illustrator 27.0.0, SVG Export Plug-In -->"
 
 
 def only_shape(layer: str, attributes: str, comment: str = "") -> Members:
-    """The one shape of a drawing's HitAreaLayer or UnitLayer."""
+    """Return the one shape of a drawing's HitAreaLayer or UnitLayer."""
     markup = f'{comment}<g data-type="{layer}"><path {attributes}/></g>'
     (shape,) = shapes_of(parse_drawing(markup))
     return shape
@@ -100,7 +100,7 @@ def parse(content: str, prolog: str = "") -> dict[str, Any]:
 
 
 def outline(content: str, prolog: str = "") -> list[str]:
-    """The type and id of each element, and the target of hit areas."""
+    """Return the type and id of each element, and the target of hit areas."""
     return [
         " ".join(filter(None, (each["type"], each.get("id"), each.get("target", {}).get("id"))))
         for each in elements_of(parse(content, prolog))
@@ -108,7 +108,7 @@ def outline(content: str, prolog: str = "") -> list[str]:
 
 
 def units_of(content: str, layer: str = "UnitLayer") -> list[str]:
-    """What the content of a layer of this name becomes."""
+    """Return what the content of a layer of this name becomes."""
     return outline(f'<g id="{layer}">{content}</g>')[1:]
 
 

@@ -45,7 +45,7 @@ def test_real_drawings_survive_the_round_trip() -> None:
 
 
 def assert_round_trip(svg: bytes) -> None:
-    """Drawn and parsed again, a drawing gives the same map, and not an empty one."""
+    """Check that a drawing, drawn and parsed again, gives the same map, and not an empty one."""
     parsed = parse_unit_map(svg)
     assert len(list(elements_of(parsed.to_dict()))) > 1
     assert parse_unit_map(to_svg(parsed.to_dict()).encode()).json == parsed.json
