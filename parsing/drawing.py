@@ -272,11 +272,11 @@ class NoteCollector:
     def notes(self) -> tuple[ReadingNote, ...]:
         """Return the notes in order of first occurrence."""
         return tuple(
-            ReadingNote(message, count, tuple(map(self._describe, self._examples[message])))
+            ReadingNote(message, count, tuple(map(self._name_example, self._examples[message])))
             for message, count in self._counts.items()
         )
 
-    def _describe(self, example: str) -> str:
+    def _name_example(self, example: str) -> str:
         place = self.places.get(example)
         return place.example(example) if place else example
 

@@ -13,7 +13,7 @@ from samples.output.bundle import CatalogMember, drawing_name, format_members, m
 from samples.output.files import write_files
 from samples.output.svg import draw_building, draw_sheet
 from samples.templates import exports, inkscape
-from samples.templates.elm_place import ASSET_ID, Box, Level, build_levels
+from samples.templates.elm_place import ASSET_ID, TemplateBox, TemplateLevel, build_levels
 from samples.templates.exports import draw_figma, draw_illustrator
 from samples.templates.panel import draw_panel
 
@@ -33,7 +33,7 @@ SCALES = {
 TABLE_HEADER = ("Property", "Floor", "Unit #", "Bed", "Bath", "Rent", "Status", "PMS Unit ID")
 
 
-def make_template_table(levels: Iterable[Level]) -> str:
+def make_template_table(levels: Iterable[TemplateLevel]) -> str:
     """Return the apartments as CSV, with columns as property managers have them."""
     text = StringIO()
     table = csv.writer(text)
@@ -47,11 +47,11 @@ def make_template_table(levels: Iterable[Level]) -> str:
     return text.getvalue()
 
 
-def unit_name(box: Box) -> str:
+def unit_name(box: TemplateBox) -> str:
     return box.name.removeprefix(f"{ASSET_ID}-")
 
 
-def make_template_bundle(levels: Iterable[Level]) -> str:
+def make_template_bundle(levels: Iterable[TemplateLevel]) -> str:
     """Return the bundle as JSON, one member a line."""
     levels = list(levels)
     kinds: dict[str, list[CatalogMember]] = {

@@ -184,7 +184,7 @@ LIMITS = {
         parsing.svg.outlines: MAX_PATH_CHARS
         parsing.svg.group_names: MAX_NAME_CHARACTERS
         parsing.svg.outcome: MAX_PLACES MAX_LISTED_PLACES
-        parsing.svg.drawn_shapes: MAX_TRACED_CHARS MAX_GLANCE_CHARS
+        parsing.svg.shape_checks: MAX_TRACED_CHARS MAX_GLANCE_CHARS
         parsing.svg.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
         parsing.svg.warnings: MAX_BOXES
         parsing.svg.style_sheets: MAX_MEDIA_CHARS

@@ -41,7 +41,7 @@ from parsing.xml_documents import (
 # Join ways that share their end nodes into rings, for multipolygons drawn in pieces.
 # https://wiki.openstreetmap.org/wiki/Relation:multipolygon
 
-Node = TypeVar("Node", bound=Hashable)
+NodeId = TypeVar("NodeId", bound=Hashable)
 
 
 class OpenRingError(ValueError):
@@ -52,7 +52,7 @@ class OpenRingError(ValueError):
         self.end = end
 
 
-def join_rings(pieces: Iterable[Sequence[Node]]) -> list[tuple[Node, ...]]:
+def join_rings(pieces: Iterable[Sequence[NodeId]]) -> list[tuple[NodeId, ...]]:
     """Join pieces into rings of at least three nodes, the first of which is not repeated.
 
     Raises `OpenRingError`.
@@ -61,7 +61,7 @@ def join_rings(pieces: Iterable[Sequence[Node]]) -> list[tuple[Node, ...]]:
     [('a', 'b', 'c')]
     """
     unused = dict(enumerate(piece for piece in pieces if len(piece) > 1))
-    pieces_at: defaultdict[Node, list[int]] = defaultdict(list)
+    pieces_at: defaultdict[NodeId, list[int]] = defaultdict(list)
     for number, piece in unused.items():
         for end in {piece[0], piece[-1]}:
             pieces_at[end].append(number)
@@ -162,7 +162,7 @@ def iter_features(extract: Extract, collector: NoteCollector) -> Iterator[GeoFea
             feature = _build_feature(element, extract, collector)
         except FaultyElementError as error:
             cause = f"left out, {error.reason}"
-            collector.add_fault(_describe_fault(cause, error.message, element, extract))
+            collector.add_fault(_to_fault(cause, error.message, element, extract))
             continue
         if feature is not None:
             yield feature
@@ -209,7 +209,7 @@ def _way_feature(way: OsmElement, extract: Extract, collector: NoteCollector) ->
         message = f"{way.name} refers to node/{missing}, {hint}"
         if not pieces.lines or not _is_certain_in_pieces(way):
             raise FaultyElementError("node missing", message)
-        collector.add_fault(_describe_fault("read in part, node missing", message, way, extract))
+        collector.add_fault(_to_fault("read in part, node missing", message, way, extract))
     return GeoFeature(way.name, way.tags, pieces)
 
 
@@ -271,9 +271,7 @@ def _join_members(relation: OsmElement, extract: Extract) -> list[tuple[str, ...
     return rings
 
 
-def _describe_fault(
-    cause: str, message: str, element: OsmElement, extract: Extract
-) -> ReadingFault:
+def _to_fault(cause: str, message: str, element: OsmElement, extract: Extract) -> ReadingFault:
     """Return a fault at the first node of the element that is known."""
     ways = (extract.ways.get(member.id, []) for member in element.members if member.kind == "way")
     nodes = (node for way in (element.nodes, *ways) for node in way)

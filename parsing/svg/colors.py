@@ -61,25 +61,25 @@ SYSTEM_COLORS: Final = frozenset(_SYSTEM_COLORS.split())
 # Convert the colour spaces of CSS Color 4 to sRGB.
 
 Triple = tuple[float, float, float]
-Matrix = tuple[Triple, Triple, Triple]
+ColorMatrix = tuple[Triple, Triple, Triple]
 
 # CSS Color 4, chapter 18. That of Lab adapts from the white D50, too.
-OKLAB_TO_LMS: Final[Matrix] = (
+OKLAB_TO_LMS: Final[ColorMatrix] = (
     (1.0, 0.3963377774, 0.2158037573),
     (1.0, -0.1055613458, -0.0638541728),
     (1.0, -0.0894841775, -1.291485548),
 )
-LMS_TO_LINEAR: Final[Matrix] = (
+LMS_TO_LINEAR: Final[ColorMatrix] = (
     (4.0767416621, -3.3077115913, 0.2309699292),
     (-1.2684380046, 2.6097574011, -0.3413193965),
     (-0.0041960863, -0.7034186147, 1.707614701),
 )
-XYZ_D50_TO_LINEAR: Final[Matrix] = (
+XYZ_D50_TO_LINEAR: Final[ColorMatrix] = (
     (3.1341358529, -1.6173863321, -0.4906619460),
     (-0.9787954765, 1.9162543774, 0.0334427312),
     (0.0719553799, -0.2289768264, 1.4053860351),
 )
-P3_TO_LINEAR: Final[Matrix] = (
+P3_TO_LINEAR: Final[ColorMatrix] = (
     (1.2249401763, -0.2249401763, 0.0),
     (-0.0420569547, 1.0420569547, 0.0),
     (-0.0196375546, -0.0786360456, 1.0982736001),
@@ -149,7 +149,7 @@ def _encode(part: float) -> float:
     return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
 
 
-def _multiply(matrix: Matrix, vector: Sequence[float]) -> Triple:
+def _multiply(matrix: ColorMatrix, vector: Sequence[float]) -> Triple:
     one, two, three = (
         sum(factor * part for factor, part in zip(row, vector, strict=True)) for row in matrix
     )

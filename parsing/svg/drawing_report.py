@@ -7,7 +7,6 @@ from typing import Final
 from parsing.errors import InvalidMarkupError
 from parsing.svg.cascade import StyleReport
 from parsing.svg.definitions import Definitions
-from parsing.svg.drawn_shapes import DrawnShapes, PicturePatterns
 from parsing.svg.effects import (
     EFFECT_ATTRIBUTES,
     REPORTED_ATTRIBUTES,
@@ -23,10 +22,10 @@ from parsing.svg.elements import (
     COPY_NUMBER,
     HIT_PREFIX,
     IDENTITY_ATTRIBUTES,
-    Georeference,
-    Group,
+    DrawnGeoreference,
+    DrawnGroup,
+    DrawnShape,
     Identity,
-    Shape,
     UnitGroup,
     inkscape_label,
     is_generated_id,
@@ -36,6 +35,7 @@ from parsing.svg.elements import (
 from parsing.svg.group_names import GROUP_TYPES, is_type, suggest_type
 from parsing.svg.names import HREF_ATTRIBUTES
 from parsing.svg.outcome import MAX_PLACES, MapSummary, ParseWarning
+from parsing.svg.shape_checks import PicturePatterns, ShapeChecks
 from parsing.svg.warnings import (
     FindElements,
     WarningCollector,
@@ -127,12 +127,12 @@ RANGES: Final = {
 }
 
 
-def find_out_of_range(georeference: Georeference) -> Iterator[str]:
+def find_out_of_range(georeference: DrawnGeoreference) -> Iterator[str]:
     """Iterate over what is out of range.
 
-    >>> [*find_out_of_range(Georeference(123, 0, 18, 0, 0))]
+    >>> [*find_out_of_range(DrawnGeoreference(123, 0, 18, 0, 0))]
     ['latitude is 123']
-    >>> [*find_out_of_range(Georeference(-90.5, 180.5, 24, 360, 90))]
+    >>> [*find_out_of_range(DrawnGeoreference(-90.5, 180.5, 24, 360, 90))]
     ['latitude is -90.5', 'longitude is 180.5']
     """
     for name, value in georeference._asdict().items():
@@ -158,7 +158,7 @@ class DrawingReport(StyleReport):
         self.warnings = WarningCollector(max_places)
         self.has_names = False
         """True once a name of a group was read as markup."""
-        self.drawn = DrawnShapes(self.warnings)
+        self.drawn = ShapeChecks(self.warnings)
         self.has_references = False
         """True if the shapes so far may refer to gradients, clips and the like, or have effects."""
         self._definitions = Definitions()
@@ -169,8 +169,8 @@ class DrawingReport(StyleReport):
         self._unit_ordinals: dict[str, int] = {}
         self._hit_area_ordinals: dict[str, int] = {}
         self._target_ordinals: dict[str, int] = {}
-        self._clips: list[tuple[int, str, str, str, Group | None]] = []
-        self._texts: list[tuple[int, str, Group | None]] = []
+        self._clips: list[tuple[int, str, str, str, DrawnGroup | None]] = []
+        self._texts: list[tuple[int, str, DrawnGroup | None]] = []
         self._georeferences = 0
         self._misspelt_types = 0
         self._levels = self._units = self._hit_areas = 0
@@ -230,7 +230,7 @@ class DrawingReport(StyleReport):
             detail = f"{kind!r} on <{element}>"
             self.warnings.add("misplaced-type", ordinal, element, name, detail=detail)
 
-    def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
+    def add_level(self, level: DrawnGroup, outer: DrawnGroup | None, ordinal: int) -> None:
         """Count a Level and check its id; `outer` is the Level around it."""
         self._levels += 1
         if level.id and self._levels <= MAX_CHECKED_IDS:
@@ -238,7 +238,7 @@ class DrawingReport(StyleReport):
             self._level_ids.add(level.id)
         self.drawn.add_level(level, outer, ordinal)
 
-    def add_layer(self, level: Group | None, ordinal: int) -> None:
+    def add_layer(self, level: DrawnGroup | None, ordinal: int) -> None:
         """Note a UnitLayer or HitAreaLayer that is outside of every Level."""
         if level is None and len(self._outside_ordinals) < MAX_CHECKED_IDS:
             self._outside_ordinals.append(ordinal)
@@ -251,7 +251,7 @@ class DrawingReport(StyleReport):
         """Receive the end of the innermost such group."""
         self._unit_groups.leave(sum(self.summary))
 
-    def add_georeference(self, georeference: Georeference, ordinal: int) -> None:
+    def add_georeference(self, georeference: DrawnGeoreference, ordinal: int) -> None:
         """Check the ranges of a Georeference."""
         self._georeferences += 1
         if self._georeferences > 1:
@@ -260,7 +260,7 @@ class DrawingReport(StyleReport):
             self.warnings.add("georeference-range", ordinal, "g", detail=detail)
 
     def leave_out(
-        self, element: str, attributes: Mapping[str, str], level: Group | None, ordinal: int
+        self, element: str, attributes: Mapping[str, str], level: DrawnGroup | None, ordinal: int
     ) -> None:
         """Report an element that a unit map cannot have."""
         code, name = LEFT_OUT_CAUSES[element], attributes.get("id", "")
@@ -269,7 +269,9 @@ class DrawingReport(StyleReport):
         else:
             self.warnings.add(code, ordinal, element, name, level)
 
-    def miss_use(self, attributes: Mapping[str, str], level: Group | None, ordinal: int) -> None:
+    def miss_use(
+        self, attributes: Mapping[str, str], level: DrawnGroup | None, ordinal: int
+    ) -> None:
         """Report a `use` that draws nothing."""
         if self.warnings.is_full("use"):
             return
@@ -284,7 +286,7 @@ class DrawingReport(StyleReport):
         element: str,
         attributes: Mapping[str, str],
         ruled: Mapping[str, str],
-        level: Group | None,
+        level: DrawnGroup | None,
         ordinal: int,
     ) -> None:
         """Report clips, masks, filters, markers and the like; `ruled` are values of rules."""
@@ -302,7 +304,7 @@ class DrawingReport(StyleReport):
                 self.warnings.add(cause, ordinal, element, *place, detail)
 
     def check_shape(
-        self, shape: Shape, specified: Mapping[str, str], ruled: Mapping[str, str]
+        self, shape: DrawnShape, specified: Mapping[str, str], ruled: Mapping[str, str]
     ) -> None:
         """Check a shape: its place, its paint as it is specified, and in a layer its identity.
 
@@ -366,7 +368,7 @@ class DrawingReport(StyleReport):
         """Reject a drawing that is a picture. Raises `DocumentRejectedError`."""
         self.drawn.check_image_share(self._units + self._hit_areas)
 
-    def _check_paint(self, shape: Shape, element: str, specified: Mapping[str, str]) -> None:
+    def _check_paint(self, shape: DrawnShape, element: str, specified: Mapping[str, str]) -> None:
         for name in ("fill", "stroke"):
             value = specified.get(name) or ""
             server = find_reference(value) if "(" in value else None
@@ -381,7 +383,7 @@ class DrawingReport(StyleReport):
             level = shape.container.level
             self.warnings.add(code, shape.ordinal, element, source_id, level, detail)
 
-    def _check_identified(self, shape: Shape, element: str, identity: Identity) -> None:
+    def _check_identified(self, shape: DrawnShape, element: str, identity: Identity) -> None:
         """Count a unit or hit area, and check its place and its id."""
         id, ordinal = identity.id, shape.ordinal
         layer, level = shape.container.layer, shape.container.level
@@ -419,7 +421,7 @@ class DrawingReport(StyleReport):
             self.warnings.add("generated-id", ordinal, element, id, level)
 
     def _check_id(
-        self, id: str, is_second: bool, element: str, level: Group | None, ordinal: int
+        self, id: str, is_second: bool, element: str, level: DrawnGroup | None, ordinal: int
     ) -> None:
         causes = {
             "duplicate-id": is_second,
@@ -430,7 +432,7 @@ class DrawingReport(StyleReport):
             if applies:
                 self.warnings.add(code, ordinal, element, id, level)
 
-    def _report_unidentified(self, shape: Shape, element: str) -> None:
+    def _report_unidentified(self, shape: DrawnShape, element: str) -> None:
         written, hint = shape.source.get("id", ""), ""
         layer, level = shape.container.layer, shape.container.level
         if layer == "HitAreaLayer" and written.lower().startswith(HIT_PREFIX):

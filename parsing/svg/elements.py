@@ -169,7 +169,7 @@ def _unescape(match: re.Match[str]) -> str:
     return match[0] if code < 0x20 or 0xD800 <= code < 0xE000 else chr(code)
 
 
-class Group(NamedTuple):
+class DrawnGroup(NamedTuple):
     """A Level, Layer, HitAreaLayer or UnitLayer."""
 
     kind: str
@@ -177,7 +177,7 @@ class Group(NamedTuple):
     tags: dict[str, str] | None = None
 
 
-class Georeference(NamedTuple):
+class DrawnGeoreference(NamedTuple):
     """The geographic position of the drawing's centre in degrees, and the zoom of a web map."""
 
     latitude: Number
@@ -205,13 +205,13 @@ class UnitGroup:
 class ShapeContainer(NamedTuple):
     """The Level around a shape and its layer: `HitAreaLayer`, `UnitLayer` or ""."""
 
-    level: Group | None = None
+    level: DrawnGroup | None = None
     layer: str = ""
     group: UnitGroup | None = None
 
 
 # A msgspec struct takes a third of a NamedTuple's time to make, and there is one per shape.
-class Shape(msgspec.Struct, frozen=True, gc=False):
+class DrawnShape(msgspec.Struct, frozen=True, gc=False):
     """A shape with the styles and transforms of its groups resolved into it.
 
     `attributes` are those of the output, `source` those written on the element (with `data-tags`).
@@ -235,7 +235,7 @@ class RejectedShape(NamedTuple):
 
     kind: str
     id: str
-    level: Group | None
+    level: DrawnGroup | None
     ordinal: int
 
 
@@ -248,23 +248,23 @@ class DrawingHandler:
     def set_canvas_size(self, width: int, height: int) -> None:
         """Receive the size of the drawing in whole user units."""
 
-    def start_group(self, group: Group) -> None:
+    def start_group(self, group: DrawnGroup) -> None:
         """Receive the start of a group; what follows is in it until `end_group`."""
 
     def end_group(self) -> None:
         """Receive the end of the innermost open group."""
 
-    def add_georeference(self, georeference: Georeference) -> None:
+    def add_georeference(self, georeference: DrawnGeoreference) -> None:
         """Receive the geographic position of the drawing."""
 
-    def add_shape(self, shape: Shape) -> None:
+    def add_shape(self, shape: DrawnShape) -> None:
         """Receive one shape."""
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
         """Receive a shape that cannot be read. It is left out unless this raises the error."""
 
 
-def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> Georeference:
+def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> DrawnGeoreference:
     """Parse `data-*` attributes. Raises `InvalidMarkupError` for what is missing or no number."""
 
     def number(name: str, missing: str | None = None) -> Number:
@@ -278,7 +278,7 @@ def parse_georeference(attributes: Mapping[str, str], magnitude: int) -> Georefe
             raise InvalidMarkupError(f"data-{name} is {text!r}; expected a number")
         return int_if_whole(check_magnitude(float(length[1]), f"data-{name}", magnitude))
 
-    return Georeference(
+    return DrawnGeoreference(
         number("latitude"),
         number("longitude"),
         number("zoom", "0"),

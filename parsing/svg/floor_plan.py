@@ -22,7 +22,7 @@ from parsing.drawing import (
 )
 from parsing.errors import InvalidMarkupError, InvalidPlanError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
-from parsing.svg.elements import DrawingHandler, Group, RejectedShape, Shape, parse_tags
+from parsing.svg.elements import DrawingHandler, DrawnGroup, DrawnShape, RejectedShape, parse_tags
 from parsing.svg.lengths import Number
 from parsing.svg.names import RECT_LENGTHS
 from parsing.svg.outlines import Outline, find_start, trace_shape
@@ -90,14 +90,14 @@ class _PlanHandler(DrawingHandler):
         self._lines = lines
         self._limits = limits
         self._levels: dict[int, DrawnLevel] = {}  # by id() of the group
-        self._groups: list[Group] = []  # keeps groups alive, so that no id() is reused
+        self._groups: list[DrawnGroup] = []  # keeps groups alive, so that no id() is reused
         self._features: list[Feature] = []
         self._features_outside_levels: list[Feature] = []
         self._id_counts: Counter[str] = Counter()
         self._notes = collector
-        self._open_shape: Shape | None = None
+        self._open_shape: DrawnShape | None = None
 
-    def start_group(self, group: Group) -> None:
+    def start_group(self, group: DrawnGroup) -> None:
         if group.kind == "Level":
             read = read_level(group.id, group.tags, len(self._groups) + 1)
             if any(level.id == read.id for level in self._levels.values()):
@@ -119,7 +119,7 @@ class _PlanHandler(DrawingHandler):
         self._lines.add_fault(fault, shape.ordinal)
         self._open_shape = None
 
-    def add_shape(self, shape: Shape) -> None:
+    def add_shape(self, shape: DrawnShape) -> None:
         if shape.is_part:
             return
         self._open_shape = shape
@@ -140,7 +140,7 @@ class _PlanHandler(DrawingHandler):
         is_near = position and all(abs(each) <= self._limits.magnitude for each in position)
         return position if is_near else None
 
-    def _read_shape(self, shape: Shape) -> None:
+    def _read_shape(self, shape: DrawnShape) -> None:
         tags = parse_tags(shape.source.get("data-tags", ""))
         layer, identity = shape.container.layer, shape.identity
         unit_id = identity.id if identity and layer == "UnitLayer" else None
@@ -217,7 +217,7 @@ class _PlanHandler(DrawingHandler):
                 )
 
 
-def _check_rect_lengths(shape: Shape) -> None:
+def _check_rect_lengths(shape: DrawnShape) -> None:
     """Raise `InvalidMarkupError` for a length of a Rect that was dropped because it is none."""
     if shape.kind == "Rect":
         for name in RECT_LENGTHS & shape.source.keys() - shape.attributes.keys():

@@ -423,7 +423,7 @@ TRACER_BY_KIND: Final[dict[str, Callable[[Attributes, float], list[Outline]]]] =
 
 MAX_BANDS: Final = 32
 """Horizontal bands in which an area is measured, so that the time is linear."""
-Edge = tuple[Coordinate, Coordinate]
+Segment = tuple[Coordinate, Coordinate]
 
 
 def signed_area(ring: Sequence[Coordinate]) -> float:
@@ -453,7 +453,7 @@ def even_odd_area(rings: Sequence[Sequence[Coordinate]]) -> float:
     return sum((end - start) * _covered_width(edges, (start + end) / 2) for start, end in bands)
 
 
-def _covered_width(edges: Iterable[Edge], height: float) -> float:
+def _covered_width(edges: Iterable[Segment], height: float) -> float:
     """Return how much of a horizontal line is inside."""
     crossed = sorted(
         x1 + (x2 - x1) * (height - y1) / (y2 - y1)

@@ -13,7 +13,7 @@ from parsing.drawing import Coordinate
 from parsing.errors import InvalidMarkupError
 from parsing.svg.colors import BLACK, TRANSPARENT, Color, mix_colors, parse_color
 from parsing.svg.definitions import Definitions, PaintServer
-from parsing.svg.elements import DrawingHandler, Shape
+from parsing.svg.elements import DrawingHandler, DrawnShape
 from parsing.svg.inheritance import AncestorStyles, Inherit, InheritedStyle
 from parsing.svg.lengths import (
     PX_PER_UNIT,
@@ -273,7 +273,7 @@ class TilePainter(DrawingHandler):
             color = layer.fade(min(1.0, covered / area) if area else 0.0).lay_over(color)
         return color
 
-    def add_shape(self, shape: Shape) -> None:
+    def add_shape(self, shape: DrawnShape) -> None:
         if not shape.is_visible or self._spent[0] > MAX_TILE_CHARS:
             return
         attributes = {name: str(value) for name, value in shape.attributes.items()}

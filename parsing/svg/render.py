@@ -80,7 +80,7 @@ def _format_attributes(attributes: Mapping[str, object]) -> str:
 # Render a level of a parsed map as a picture: an SVG without text, links and scripts. Over the
 # level lie what is marked: a unit, and the route on the level.
 
-Direction = Literal["up", "down", "here"]
+StopDirection = Literal["up", "down", "here"]
 
 CANVAS_COLOUR: Final = "#ffffff"
 MARK_COLOUR: Final = "#f59f00"
@@ -89,7 +89,7 @@ START_COLOUR: Final = "#2b8a3e"
 END_COLOUR: Final = "#c92a2a"
 MARKS_PER_SIDE: Final = 60
 """Radii of a marker in the longer side of the canvas."""
-_ARROWS: Final[Mapping[Direction, str]] = {
+_ARROWS: Final[Mapping[StopDirection, str]] = {
     "up": "M0-.6L.55.4H-.55z",
     "down": "M0 .6L.55-.4H-.55z",
     "here": "M-.4-.4H.4V.4H-.4z",
@@ -100,7 +100,7 @@ class RouteStop(NamedTuple):
     """A place where a route leaves the level, or comes onto it (`here`)."""
 
     position: Coordinate
-    direction: Direction
+    direction: StopDirection
 
 
 class Marks(NamedTuple):

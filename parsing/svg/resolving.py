@@ -423,7 +423,7 @@ NO_REFERENCES: Final[Mapping[str, str]] = {}
 
 
 # A plain tuple takes a sixth of a NamedTuple's time to make, and there is one per shape.
-DrawnShape = tuple[Sequence[tuple[str, Mapping[str, str | Number]]], bool, Mapping[str, str]]
+ShapeOutput = tuple[Sequence[tuple[str, Mapping[str, str | Number]]], bool, Mapping[str, str]]
 """The parts in which a shape is drawn, at least one; whether it is visible; and its style.
 
 That is the style before references to gradients and patterns were resolved, or empty if it has
@@ -502,7 +502,7 @@ class StyleResolver:
 
     def draw(
         self, kind: str, attributes: dict[str, str], context: InheritedStyle, is_whole: bool
-    ) -> DrawnShape:
+    ) -> ShapeOutput:
         """Return how a shape is drawn; one that `is_whole` is not split or cut."""
         has_own_rule = self._cascade.has_rules and self._cascade.names_id(attributes.get("id"))
         if not has_own_rule:

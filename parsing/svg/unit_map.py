@@ -12,11 +12,11 @@ from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.drawing_report import DrawingReport
 from parsing.svg.elements import (
     DrawingHandler,
-    Georeference,
-    Group,
+    DrawnGeoreference,
+    DrawnGroup,
+    DrawnShape,
     Identity,
     RejectedShape,
-    Shape,
 )
 from parsing.svg.lengths import Number, parse_opacity
 from parsing.svg.names import OUTLINE_ATTRIBUTES, SHAPE_KINDS, UNIT_LAYERS
@@ -90,7 +90,7 @@ class UnitMapWriter(DrawingHandler):
             {"version": UNIT_MAP_VERSION, "type": MEDIA_TYPE, "width": width, "height": height}
         )
 
-    def start_group(self, group: Group) -> None:
+    def start_group(self, group: DrawnGroup) -> None:
         self._elements += 1
         if group.kind == "Level":
             level = {"type": "Level", "uid": self._uid(), "id": group.id, "tags": group.tags}
@@ -103,7 +103,7 @@ class UnitMapWriter(DrawingHandler):
         self._write(b"]}")
         self._separator = b","
 
-    def add_shape(self, shape: Shape) -> None:
+    def add_shape(self, shape: DrawnShape) -> None:
         if shape.identity is not None:
             self._elements += 1
             self._write_member(_identified_element(shape, shape.identity, self._uid()))
@@ -115,7 +115,7 @@ class UnitMapWriter(DrawingHandler):
             self._write(b"%b%b%b" % (self._separator, orjson.dumps(attributes)[:-1], suffix))
             self._separator = b","
 
-    def add_georeference(self, georeference: Georeference) -> None:
+    def add_georeference(self, georeference: DrawnGeoreference) -> None:
         self._elements += 1
         self._write_member({"type": "Georeference", "uid": self._uid(), **georeference._asdict()})
 
@@ -147,7 +147,7 @@ class UnitMapWriter(DrawingHandler):
         self._buffer.write(text)
 
 
-def _identified_element(shape: Shape, identity: Identity, uid: str) -> dict[str, object]:
+def _identified_element(shape: DrawnShape, identity: Identity, uid: str) -> dict[str, object]:
     """Return the JSON object of a Unit or a HitArea."""
     layer = shape.container.layer
     members: dict[str, object] = {
@@ -161,7 +161,7 @@ def _identified_element(shape: Shape, identity: Identity, uid: str) -> dict[str,
     return members
 
 
-def _outline(shape: Shape) -> dict[str, str | Number]:
+def _outline(shape: DrawnShape) -> dict[str, str | Number]:
     """Return what a Unit or a HitArea keeps of its shape.
 
     The format gives it no opacity, so an invisible one gets `fill` none instead.

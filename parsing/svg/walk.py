@@ -18,9 +18,9 @@ from parsing.svg.effects import REPORTED_ATTRIBUTES
 from parsing.svg.elements import (
     IDENTITY_ATTRIBUTES,
     DrawingHandler,
-    Group,
+    DrawnGroup,
+    DrawnShape,
     RejectedShape,
-    Shape,
     ShapeContainer,
     parse_georeference,
     parse_tags,
@@ -47,7 +47,7 @@ from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.svg.warnings import ignore_faults, quote
 from parsing.xml_documents import ParserTarget, StartTag, Token
 
-PLAIN_LAYER: Final = Group("Layer")
+PLAIN_LAYER: Final = DrawnGroup("Layer")
 HREFS: Final = frozenset(HREF_ATTRIBUTES)
 HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})
 """Elements that make a picture of the foreignObject around them, which else is text."""
@@ -210,14 +210,14 @@ class DrawingWalker(ParserTarget):
 
     def _to_group(
         self, kind: str | None, attributes: Mapping[str, str], named: NamedType | None
-    ) -> Group:
+    ) -> DrawnGroup:
         """Return the group of a kind, with the id and tags that its attributes or its name give."""
         if kind == "Level":
             if named is not None:
-                return Group(kind, attributes.get("data-id", named.id), named.tags)
+                return DrawnGroup(kind, attributes.get("data-id", named.id), named.tags)
             tags = parse_tags(attributes.get("data-tags", ""))
-            return Group(kind, self._names.find_name(attributes), tags or None)
-        return Group(kind) if kind in UNIT_LAYERS else PLAIN_LAYER
+            return DrawnGroup(kind, self._names.find_name(attributes), tags or None)
+        return DrawnGroup(kind) if kind in UNIT_LAYERS else PLAIN_LAYER
 
     def _add_georeference(self, attributes: dict[str, str], named: NamedType | None) -> None:
         if named is not None:
@@ -227,7 +227,7 @@ class DrawingWalker(ParserTarget):
         self._handler.add_georeference(georeference)
 
     def _enter_group(
-        self, name: str, attributes: dict[str, str], group: Group, context: InheritedStyle
+        self, name: str, attributes: dict[str, str], group: DrawnGroup, context: InheritedStyle
     ) -> InheritedStyle:
         """Return the context of a group's children."""
         if name == "svg":
@@ -261,7 +261,7 @@ class DrawingWalker(ParserTarget):
             seen.shapes += 1
         is_part = False
         for part, values in pieces:
-            shape = Shape(
+            shape = DrawnShape(
                 part, values, attributes, position, identity, is_visible, self.elements, is_part
             )
             if not is_part and (

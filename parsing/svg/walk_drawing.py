@@ -9,15 +9,14 @@ from parsing.errors import ParsingError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.definitions import Definitions, read_definitions
 from parsing.svg.drawing_report import DrawingReport
-from parsing.svg.drawn_shapes import IDENTITY, Canvas, image_lengths, parse_matrix
-from parsing.svg.elements import DrawingHandler, Group
+from parsing.svg.elements import DrawingHandler, DrawnGroup
 from parsing.svg.inheritance import InheritedStyle
-from parsing.svg.lengths import Number
 from parsing.svg.names import CONTAINER_TAGS, SVG_NAMESPACE
 from parsing.svg.outcome import ParseWarning
-from parsing.svg.outlines import find_start
+from parsing.svg.outlines import Attributes, find_start
+from parsing.svg.shape_checks import IDENTITY, Canvas, image_lengths, parse_matrix
 from parsing.svg.walk import DrawingWalker
-from parsing.svg.warnings import NOTHING, Box, FoundElement, FoundElements, ignore_faults
+from parsing.svg.warnings import NOTHING, CanvasBox, FoundElement, FoundElements, ignore_faults
 from parsing.xml_documents import XmlDocument, decode_document, feed_document
 
 # Find where the elements that warnings are about lie on the map, in a second walk. It resolves the
@@ -26,7 +25,6 @@ from parsing.xml_documents import XmlDocument, decode_document, feed_document
 # docs/decisions/parsing/positions-of-warnings.md.
 
 TEXT_PARTS: Final = frozenset({"tspan", SVG_NAMESPACE + "tspan"})
-Attributes = Mapping[str, str | Number]
 
 
 def find_elements(
@@ -76,7 +74,9 @@ class ElementFinder(DrawingWalker, DrawingHandler):
         self._open: list[tuple[int, FoundElements]] = []  # groups: ancestors, and what is in them
         self._pending: list[tuple[int, str, dict[str, str]]] = []  # groups, empty so far
         self._level_ordinals = level_ordinals
-        self._levels: list[tuple[Group, int]] = []  # keeps groups alive, so that no id() is reused
+        self._levels: list[
+            tuple[DrawnGroup, int]
+        ] = []  # keeps groups alive, so that no id() is reused
         self._level_numbers: dict[int, int] = {}  # by id() of the group
         self._canvas = Canvas(0, 0)
         self._text: OpenText | None = None
@@ -140,7 +140,7 @@ class ElementFinder(DrawingWalker, DrawingHandler):
         """Receive the size of the canvas, which images without a size cover."""
         self._canvas = Canvas(width, height)
 
-    def start_group(self, group: Group) -> None:
+    def start_group(self, group: DrawnGroup) -> None:
         """Number the Levels. One that a `use` draws has the number of its start tag."""
         if group.kind != "Level":
             return
@@ -195,12 +195,12 @@ class ElementFinder(DrawingWalker, DrawingHandler):
 
     def _find_anchor(
         self, element: str, attributes: dict[str, str], context: InheritedStyle
-    ) -> Box | None:
+    ) -> CanvasBox | None:
         point = {name: text for name, text in attributes.items() if name not in ("width", "height")}
         placed, transform = self._styles.place_box(element, point, context)
         return self._measure("Rect", {**placed, "transform": transform})
 
-    def _measure(self, kind: str, attributes: Attributes) -> Box | None:
+    def _measure(self, kind: str, attributes: Attributes) -> CanvasBox | None:
         """Return the box of a shape, else the point where it starts, if that is known."""
         box, point, matrix = None, None, None
         with ignore_faults():
@@ -214,13 +214,17 @@ class ElementFinder(DrawingWalker, DrawingHandler):
         if point is None or matrix is None:
             return None
         x, y = matrix.apply(point)
-        return Box(x, y, x, y)
+        return CanvasBox(x, y, x, y)
 
     def _is_wanted(self) -> bool:
         return bool(self._open) or self.elements in self._sought
 
     def _note(
-        self, element: str, attributes: Mapping[str, str], box: Box | None, context: InheritedStyle
+        self,
+        element: str,
+        attributes: Mapping[str, str],
+        box: CanvasBox | None,
+        context: InheritedStyle,
     ) -> None:
         if box is None:
             return

@@ -2,16 +2,14 @@
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from parsing.svg.floor_plan import read_level
 from parsing.svg.outcome import ParseWarning, WarningPlace
-from parsing.svg.render import render_elements, render_shape
-
-JsonObject = Mapping[str, Any]
+from parsing.svg.render import JsonObject, render_elements, render_shape
 
 PLAN_PIXELS: Final = 1_200
 """Length of the longer side of the canvas in a picture."""
@@ -53,7 +51,7 @@ class ShownWarning(NamedTuple):
         return COLOURS[(self.number - 1) % len(COLOURS)]
 
 
-class Marker(NamedTuple):
+class WarningMarker(NamedTuple):
     """A marker of places of one cause that are near to each other, in pixels."""
 
     x: float
@@ -104,7 +102,7 @@ def draw_picture(
     shown = [
         each
         for number, warning in enumerate(sorted(warnings, key=lambda each: each.is_note), 1)
-        if (each := _show(number, warning, level)).places
+        if (each := _keep_places(number, warning, level)).places
     ]
     total_width = max(width * scale, MIN_WIDTH) + 2 * MARGIN
     legend = [*_draw_legend(name, shown, total_width - 2 * MARGIN)]
@@ -134,7 +132,7 @@ def draw_picture(
     )
 
 
-def _show(number: int, warning: ParseWarning, level: int | None) -> ShownWarning:
+def _keep_places(number: int, warning: ParseWarning, level: int | None) -> ShownWarning:
     """Return a cause with its places on a level, and those on none."""
     places = [place for place in warning.places if place.level_index in (None, level)]
     return ShownWarning(number, warning, places)
@@ -167,13 +165,13 @@ def _draw_outlines(elements: Iterable[JsonObject]) -> Iterator[str]:
 
 def _place_markers(
     shown: Sequence[ShownWarning], scale: float, top: float, width: float, height: float
-) -> list[Marker]:
+) -> list[WarningMarker]:
     """Return the markers, those of the first causes last and so on top.
 
     What is outside of the canvas is marked at its edge. Those of several causes at one place stand
     side by side.
     """
-    cells: defaultdict[tuple[int, int], list[Marker]] = defaultdict(list)
+    cells: defaultdict[tuple[int, int], list[WarningMarker]] = defaultdict(list)
     for own in shown:
         for place in own.places:
             if place.x is None or place.y is None:
@@ -186,17 +184,17 @@ def _place_markers(
                 same.places.append(place)
             else:
                 x = min(x + 2 * RADIUS * len(cell), width - RADIUS)
-                cell.append(Marker(x, y, own, [place]))
+                cell.append(WarningMarker(x, y, own, [place]))
     markers = sorted(
         (marker for cell in cells.values() for marker in cell), key=lambda each: each.own.number
     )
     return markers[:MAX_MARKERS][::-1]
 
 
-def _draw_markers(markers: Iterable[Marker]) -> Iterator[str]:
+def _draw_markers(markers: Iterable[WarningMarker]) -> Iterator[str]:
     """Yield the markers. Pointing at one shows what is wrong there."""
     for x, y, own, places in markers:
-        titles = [_describe(own.warning, place) for place in places[:MAX_TITLES]]
+        titles = [_format_title(own.warning, place) for place in places[:MAX_TITLES]]
         more = len(places) - len(titles)
         titles += [f"and {more} more"] if more else []
         badge = _draw_badge(own)
@@ -209,7 +207,7 @@ def _draw_markers(markers: Iterable[Marker]) -> Iterator[str]:
         )
 
 
-def _describe(warning: ParseWarning, place: WarningPlace) -> str:
+def _format_title(warning: ParseWarning, place: WarningPlace) -> str:
     line = f"line {place.line}: " if place.line else ""
     return line + warning.describe(place)
 

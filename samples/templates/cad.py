@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from samples.templates.elm_place import PAGE_HEIGHT, Box, Level, build_levels
+from samples.templates.elm_place import PAGE_HEIGHT, TemplateBox, TemplateLevel, build_levels
 
 FEET = "2"
 TEXT_HEIGHT_FEET = "2"
 
 
-def draw_cad(levels: Iterable[Level]) -> str:
+def draw_cad(levels: Iterable[TemplateLevel]) -> str:
     """Return the drawing as DXF of release 12, which all CAD programs read."""
     pairs = [
         *_pairs(0, "SECTION", 2, "HEADER", 9, "$ACADVER", 1, "AC1009", 9, "$INSUNITS", 70, FEET),
@@ -37,14 +37,14 @@ def _pairs(*items: object) -> Iterator[str]:
     return map(str, items)
 
 
-def _outline(box: Box, layer: str) -> Iterator[str]:
+def _outline(box: TemplateBox, layer: str) -> Iterator[str]:
     yield from _pairs(0, "POLYLINE", 8, layer, 66, 1, 70, 1)
     for x, y in box.corners:
         yield from _pairs(0, "VERTEX", 8, layer, 10, x, 20, PAGE_HEIGHT - y)
     yield from _pairs(0, "SEQEND", 8, layer)
 
 
-def _text(box: Box, layer: str) -> Iterator[str]:
+def _text(box: TemplateBox, layer: str) -> Iterator[str]:
     x, y = box.x + box.width / 3, PAGE_HEIGHT - box.y - box.height / 2
     yield from _pairs(0, "TEXT", 8, layer, 10, x, 20, y, 40, TEXT_HEIGHT_FEET, 1, box.name)
 

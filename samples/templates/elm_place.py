@@ -16,7 +16,7 @@ DOOR_TAGS = "door=yes;width=0.91"
 GYM_TAGS = "indoor=room;leisure=fitness_centre;name=Gym"
 
 
-class Box(NamedTuple):
+class TemplateBox(NamedTuple):
     """A rectangle in feet from the top left corner of the page."""
 
     name: str
@@ -33,22 +33,22 @@ class Box(NamedTuple):
         return [(self.x, self.y), (right, self.y), (right, bottom), (self.x, bottom)]
 
 
-class Layer(NamedTuple):
+class TemplateLayer(NamedTuple):
     """A layer of a drawing; its shapes are filled, outlined, both, or neither."""
 
     name: str
-    boxes: list[Box]
+    boxes: list[TemplateBox]
     is_filled: bool
     has_outlines: bool
 
 
-class Level(NamedTuple):
+class TemplateLevel(NamedTuple):
     """One storey; `spaces` are drawn below the apartments, `doors` above them."""
 
     number: int
-    apartments: list[Box]
-    spaces: list[Box]
-    doors: list[Box]
+    apartments: list[TemplateBox]
+    spaces: list[TemplateBox]
+    doors: list[TemplateBox]
 
     @property
     def floor_id(self) -> str:
@@ -60,37 +60,37 @@ class Level(NamedTuple):
         return f"Level {self.number}: floor={self.floor_id}"
 
     @property
-    def layers(self) -> list[Layer]:
+    def layers(self) -> list[TemplateLayer]:
         """Return the layers from the lowest. Units have no outlines, so walls draw these."""
         return [
-            Layer("Rooms", self.spaces, is_filled=True, has_outlines=True),
-            Layer("UnitLayer", self.apartments, is_filled=True, has_outlines=False),
-            Layer("Walls", self.walls, is_filled=False, has_outlines=True),
-            Layer("Doors", self.doors, is_filled=True, has_outlines=True),
-            Layer("HitAreaLayer", self.apartments, is_filled=False, has_outlines=False),
+            TemplateLayer("Rooms", self.spaces, is_filled=True, has_outlines=True),
+            TemplateLayer("UnitLayer", self.apartments, is_filled=True, has_outlines=False),
+            TemplateLayer("Walls", self.walls, is_filled=False, has_outlines=True),
+            TemplateLayer("Doors", self.doors, is_filled=True, has_outlines=True),
+            TemplateLayer("HitAreaLayer", self.apartments, is_filled=False, has_outlines=False),
         ]
 
     @property
-    def layers_above_hit_areas(self) -> list[Layer]:
+    def layers_above_hit_areas(self) -> list[TemplateLayer]:
         """Return layers for programs that may leave out invisible shapes: units cover hit areas."""
         *others, hit_areas = self.layers
         return [hit_areas._replace(is_filled=True), *others]
 
     @property
-    def walls(self) -> list[Box]:
+    def walls(self) -> list[TemplateBox]:
         return [box._replace(name=f"Walls {box.name}") for box in self.apartments]
 
 
-def build_levels() -> list[Level]:
+def build_levels() -> list[TemplateLevel]:
     """Return the levels from the lowest; the first has a gym in place of its sixth apartment."""
     return [_build_level(1, gym=True), _build_level(2, gym=False)]
 
 
-def _build_level(number: int, gym: bool) -> Level:
+def _build_level(number: int, gym: bool) -> TemplateLevel:
     rooms = list(_rooms(number))
     others = [rooms.pop()._replace(name="Gym", fill="#d8cfe8", tags=GYM_TAGS)] if gym else []
     corridor_depth = CORRIDOR_SOUTH - CORRIDOR_NORTH
-    corridor = Box(
+    corridor = TemplateBox(
         "Corridor",
         WEST,
         CORRIDOR_NORTH,
@@ -99,7 +99,7 @@ def _build_level(number: int, gym: bool) -> Level:
         "#f3efe6",
         "indoor=corridor",
     )
-    lift = Box(
+    lift = TemplateBox(
         "Lift",
         LIFT_WEST,
         CORRIDOR_NORTH,
@@ -109,28 +109,28 @@ def _build_level(number: int, gym: bool) -> Level:
         "indoor=room;highway=elevator;ref=lift-1",
     )
     doors = [*map(_door_of, [*rooms, *others]), _lift_door(lift)]
-    return Level(number, rooms, [corridor, lift, *others], doors)
+    return TemplateLevel(number, rooms, [corridor, lift, *others], doors)
 
 
-def _rooms(number: int) -> Iterator[Box]:
+def _rooms(number: int) -> Iterator[TemplateBox]:
     rows = ((NORTH, CORRIDOR_NORTH), (CORRIDOR_SOUTH, SOUTH))
     for row, (top, bottom) in enumerate(rows):
         for column in range(3):
             name = f"{ASSET_ID}-{100 * number + 3 * row + column + 1}"
             x = WEST + column * ROOM_WIDTH
-            yield Box(name, x, top, ROOM_WIDTH, bottom - top, "#a9c7b0")
+            yield TemplateBox(name, x, top, ROOM_WIDTH, bottom - top, "#a9c7b0")
 
 
-def _door_of(room: Box) -> Box:
+def _door_of(room: TemplateBox) -> TemplateBox:
     wall = CORRIDOR_NORTH if room.y < CORRIDOR_NORTH else CORRIDOR_SOUTH
     x = room.x + (room.width - DOOR_WIDTH) / 2
-    return Box(
+    return TemplateBox(
         f"Door {room.name}", x, wall - DOOR_DEPTH / 2, DOOR_WIDTH, DOOR_DEPTH, "#ffffff", DOOR_TAGS
     )
 
 
-def _lift_door(lift: Box) -> Box:
+def _lift_door(lift: TemplateBox) -> TemplateBox:
     y = lift.y + (lift.height - DOOR_WIDTH) / 2
-    return Box(
+    return TemplateBox(
         "Door lift", lift.x - DOOR_DEPTH / 2, y, DOOR_DEPTH, DOOR_WIDTH, "#ffffff", DOOR_TAGS
     )

@@ -7,7 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from parsing.svg.elements import HIT_PREFIX
-from samples.templates.elm_place import PAGE_HEIGHT, PAGE_WIDTH, WALL_COLOUR, Box, Layer, Level
+from samples.templates.elm_place import (
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    WALL_COLOUR,
+    TemplateBox,
+    TemplateLayer,
+    TemplateLevel,
+)
 
 # Write a template in the form in which Illustrator saves SVG since version 29. Ten points are a
 # foot. Illustrator makes an id of each name: a blank becomes an underscore, and most other
@@ -19,7 +26,7 @@ FEET_PER_POINT = 1 / POINTS_PER_FOOT
 GENERATOR = "Adobe Illustrator 29.4.0, SVG Export Plug-In . SVG Version: 2.1.0 Build 152)"
 
 
-def draw_illustrator(levels: list[Level]) -> bytes:
+def draw_illustrator(levels: list[TemplateLevel]) -> bytes:
     """Return the drawing: layers from the bottom of the panel up, style in classes."""
     width, height = (f"{side * POINTS_PER_FOOT:g}" for side in (PAGE_WIDTH, PAGE_HEIGHT))
     layers = [layer for level in levels for layer in level.layers]
@@ -42,7 +49,7 @@ def draw_illustrator(levels: list[Level]) -> bytes:
     return "\n".join([*lines, "</svg>", ""]).encode()
 
 
-def _paint(layer: Layer, box: Box) -> str:
+def _paint(layer: TemplateLayer, box: TemplateBox) -> str:
     """Return the declarations of a class, a line each."""
     fill = f"        fill: {box.fill if layer.is_filled else 'none'};\n"
     stroke = f"        stroke: {WALL_COLOUR};\n        stroke-width: 2px;\n"
@@ -77,7 +84,7 @@ class _LayerWriter:
         copies = self._taken[name] - 1
         return f'id="{_escape(name)}{copies or ""}"'
 
-    def layer(self, layer: Layer) -> Iterator[str]:
+    def layer(self, layer: TemplateLayer) -> Iterator[str]:
         yield f"    <g {self.name(layer.name)}>"
         for box in layer.boxes:
             places = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
@@ -97,7 +104,7 @@ PIXELS_PER_FOOT = 10
 FEET_PER_PIXEL = 1 / PIXELS_PER_FOOT
 
 
-def draw_figma(levels: Iterable[Level]) -> bytes:
+def draw_figma(levels: Iterable[TemplateLevel]) -> bytes:
     """Return the drawing, one element a line and not indented, as Figma writes it."""
     width, height = (f"{side * PIXELS_PER_FOOT:g}" for side in (PAGE_WIDTH, PAGE_HEIGHT))
     names = _UniqueNames()
@@ -126,7 +133,7 @@ class _UniqueNames:
         return name if self._taken[name] == 1 else f"{name}_{self._taken[name]}"
 
 
-def _group(layer: Layer, names: _UniqueNames) -> Iterator[str]:
+def _group(layer: TemplateLayer, names: _UniqueNames) -> Iterator[str]:
     yield f'<g id="{names.take(layer.name)}">'
     for box in layer.boxes:
         places = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}

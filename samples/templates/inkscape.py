@@ -18,8 +18,8 @@ from samples.templates.elm_place import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
     WALL_COLOUR,
-    Layer,
-    Level,
+    TemplateLayer,
+    TemplateLevel,
     build_levels,
 )
 
@@ -29,7 +29,7 @@ MILLIMETRES_PER_FOOT = 2
 FEET_PER_UNIT = 1 / MILLIMETRES_PER_FOOT
 
 
-def draw_inkscape(levels: Iterable[Level]) -> bytes:
+def draw_inkscape(levels: Iterable[TemplateLevel]) -> bytes:
     """Return the drawing with a layer for each level and, in it, one for each kind of shape."""
     register_namespace("inkscape", INKSCAPE)
     register_namespace("", SVG)
@@ -48,7 +48,7 @@ def _add_layer(parent: Element, name: str) -> Element:
     return SubElement(parent, f"{{{SVG}}}g", names)
 
 
-def _add_boxes(group: Element, layer: Layer) -> None:
+def _add_boxes(group: Element, layer: TemplateLayer) -> None:
     for box in layer.boxes:
         places = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
         attributes = {name: f"{value * MILLIMETRES_PER_FOOT:g}" for name, value in places.items()}

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 from samples.output.svg import svg_root, to_bytes
-from samples.templates.elm_place import PAGE_HEIGHT, PAGE_WIDTH, Level
+from samples.templates.elm_place import PAGE_HEIGHT, PAGE_WIDTH, TemplateLevel
 
 WIDTH, ROW_HEIGHT, INDENT, FIRST_ROW = 360, 24, 20, 44
 PLAN_SCALE = 3.4
 FONT = "Helvetica, Arial, sans-serif"
 
 
-def draw_panel(levels: Sequence[Level], frame: str = "") -> bytes:
+def draw_panel(levels: Sequence[TemplateLevel], frame: str = "") -> bytes:
     """Return a picture: the plan of the first level, and the layers as a panel lists them."""
     rows = [(0, frame), *_rows(levels, 1)] if frame else _rows(levels, 0)
     height = FIRST_ROW + ROW_HEIGHT * len(rows) + 12
@@ -34,7 +34,7 @@ def draw_panel(levels: Sequence[Level], frame: str = "") -> bytes:
     return to_bytes(root)
 
 
-def _rows(levels: Sequence[Level], depth: int) -> list[tuple[int, str]]:
+def _rows(levels: Sequence[TemplateLevel], depth: int) -> list[tuple[int, str]]:
     """Return indents and names, the topmost layer first; upper levels have only their own layer."""
     rows: list[tuple[int, str]] = [(depth, level.name) for level in reversed(levels)]
     layers = levels[0].layers_above_hit_areas if depth else levels[0].layers
@@ -46,7 +46,7 @@ def _rows(levels: Sequence[Level], depth: int) -> list[tuple[int, str]]:
     return rows
 
 
-def _draw_plan(parent: Element, level: Level) -> None:
+def _draw_plan(parent: Element, level: TemplateLevel) -> None:
     for layer in level.layers:
         for box in layer.boxes:
             sides = (box.x, box.y, box.width, box.height)

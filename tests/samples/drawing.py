@@ -15,28 +15,28 @@ BUNDLE: dict[str, list[dict[str, Any]]] = json.loads((DEMO / "bundle.json").read
 
 
 @dataclass(frozen=True)
-class Shape:
+class SampleShape:
     polygon: Polygon
     tags: dict[str, str] = field(default_factory=dict)
     id: str = ""
 
 
 @dataclass(frozen=True)
-class Level:
+class SampleLevel:
     tags: dict[str, str]
-    units: list[Shape]
-    hit_areas: list[Shape]
-    tagged: list[Shape]
+    units: list[SampleShape]
+    hit_areas: list[SampleShape]
+    tagged: list[SampleShape]
 
-    def having(self, key: str, *values: str) -> list[Shape]:
+    def having(self, key: str, *values: str) -> list[SampleShape]:
         return [s for s in self.tagged if key in s.tags and (not values or s.tags[key] in values)]
 
     @property
-    def rooms(self) -> list[Shape]:
+    def rooms(self) -> list[SampleShape]:
         return [*self.units, *self.having("indoor", "room")]
 
     @property
-    def circulation(self) -> list[Shape]:
+    def circulation(self) -> list[SampleShape]:
         return self.having("indoor", "corridor", "area")
 
 
@@ -45,22 +45,22 @@ def read_tags(element: etree._Element) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in text.split(";")) if text else {}
 
 
-def read_shape(element: etree._Element, feet_per_unit: float) -> Shape:
+def read_shape(element: etree._Element, feet_per_unit: float) -> SampleShape:
     pairs = (pair.split(",") for pair in str(element.attrib["points"]).split())
     points = [(float(x) * feet_per_unit, float(y) * feet_per_unit) for x, y in pairs]
-    return Shape(Polygon(points), read_tags(element), element.get("id", ""))
+    return SampleShape(Polygon(points), read_tags(element), element.get("id", ""))
 
 
-def read_levels(unit_map: dict[str, Any]) -> list[Level]:
+def read_levels(unit_map: dict[str, Any]) -> list[SampleLevel]:
     root = etree.parse(DEMO / unit_map["source"]).getroot()
     scale = unit_map["feet_per_unit"]
 
-    def shapes(parent: etree._Element, path: str) -> list[Shape]:
+    def shapes(parent: etree._Element, path: str) -> list[SampleShape]:
         found = parent.iterfind(path, {"": "http://www.w3.org/2000/svg"})
         return [read_shape(element, scale) for element in found]
 
     return [
-        Level(
+        SampleLevel(
             read_tags(level),
             shapes(level, "g[@data-type='UnitLayer']/polygon"),
             shapes(level, "g[@data-type='HitAreaLayer']/polygon"),

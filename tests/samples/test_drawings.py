@@ -8,12 +8,12 @@ from itertools import combinations
 import pytest
 from shapely import Polygon, union_all
 
-from tests.samples.drawing import DRAWINGS, LEVELS, Level, Shape
+from tests.samples.drawing import DRAWINGS, LEVELS, SampleLevel, SampleShape
 
 each_level = pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.tags["floor"])
 
 
-def joined_by(door: Shape, shapes: list[Shape]) -> list[Shape]:
+def joined_by(door: SampleShape, shapes: list[SampleShape]) -> list[SampleShape]:
     return [shape for shape in shapes if door.polygon.intersection(shape.polygon).area > 0]
 
 
@@ -23,13 +23,13 @@ def side_feet(outline: Polygon) -> tuple[float, float]:
 
 
 @each_level
-def test_rooms_corridors_and_areas_do_not_overlap(level: Level) -> None:
+def test_rooms_corridors_and_areas_do_not_overlap(level: SampleLevel) -> None:
     pairs = combinations([*level.rooms, *level.circulation], 2)
     assert [(a, b) for a, b in pairs if a.polygon.intersection(b.polygon).area > 0] == []
 
 
 @each_level
-def test_every_apartment_has_one_door_and_it_leads_to_the_corridor(level: Level) -> None:
+def test_every_apartment_has_one_door_and_it_leads_to_the_corridor(level: SampleLevel) -> None:
     doors = level.having("door")
     for unit in level.units:
         own = [door for door in doors if door.polygon.intersects(unit.polygon)]
@@ -39,13 +39,13 @@ def test_every_apartment_has_one_door_and_it_leads_to_the_corridor(level: Level)
 
 
 @each_level
-def test_every_door_joins_exactly_two_spaces(level: Level) -> None:
+def test_every_door_joins_exactly_two_spaces(level: SampleLevel) -> None:
     spaces = [*level.rooms, *level.circulation]
     assert {len(joined_by(door, spaces)) for door in level.having("door")} == {2}
 
 
 @each_level
-def test_the_width_of_a_door_is_its_opening_in_metres(level: Level) -> None:
+def test_the_width_of_a_door_is_its_opening_in_metres(level: SampleLevel) -> None:
     spaces = union_all([space.polygon for space in [*level.rooms, *level.circulation]])
     for door in level.having("door"):
         opening = door.polygon.difference(spaces.buffer(0.01))
@@ -78,7 +78,7 @@ def test_stairs_and_lifts_stand_above_one_another_on_every_storey(asset_id: str)
 
 
 @each_level
-def test_hit_areas_match_units(level: Level) -> None:
+def test_hit_areas_match_units(level: SampleLevel) -> None:
     units = {f"hit{unit.id}": unit.polygon for unit in level.units}
     assert {area.id: area.polygon for area in level.hit_areas} == units
 

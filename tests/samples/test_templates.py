@@ -20,7 +20,7 @@ from resolvers.plans.translation import translate_plan
 from routing.processing import process_plan
 from samples.draw import SCALES
 from samples.output.files import CHECKOUT
-from samples.templates.elm_place import Box, build_levels
+from samples.templates.elm_place import TemplateBox, build_levels
 from samples.templates.inkscape import draw_inkscape
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"
@@ -91,7 +91,7 @@ def outlines_feet(name: str) -> dict[str, Polygon]:
     return found
 
 
-def to_polygon(each: Box) -> Polygon:
+def to_polygon(each: TemplateBox) -> Polygon:
     return box(each.x, each.y, each.x + each.width, each.y + each.height)
 
 

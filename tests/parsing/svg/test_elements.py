@@ -13,10 +13,10 @@ from parsing.drawing import NoteCollector
 from parsing.errors import InvalidMarkupError, ParsingError
 from parsing.svg.elements import (
     DrawingHandler,
-    Georeference,
-    Group,
+    DrawnGeoreference,
+    DrawnGroup,
+    DrawnShape,
     RejectedShape,
-    Shape,
     ShapeContainer,
     format_tags,
     parse_georeference,
@@ -40,16 +40,16 @@ class Parts(DrawingHandler):
     def set_canvas_size(self, width: int, height: int) -> None:
         self.all.append((width, height))
 
-    def start_group(self, group: Group) -> None:
+    def start_group(self, group: DrawnGroup) -> None:
         self.all.append(group)
 
     def end_group(self) -> None:
         self.all.append(END)
 
-    def add_georeference(self, georeference: Georeference) -> None:
+    def add_georeference(self, georeference: DrawnGeoreference) -> None:
         self.all.append(georeference)
 
-    def add_shape(self, shape: Shape) -> None:
+    def add_shape(self, shape: DrawnShape) -> None:
         self.all.append(shape)
 
     def reject_shape(self, error: InvalidMarkupError, shape: RejectedShape) -> None:
@@ -66,8 +66,8 @@ def parts_of(body: str) -> list[Any]:
     return parts.all
 
 
-def shapes_of(body: str) -> list[Shape]:
-    return [part for part in parts_of(body) if isinstance(part, Shape)]
+def shapes_of(body: str) -> list[DrawnShape]:
+    return [part for part in parts_of(body) if isinstance(part, DrawnShape)]
 
 
 def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
@@ -76,14 +76,14 @@ def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
         '<g data-type="Level" id="one"><g><path d="M0 0"/></g></g>'
     ) == [
         (40, 20),
-        Georeference(1, 2.5, 0, 0, 0),
-        Group("Level", "one"),
-        Group("Layer"),
-        Shape(
+        DrawnGeoreference(1, 2.5, 0, 0, 0),
+        DrawnGroup("Level", "one"),
+        DrawnGroup("Layer"),
+        DrawnShape(
             "Path",
             {"d": "M0 0"},
             {"d": "M0 0"},
-            ShapeContainer(Group("Level", "one")),
+            ShapeContainer(DrawnGroup("Level", "one")),
             None,
             True,
             ordinal=5,
@@ -96,17 +96,22 @@ def test_a_handler_is_called_in_document_order_the_canvas_first() -> None:
 @pytest.mark.parametrize(
     ("attributes", "group"),
     [
-        ("", Group("Layer")),
-        ('id="a" data-tags="a=1"', Group("Layer")),  # only a Level has a name and tags
-        ('data-type="UnitLayer" id="a"', Group("UnitLayer")),
-        ('data-type="HitAreaLayer" data-tags="a=1"', Group("HitAreaLayer")),
-        ('data-type="Level" id="a"', Group("Level", "a")),
-        ('data-type="Level" id="a" data-name="b"', Group("Level", "a")),
-        ('data-type="Level" id="a" data-tags="a=1;b=2"', Group("Level", "a", {"a": "1", "b": "2"})),
-        ('data-type="Level" data-tags=""', Group("Level", "", None)),
+        ("", DrawnGroup("Layer")),
+        ('id="a" data-tags="a=1"', DrawnGroup("Layer")),  # only a Level has a name and tags
+        ('data-type="UnitLayer" id="a"', DrawnGroup("UnitLayer")),
+        ('data-type="HitAreaLayer" data-tags="a=1"', DrawnGroup("HitAreaLayer")),
+        ('data-type="Level" id="a"', DrawnGroup("Level", "a")),
+        ('data-type="Level" id="a" data-name="b"', DrawnGroup("Level", "a")),
+        (
+            'data-type="Level" id="a" data-tags="a=1;b=2"',
+            DrawnGroup("Level", "a", {"a": "1", "b": "2"}),
+        ),
+        ('data-type="Level" data-tags=""', DrawnGroup("Level", "", None)),
     ],
 )
-def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(attributes: str, group: Group) -> None:
+def test_a_group_has_a_kind_and_a_level_also_an_id_and_tags(
+    attributes: str, group: DrawnGroup
+) -> None:
     assert parts_of(f"<g {attributes}/>")[1:] == [group, END]
 
 
@@ -198,15 +203,15 @@ def test_any_drawing_has_one_canvas_first_and_an_end_for_each_group(svg: bytes) 
     assert width >= 1 and height >= 1
     depth = 0
     for part in parts.all[1:]:
-        assert isinstance(part, Group | Georeference | Shape) or part == END
-        depth += isinstance(part, Group) - (part == END)
+        assert isinstance(part, DrawnGroup | DrawnGeoreference | DrawnShape) or part == END
+        depth += isinstance(part, DrawnGroup) - (part == END)
         assert depth >= 0
     assert depth == 0 or not is_complete
 
 
 def test_zoom_bearing_and_pitch_are_zero_by_default() -> None:
     attributes = {"data-latitude": " 56.5 ", "data-longitude": "1e1"}
-    assert parse_georeference(attributes, 1_000) == Georeference(56.5, 10, 0, 0, 0)
+    assert parse_georeference(attributes, 1_000) == DrawnGeoreference(56.5, 10, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from parsing.errors import DocumentRejectedError
-from parsing.svg import drawn_shapes
-from parsing.svg.drawn_shapes import MAX_TRACED_CHARS
+from parsing.svg import shape_checks
+from parsing.svg.shape_checks import MAX_TRACED_CHARS
 from parsing.svg.warnings import CAUSES
 from tests.parsing.parsed_maps import messages_of, parse, warnings_of
 
@@ -101,10 +101,10 @@ def test_patterns_are_searched_for_images_up_to_a_limit(monkeypatch: pytest.Monk
         '<rect width="200" height="100" fill="url(#p)"/>'
         '<defs><pattern id="p"><path/><image width="800" height="400"/></pattern></defs>'
     )
-    monkeypatch.setattr(drawn_shapes, "MAX_STEPS", 4)
+    monkeypatch.setattr(shape_checks, "MAX_STEPS", 4)
     with pytest.raises(DocumentRejectedError, match="cover 100%"):
         parse(drawing)
-    monkeypatch.setattr(drawn_shapes, "MAX_STEPS", 3)
+    monkeypatch.setattr(shape_checks, "MAX_STEPS", 3)
     assert parse(drawing).json
 
 

@@ -8,15 +8,15 @@ from typing import Final
 
 from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingError
 from parsing.svg.definitions import Definitions
-from parsing.svg.elements import Group, Shape
+from parsing.svg.elements import DrawnGroup, DrawnShape
 from parsing.svg.lengths import NUMBER_PATTERN, Number, Viewport, parse_length
 from parsing.svg.names import LEFT_OUT_TAGS, RECT_LENGTHS, USE_TAGS, referenced_id
-from parsing.svg.outlines import find_start, trace_shape
+from parsing.svg.outlines import Attributes, find_start, trace_shape
 from parsing.svg.transforms import AffineTransform, parse_transform
 from parsing.svg.values import WIDE_KEYWORDS
 from parsing.svg.warnings import (
     NOTHING,
-    Box,
+    CanvasBox,
     WarningCollector,
     ignore_faults,
     is_fault,
@@ -58,17 +58,15 @@ CORNERS: Final = {
 SIZES: Final = {"Rect": ("width", "height"), "Circle": ("r",), "Ellipse": ("rx", "ry")}
 IDENTITY: Final = AffineTransform()
 
-Attributes = Mapping[str, str | float]
-
 
 class Canvas:
     """The canvas of one drawing, and what was spent on finding the places of shapes."""
 
     def __init__(self, width: float, height: float) -> None:
-        self.box = Box(0, 0, width, height)
+        self.box = CanvasBox(0, 0, width, height)
         self._viewport = Viewport(width, height)
         slack = max(1.0, SLACK * max(width, height))
-        self.wide_box = Box(-slack, -slack, width + slack, height + slack)
+        self.wide_box = CanvasBox(-slack, -slack, width + slack, height + slack)
         self._traced = 0
 
     def has_start(self, kind: str, attributes: Attributes) -> bool | None:
@@ -90,7 +88,7 @@ class Canvas:
         left, top, right, bottom = self.wide_box
         return left <= x <= right and top <= y <= bottom
 
-    def find_box(self, kind: str, attributes: Attributes) -> Box | None:
+    def find_box(self, kind: str, attributes: Attributes) -> CanvasBox | None:
         """Return the box of a shape, or None if it is not known.
 
         Raises `InvalidMarkupError` if the geometry is in error.
@@ -107,7 +105,7 @@ class Canvas:
         if matrix is not IDENTITY:
             points = [matrix.apply(point) for point in zip(xs, ys, strict=True)]
             xs, ys = [x for x, _ in points], [y for _, y in points]
-        return Box(min(xs), min(ys), max(xs), max(ys))
+        return CanvasBox(min(xs), min(ys), max(xs), max(ys))
 
     def _find_numbers(self, kind: str, attributes: Attributes) -> list[float] | None:
         """Return x and y of each point of a shape in turn, or None if they are not known."""
@@ -230,7 +228,7 @@ class PictureCover:
         self._rows = [0] * CELLS  # a bit for each cell with a covered centre
         self._pictures = 0
 
-    def add(self, picture: Box, canvas: Box) -> None:
+    def add(self, picture: CanvasBox, canvas: CanvasBox) -> None:
         """Cover a box."""
         self._pictures += 1
         if self._pictures > MAX_PICTURES or not (canvas.right and canvas.bottom):
@@ -283,7 +281,9 @@ class PicturePatterns:
         return False
 
 
-def image_lengths(lengths: Mapping[str, str | Number], canvas: Box) -> dict[str, str | Number]:
+def image_lengths(
+    lengths: Mapping[str, str | Number], canvas: CanvasBox
+) -> dict[str, str | Number]:
     """Return place and size of an image.
 
     An image without a size has its own, which is not known; it is taken to be as large as the
@@ -322,7 +322,7 @@ SHORT_GEOMETRY: Final = 60
 """Characters of a path that may be a mere line."""
 
 
-class DrawnShapes:
+class ShapeChecks:
     """Looks at the shapes of one drawing: at all units and hit areas, and some of the others."""
 
     def __init__(self, warnings: WarningCollector) -> None:
@@ -333,13 +333,15 @@ class DrawnShapes:
         """The number of such shapes at which the next is looked at."""
         self._canvas = Canvas(0, 0)
         self._cover = PictureCover()
-        self._first_shapes: list[Shape] = []
+        self._first_shapes: list[DrawnShape] = []
         self._looks = 0
         self._suspect_until = 0
         self._is_blank = True
         self.level_ordinals: list[int] = []
         """The start tags of the first Levels."""
-        self._blank_levels: dict[int, tuple[Group, int]] = {}  # those with nothing on the canvas
+        self._blank_levels: dict[
+            int, tuple[DrawnGroup, int]
+        ] = {}  # those with nothing on the canvas
 
     @property
     def canvas_size(self) -> tuple[float, float]:
@@ -351,7 +353,7 @@ class DrawnShapes:
         self._canvas = Canvas(*canvas)
         self.next_look = 0
 
-    def add_level(self, level: Group, outer: Group | None, ordinal: int) -> None:
+    def add_level(self, level: DrawnGroup, outer: DrawnGroup | None, ordinal: int) -> None:
         """Expect something on the canvas in a Level; `outer` is the Level around it."""
         if len(self.level_ordinals) < MAX_CHECKED_LEVELS:
             self.level_ordinals.append(ordinal)
@@ -368,11 +370,11 @@ class DrawnShapes:
         """Add the part of the canvas that a box with a picture in it covers."""
         self._cover_with("Rect", {**lengths, "transform": transform})
 
-    def add_painted(self, shape: Shape) -> None:
+    def add_painted(self, shape: DrawnShape) -> None:
         """Add the part of the canvas that a shape covers which is painted with an image."""
         self._cover_with(shape.kind, shape.attributes)
 
-    def look_at(self, shape: Shape) -> None:
+    def look_at(self, shape: DrawnShape) -> None:
         """Check a shape of the sample: where it lies and whether it draws anything."""
         level = shape.container.level
         is_blank = self._is_blank if level is None else id(level) in self._blank_levels
@@ -388,7 +390,7 @@ class DrawnShapes:
         else:
             self.next_look = self.shapes + min(MAX_STRIDE, 1 + 2 * self.shapes // FIRST_SHAPES)
 
-    def check_unit(self, shape: Shape, is_clickable: bool) -> None:
+    def check_unit(self, shape: DrawnShape, is_clickable: bool) -> None:
         """Check that a unit or hit area has an area, and all of it is on the canvas."""
         fault, box = self._find_box(shape)
         if box is None:
@@ -434,7 +436,7 @@ class DrawnShapes:
                 "shapes, or force it (--force on the command line, force: true in GraphQL)"
             )
 
-    def _is_on_canvas(self, shape: Shape) -> bool:
+    def _is_on_canvas(self, shape: DrawnShape) -> bool:
         """Return whether a shape draws anything on the canvas; report it if it does not."""
         fault = find_fault(shape.kind, shape.attributes, shape.source)
         fault = fault or find_text_fault(shape.kind, shape.attributes)
@@ -459,7 +461,7 @@ class DrawnShapes:
             if box := self._canvas.find_box(kind, attributes):
                 self._cover.add(box, self._canvas.box)
 
-    def _find_box(self, shape: Shape) -> tuple[str, Box | None]:
+    def _find_box(self, shape: DrawnShape) -> tuple[str, CanvasBox | None]:
         """Return what is wrong with the geometry of a shape, or "", and its box, if it is known."""
         fault, box = "", None
         try:
@@ -477,7 +479,7 @@ class DrawnShapes:
             fault = find_fault(shape.kind, shape.attributes, shape.source) or fault
         return fault, box
 
-    def _see(self, level: Group | None) -> None:
+    def _see(self, level: DrawnGroup | None) -> None:
         self._is_blank = False
         self._blank_levels.pop(id(level), None)
 
@@ -494,7 +496,7 @@ class DrawnShapes:
                 large += box is not None and box.side >= side and box.reaches_into(self._canvas.box)
         return large
 
-    def _report(self, code: str, shape: Shape, what: str | Box) -> None:
+    def _report(self, code: str, shape: DrawnShape, what: str | CanvasBox) -> None:
         self._suspect_until = self.shapes + SUSPECT_SHAPES
         if self._warnings.is_full(code):
             return
