@@ -7,12 +7,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from parsing.archives import GZIP_SIGNATURE, ZIP_SIGNATURES, read_gzip, unpack_gzip, unzip
 from parsing.drawing import Drawing, NoteCollector, ReadingFault
-from parsing.errors import (
-    DocumentRejectedError,
-    InvalidPlanError,
-    NotWellFormedError,
-    ParsingError,
-)
+from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.geo.geojson import parse_collections
 from parsing.imdf import reader
 from parsing.osm import extracts, indoor_geojson

@@ -311,13 +311,8 @@ def feed_document(document: XmlDocument, target: ParserTarget) -> None:
     except etree.XMLSyntaxError as error:
         raise to_parsing_error(error) from error
     except ParsingError as error:
-        raise error.with_position(locate_start_tag(document, target.elements)) from error
-
-
-def locate_start_tag(document: XmlDocument, ordinal: int) -> tuple[int, int]:
-    """Return line and column of a document's n-th start tag, counted from 1."""
-    offset = next(iter_tag_offsets(document, (ordinal,)), 0)
-    return line_and_column(document.text, offset)
+        position = next(locate_start_tags(document, (target.elements,)))
+        raise error.with_position(position) from error
 
 
 class SourceLines:

@@ -89,12 +89,7 @@ def make_files() -> dict[Path, bytes]:
         DEMO / drawing_name(building): draw_building(building) for building in (main, other)
     }
     bundle = make_bundle(main, other).encode()
-    return {
-        DEMO / "bundle.json": bundle,
-        **drawings,
-        SHEET: draw_sheet(main),
-        **make_templates(),
-    }
+    return {DEMO / "bundle.json": bundle, **drawings, SHEET: draw_sheet(main), **make_templates()}
 
 
 def make_templates() -> dict[Path, bytes]:

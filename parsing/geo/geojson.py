@@ -320,13 +320,9 @@ def _parse_rings(polygon: Any, label: str) -> tuple[Coordinates, ...]:
     return tuple(_parse_ring(ring, label) for ring in polygon)
 
 
-def _parse_point(position: Any, label: str) -> Geometry:
-    return PointGeometry(_parse_position(position, label))
-
-
 UNSUPPORTED_GEOMETRIES: Final = ("MultiPoint", "GeometryCollection")
 GEOMETRY_PARSERS: Final[dict[str, Callable[[Any, str], Geometry]]] = {
-    "Point": _parse_point,
+    "Point": lambda position, label: PointGeometry(_parse_position(position, label)),
     "LineString": lambda line, label: LinesGeometry((_parse_line(line, label),)),
     "MultiLineString": lambda lines, label: LinesGeometry(
         tuple(_parse_line(line, label) for line in lines)

@@ -176,17 +176,14 @@ def _fix_geometry(feature: GeoFeature, collector: NoteCollector) -> GeoFeature |
     if isinstance(geometry, AreaGeometry) and _is_linear(tags):
         closed = tuple((*ring, ring[0]) for ring in geometry.rings)
         return feature._replace(geometry=LinesGeometry(closed))
-    if isinstance(geometry, LinesGeometry) and _is_open_room(tags):
+    is_room = tags.get("indoor") in AREA_VALUES and "highway" not in tags
+    if isinstance(geometry, LinesGeometry) and is_room:
         if any(len(set(line)) < 3 for line in geometry.lines):
             collector.add(f"indoor={tags['indoor']} with an outline of two points", feature.id)
             return feature
         collector.add("outline not closed, closed by a straight line", feature.id)
         return feature._replace(geometry=AreaGeometry(geometry.lines))
     return feature
-
-
-def _is_open_room(tags: Tags) -> bool:
-    return tags.get("indoor") in AREA_VALUES and "highway" not in tags
 
 
 def _is_linear(tags: Tags) -> bool:

@@ -219,7 +219,11 @@ def find_surroundings(
 ) -> list[GeoFeature]:
     """Return the sites around the indoor features of the ground level and the buildings on them."""
     rooms = [feature.geometry for feature in indoors if isinstance(feature.geometry, AreaGeometry)]
-    areas = [feature for feature in outdoors if _has_extent(feature.geometry)]
+    areas = [
+        feature
+        for feature in outdoors
+        if isinstance(feature.geometry, AreaGeometry) and feature.geometry.rings
+    ]
     if not rooms:
         return []
     indoors_bounds = compute_bounds(rooms)
@@ -238,10 +242,6 @@ def find_surroundings(
         )
     ]
     return sites + buildings
-
-
-def _has_extent(geometry: Geometry) -> bool:
-    return isinstance(geometry, AreaGeometry) and bool(geometry.rings)
 
 
 def _bounds_overlap(one: Bounds, other: Bounds) -> bool:

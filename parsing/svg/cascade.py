@@ -234,11 +234,6 @@ class ElementStyle(NamedTuple):
     output: dict[str, str]
     controls: dict[str, str]
 
-    def without_controls(self, *controls: str) -> "ElementStyle":
-        """Return the style without these rendering properties."""
-        others = {name: value for name, value in self.controls.items() if name not in controls}
-        return ElementStyle(self.output, others)
-
 
 class StyleReport:
     """Receives the styles that are read, and the rules that are not; this one ignores both."""

@@ -130,10 +130,6 @@ def _oklab_to_linear(components: Sequence[float]) -> Triple:
     return _multiply(LMS_TO_LINEAR, [root**3 for root in roots])
 
 
-def _p3_to_linear(components: Sequence[float]) -> Triple:
-    return _multiply(P3_TO_LINEAR, _decode(components))
-
-
 def _decode(components: Sequence[float]) -> Triple:
     """Return linear components of gamma-encoded ones, negative ones as their mirror images."""
     red, green, blue = (
@@ -159,7 +155,7 @@ def _multiply(matrix: ColorMatrix, vector: Sequence[float]) -> Triple:
 TO_LINEAR: Final[Mapping[str, Callable[[Sequence[float]], Sequence[float]]]] = {
     "srgb": _decode,
     "srgb-linear": tuple,
-    "display-p3": _p3_to_linear,
+    "display-p3": lambda components: _multiply(P3_TO_LINEAR, _decode(components)),
     "lab": _lab_to_linear,
     "oklab": _oklab_to_linear,
 }

@@ -301,17 +301,14 @@ def find_drawn_uses(tokens: Sequence[Token]) -> list[str]:
             continue
         tag, attributes = token
         choice = groups[-1] if groups else None
+        name = CONTAINER_TAGS.get(tag)
+        is_georeference = name == "g" and attributes.get("data-type") == "Georeference"
         if skip_depth or (choice is not None and not choose_switch_child(choice, attributes)):
             skip_depth += 1
-        elif _is_group(tag, attributes) or (position == 0 and tag in SYMBOL_TAGS):
-            groups.append([] if CONTAINER_TAGS.get(tag) == "switch" else None)
+        elif (name and not is_georeference) or (position == 0 and tag in SYMBOL_TAGS):
+            groups.append([] if name == "switch" else None)
         else:
             skip_depth = 1
             if tag in USE_TAGS:
                 names.append(referenced_id(attributes))
     return names
-
-
-def _is_group(tag: str, attributes: dict[str, str]) -> bool:
-    name = CONTAINER_TAGS.get(tag)
-    return name is not None and (name != "g" or attributes.get("data-type") != "Georeference")

@@ -379,7 +379,7 @@ class DrawingReport(StyleReport):
             code = "paint" if server in self._definitions.paint_servers else "missing-paint"
             if self._patterns.is_picture(server):
                 code = "image"
-                self.drawn.add_painted(shape)
+                self.drawn.add_picture(shape.kind, shape.attributes)
             level = shape.container.level
             self.warnings.add(code, shape.ordinal, element, source_id, level, detail)
 

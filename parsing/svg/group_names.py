@@ -64,8 +64,7 @@ STOREY_PATTERN: Final = (
     rf"|(?:{NAMED_STOREYS}|{ORDINALS})[\s_-]+(?:{STOREY_WORDS})"
 )
 LEVEL_NAME: Final = re.compile(
-    rf"\s*(level|(?P<storey>{STOREY_PATTERN}))[\s_]*(?::(?P<tags>.*))?",
-    re.IGNORECASE | re.DOTALL,
+    rf"\s*(level|(?P<storey>{STOREY_PATTERN}))[\s_]*(?::(?P<tags>.*))?", re.IGNORECASE | re.DOTALL
 )
 NEAR_LEVEL_NAME: Final = re.compile(
     rf"[\s_-]*(?:level:|(?P<storey>{STOREY_PATTERN})(?![^\W_])|l(?P<number>[0-9]{{1,2}})[\s_-]*$"

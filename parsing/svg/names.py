@@ -28,18 +28,10 @@ STOP_TAGS: Final = _with_namespace({"stop": "stop"})
 # Inherited properties (SVG 2, chapter 13): a group's value goes to its shapes.
 PAINT_PROPERTIES: Final = frozenset(
     {
-        "fill",
-        "fill-opacity",
-        "fill-rule",
-        "stroke",
-        "stroke-dasharray",
-        "stroke-linecap",
-        "stroke-linejoin",
-        "stroke-miterlimit",
-        "stroke-opacity",
-        "stroke-width",
+        "fill", "fill-opacity", "fill-rule", "stroke", "stroke-dasharray", "stroke-linecap",
+        "stroke-linejoin", "stroke-miterlimit", "stroke-opacity", "stroke-width",
     }
-)
+)  # fmt: skip
 # Style sheets can set the box properties (SVG 2, chapter 7), but not the other geometry.
 BOX_PROPERTIES: Final = frozenset({"x", "y", "width", "height", "cx", "cy", "r", "rx", "ry"})
 GEOMETRY_ATTRIBUTES: Final = BOX_PROPERTIES | {"x1", "y1", "x2", "y2", "points", "d"}
@@ -50,42 +42,19 @@ OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"fill", "transform"}
 
 # Decide whether and how a shape is rendered, but are not part of the output.
 INHERITED_CONTROLS: Final = frozenset(
-    {
-        "visibility",
-        "color",
-        "font",
-        "font-size",
-        "line-height",
-        "paint-order",
-        "stroke-dashoffset",
-    }
+    {"visibility", "color", "font", "font-size", "line-height", "paint-order", "stroke-dashoffset"}
 )
 RENDERING_PROPERTIES: Final = INHERITED_CONTROLS | {
-    "display",
-    "overflow",
-    "stop-color",
-    "stop-opacity",
-    "transform-origin",
-    "transform-box",
-    "translate",
-    "rotate",
-    "scale",
-    "transform",
-}
+    "display", "overflow", "stop-color", "stop-opacity", "transform-origin", "transform-box",
+    "translate", "rotate", "scale", "transform",
+}  # fmt: skip
 # What a map cannot have; they are read to say so.
 EFFECT_PROPERTIES: Final = frozenset(
     {
-        "clip-path",
-        "filter",
-        "marker",
-        "marker-end",
-        "marker-mid",
-        "marker-start",
-        "mask",
-        "mask-image",
-        "mix-blend-mode",
+        "clip-path", "filter", "marker", "marker-end", "marker-mid", "marker-start", "mask",
+        "mask-image", "mix-blend-mode",
     }
-)
+)  # fmt: skip
 INHERITED_PROPERTIES: Final = PAINT_PROPERTIES | INHERITED_CONTROLS
 # Only style sheets can set these: an attribute of the same name means something else, or nothing.
 CSS_ONLY_PROPERTIES: Final = frozenset(

@@ -3,7 +3,7 @@
 import cmath
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -125,23 +125,35 @@ class _Pen:
     def draw(self, command: str, arguments: list[float]) -> None:
         name = command.upper()
         base = self._position if command.islower() else 0j
-        if name == "M":
-            self._move(base + complex(*arguments))
-        elif name == "Z":
-            self._close()
-        else:
-            if not self._points:
-                self._begin()
-            DRAW_BY_COMMAND[name](self, base, arguments)
+        if not self._points and name not in "MZ":
+            self._begin()
+        match name:
+            case "M":
+                self._position = self._start = base + complex(*arguments)
+                self._points = []
+            case "Z":
+                self._close()
+            case "L":
+                self._add((), base + complex(*arguments))
+            case "H":
+                self._add((), complex(base.real + arguments[0], self._position.imag))
+            case "V":
+                self._add((), complex(self._position.real, base.imag + arguments[0]))
+            case "C":
+                self._curve(*_to_points(base, arguments))
+            case "S":
+                self._curve(self._reflect_control("CS"), *_to_points(base, arguments))
+            case "Q":
+                self._parabola(*_to_points(base, arguments))
+            case "T":
+                self._parabola(self._reflect_control("QT"), *_to_points(base, arguments))
+            case "A":
+                self._arc(base, arguments)
         self._last = name
 
     def _begin(self) -> None:
         self._points = [self._position]
         self.subpaths.append(Subpath(self._points, False))
-
-    def _move(self, to: complex) -> None:
-        self._position = self._start = to
-        self._points = []
 
     def _close(self) -> None:
         if self._points:
@@ -150,35 +162,11 @@ class _Pen:
             self.subpaths[-1] = Subpath(self._points, True)
         self._position, self._points = self._start, []
 
-    def _add(self, points: Iterator[complex], end: complex) -> None:
+    def _add(self, points: Iterable[complex], end: complex) -> None:
         for point in (*points, end):
             if point != self._points[-1]:
                 self._points.append(point)
         self._position = end
-
-    def _line(self, base: complex, arguments: list[float]) -> None:
-        self._add(iter(()), base + complex(*arguments))
-
-    def _horizontal(self, base: complex, arguments: list[float]) -> None:
-        self._add(iter(()), complex(base.real + arguments[0], self._position.imag))
-
-    def _vertical(self, base: complex, arguments: list[float]) -> None:
-        self._add(iter(()), complex(self._position.real, base.imag + arguments[0]))
-
-    def _cubic(self, base: complex, arguments: list[float]) -> None:
-        first, second, end = (base + point for point in _to_points(arguments))
-        self._curve(first, second, end)
-
-    def _smooth_cubic(self, base: complex, arguments: list[float]) -> None:
-        second, end = (base + point for point in _to_points(arguments))
-        self._curve(self._reflect_control("CS"), second, end)
-
-    def _quadratic(self, base: complex, arguments: list[float]) -> None:
-        control, end = (base + point for point in _to_points(arguments))
-        self._parabola(control, end)
-
-    def _smooth_quadratic(self, base: complex, arguments: list[float]) -> None:
-        self._parabola(self._reflect_control("QT"), base + complex(*arguments))
 
     def _reflect_control(self, after: str) -> complex:
         return (
@@ -218,7 +206,7 @@ class _Pen:
         rx, ry, degrees, large, sweep, x, y = arguments
         rx, ry, end = abs(rx), abs(ry), base + complex(x, y)
         if not rx or not ry or end == self._position:
-            self._add(iter(()), end)
+            self._add((), end)
             return
         rotation = cmath.rect(1, math.radians(degrees))
         half = (self._position - end) / 2 / rotation
@@ -244,20 +232,8 @@ class _Pen:
         self._add((point(n / chords) for n in range(1, chords)), end)
 
 
-def _to_points(numbers: list[float]) -> list[complex]:
-    return [complex(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
-
-
-DRAW_BY_COMMAND: Final[dict[str, Callable[[_Pen, complex, list[float]], None]]] = {
-    "L": _Pen._line,
-    "H": _Pen._horizontal,
-    "V": _Pen._vertical,
-    "C": _Pen._cubic,
-    "S": _Pen._smooth_cubic,
-    "Q": _Pen._quadratic,
-    "T": _Pen._smooth_quadratic,
-    "A": _Pen._arc,
-}
+def _to_points(base: complex, numbers: list[float]) -> list[complex]:
+    return [base + complex(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 # Trace SVG's seven basic shapes as polylines, with chords for curves.
@@ -291,9 +267,24 @@ def trace_shape(
     Circle, Ellipse or Rect. A shape without extent (a rect of no width) has no lines, since SVG
     does not render it. Raises `InvalidMarkupError`.
     """
-    if kind == "Path":
-        return _path(attributes, tolerance, max_chords)
-    return TRACER_BY_KIND[kind](attributes, tolerance)
+    match kind:
+        case "Path":
+            paths = flatten_path(str(attributes.get("d", "")), tolerance, max_chords)
+            return [_subpath_outline(path) for path in paths]
+        case "Polyline":
+            return _polyline(attributes)
+        case "Polygon":
+            return [Outline(line.points, True) for line in _polyline(attributes)]
+        case "Line":
+            x1, y1, x2, y2 = _parse_lengths(attributes, "x1", "y1", "x2", "y2")
+            return [Outline(((x1, y1), (x2, y2)), False)]
+        case "Circle":
+            x, y, r = _parse_lengths(attributes, "cx", "cy", "r")
+            return _ellipse(x, y, r, r, tolerance)
+        case "Ellipse":
+            x, y, rx, ry = _parse_lengths(attributes, "cx", "cy", "rx", "ry")
+            return _ellipse(x, y, rx, ry, tolerance)
+    return _rect(attributes, tolerance)
 
 
 def find_start(kind: str, attributes: Attributes) -> Coordinate | None:
@@ -312,11 +303,7 @@ def find_start(kind: str, attributes: Attributes) -> Coordinate | None:
     return (float(start[1]), float(start[2])) if start else None
 
 
-def _polygon(attributes: Attributes, tolerance: float) -> list[Outline]:
-    return [Outline(line.points, True) for line in _polyline(attributes, tolerance)]
-
-
-def _polyline(attributes: Attributes, _: float) -> list[Outline]:
+def _polyline(attributes: Attributes) -> list[Outline]:
     text = str(attributes.get("points", ""))
     end = POINTS_PATTERN.match(text).end()  # type: ignore[union-attr]  # it matches "" too
     if end < len(text):
@@ -328,11 +315,6 @@ def _polyline(attributes: Attributes, _: float) -> list[Outline]:
     points = tuple(zip(numbers[::2], numbers[1::2], strict=True))
     is_closed = len(points) > 3 and points[0] == points[-1]
     return [Outline(points[:-1] if is_closed else points, is_closed)] if len(points) > 1 else []
-
-
-def _line(attributes: Attributes, _: float) -> list[Outline]:
-    x1, y1, x2, y2 = _parse_lengths(attributes, "x1", "y1", "x2", "y2")
-    return [Outline(((x1, y1), (x2, y2)), False)]
 
 
 def _rect(attributes: Attributes, tolerance: float) -> list[Outline]:
@@ -363,17 +345,7 @@ def _corner_radii(attributes: Attributes, width: float, height: float) -> tuple[
     return min(max(rx, 0), width / 2), min(max(ry, 0), height / 2)
 
 
-def _circle(attributes: Attributes, tolerance: float) -> list[Outline]:
-    x, y, r = _parse_lengths(attributes, "cx", "cy", "r")
-    return _ellipse_outline(x, y, r, r, tolerance)
-
-
-def _ellipse(attributes: Attributes, tolerance: float) -> list[Outline]:
-    x, y, rx, ry = _parse_lengths(attributes, "cx", "cy", "rx", "ry")
-    return _ellipse_outline(x, y, rx, ry, tolerance)
-
-
-def _ellipse_outline(x: float, y: float, rx: float, ry: float, tolerance: float) -> list[Outline]:
+def _ellipse(x: float, y: float, rx: float, ry: float, tolerance: float) -> list[Outline]:
     if rx <= 0 or ry <= 0:
         return []
     quarters = (_quarter_arc(x, y, rx, ry, 90 * n, tolerance)[:-1] for n in range(4))
@@ -387,11 +359,6 @@ def _quarter_arc(
     chords = count_arc_chords(max(rx, ry), math.pi / 2, tolerance)
     angles = (math.radians(from_degrees + 90 * n / chords) for n in range(chords + 1))
     return [(x + rx * math.cos(angle), y + ry * math.sin(angle)) for angle in angles]
-
-
-def _path(attributes: Attributes, tolerance: float, max_chords: int) -> list[Outline]:
-    data = str(attributes.get("d", ""))
-    return [_subpath_outline(path) for path in flatten_path(data, tolerance, max_chords)]
 
 
 def _subpath_outline(path: Subpath) -> Outline:
@@ -409,16 +376,6 @@ def _parse_length(value: str | float, name: str) -> float:
     if length is None or math.isnan(length):
         raise InvalidMarkupError(f"{name} is {value!r}; expected a length such as 12.5")
     return check_magnitude(length, name, MAX_MAGNITUDE)
-
-
-TRACER_BY_KIND: Final[dict[str, Callable[[Attributes, float], list[Outline]]]] = {
-    "Polygon": _polygon,
-    "Polyline": _polyline,
-    "Line": _line,
-    "Circle": _circle,
-    "Ellipse": _ellipse,
-    "Rect": _rect,
-}
 
 
 MAX_BANDS: Final = 32

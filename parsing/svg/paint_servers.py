@@ -165,9 +165,7 @@ class PaintServers:
         chain = list(self._follow_references(server))
         if server.kind == "pattern":
             return self._average_pattern(chain)
-        attributes: dict[str, str] = {}
-        for link in reversed(chain):
-            attributes.update(link.attributes)
+        attributes = _merge_attributes(chain)
         written = next((link for link in chain if link.stops), server)
         is_radial = server.kind == "radialGradient"
         # Thousands of gradients may share the stops of one.
@@ -181,9 +179,7 @@ class PaintServers:
     def _average_pattern(self, chain: list[PaintServer]) -> Color | None:
         if self._open_patterns >= MAX_NESTED_PATTERNS:
             return None
-        attributes: dict[str, str] = {}
-        for link in reversed(chain):
-            attributes.update(link.attributes)
+        attributes = _merge_attributes(chain)
         self._open_patterns += 1
         try:
             averages = (
@@ -214,6 +210,11 @@ class PaintServers:
         color = parse_color(text) or BLACK
         offset = parse_offset(attributes.get("offset", "0"))
         return Stop(offset, color.fade(parse_opacity(style.own_values.get("stop-opacity", "1"))))
+
+
+def _merge_attributes(chain: list[PaintServer]) -> dict[str, str]:
+    """Return the attributes of a gradient or pattern, those of its references where it has none."""
+    return {name: text for link in reversed(chain) for name, text in link.attributes.items()}
 
 
 MAX_TILE_CHARS: Final = 200_000
@@ -288,7 +289,9 @@ class TilePainter(DrawingHandler):
         self._spent[0] += sum(map(len, rings))
         self._bounds += [number for ring in rings for point in ring for number in point]
         opacity = parse_opacity(attributes.get("opacity", "1"))
-        filled = self._filled_area(rings, attributes.get("fill-rule", ""))
+        clipped = [clip_ring(ring, self._tile) for ring in rings]
+        is_even_odd = attributes.get("fill-rule") == "evenodd"
+        filled = even_odd_area(clipped) if is_even_odd else abs(sum(map(signed_area, clipped)))
         self._lay(attributes, "fill", "black", opacity, filled)
         closed = [
             [*ring, ring[0]] if line.is_closed else ring
@@ -300,21 +303,12 @@ class TilePainter(DrawingHandler):
         )
 
     def _lay(
-        self,
-        attributes: Mapping[str, str],
-        name: str,
-        default: str,
-        opacity: float,
-        covered: float,
+        self, attributes: Mapping[str, str], name: str, default: str, opacity: float, covered: float
     ) -> None:
         color = parse_color(attributes.get(name, default))
         if color is not None and covered > 0:
             own = parse_opacity(attributes.get(f"{name}-opacity", "1"))
             self._layers.append((color.fade(opacity * own), covered))
-
-    def _filled_area(self, rings: list[list[Coordinate]], rule: str) -> float:
-        clipped = [clip_ring(ring, self._tile) for ring in rings]
-        return even_odd_area(clipped) if rule == "evenodd" else abs(sum(map(signed_area, clipped)))
 
     def _stroked_area(
         self, lines: list[list[Coordinate]], attributes: Mapping[str, str], scale: float

@@ -34,7 +34,8 @@ def render_elements(parent: JsonObject) -> Iterator[str]:
             yield from render_elements(element)
             yield "</g>"
         elif kind == "Georeference":
-            yield f"<g{_format_attributes(_georeference_attributes(element))}/>"
+            numbers = {f"data-{n}": v for n, v in element.items() if n not in ("type", "uid")}
+            yield f"<g{_format_attributes({'data-type': kind, **numbers})}/>"
         elif "shape" in element:
             yield render_shape({**_identity_attributes(element), **element["shape"]})
         else:
@@ -55,11 +56,6 @@ def _group_attributes(element: JsonObject) -> dict[str, str]:
     if "tags" in element:
         attributes["data-tags"] = format_tags(element["tags"])
     return attributes
-
-
-def _georeference_attributes(element: JsonObject) -> dict[str, object]:
-    numbers = {f"data-{n}": v for n, v in element.items() if n not in ("type", "uid")}
-    return {"data-type": element["type"], **numbers}
 
 
 def _identity_attributes(element: JsonObject) -> dict[str, str]:

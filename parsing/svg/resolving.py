@@ -147,12 +147,7 @@ class StyleComputer:
         return ComputedStyle(ElementStyle(output, controls), variables, font)
 
     def finish(
-        self,
-        kind: str,
-        style: dict[str, str],
-        color: str,
-        font: FontSizes,
-        context: InheritedStyle,
+        self, kind: str, style: dict[str, str], color: str, font: FontSizes, context: InheritedStyle
     ) -> dict[str, str]:
         """Resolve a shape's paints and relative lengths, after it inherited its attributes."""
         style = self._resolve_paints(style, color, context, kind)
@@ -410,15 +405,12 @@ class ShapeTemplates:
             if len(self._getters) >= MAX_TEMPLATES:
                 self._getters.clear()
             styled = [name for name in attributes if name in STYLED_ATTRIBUTES]
-            get_style = itemgetter(*styled) if styled else _get_nothing
+            get_style = itemgetter(*styled) if styled else lambda _: None
             self._getters[names] = get_style
         return names, get_style(attributes)
 
 
-def _get_nothing(_: Mapping[str, str]) -> None:
-    return None
-
-
+SHOWING_PROPERTIES: Final = frozenset({"display", "visibility"})
 NO_REFERENCES: Final[Mapping[str, str]] = {}
 
 
@@ -486,7 +478,8 @@ class StyleResolver:
         style = self._cascade.compute_style(name, attributes, context.match_state)
         if is_level:
             # A drawing shows one storey and hides the others, but the map has them all.
-            style = style.without_controls("display", "visibility")
+            controls = {n: v for n, v in style.controls.items() if n not in SHOWING_PROPERTIES}
+            style = style._replace(controls=controls)
         if not conditions_hold(attributes):
             style = ElementStyle(style.output, {**style.controls, "display": "none"})
         style, variables, font = self._computer.compute(style, context)

@@ -364,15 +364,16 @@ class ShapeChecks:
 
     def add_image(self, lengths: Mapping[str, str | Number], transform: str) -> None:
         """Add the part of the canvas that an image covers."""
-        self.add_picture(image_lengths(lengths, self._canvas.box), transform)
+        placed = image_lengths(lengths, self._canvas.box)
+        self.add_picture("Rect", {**placed, "transform": transform})
 
-    def add_picture(self, lengths: Mapping[str, str | Number], transform: str) -> None:
-        """Add the part of the canvas that a box with a picture in it covers."""
-        self._cover_with("Rect", {**lengths, "transform": transform})
-
-    def add_painted(self, shape: DrawnShape) -> None:
-        """Add the part of the canvas that a shape covers which is painted with an image."""
-        self._cover_with(shape.kind, shape.attributes)
+    def add_picture(self, kind: str, attributes: Attributes) -> None:
+        """Add the part of the canvas that a shape covers which has a picture in it."""
+        if self.shapes >= MANY_SHAPES:
+            return  # it is no picture, whatever else there is
+        with ignore_faults():
+            if box := self._canvas.find_box(kind, attributes):
+                self._cover.add(box, self._canvas.box)
 
     def look_at(self, shape: DrawnShape) -> None:
         """Check a shape of the sample: where it lies and whether it draws anything."""
@@ -453,13 +454,6 @@ class ShapeChecks:
         # What cannot be told is not called blank.
         name = GEOMETRY_TEXTS.get(shape.kind)
         return name is None or bool(shape.attributes.get(name))
-
-    def _cover_with(self, kind: str, attributes: Mapping[str, str | float]) -> None:
-        if self.shapes >= MANY_SHAPES:
-            return  # it is no picture, whatever else there is
-        with ignore_faults():
-            if box := self._canvas.find_box(kind, attributes):
-                self._cover.add(box, self._canvas.box)
 
     def _find_box(self, shape: DrawnShape) -> tuple[str, CanvasBox | None]:
         """Return what is wrong with the geometry of a shape, or "", and its box, if it is known."""

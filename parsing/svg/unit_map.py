@@ -31,7 +31,6 @@ ONLY_TYPE_SUFFIX: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE
 LAYER_PREFIX: Final = {
     kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *UNIT_LAYERS)
 }
-OPACITY_ATTRIBUTES: Final = frozenset({"opacity", "fill-opacity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +167,8 @@ def _outline(shape: DrawnShape) -> dict[str, str | Number]:
     """
     attributes = shape.attributes
     outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
-    if not shape.is_visible or _is_transparent(attributes):
+    opacities = [attributes[name] for name in ("opacity", "fill-opacity") if name in attributes]
+    if not shape.is_visible or any(parse_opacity(str(each)) == 0 for each in opacities):
         outline["fill"] = "none"
     outline["type"] = shape.kind
     return outline
-
-
-def _is_transparent(attributes: Mapping[str, str | Number]) -> bool:
-    if OPACITY_ATTRIBUTES.isdisjoint(attributes):
-        return False
-    opacities = OPACITY_ATTRIBUTES.intersection(attributes)
-    return any(parse_opacity(str(attributes[name])) == 0 for name in opacities)

@@ -312,10 +312,7 @@ def _locate(lines: Sequence[Outline], box: ClipBox, reach: float) -> bool | None
 
 
 def _cut(
-    attributes: Mapping[str, str],
-    lines: Sequence[Outline],
-    box: ClipBox,
-    to_shape: AffineTransform,
+    attributes: Mapping[str, str], lines: Sequence[Outline], box: ClipBox, to_shape: AffineTransform
 ) -> Iterator[Piece]:
     plain = {name: value for name, value in attributes.items() if name not in GEOMETRY_ATTRIBUTES}
     if attributes.get("fill") != "none":

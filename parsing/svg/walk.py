@@ -84,7 +84,8 @@ class DrawingWalker(ParserTarget):
         if self._skip_depth:
             self._skip_depth += 1
             if self._frame is not None and tag.rpartition("}")[2] in HTML_PICTURES:
-                self._report.drawn.add_picture(*self._frame)
+                lengths, transform = self._frame
+                self._report.drawn.add_picture("Rect", {**lengths, "transform": transform})
                 self._frame = None
             return
         context = self._context

@@ -194,7 +194,10 @@ def _place_markers(
 def _draw_markers(markers: Iterable[WarningMarker]) -> Iterator[str]:
     """Yield the markers. Pointing at one shows what is wrong there."""
     for x, y, own, places in markers:
-        titles = [_format_title(own.warning, place) for place in places[:MAX_TITLES]]
+        titles = [
+            (f"line {place.line}: " if place.line else "") + own.warning.describe(place)
+            for place in places[:MAX_TITLES]
+        ]
         more = len(places) - len(titles)
         titles += [f"and {more} more"] if more else []
         badge = _draw_badge(own)
@@ -205,11 +208,6 @@ def _draw_markers(markers: Iterable[WarningMarker]) -> Iterator[str]:
             f'<g class="marker" transform="translate({x:.2f} {y:.2f})">'
             f"<title>{title}</title>{badge}</g>"
         )
-
-
-def _format_title(warning: ParseWarning, place: WarningPlace) -> str:
-    line = f"line {place.line}: " if place.line else ""
-    return line + warning.describe(place)
 
 
 def _draw_badge(own: ShownWarning) -> str:

@@ -52,7 +52,6 @@ def shapes_of(parsed: Members) -> list[Members]:
 
 # The drawings that tests run over: made for the tests, of the demo property, real ones.
 
-
 ROOT = Path(__file__).parents[2]
 MADE = sorted((ROOT / "tests" / "parsing" / "drawings").glob("*.svg"))
 DEMO = sorted((ROOT / "samples").rglob("*.svg"))
@@ -61,7 +60,6 @@ REAL = sorted(REAL_FOLDER.glob("*.svg"))
 
 
 # Small drawings, and the warnings of their parses.
-
 
 CLEAN = """<g data-type="Level" id="one">
   <g data-type="UnitLayer"><rect id="101" width="9" height="9"/></g>

@@ -246,7 +246,6 @@ def test_homes_are_private(category: str) -> None:
 
 # What is wrong with a venue is named with its place, and the rest is read.
 
-
 NOWHERE = {"id": "nowhere", "feature_type": "unit"}
 
 

@@ -61,8 +61,7 @@ def derive_connectors(
 
 def test_relationships_with_a_common_unit_make_one_connector() -> None:
     tags, _ = derive_connectors(
-        relate("elevator", "undirected", "b", "c"),
-        relate("elevator", "undirected", "a", "b"),
+        relate("elevator", "undirected", "b", "c"), relate("elevator", "undirected", "a", "b")
     )
     assert tags == {name: {"ref": "a"} for name in "abc"}
 

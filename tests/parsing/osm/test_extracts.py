@@ -236,7 +236,6 @@ def test_the_shopping_centre_reads_completely() -> None:
 
 # OSM JSON is what Overpass answers with `[out:json]`.
 
-
 RELATION = (
     "<relation id='1'><member type='way' ref='1' role='outer'/>"
     "<tag k='type' v='multipolygon'/><tag k='indoor' v='area'/><tag k='level' v='1'/></relation>"

@@ -110,7 +110,6 @@ def test_the_level_is_found_in_the_name_of_a_file_or_folder(path: str, level: st
 
 # Other tags and units of length mean what Simple Indoor Tagging says in its own.
 
-
 AREA = AreaGeometry((((0, 0), (1, 0), (1, 1)),))
 LINE = LinesGeometry((((0, 0), (1, 0)),))
 POINT = PointGeometry((0, 0))

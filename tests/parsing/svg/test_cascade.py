@@ -252,10 +252,7 @@ def test_too_many_rules_are_rejected() -> None:
 
 @pytest.mark.parametrize(
     ("style", "shown"),
-    [
-        ("transform:rotateX(9deg)", "transform: rotateX(9deg)"),
-        ("rotate:x 9deg", "rotate: x 9deg"),
-    ],
+    [("transform:rotateX(9deg)", "transform: rotateX(9deg)"), ("rotate:x 9deg", "rotate: x 9deg")],
 )
 def test_transforms_in_three_dimensions_are_reported(style: str, shown: str) -> None:
     drawing = f'<rect width="9" height="9" style="{style}"/>'
@@ -323,7 +320,6 @@ def test_shapes_in_other_groups_do_not_matter() -> None:
 
 
 # Selectors are matched from the root to the leaves; XPath says which elements they must find.
-
 
 ANY = CompoundSelector(None, None, frozenset(), is_child=False)
 

@@ -193,7 +193,6 @@ def test_effects_on_a_use_and_on_the_root_are_lost_too(effect: str, code: str) -
 
 # Each cause of warnings, with a drawing that has it.
 
-
 NAMED = CLEAN.replace('data-type="Level" id="one"', 'id="Level 1"').replace("data-type", "id")
 GRADIENT = '<linearGradient id="g"><stop stop-color="red"/></linearGradient>'
 UNREAD_RULES = [

@@ -101,13 +101,7 @@ def test_chords_stay_within_the_tolerance_of_a_curve(points: list[Coordinate]) -
 
 
 @pytest.mark.parametrize(
-    ("flags", "middle"),
-    [
-        ("0 1", (0, -10)),
-        ("0 0", (0, -6)),
-        ("1 1", (0, -26)),
-        ("1 0", (0, 10)),
-    ],
+    ("flags", "middle"), [("0 1", (0, -10)), ("0 0", (0, -6)), ("1 1", (0, -26)), ("1 0", (0, 10))]
 )
 def test_the_flags_of_an_arc_choose_one_of_four(flags: str, middle: Coordinate) -> None:
     """From (-6, -8) to (6, -8) there are two circles of radius 10: around y = 0 and y = -16."""

@@ -53,7 +53,6 @@ def assert_round_trip(svg: bytes) -> None:
 
 # Pictures of levels: what they show, and that nothing in them can do harm.
 
-
 SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 60">
   <rect id="site" width="120" height="60" fill="#eee"/>
   <g data-type="Level" id="low">

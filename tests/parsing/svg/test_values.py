@@ -60,12 +60,7 @@ def test_deeply_nested_fallbacks_are_invalid() -> None:
 
 @pytest.mark.parametrize(
     ("value", "result"),
-    [
-        ("inherit", {}),
-        ("unset", {}),
-        ("initial", {"fill": "black"}),
-        ("red", {"fill": "red"}),
-    ],
+    [("inherit", {}), ("unset", {}), ("initial", {"fill": "black"}), ("red", {"fill": "red"})],
 )
 def test_keywords_of_all_properties(value: str, result: dict[str, str]) -> None:
     assert resolve_wide_keywords({"fill": value}, {}) == result

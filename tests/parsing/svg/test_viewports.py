@@ -72,10 +72,7 @@ def test_nothing_is_drawn_in_an_inner_view_box_without_area() -> None:
             'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="xMinYMax slice"',
             "translate(0 -30) scale(40 40)",
         ),
-        (
-            'width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="none"',
-            "scale(40 10)",
-        ),
+        ('width="40" height="10" viewBox="0 0 1 1" preserveAspectRatio="none"', "scale(40 10)"),
         ('viewBox="5 6 200 100"', "translate(-5 -6)"),
     ],
 )
