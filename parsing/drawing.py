@@ -236,6 +236,25 @@ class NoteCollector:
         if self._counts[fault.cause] - fault.elements < MAX_FAULTS:
             self.faults.append(fault._replace(message=shorten(fault.message)))
 
+    def leave_out(
+        self,
+        reason: str,
+        message: str,
+        part: str = "",
+        file: str = "",
+        *,
+        line: int = 0,
+        position: Coordinate | None = None,
+        levels: tuple[str, ...] = (),
+        elements: int = 1,
+        name: str = "",
+    ) -> None:
+        """Add a fault of an element that is left out; the parameters are those of the fault."""
+        cause = f"left out, {reason}"
+        self.add_fault(
+            ReadingFault(cause, message, part, file, line, position, levels, elements, name)
+        )
+
     @contextmanager
     def reading_file(self, name: str) -> Iterator[None]:
         """Keep the error that ends the reading of a file, so that the other files are read too.

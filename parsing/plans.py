@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final, Literal, TypeAlias, get_args
 
 from parsing.archives import GZIP_SIGNATURE, ZIP_SIGNATURES, read_gzip, unpack_gzip, unzip
-from parsing.drawing import Drawing, NoteCollector, ReadingFault
+from parsing.drawing import Drawing, NoteCollector
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
 from parsing.geo.geojson import parse_collections
 from parsing.imdf import reader
@@ -106,7 +106,7 @@ def _leave_out_others(
         return files
     for name in (name for name in files if formats.get(name) != kind):
         message = f"it is no file of {kind}, as the others are"
-        collector.add_fault(ReadingFault("left out, other format", message, file=name))
+        collector.leave_out("other format", message, file=name)
     return {name: content for name, content in files.items() if formats.get(name) == kind}
 
 

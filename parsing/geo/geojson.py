@@ -125,7 +125,7 @@ def parse_collections(content: bytes, name: str, collector: NoteCollector) -> li
     if not collections:
         kind = document.get("type") if isinstance(document, dict) else None
         message = f"type is {kind!r}; expected a GeoJSON FeatureCollection"
-        collector.add_fault(ReadingFault("left out, no FeatureCollection", message, file=name))
+        collector.leave_out("no FeatureCollection", message, file=name)
     elif instead := _describe_deviation(document, [member for member, _ in collections]):
         message = f"expected a GeoJSON FeatureCollection; read {instead}"
         collector.add_fault(ReadingFault("no FeatureCollection", message, file=name))
@@ -135,15 +135,13 @@ def parse_collections(content: bytes, name: str, collector: NoteCollector) -> li
         items = collection.get("features")
         if not isinstance(items, list):
             message = "features is missing; expected a list of features"
-            collector.add_fault(ReadingFault("left out, no features", message, file=name))
+            collector.leave_out("no features", message, file=name)
             continue
         for item, index, line in zip(items, count(), find_item_lines(content, items)):
             label = f"{member}.features[{index}]".removeprefix(".")
             if not _is_feature(item):
                 message = f"{label} is not a GeoJSON Feature"
-                collector.add_fault(
-                    ReadingFault("left out, no Feature", message, label, name, line)
-                )
+                collector.leave_out("no Feature", message, label, name, line=line)
                 continue
             if "type" not in item:
                 message = f"{label} has no type; read as a Feature"

@@ -20,7 +20,6 @@ from parsing.drawing import (
     LinesGeometry,
     NoteCollector,
     PointGeometry,
-    ReadingFault,
     compute_bounds,
     iter_coordinates,
 )
@@ -92,17 +91,13 @@ def bounding_box_centre(points: Iterable[Coordinate]) -> Coordinate:
 
 def transform_coordinates(geometry: Geometry, transform: Projection) -> Geometry:
     """Return a geometry with `transform` applied to every coordinate."""
-
-    def transform_path(path: Coordinates) -> Coordinates:
-        return tuple(map(transform, path))
-
     match geometry:
         case PointGeometry(position):
             return PointGeometry(transform(position))
         case LinesGeometry(lines):
-            return LinesGeometry(tuple(transform_path(line) for line in lines))
+            return LinesGeometry(tuple(tuple(map(transform, line)) for line in lines))
         case AreaGeometry(rings, nonzero):
-            return AreaGeometry(tuple(transform_path(ring) for ring in rings), nonzero)
+            return AreaGeometry(tuple(tuple(map(transform, ring)) for ring in rings), nonzero)
 
 
 def wrap_longitude(degrees: float) -> float:
@@ -216,8 +211,7 @@ def leave_out_remote(features: Sequence[Feature], collector: NoteCollector) -> l
                 f"{feature.id} is {feet / FEET_PER_MILE:,.0f} miles away from the rest; a plan is "
                 "one building or campus (longitude and latitude may have changed places)"
             )
-            fault = ReadingFault("left out, too far away", message, feature.id)
-            collector.add_fault(fault._replace(levels=feature.levels))
+            collector.leave_out("too far away", message, feature.id, levels=feature.levels)
     return near
 
 

@@ -85,7 +85,7 @@ def _reading_file(name: str, collector: NoteCollector) -> Iterator[None]:
         except NotWellFormedError as error:
             if name in REQUIRED_FILES:
                 raise
-            collector.add_fault(ReadingFault("left out, broken file", str(error), name, name))
+            collector.leave_out("broken file", str(error), name, name)
 
 
 def note_missing_files(names: Collection[str], collector: NoteCollector) -> None:
@@ -205,17 +205,15 @@ class _ImdfReader:
         levels: tuple[str, ...] = (),
         elements: int = 1,
     ) -> None:
-        self._notes.add_fault(
-            ReadingFault(
-                f"left out, {reason}",
-                message,
-                record.id,
-                record.file,
-                position=record.position,
-                levels=levels,
-                elements=elements,
-                name=self._name_of(record),
-            )
+        self._notes.leave_out(
+            reason,
+            message,
+            record.id,
+            record.file,
+            position=record.position,
+            levels=levels,
+            elements=elements,
+            name=self._name_of(record),
         )
 
     def _find_levels(self, record: ImdfRecord) -> tuple[str, ...]:

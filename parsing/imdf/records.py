@@ -94,15 +94,10 @@ def parse_records(
         except FaultyElementError as error:
             properties = feature.content.get("properties")
             level_id = properties.get("level_id") if isinstance(properties, dict) else None
-            collector.add_fault(
-                ReadingFault(
-                    f"left out, {error.reason}",
-                    error.message,
-                    part,
-                    feature.file,
-                    position=find_position(feature.content),
-                    levels=(level_id,) if isinstance(level_id, str) else (),
-                )
+            levels = (level_id,) if isinstance(level_id, str) else ()
+            position, file = find_position(feature.content), feature.file
+            collector.leave_out(
+                error.reason, error.message, part, file, position=position, levels=levels
             )
     return records
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from parsing.drawing import AreaGeometry, Coordinate, LinesGeometry, NoteCollector, ReadingFault
+from parsing.drawing import AreaGeometry, Coordinate, LinesGeometry, NoteCollector
 from parsing.errors import FaultyElementError
 from parsing.geo.projection import FEET_PER_DEGREE
 from parsing.imdf.records import ImdfRecord
@@ -130,15 +130,13 @@ def derive_connector_tags(
         try:
             ends.extend(_iter_units(relationship, units))
         except FaultyElementError as error:
-            collector.add_fault(
-                ReadingFault(
-                    f"left out, {error.reason}",
-                    error.message,
-                    relationship.id,
-                    relationship.file,
-                    position=next((end.position for end in ends), None),
-                    levels=tuple(end.get_text("level_id") for end in ends[:1]),
-                )
+            collector.leave_out(
+                error.reason,
+                error.message,
+                relationship.id,
+                relationship.file,
+                position=next((end.position for end in ends), None),
+                levels=tuple(end.get_text("level_id") for end in ends[:1]),
             )
             continue
         joined = [unit for unit in ends if unit.get_text("category") in CONNECTOR_CATEGORIES]

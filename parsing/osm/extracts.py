@@ -311,7 +311,7 @@ def feed_json(content: bytes, name: str, target: ParserTarget, collector: NoteCo
             _feed_element(element["type"], element, target)
         else:
             message = f"{str(element)[:60]!r} is no element; expected one with type and id"
-            collector.add_fault(ReadingFault("left out, no element", message, file=name))
+            collector.leave_out("no element", message, file=name)
     target.end("osm")
 
 

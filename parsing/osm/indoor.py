@@ -17,7 +17,6 @@ from parsing.drawing import (
     Feature,
     LinesGeometry,
     NoteCollector,
-    ReadingFault,
     Tags,
     iter_coordinates,
     shorten,
@@ -205,10 +204,8 @@ def _place_on_levels(
             spans = _parse_spans(feature, known, collector)
         except UnreadableLevelError as error:
             position = next(iter(iter_coordinates(feature.geometry)), None)
-            fault = ReadingFault(
-                "left out, unreadable level", f"{feature.id} has {error}", feature.id
-            )
-            collector.add_fault(fault._replace(position=position))
+            message = f"{feature.id} has {error}"
+            collector.leave_out("unreadable level", message, feature.id, position=position)
             continue
         if spans:
             placed.append(_FeatureSpans(feature, spans))

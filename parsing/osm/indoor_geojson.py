@@ -127,16 +127,9 @@ class _Reader:
         position: Coordinate | None,
         tags: Tags,
     ) -> None:
-        self._collector.add_fault(
-            ReadingFault(
-                f"left out, {reason}",
-                message,
-                part,
-                file,
-                position=position,
-                levels=levels_of(tags),
-                name=tags.get("name", ""),
-            )
+        levels, name = levels_of(tags), tags.get("name", "")
+        self._collector.leave_out(
+            reason, message, part, file, position=position, levels=levels, name=name
         )
 
 

@@ -87,18 +87,14 @@ class Identity(NamedTuple):
     target_type: str
 
 
-def identify_unit(attributes: Mapping[str, str], illustrator: bool) -> Identity | None:
-    """Return the identity of a shape in a UnitLayer, or None if it names no unit."""
-    name = designer_name(attributes, illustrator)
-    return Identity(name, name, "Unit") if name else None
+def identify(layer: str, attributes: Mapping[str, str], illustrator: bool) -> Identity | None:
+    """Return the identity of a shape in a UnitLayer or HitAreaLayer, or None if it names none.
 
-
-def identify_hit_area(attributes: Mapping[str, str], illustrator: bool) -> Identity | None:
-    """Return the identity of a shape in a HitAreaLayer, or None if it names no target.
-
-    The target is `data-target-id`, else the id without its prefix `hit`.
+    The target of a hit area is `data-target-id`, else the id without its prefix `hit`.
     """
     name = designer_name(attributes, illustrator)
+    if layer == "UnitLayer":
+        return Identity(name, name, "Unit") if name else None
     target = attributes.get("data-target-id")
     if not target and (name.startswith(HIT_PREFIX) or "data-id" in attributes):
         target = name.removeprefix(HIT_PREFIX)

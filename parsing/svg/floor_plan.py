@@ -206,8 +206,7 @@ class _PlanHandler(DrawingHandler):
         ]
         for line in outlines:
             self._check_coordinates(line.points)
-        nonzero = attributes.get("fill-rule", "nonzero") != "evenodd"
-        return _to_geometry(outlines, attributes, tags, nonzero)
+        return _to_geometry(outlines, attributes, tags)
 
     def _check_coordinates(self, points: Coordinates) -> None:
         for number in (number for point in points for number in point):
@@ -227,17 +226,14 @@ def _check_rect_lengths(shape: DrawnShape) -> None:
 
 
 def _to_geometry(
-    outlines: list[Outline],
-    attributes: Mapping[str, str | Number],
-    tags: Mapping[str, str],
-    nonzero: bool,
+    outlines: list[Outline], attributes: Mapping[str, str | Number], tags: Mapping[str, str]
 ) -> Geometry | None:
     """Return an area for closed outlines and spaces, else lines; walls without fill are lines."""
     rings = tuple(line.points for line in outlines if len(line.points) > 2)
     is_space = tags.get("indoor") in AREA_VALUES
     is_outline = tags.get("indoor") == "wall" and attributes.get("fill") == "none"
     if rings and not is_outline and (is_space or all(line.is_closed for line in outlines)):
-        return AreaGeometry(rings, nonzero)
+        return AreaGeometry(rings, nonzero=attributes.get("fill-rule") != "evenodd")
     lines = tuple(
         (*line.points, line.points[0]) if line.is_closed else line.points for line in outlines
     )

@@ -21,8 +21,7 @@ from parsing.svg.elements import (
     ShapeContainer,
     UnitGroup,
     designer_name,
-    identify_hit_area,
-    identify_unit,
+    identify,
     inkscape_label,
     is_made_up,
     parse_georeference,
@@ -188,7 +187,6 @@ MAX_SUGGESTIONS: Final = 500
 """Names that resemble markup for which it is looked up which markup was meant."""
 INKSCAPE_LAYER: Final = "{http://www.inkscape.org/namespaces/inkscape}groupmode"
 HIT_NAME: Final = re.compile(r"hit[\s_-]*(.+)", re.IGNORECASE | re.DOTALL)
-IDENTITY_BY_LAYER: Final = {"HitAreaLayer": identify_hit_area, "UnitLayer": identify_unit}
 NAME_ATTRIBUTES: Final = (INKSCAPE_LABEL, "data-name", "id")
 """Attributes that may have the name of a group, the first that has one counts."""
 OTHER_NAMES: Final = frozenset({INKSCAPE_LABEL, "data-name"})
@@ -219,7 +217,11 @@ class NameReader:
         # Most groups have no name, or one that is no markup.
         if OTHER_NAMES.isdisjoint(attributes) and not NAME_START.match(attributes.get("id", "")):
             return None
-        names = [*self._group_names(attributes)]
+        names = [
+            designer_name(attributes, self._illustrator) if attribute == "id" else name
+            for attribute in NAME_ATTRIBUTES
+            if 0 < len(name := attributes.get(attribute, "")) <= MAX_NAME_CHARACTERS
+        ]
         for name in names:
             if named := read_layer_name(name, self._illustrator):
                 return name, named
@@ -244,7 +246,7 @@ class NameReader:
     def identify(self, attributes: Mapping[str, str], position: ShapeContainer) -> Identity | None:
         """Return the identity of a shape in a layer, by its own name or that of its group."""
         if not self.are_markup:
-            return IDENTITY_BY_LAYER[position.layer](attributes, self._illustrator)
+            return identify(position.layer, attributes, self._illustrator)
         name, group = self._unit_name(attributes, position), position.group
         if group is not None and name in ("", group.name):
             if group.is_drawn:
@@ -259,16 +261,11 @@ class NameReader:
         if position.layer == "HitAreaLayer" and not attributes.get("data-target-id"):
             prefixed = HIT_NAME.fullmatch(name)
             named["data-id"] = HIT_PREFIX + (prefixed[1] if prefixed else name)
-        return IDENTITY_BY_LAYER[position.layer](named, self._illustrator)
+        return identify(position.layer, named, self._illustrator)
 
     def find_name(self, attributes: Mapping[str, str]) -> str:
         """Return the name that the designer gave to an element, or ""."""
         return designer_name(attributes, self._illustrator)
-
-    def _group_names(self, attributes: Mapping[str, str]) -> Iterator[str]:
-        for attribute in NAME_ATTRIBUTES:
-            if 0 < len(name := attributes.get(attribute, "")) <= MAX_NAME_CHARACTERS:
-                yield name if attribute != "id" else designer_name(attributes, self._illustrator)
 
     def _unit_name(self, attributes: Mapping[str, str], position: ShapeContainer) -> str:
         """Return the name of an object, or "" for one that its program made up."""

@@ -186,14 +186,11 @@ class AncestorStyles:
             element = element[2]
         style = self._inside.get(id(element), self._root)
         for each in reversed(missing):
-            style = self._inside[id(each)] = self._enter_one(each, style)
+            outer, style = style, self._root
+            if self._kept <= MAX_KEPT:
+                style = self.inherit(each[0].rpartition("}")[2], dict(each[1]), outer)
+                new_variables = style.variables if style.variables is not outer.variables else ()
+                self._kept += 1 + len(new_variables)
+                style = outer if style is outer else style.only_inherited()
+            self._inside[id(each)] = style
         return style
-
-    def _enter_one(self, element: OpenElement, outer: InheritedStyle) -> InheritedStyle:
-        if self._kept > MAX_KEPT:
-            return self._root
-        tag, attributes, _ = element
-        style = self.inherit(tag.rpartition("}")[2], dict(attributes), outer)
-        new_variables = style.variables if style.variables is not outer.variables else ()
-        self._kept += 1 + len(new_variables)
-        return outer if style is outer else style.only_inherited()

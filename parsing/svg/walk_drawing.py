@@ -108,7 +108,8 @@ class ElementFinder(DrawingWalker, DrawingHandler):
             return
         context = self._enter_pending(context)
         if sought is not None and not context.open_uses:
-            self._note_level(sought, context)
+            level = context.position.level
+            sought.level, sought.level_id = self._number_level(context), level.id if level else ""
         super().enter(tag, attributes)
         if group and not self._skip_depth and sought is not None and not context.open_uses:
             if self._context is not None:
@@ -235,11 +236,6 @@ class ElementFinder(DrawingWalker, DrawingHandler):
             if group is not sought:
                 group.widen(box)
         self._open = [each for each in self._open if not each[1].is_full]
-
-    def _note_level(self, sought: FoundElements, context: InheritedStyle) -> None:
-        level = context.position.level
-        sought.level = self._number_level(context)
-        sought.level_id = level.id if level else ""
 
     def _number_level(self, context: InheritedStyle) -> int | None:
         return self._level_numbers.get(id(context.position.level))

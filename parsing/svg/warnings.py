@@ -79,16 +79,6 @@ class FoundElement(NamedTuple):
     level: int | None
 
 
-class Extent(NamedTuple):
-    """The place of an element on the map: its middle, its size, and the number of its Level."""
-
-    x: float | None = None
-    y: float | None = None
-    width: float | None = None
-    height: float | None = None
-    level: int | None = None
-
-
 class FoundElements:
     """Collects what one start tag draws: an element, the shapes of a group, or those of a `use`."""
 
@@ -123,23 +113,25 @@ class FoundElements:
             self._found.append(found)
             self.widen(found.box)
 
-    def find_extent(self, element: str, id: str, number: int) -> Extent:
-        """Return the extent of an element, the `number`th from 0 of those that a `use` draws.
+    def locate(self, place: WarningPlace, number: int) -> WarningPlace:
+        """Return a place of a warning with its position, size and Level on the map.
 
-        Returns that of all of them if there is none of this name.
+        It is the `number`th from 0 of the elements that a `use` draws, or all of them together if
+        none has its name.
         """
-        same = [found for found in self._found if found.element == element]
-        found = [found for found in same if id and found.id == id] or same
+        same = [found for found in self._found if found.element == place.element]
+        found = [found for found in same if place.name and found.id == place.name] or same
         if found:
             _, _, box, level = found[min(number, len(found) - 1)]
         else:
             box, level = self._around, self.level
+        place = place._replace(level=place.level or quote(self.level_id), level_index=level)
         if not all(map(math.isfinite, box)):
-            return Extent(level=level)
-        x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-        width, height = box.right - box.left, box.bottom - box.top
-        x, y, width, height = (round(length, DECIMALS) for length in (x, y, width, height))
-        return Extent(x, y, width, height, level)
+            return place
+        middle = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+        size = box.right - box.left, box.bottom - box.top
+        x, y, width, height = (round(length, DECIMALS) for length in (*middle, *size))
+        return place._replace(x=x, y=y, width=width, height=height)
 
 
 FindElements = Callable[[Collection[int]], Mapping[int, FoundElements]]
@@ -375,8 +367,7 @@ class WarningCollector:
             if ordinal:
                 place = place._replace(line=line, column=column)
             if ordinal in found:
-                number = numbers[ordinal, code]
-                place = _place_on_map(place, found[ordinal], number)
+                place = found[ordinal].locate(place, numbers[ordinal, code])
                 numbers[ordinal, code] += 1
             places[code].append(place)
         return [
@@ -391,18 +382,6 @@ class WarningCollector:
             for code, cause in CAUSES.items()
             if (count := self._counts.get(code))
         ]
-
-
-def _place_on_map(place: WarningPlace, found: FoundElements, number: int) -> WarningPlace:
-    x, y, width, height, level = found.find_extent(place.element, place.name, number)
-    return place._replace(
-        level=place.level or quote(found.level_id),
-        level_index=level,
-        x=x,
-        y=y,
-        width=width,
-        height=height,
-    )
 
 
 def is_fault(error: BaseException | None) -> bool:
