@@ -184,6 +184,7 @@ class RuleMatcher:
         return prefix
 
     def _match(self, element: SelectedElement, outer: MatchState) -> RuleMatch:
+        # A compound is indexed by one of its parts, so an element is compared with few.
         keys = ("*", element.tag, f"#{element.id}", *(f".{name}" for name in element.classes))
         indexed = [self._index[key] for key in keys if key in self._index]
         self._count_steps(1 + sum(map(len, indexed)))
@@ -364,6 +365,7 @@ class Cascade:
             self._report.see_style(style)
             own = parse_declarations(style)
         ruled = self.match_rules(name, attributes, outer).declarations
+        # Normal before important, and in each the attribute over the rules.
         declared = (ruled.normal, own.normal, ruled.important, own.important)
         values: dict[str, str] = {}
         for layer in declared:

@@ -117,12 +117,15 @@ class InheritedStyle(NamedTuple):
     def resolve_attributes(self, style: dict[str, str], color: str) -> dict[str, str]:
         """Return a shape's attributes: its own in their order, then the inherited ones."""
         own = self._drop_unknown_paints(drop_inherit(style))
+        # Its own come first, in their order; where both have one, its own wins.
         attributes = own | self.paint | own if self.paint else own.copy()
         if color:
             for name in ("fill", "stroke"):
                 if attributes.get(name, "").lower() == "currentcolor":
                     attributes[name] = color
         if self.opacity != 1:
+            # The opacities of groups multiply. That is exact where their shapes do not overlap; see
+            # docs/decisions/parsing/group-styling.md.
             opacity = self.opacity * parse_opacity(own.get("opacity", "1"))
             attributes["opacity"] = format_number(opacity)
         if self.transform:

@@ -268,6 +268,7 @@ def _px_per_unit(sizes: FontSizes) -> Mapping[str, float]:
     return {
         **PX_PER_UNIT,
         "em": sizes.size,
+        # Without the metrics of fonts: half an em for ex and ch (CSS Values 4, section 6.1.1).
         "ex": sizes.size / 2,
         "ch": sizes.size / 2,
         "ic": sizes.size,

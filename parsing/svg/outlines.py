@@ -169,6 +169,7 @@ class _Pen:
         self._position = end
 
     def _reflect_control(self, after: str) -> complex:
+        # Only after a curve of the same kind (SVG 2, sections 9.3.6 and 9.3.7).
         return (
             2 * self._position - self._control
             if self._last and self._last in after

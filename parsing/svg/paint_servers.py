@@ -297,6 +297,7 @@ class TilePainter(DrawingHandler):
             [*ring, ring[0]] if line.is_closed else ring
             for ring, line in zip(rings, lines, strict=True)
         ]
+        # A stroke grows by the geometric mean of the scales in both directions.
         scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
         self._lay(
             attributes, "stroke", "none", opacity, self._stroked_area(closed, attributes, scale)

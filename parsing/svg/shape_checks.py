@@ -65,7 +65,7 @@ class Canvas:
     def __init__(self, width: float, height: float) -> None:
         self.box = CanvasBox(0, 0, width, height)
         self._viewport = Viewport(width, height)
-        slack = max(1.0, SLACK * max(width, height))
+        slack = max(1.0, SLACK * max(width, height))  # at least a pixel, for small canvases
         self.wide_box = CanvasBox(-slack, -slack, width + slack, height + slack)
         self._traced = 0
 

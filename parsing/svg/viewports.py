@@ -205,6 +205,7 @@ class ShapeClipper:
         except (InvalidMarkupError, ZeroDivisionError):
             return [piece]
         self._traced += sum(len(line.points) for line in lines)
+        # The box is a rectangle only in its own coordinates, so that is where shapes are cut.
         lines = [
             Outline(tuple(map(matrix.apply, points)), is_closed) for points, is_closed in lines
         ]
@@ -327,6 +328,7 @@ def _cut(
             for part in clip_line((*points, points[0]) if is_closed else points, box)
         ]
         if data := "".join(_format_ring(part, to_shape) for part in parts):
+            # Caps would reach over the edge that cuts the line.
             yield Piece("Path", {"d": data, **plain, "fill": "none", "stroke-linecap": "butt"})
 
 

@@ -306,7 +306,7 @@ class DrawingWalker(ParserTarget):
             if self._styles.inherit("use", attributes, context).is_visible:
                 self._report.miss_use(attributes, context.position.level, self.elements)
             return
-        if not context.open_uses:
+        if not context.open_uses:  # the count of this one has those inside it
             self._expansions.add_use(name)
         check_nested_uses(len(context.open_uses))
         inner = self._styles.inherit("use", attributes, context)
@@ -345,6 +345,7 @@ class DrawingWalker(ParserTarget):
             return None
         self._spent_on_tiles[0] += len(tokens)
         painter = TilePainter(tile, self._spent_on_tiles)
+        # The tile is walked at once, in the midst of the drawing that refers to it.
         state = self._handler, self._context, self._ancestors, self._open_ids, self._skip_depth
         report, self._report = self._report, DrawingReport()  # a tile is no part of the map
         uses, self._uses_around_tile = self._uses_around_tile, uses
