@@ -17,7 +17,7 @@ from parsing.errors import ParsingError
 from parsing.svg.render import to_svg
 from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.viewports import root_frame
-from tests.parsing.browser import Sheet, differing_share, draw, is_blank
+from tests.parsing.browser import PictureSheet, differing_share, draw, is_blank
 
 MAX_DIFFERING_SHARE: Final = 0.001
 """A picture is the same if fewer of its pixels differ."""
@@ -71,8 +71,8 @@ class Comparison(NamedTuple):
 
 class _Sample(NamedTuple):
     path: Path
-    source: Sheet
-    parsed: Sheet
+    source: PictureSheet
+    parsed: PictureSheet
     keeps_round_trip: bool
 
 
@@ -130,9 +130,9 @@ def _make_sample(path: Path, strictly: bool) -> _Sample:
     scale = min(1, MAX_SIDE_PX / max(width, height))
     size = max(1, math.ceil(width * scale)), max(1, math.ceil(height * scale))
     _set_view_box(root, width, height)
-    source = Sheet(etree.tostring(root), *size)
+    source = PictureSheet(etree.tostring(root), *size)
     return _Sample(
-        path, source, Sheet(svg, *size), parse_unit_map(svg, force=True).json == map_.json
+        path, source, PictureSheet(svg, *size), parse_unit_map(svg, force=True).json == map_.json
     )
 
 

@@ -27,7 +27,7 @@ FLAGS = (
 TO_THE_CORNER = "#svgView(preserveAspectRatio(xMinYMin meet))"
 
 
-class Sheet(NamedTuple):
+class PictureSheet(NamedTuple):
     """One SVG and the size in CSS pixels to draw it at."""
 
     svg: bytes
@@ -35,7 +35,7 @@ class Sheet(NamedTuple):
     height: int
 
 
-def draw(sheets: Sequence[Sheet], folder: Path) -> list[Image.Image]:
+def draw(sheets: Sequence[PictureSheet], folder: Path) -> list[Image.Image]:
     """Return one picture a sheet, all taken from one page; `folder` is for the browser's files.
 
     Sheets of equal sizes stand in equal places, whatever they show, so that two pages round
@@ -80,13 +80,13 @@ def is_blank(picture: Image.Image) -> bool:
     return len(picture.getcolors(2) or ()) == 1
 
 
-def _image(sheet: Sheet) -> str:
+def _image(sheet: PictureSheet) -> str:
     source = f"data:image/svg+xml;base64,{base64.b64encode(sheet.svg).decode()}{TO_THE_CORNER}"
     size = f"width:{sheet.width}px;height:{sheet.height}px"
     return f"<img style='display:block;{size}' src='{source}'>"
 
 
-def _cut(picture: Image.Image, sheets: Sequence[Sheet]) -> list[Image.Image]:
+def _cut(picture: Image.Image, sheets: Sequence[PictureSheet]) -> list[Image.Image]:
     pictures: list[Image.Image] = []
     top = 0
     for sheet in sheets:

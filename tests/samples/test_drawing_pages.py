@@ -14,10 +14,10 @@ from samples.output.files import CHECKOUT
 from tests.doc_pages import page, rows, section
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"
-Change = Callable[[str], str]
+PageChange = Callable[[str], str]
 
 
-def replace(old: str, new: str) -> Change:
+def replace(old: str, new: str) -> PageChange:
     """Change the first place of a text that the template has."""
 
     def change(svg: str) -> str:
@@ -27,12 +27,12 @@ def replace(old: str, new: str) -> Change:
     return change
 
 
-def insert(element: str) -> Change:
+def insert(element: str) -> PageChange:
     return replace("</svg>", f"{element}</svg>")
 
 
 # Program, what someone did wrong, and the beginning of the warning.
-MISTAKES: list[tuple[str, Change, str]] = [
+MISTAKES: list[tuple[str, PageChange, str]] = [
     ("inkscape", lambda svg: re.sub("inkscape:label=.*", "", svg), "the drawing has no Level"),
     (
         "inkscape",
@@ -71,7 +71,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
 
 @pytest.mark.parametrize(("name", "change", "message"), MISTAKES)
 def test_a_common_mistake_gives_the_warning_that_the_page_says(
-    name: str, change: Change, message: str
+    name: str, change: PageChange, message: str
 ) -> None:
     svg = change((DRAWINGS / f"{name}.svg").read_text())
     warnings = parse_unit_map(svg.encode()).warnings

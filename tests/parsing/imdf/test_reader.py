@@ -27,7 +27,7 @@ from parsing.osm.tags import OPENING_TAGS, UNIT_TAGS, find_tags
 from parsing.plans import read_plan
 from samples.venue import make_archive, make_venue
 from tests.parsing.imdf.venues import (
-    Change,
+    VenueChange,
     changed,
     feature_of,
     make_feature,
@@ -147,7 +147,7 @@ def test_names_are_in_the_language_of_the_manifest() -> None:
     assert feature_of(read_imdf(danish), "unit", "bakery").tags["name"] == "Bageri"
 
 
-def set_categories(count: int) -> Change:
+def set_categories(count: int) -> VenueChange:
     """Return a change that makes the first openings ones for vehicles."""
 
     def change(openings: list[Any]) -> None:
@@ -260,7 +260,7 @@ NOWHERE = {"id": "nowhere", "feature_type": "unit"}
         ("relationship", set_property(0, "category", "slide"), "relationship slide"),
     ],
 )
-def test_unknown_terms_are_noted_with_their_id(kind: str, change: Change, note: str) -> None:
+def test_unknown_terms_are_noted_with_their_id(kind: str, change: VenueChange, note: str) -> None:
     members = changed(kind, change)
     ids = {feature["id"] for feature in json.loads(members[f"{kind}.geojson"])["features"]}
     (found,) = read_imdf(members).notes
@@ -291,7 +291,7 @@ def test_files_that_are_not_read_are_named() -> None:
     ],
 )
 def test_a_broken_venue_is_an_error_with_file_and_feature(
-    kind: str, change: Change, message: str
+    kind: str, change: VenueChange, message: str
 ) -> None:
     members = changed(kind, change)
     with pytest.raises(InvalidPlanError, match=message) as error:
