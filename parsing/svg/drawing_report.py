@@ -41,7 +41,7 @@ from parsing.svg.warnings import (
     WarningCollector,
     find_blank_texts,
     ignore_faults,
-    label,
+    name_element,
     quote,
 )
 from parsing.xml_documents import XmlDocument
@@ -277,7 +277,7 @@ class DrawingReport(StyleReport):
             return
         address = next((attributes[name] for name in HREF_ATTRIBUTES if name in attributes), "")
         name = attributes.get("id", "")
-        subject = label("use", name)
+        subject = name_element("use", name)
         detail = f"{subject} of {quote(address)!r}" if address else f"{subject} without href"
         self.warnings.add("use", ordinal, "use", name, level, detail)
 
@@ -340,7 +340,7 @@ class DrawingReport(StyleReport):
                 self._readable_tags.add(text)
             except InvalidMarkupError as error:
                 name = attributes.get("id", "")
-                detail = f"{label(element, name)}: {quote(error.message)}"
+                detail = f"{name_element(element, name)}: {quote(error.message)}"
                 self.warnings.add("tags", ordinal, element, name, detail=detail)
 
     def finish(self, document: XmlDocument, find: FindElements | None = None) -> list[ParseWarning]:
@@ -375,7 +375,9 @@ class DrawingReport(StyleReport):
             if server is None:
                 continue
             source_id, drawn = shape.source.get("id", ""), shape.attributes.get(name, "none")
-            detail = f"{name} {quote(value)} of {label(element, source_id)} is drawn as {drawn}"
+            detail = (
+                f"{name} {quote(value)} of {name_element(element, source_id)} is drawn as {drawn}"
+            )
             code = "paint" if server in self._definitions.paint_servers else "missing-paint"
             if self._patterns.is_picture(server):
                 code = "image"

@@ -20,7 +20,7 @@ from parsing.svg.warnings import (
     WarningCollector,
     ignore_faults,
     is_fault,
-    label,
+    name_element,
     quote,
 )
 
@@ -496,5 +496,5 @@ class ShapeChecks:
             return
         element, level = shape.kind.lower(), shape.container.level
         name = shape.identity.id if shape.identity else shape.source.get("id", "")
-        detail = f"{label(element, name)}: {what}"
+        detail = f"{name_element(element, name)}: {what}"
         self._warnings.add(code, shape.ordinal, element, name, level, detail)

@@ -413,10 +413,10 @@ def ignore_faults() -> _FaultFilter:
     return FAULT_FILTER
 
 
-def label(element: str, name: str) -> str:
+def name_element(element: str, name: str) -> str:
     """Return how warnings call an element.
 
-    >>> label("rect", "w1"), label("rect", "")
+    >>> name_element("rect", "w1"), name_element("rect", "")
     ("<rect> 'w1'", '<rect>')
     """
     return f"<{element}> {quote(name)!r}" if name else f"<{element}>"
