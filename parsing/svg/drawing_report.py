@@ -318,14 +318,11 @@ class DrawingReport(StyleReport):
             self.check_references(element, shape.source, ruled, level, shape.ordinal)
         if shape.identity is not None:
             self._check_identified(shape, element, shape.identity)
-        elif shape.container.layer:
-            self._report_unidentified(shape, element)
-        if (
-            shape.identity is None
-            and shape.is_visible
-            and self.drawn.shapes >= self.drawn.next_look
-        ):
-            self.drawn.look_at(shape)
+        else:
+            if shape.container.layer:
+                self._report_unidentified(shape, element)
+            if shape.is_visible and self.drawn.shapes >= self.drawn.next_look:
+                self.drawn.look_at(shape)
         if "data-type" in shape.source:
             self.misplace_type(element, shape.source, shape.ordinal)
 

@@ -28,6 +28,7 @@ MEDIA_TYPE: Final = "application/vnd.map+json"
 ELEMENT_BY_LAYER: Final = {"HitAreaLayer": "HitArea", "UnitLayer": "Unit"}
 TYPE_SUFFIX: Final = {kind: f',"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
 ONLY_TYPE_SUFFIX: Final = {kind: f'"type":"{kind}"}}'.encode() for kind in SHAPE_KINDS}
+OPACITIES: Final = frozenset({"opacity", "fill-opacity"})
 LAYER_PREFIX: Final = {
     kind: f'{{"type":"{kind}","elements":['.encode() for kind in ("Layer", *UNIT_LAYERS)
 }
@@ -167,8 +168,8 @@ def _outline(shape: DrawnShape) -> dict[str, str | Number]:
     """
     attributes = shape.attributes
     outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
-    opacities = [attributes[name] for name in ("opacity", "fill-opacity") if name in attributes]
-    if not shape.is_visible or any(parse_opacity(str(each)) == 0 for each in opacities):
+    opacities = () if OPACITIES.isdisjoint(attributes) else OPACITIES & attributes.keys()
+    if not shape.is_visible or any(parse_opacity(str(attributes[n])) == 0 for n in opacities):
         outline["fill"] = "none"
     outline["type"] = shape.kind
     return outline
