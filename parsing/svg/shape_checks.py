@@ -42,7 +42,7 @@ MAX_GLANCE_CHARS: Final = 200
 PATH_START: Final = re.compile(r"\s*(?:[Mm]|$)")
 NUMBER: Final = rf"[\s,]*+(?>{NUMBER_PATTERN})"
 PLAIN_PATH: Final = re.compile(  # possessive, so that it takes linear time; without arcs
-    rf"\s*+[Mm](?:{NUMBER}{NUMBER})++"
+    rf"\s*+[Mm][\s,]*+((?>{NUMBER_PATTERN}))[\s,]*+((?>{NUMBER_PATTERN}))(?:{NUMBER}{NUMBER})*+"
     rf"(?:\s*+(?:[MmLlTt](?:{NUMBER}{NUMBER})++|[HhVv](?:{NUMBER})++|[Cc](?:(?:{NUMBER}){{6}})++"
     rf"|[SsQq](?:(?:{NUMBER}){{4}})++|[Zz]))*+\s*+"
 )
@@ -68,6 +68,20 @@ class Canvas:
         slack = max(1.0, SLACK * max(width, height))  # at least a pixel, for small canvases
         self.wide_box = CanvasBox(-slack, -slack, width + slack, height + slack)
         self._traced = 0
+
+    def has_plain_start(self, kind: str, attributes: Attributes, source: Mapping[str, str]) -> bool:
+        """Return whether a shape of a usual form begins on the canvas and has no fault.
+
+        This is fast. If it does not, or has another form, that is to be found out.
+        """
+        text = str(attributes.get("d", ""))
+        if kind == "Path" and len(text) <= MAX_GLANCE_CHARS:
+            path = PLAIN_PATH.fullmatch(text)
+            return path is not None and bool(self._has(float(path[1]), float(path[2]), attributes))
+        if kind != "Rect" or not RECT_LENGTHS & source.keys() <= attributes.keys():
+            return False
+        x, y, width, height = (float(attributes.get(name, 0)) for name in CORNERS["Rect"])
+        return width >= 0 and height >= 0 and bool(self._has(x, y, attributes))
 
     def has_start(self, kind: str, attributes: Attributes) -> bool | None:
         """Return whether a shape begins on the canvas, or None if that cannot be told."""
@@ -439,6 +453,9 @@ class ShapeChecks:
 
     def _is_on_canvas(self, shape: DrawnShape) -> bool:
         """Return whether a shape draws anything on the canvas; report it if it does not."""
+        # Without this glance, a drawing of 500 units takes 3 % more instructions.
+        if self._canvas.has_plain_start(shape.kind, shape.attributes, shape.source):
+            return True
         fault = find_fault(shape.kind, shape.attributes, shape.source)
         fault = fault or find_text_fault(shape.kind, shape.attributes)
         is_inside = self._canvas.has_start(shape.kind, shape.attributes)
