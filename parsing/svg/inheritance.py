@@ -125,7 +125,7 @@ class InheritedStyle(NamedTuple):
                     attributes[name] = color
         if self.opacity != 1:
             # The opacities of groups multiply. That is exact where their shapes do not overlap; see
-            # docs/decisions/parsing/group-styling.md.
+            # docs/decisions/parsing/styling.md.
             opacity = self.opacity * parse_opacity(own.get("opacity", "1"))
             attributes["opacity"] = format_number(opacity)
         if self.transform:

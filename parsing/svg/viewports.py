@@ -142,7 +142,7 @@ def _format_pair(x: float, y: float) -> str:
     return f"{format_number(x)} {format_number(y)}"
 
 
-# Cut shapes to rectangles, as nested viewports do. See docs/decisions/parsing/nested-clips.md.
+# Cut shapes to rectangles, as nested viewports do. See docs/decisions/parsing/styling.md.
 
 MAX_TRACED: Final = 500_000
 """Characters and corners of the shapes of a document that are traced to cut them."""

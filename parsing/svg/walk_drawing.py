@@ -22,7 +22,7 @@ from parsing.xml_documents import XmlDocument, decode_document, feed_document
 # Find where the elements that warnings are about lie on the map, in a second walk. It resolves the
 # styles of those shapes only that are looked for, and of the groups around them, and ends at the
 # last of them. Only drawings with warnings are walked twice. See
-# docs/decisions/parsing/positions-of-warnings.md.
+# docs/decisions/parsing/streaming.md.
 
 TEXT_PARTS: Final = frozenset({"tspan", SVG_NAMESPACE + "tspan"})
 
