@@ -322,7 +322,7 @@ def find_cause(error: BaseException | None) -> Cause | None:
     """Return the cause of an error: that of the first in its chain that has one.
 
     >>> find_cause(service_unavailable_error(Cause.QUEUE))
-    <Cause.QUEUE: 'queue'>
+    <UnavailableCause.QUEUE: 'queue'>
     """
     found = None
     while error is not None:

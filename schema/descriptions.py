@@ -140,7 +140,7 @@ def _complete_input(member: graphql.GraphQLArgument | graphql.GraphQLInputField)
 def describe_rule(rule: inputs.Rule) -> Iterator[str]:
     """Yield what a rule demands in sentences; nothing if only its check can tell.
 
-    >>> [*describe_rule(Range(1, 100)), *describe_rule(Items(0, 50, "waypoints"))]
+    >>> [*describe_rule(inputs.Range(1, 100)), *describe_rule(inputs.Items(0, 50, "waypoints"))]
     ['From 1 to 100.', 'At most 50 waypoints.']
     """
     match rule:

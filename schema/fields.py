@@ -141,10 +141,11 @@ def mutation_field(
 def build_input_type(name: str, resolver: Callable[..., Any]) -> Any:
     """Return the strawberry input with a field for each parameter of a resolver, but for `info`.
 
-    >>> async def rename(info: Info, id: Annotated[strawberry.ID, argument("Of the unit.")]): ...
+    >>> Id = Annotated[strawberry.ID, inputs.argument("The unit.")]
+    >>> async def rename(info: Info, id: Id): ...
     >>> [field.description for field in
     ...  build_input_type("RenameInput", rename).__strawberry_definition__.fields]
-    ['Of the unit.']
+    ['The unit.']
     """
     annotations: dict[str, Any] = {}
     members: dict[str, Any] = {"__module__": __name__, "__annotations__": annotations}

@@ -88,7 +88,7 @@ class ChangeCursor(NamedTuple):
         r"""Return the cursor with this text. Raises ValueError.
 
         >>> cursor = ChangeCursor(b"\1\2\3\4", ChangePosition(1_790_000_000, 3, offset=1))
-        >>> Cursor.parse(str(cursor)) == cursor
+        >>> ChangeCursor.parse(str(cursor)) == cursor
         True
         """
         if len(text) == CURSOR_CHARACTERS and text.isascii():

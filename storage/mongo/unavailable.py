@@ -224,7 +224,7 @@ def find_cause(error: Exception) -> UnavailableCause | None:
     """Return why a command failed that may succeed later, or on another member; None if it may not.
 
     >>> find_cause(OperationFailure("interrupted", 11602))
-    <Cause.NO_PRIMARY: 'no_primary'>
+    <UnavailableCause.NO_PRIMARY: 'no_primary'>
     >>> find_cause(OperationFailure("duplicate key", 11000))
     """
     causes = [_CAUSES.get(code or 0) for code in _iter_codes(error)]
