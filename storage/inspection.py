@@ -114,7 +114,7 @@ async def _inspect_members(database: driver.Database) -> Finding:
 async def _inspect_transactions(database: driver.Database) -> Finding:
     limit = "transactionLifetimeLimitSeconds"
     try:
-        seconds = (await database.client.admin.command("getParameter", 1, **{limit: 1}))[limit]
+        seconds = (await database.client.admin.command({"getParameter": 1, limit: 1}))[limit]
     except driver.PyMongoError:
         return Finding("transactions", "ok", "not shown: that takes the role clusterMonitor")
     message = f"{limit} is {seconds}: for so long a dead process locks records if no gateway runs"

@@ -29,7 +29,7 @@ from storage.cache.record_cache import RecordCache, RecordCacheKey
 from storage.catalog import MAPS
 from storage.changes.hub import ChangeHub
 from storage.mongo import driver
-from storage.mongo.protocols import CommandLog, RecordedDatabase
+from storage.mongo.protocols import CommandLog, with_log
 from storage.networks import NETWORK_FIELDS
 from storage.records.kinds import Document, Record, RecordType
 from storage.records.paging import MAX_TOTAL_COUNT, KeyRange, ListSource, Page, PageRequest
@@ -433,7 +433,7 @@ class Context(Struct, frozen=True, eq=False):
     def recording(self, log: CommandLog, record_cache: RecordCache | None) -> "Context":
         """Return this context with a log of its commands, and another record cache."""
         store = copy(self._store)
-        store.database = RecordedDatabase(store.database, log)
+        store.database = with_log(store.database, log)
         return replace(self, _store=store, record_cache=record_cache)
 
     def with_checked_inputs(self) -> "Context":

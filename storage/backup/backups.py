@@ -39,7 +39,7 @@ from storage.importing.import_run import (
 )
 from storage.importing.planning import PipelinedWriter
 from storage.mongo import driver, files, raw_documents
-from storage.mongo.protocols import PrefixedDatabase
+from storage.mongo.protocols import with_prefix
 from storage.records.kinds import current_timestamp
 from storage.setup.preparation import (
     MIGRATIONS,
@@ -187,7 +187,7 @@ class _RestoreRun:
 
     @property
     def _staged(self) -> driver.Database:
-        return PrefixedDatabase(self._database, get_staging_prefix(self._lease.import_id))
+        return with_prefix(self._database, get_staging_prefix(self._lease.import_id))
 
     async def stage(self, archive: BinaryIO) -> Manifest:
         """Stage everything that is in an archive, as this release stores it."""

@@ -25,22 +25,13 @@ from pymongo.read_concern import ReadConcern
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
-from storage.mongo.protocols import (
-    Collection,
-    Database,
-    Pipeline,
-    PrefixedDatabase,
-    RecordedDatabase,
-    Session,
-)
+from storage.mongo.protocols import Collection, Database, Pipeline, Session, has_own_commands
 from storage.mongo.topology import PrimaryListener
 from storage.mongo.unavailable import TIMEOUT_SECONDS, get_operation
 from storage.records.kinds import Document
 
 NO_LIMIT = 2**31 - 1
 _READ_AGAIN_SECONDS = 0.02
-_WRAPPERS = (PrefixedDatabase, RecordedDatabase)
-"""Databases with a `command` of their own."""
 _CLOCK_AHEAD_CODE = 72
 """InvalidOptions: the member's clock has not reached the time that the read demands."""
 _ANOTHER_TIME_CODES = (
@@ -152,7 +143,7 @@ async def _send(
     That is None for a collection that does not exist.
     """
     deployment = topology.of(database.client)
-    read = None if isinstance(database, _WRAPPERS) else deployment.read
+    read = None if has_own_commands(database) else deployment.read
     deadline = time.monotonic() + TIMEOUT_SECONDS
     was_lost = False
     while True:

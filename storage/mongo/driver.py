@@ -226,7 +226,8 @@ async def close(client: Client) -> None:
     """Close the connections of a client, after what it still ends on the server."""
     if endings := topology.of(client).endings:
         await asyncio.wait(endings)
-    await _await_if_needed(client.close())
+    closing: Any = client.close()
+    await _await_if_needed(closing)
 
 
 async def insert_absent(collection: Collection, documents: Sequence[Document]) -> list[Document]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bson
 from bson.errors import BSONError
@@ -46,7 +46,7 @@ async def iter_raw_batches(
     while True:
         # Each query ends within the client's time limit, whatever the size of the collection.
         where: Document = {} if last_key is None else {"_id": {"$gt": last_key}}
-        cursor = collection.find_raw_batches(
+        cursor: Any = collection.find_raw_batches(  # the type of its replies is wrong in PyMongo
             where, sort=[("_id", 1)], limit=_QUERY_DOCUMENTS, session=session
         )
         in_query = 0

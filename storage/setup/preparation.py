@@ -270,7 +270,7 @@ async def list_collections(database: driver.Database) -> dict[str, Document]:
 async def _prepare_collection(
     database: driver.Database, kind: RecordType[Any], existing: Document | None
 ) -> None:
-    options = {"validator": build_validator(kind), **STORED_BEFORE_CHANGES}
+    options: Document = {"validator": build_validator(kind), **STORED_BEFORE_CHANGES}
     if existing is None:
         await driver.create_collection(database, kind.name, **options)
     elif any(existing["options"].get(name) != value for name, value in options.items()):

@@ -11,7 +11,7 @@ import pytest
 from storage import store as visible_reads
 from storage.catalog import ASSETS, FLOORS, UNITS, Asset, Floor, Unit
 from storage.mongo import driver
-from storage.mongo.protocols import CommandLog, RecordedDatabase
+from storage.mongo.protocols import CommandLog, with_log
 from storage.records import visibility
 from storage.records.kinds import Document, RecordType
 from storage.records.paging import BY_KEY, Order, PageRequest, Position
@@ -76,7 +76,7 @@ async def test_a_record_and_a_page_of_its_list_are_read_with_one_command(
         for key in ("a", "b", "?", "none"):
             where = {"asset_id": key}
             log = CommandLog()
-            store.database = RecordedDatabase(store.database, log)
+            store.database = with_log(store.database, log)
             found, documents = await store.load_with_first_page(
                 ASSETS, scope, key, FLOORS, where, request
             )
@@ -311,7 +311,7 @@ async def filled(mongo_url: str, anyio_backend: str) -> AsyncIterator[Store]:
 def _record(store: Store) -> tuple[Store, CommandLog]:
     """A new store of the same database, and the log of its commands."""
     recorded, log = Store(store.client, store.database.name), CommandLog()
-    recorded.database = RecordedDatabase(store.database, log)
+    recorded.database = with_log(store.database, log)
     return recorded, log
 
 

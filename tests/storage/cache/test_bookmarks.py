@@ -9,7 +9,7 @@ from storage import store as visible_reads
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.read_set import whole
 from storage.catalog import UNITS, Unit
-from storage.mongo.protocols import CommandLog, RecordedDatabase
+from storage.mongo.protocols import CommandLog, with_log
 from storage.records import visibility
 from storage.records.kinds import Document
 from storage.records.paging import PageRequest
@@ -103,7 +103,7 @@ async def test_a_jump_of_a_key_that_sees_nothing_of_a_list_reads_little_and_goes
     monkeypatch.setattr(visible_reads, "MAX_WINDOW_RECORDS", STRIDE)
     scope = AssetScope(frozenset({"c"}))
     for starts in (["", "u0009"], ["u0019", "u0029"], ["u0039", "u0049"]):
-        store.database = RecordedDatabase(plain.database, log := CommandLog())
+        store.database = with_log(plain.database, log := CommandLog())
         page = await store.list_page(UNITS, scope, {}, PageRequest(2, 3))
         assert not page.data
         commands = [each.command for each in log.commands]

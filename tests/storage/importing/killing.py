@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from pymongo import AsyncMongoClient, monitoring
 
@@ -42,9 +42,9 @@ async def open_with_listener(
     client = AsyncMongoClient[dict[str, Any]](
         mongo_url, w="majority", event_listeners=[listener, deployment.listener]
     )
-    topology.describe(cast(driver.Client, client), deployment)
+    topology.describe(client, deployment)
     try:
-        yield cast(driver.Client, client)
+        yield client
     finally:
         listener.call = lambda event: None
         await client.close()

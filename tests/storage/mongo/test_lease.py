@@ -79,7 +79,8 @@ async def test_a_late_reply_to_a_heartbeat_takes_no_update_back(
     monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.01)
     held = Lease(database["leases"])
     assert await held.try_acquire()
-    held._collection = leases = LateReplies(database["leases"])
+    leases: Any = LateReplies(database["leases"])
+    held._collection = leases
     async with asyncio.timeout(TIMEOUT_SECONDS), held.keep_alive():
         await leases.replied.wait()
         await held.update({"state": "removing"})

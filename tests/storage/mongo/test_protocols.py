@@ -6,7 +6,7 @@ import pytest
 
 from storage.mongo import driver
 from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command
-from storage.mongo.protocols import MAX_COMMANDS, CommandLog, PrefixedDatabase, RecordedDatabase
+from storage.mongo.protocols import MAX_COMMANDS, CommandLog, with_log, with_prefix
 from storage.setup.preparation import prepare_database
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ def database_name(fresh_database_name: str) -> str:
 
 
 async def test_a_database_can_be_prepared_within_another(database: Any) -> None:
-    await prepare_database(PrefixedDatabase(database, "staging.x."))
+    await prepare_database(with_prefix(database, "staging.x."))
     staged = {name: await options_of(database, name) for name in await names_of(database)}
     assert all(name.startswith("staging.x.") for name in staged)
     await prepare_database(database)
@@ -28,7 +28,7 @@ async def test_a_database_can_be_prepared_within_another(database: Any) -> None:
 
 
 async def test_only_collections_with_the_prefix_are_seen(database: Any) -> None:
-    inner = PrefixedDatabase(database, "p.")
+    inner = with_prefix(database, "p.")
     await database["units"].insert_one({"_id": "outer"})
     await inner["units"].insert_one({"_id": "inner"})
     assert await inner.list_collection_names() == ["units"]
@@ -55,7 +55,7 @@ async def options_of(database: Any, name: str) -> Any:
 async def test_reads_are_noted_with_what_they_return(database: driver.Database) -> None:
     await database["units"].insert_many([{"_id": "a", "n": 1}, {"_id": "b", "n": 2}])
     log = CommandLog()
-    recorded = RecordedDatabase(database, log)
+    recorded = with_log(database, log)
     found = await driver.find_documents(recorded, "units", {"n": 2}, {"n": 1}, limit=5)
     assert found == [{"_id": "b", "n": 2}]
     await driver.aggregate_documents(recorded, "units", [{"$match": {"n": 1}}])
@@ -73,7 +73,7 @@ async def test_reads_are_noted_with_what_they_return(database: driver.Database) 
 
 async def test_only_the_first_commands_are_kept(database: driver.Database) -> None:
     log = CommandLog()
-    recorded = RecordedDatabase(database, log)
+    recorded = with_log(database, log)
     for _ in range(MAX_COMMANDS + 2):
         await recorded.command({"find": "units", "filter": {}})
     assert (len(log.commands), log.omitted) == (MAX_COMMANDS, 2)
