@@ -3,21 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
+from storage import catalog, routing_inputs
 from storage.administration import audit
-from storage.administration.audit import (
-    AuditEntry,
-    Origin,
-)
-from storage.catalog import (
-    LOCATIONS,
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PATHFINDING_TAG,
-    PROCESSED_FIELD,
-    REPORT_FIELD,
-    Location,
-)
 from storage.closures import CLOSURES_FIELD, Closures, read_closures
 from storage.importing.import_bundles import hold_import_lease
 from storage.mongo import driver
@@ -31,16 +18,9 @@ from storage.publication import (
 )
 from storage.records.kinds import UPDATED_AT, Document
 from storage.records.visibility import ALL_ASSETS, AssetScope, project_asset
-from storage.routing_inputs import (
-    REPROCESS_COMMAND,
-    NetworkState,
-    build_withdrawal,
-    describe_change,
-    read_state,
-)
 
 _CURRENT_PROJECTION = dict.fromkeys(
-    (NETWORK_FIELD, NETWORK_STATE_FIELD, "source", "feet_per_unit", "tags"), 1
+    (catalog.NETWORK_FIELD, catalog.NETWORK_STATE_FIELD, "source", "feet_per_unit", "tags"), 1
 )
 NETWORK_FIELDS = (*_CURRENT_PROJECTION, CLOSURES_FIELD)
 """The fields that `read_network` looks at."""
@@ -55,7 +35,7 @@ async def publish_network(database: driver.Database, publication: Publication) -
     ImportRunningError, UnavailableError.
     """
 
-    async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+    async def work(session: driver.Session) -> tuple[None, audit.AuditEntry | None]:
         await lease.update({}, session)
         await check_unchanged(database, publication.map_id, publication.built_from, session)
         return None, await publish(database, publication, written, session)
@@ -72,7 +52,7 @@ async def withdraw_network(
     database: driver.Database,
     map_id: str,
     report: dict[str, Any],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
     built_from: BuiltFrom | None = None,
 ) -> bool:
     """Remove the network, tag and tier of a map that has proved unroutable; return whether it had
@@ -83,22 +63,23 @@ async def withdraw_network(
     Raises NetworkOutdatedError as `publish_network` does; ImportRunningError, UnavailableError.
     """
 
-    async def work(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+    async def work(session: driver.Session) -> tuple[bool, audit.AuditEntry | None]:
         await lease.update({}, session)
         where = {"_id": map_id}
-        before = await database[MAPS.name].find_one(where, session=session)
+        before = await database[catalog.MAPS.name].find_one(where, session=session)
         if before is None or (
-            PATHFINDING_TAG not in before.get("tags", ()) and read_state(before) is None
+            catalog.PATHFINDING_TAG not in before.get("tags", ())
+            and routing_inputs.read_state(before) is None
         ):
             return False, None
         await check_unchanged(database, map_id, built_from, session)
-        fields = build_withdrawal(before, UNROUTABLE, is_stale=False)
-        await database[MAPS.name].update_one(
-            where, {"$set": {**fields, REPORT_FIELD: report}}, session=session
+        fields = routing_inputs.build_withdrawal(before, UNROUTABLE, is_stale=False)
+        await database[catalog.MAPS.name].update_one(
+            where, {"$set": {**fields, catalog.REPORT_FIELD: report}}, session=session
         )
         if UPDATED_AT not in fields:
             return False, None
-        return bool(before.get(NETWORK_FIELD)), build_entry("map.withdrawn", before, fields)
+        return bool(before.get(catalog.NETWORK_FIELD)), build_entry("map.withdrawn", before, fields)
 
     with driver.translate_errors():
         async with hold_import_lease(database) as lease:
@@ -121,7 +102,8 @@ class RoutingState(NamedTuple):
 
 UNLOADABLE = RoutingState(
     is_stale=True,
-    reason=f"its network is missing or damaged; `{REPROCESS_COMMAND}` builds it again",
+    reason="its network is missing or damaged;"
+    f" `{routing_inputs.REPROCESS_COMMAND}` builds it again",
 )
 
 
@@ -154,7 +136,7 @@ def read_network(unit_map: Document) -> CurrentNetwork | None:
     # Imports withdraw what they make stale; this holds whoever else writes to the database.
     if not _describe_routing(unit_map).is_routable:
         return None
-    return CurrentNetwork(unit_map[NETWORK_FIELD], read_closures(unit_map))
+    return CurrentNetwork(unit_map[catalog.NETWORK_FIELD], read_closures(unit_map))
 
 
 async def load_routing_states(
@@ -166,11 +148,13 @@ async def load_routing_states(
     return {unit_map["_id"]: _describe_routing(unit_map) for unit_map in found}
 
 
-async def load_state(database: driver.Database, map_id: str) -> NetworkState:
+async def load_state(database: driver.Database, map_id: str) -> routing_inputs.NetworkState:
     """Return what is known of what a map's network was built from. Raises UnavailableError."""
     with driver.translate_errors():
-        found = await _find_visible(database, ALL_ASSETS, [map_id], {NETWORK_STATE_FIELD: 1})
-    return (read_state(found[0]) if found else None) or NetworkState()
+        found = await _find_visible(
+            database, ALL_ASSETS, [map_id], {catalog.NETWORK_STATE_FIELD: 1}
+        )
+    return (routing_inputs.read_state(found[0]) if found else None) or routing_inputs.NetworkState()
 
 
 async def load_routing_reports(
@@ -181,8 +165,8 @@ async def load_routing_reports(
     Raises UnavailableError.
     """
     with driver.translate_errors():
-        found = await _find_visible(database, scope, map_ids, {REPORT_FIELD: 1})
-    return {each["_id"]: report for each in found if (report := each.get(REPORT_FIELD))}
+        found = await _find_visible(database, scope, map_ids, {catalog.REPORT_FIELD: 1})
+    return {each["_id"]: report for each in found if (report := each.get(catalog.REPORT_FIELD))}
 
 
 async def _find_visible(
@@ -191,29 +175,33 @@ async def _find_visible(
     condition = map_ids[0] if len(map_ids) == 1 else {"$in": [*map_ids]}
     found = await driver.find_documents(
         database,
-        MAPS.name,
+        catalog.MAPS.name,
         {"_id": condition},
-        project_asset(MAPS, projection),
+        project_asset(catalog.MAPS, projection),
         limit=len(map_ids),
     )
-    return scope.keep_visible(MAPS, found)
+    return scope.keep_visible(catalog.MAPS, found)
 
 
 def _describe_routing(unit_map: Document) -> RoutingState:
-    if unit_map.get(NETWORK_FIELD):
-        change = describe_change(unit_map)
+    if unit_map.get(catalog.NETWORK_FIELD):
+        change = routing_inputs.describe_change(unit_map)
         return RoutingState(change is None, change is not None, change)
-    state = read_state(unit_map) or NetworkState()
-    is_claimed = PATHFINDING_TAG in unit_map.get("tags", ())
+    state = routing_inputs.read_state(unit_map) or routing_inputs.NetworkState()
+    is_claimed = catalog.PATHFINDING_TAG in unit_map.get("tags", ())
     reason = state.withdrawn or (UNPROCESSED if is_claimed else None)
     return RoutingState(False, state.is_stale, reason)
 
 
-async def list_imported_locations(database: driver.Database, map_id: str) -> list[Location]:
+async def list_imported_locations(database: driver.Database, map_id: str) -> list[catalog.Location]:
     """Return the locations of a map that processing did not create."""
-    where = {"unit_map_id": map_id, PROCESSED_FIELD: {"$ne": True}}
+    where = {"unit_map_id": map_id, catalog.PROCESSED_FIELD: {"$ne": True}}
     with driver.translate_errors():
         documents = await driver.find_documents(
-            database, LOCATIONS.name, where, LOCATIONS.projection, limit=driver.NO_LIMIT
+            database,
+            catalog.LOCATIONS.name,
+            where,
+            catalog.LOCATIONS.projection,
+            limit=driver.NO_LIMIT,
         )
-    return LOCATIONS.decode(documents)
+    return catalog.LOCATIONS.decode(documents)

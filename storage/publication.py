@@ -10,54 +10,18 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import to_builtins
 
+from storage import catalog, closures, routing_inputs
 from storage.administration import audit
-from storage.administration.audit import (
-    MAX_LISTED_IDS,
-    AuditChange,
-    AuditEntry,
-    AuditTarget,
-    Operation,
-    Origin,
-)
 from storage.administration.import_lease import ImportLease
-from storage.catalog import (
-    GEOREFERENCE_FIELD,
-    LOCATIONS,
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PARSED_FIELD,
-    PARSED_FIELDS,
-    PATHFINDING_TAG,
-    PROCESSED_FIELD,
-    REPORT_FIELD,
-    Location,
-    find_georeference,
-)
-from storage.closures import (
-    CLOSED_PARTS_FIELD,
-    CLOSURES_FIELD,
-    NetworkPart,
-    build_fields,
-    keep_closures,
-)
 from storage.errors import NetworkOutdatedError
 from storage.importing.planning import has_same_content, set_timestamps
 from storage.mongo import driver, files
 from storage.records.kinds import UPDATED_AT, Document, current_timestamp
-from storage.routing_inputs import (
-    NetworkState,
-    RoutingInputs,
-    rank_floors,
-    read_format,
-    read_inputs,
-    read_state,
-)
 from storage.tombstones import add_tombstones, end_tombstones
 
 _ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(NETWORK_FIELD, NETWORK_STATE_FIELD, *PARSED_FIELDS),
+    *(catalog.NETWORK_FIELD, catalog.NETWORK_STATE_FIELD, *catalog.PARSED_FIELDS),
 )
 
 
@@ -74,7 +38,7 @@ class PublishedFiles(NamedTuple):
 class BuiltFrom(NamedTuple):
     """The inputs that a network was built from."""
 
-    inputs: RoutingInputs
+    inputs: routing_inputs.RoutingInputs
     is_from_drawing: bool
     is_scale_given: bool
 
@@ -91,13 +55,13 @@ class Publication(msgspec.Struct, frozen=True):
     network: bytes
     routing_tier: str
     report: dict[str, Any]
-    locations: Sequence[Location]
+    locations: Sequence[catalog.Location]
     """Replace those of an earlier publication."""
     built_from: BuiltFrom | None = None
     """None if it was built from what the catalog has when it is published."""
-    origin: Origin | None = None
+    origin: audit.Origin | None = None
     """None for the user who runs this process."""
-    parts: Sequence[NetworkPart] | None = None
+    parts: Sequence[closures.NetworkPart] | None = None
     """The parts that can be closed in the network; None if it has what the one before has."""
     parsed: bytes | None = None
     """The parsed map of a plan that is not the map's own drawing; None keeps what the map has."""
@@ -118,7 +82,9 @@ async def check_unchanged(
     """Raise NetworkOutdatedError if what a network was built from has changed since."""
     if built_from is None:
         return
-    inputs = await read_inputs(database, map_id, is_own=built_from.is_own, session=session)
+    inputs = await routing_inputs.read_inputs(
+        database, map_id, is_own=built_from.is_own, session=session
+    )
     if built_from.inputs != inputs:
         raise NetworkOutdatedError(
             f"the map {map_id!r} was changed while it was processed; process it again"
@@ -131,7 +97,7 @@ async def write_files(database: driver.Database, publication: Publication) -> Pu
     return PublishedFiles(
         await files.write_file(database, publication.network),
         None if parsed is None else await files.write_file(database, parsed),
-        None if parsed is None else find_georeference(parsed),
+        None if parsed is None else catalog.find_georeference(parsed),
         None if plan is None else await files.write_file(database, plan),
     )
 
@@ -141,15 +107,15 @@ async def publish(
     publication: Publication,
     written: PublishedFiles,
     session: driver.Session,
-) -> AuditEntry | None:
+) -> audit.AuditEntry | None:
     """Publish a map's network, parsed map, tag, tier, scale and locations with a transaction;
     return the record of it.
 
     `updated_at` of the map changes only if something else does.
     """
     map_id, report = publication.map_id, publication.report
-    maps = database[MAPS.name]
-    fields = (*_ROUTING_FIELDS, CLOSURES_FIELD, CLOSED_PARTS_FIELD)
+    maps = database[catalog.MAPS.name]
+    fields = (*_ROUTING_FIELDS, closures.CLOSURES_FIELD, closures.CLOSED_PARTS_FIELD)
     before = await maps.find_one({"_id": map_id}, fields, session=session)
     if before is None:
         return None
@@ -159,31 +125,31 @@ async def publish(
         database, map_id, publication.locations, now, session
     )
     if writes:
-        await database[LOCATIONS.name].bulk_write(writes, session=session)
+        await database[catalog.LOCATIONS.name].bulk_write(writes, session=session)
     routing: Document = {
-        NETWORK_FIELD: written.network,
+        catalog.NETWORK_FIELD: written.network,
         "routing_tier": publication.routing_tier,
         "feet_per_unit": state.feet_per_unit,
     }
     if written.parsed is not None:
-        routing[PARSED_FIELD] = written.parsed
-        if before.get(GEOREFERENCE_FIELD) != written.georeference:
-            routing[GEOREFERENCE_FIELD] = written.georeference
+        routing[catalog.PARSED_FIELD] = written.parsed
+        if before.get(catalog.GEOREFERENCE_FIELD) != written.georeference:
+            routing[catalog.GEOREFERENCE_FIELD] = written.georeference
     closed, is_same_closed = Document(), True
-    if publication.parts is not None and before.get(CLOSURES_FIELD):
-        kept = keep_closures(before, publication.parts, state.feet_per_unit or 1.0)
-        closed = build_fields(kept.closures, kept.parts)
+    if publication.parts is not None and before.get(closures.CLOSURES_FIELD):
+        kept = closures.keep_closures(before, publication.parts, state.feet_per_unit or 1.0)
+        closed = closures.build_fields(kept.closures, kept.parts)
         report = {**report, "notes": [*kept.notes, *report.get("notes", ())]}
         changes += kept.changes
         is_same_closed = not kept.changes
-    is_same_map = PATHFINDING_TAG in before.get("tags", ()) and before == before | routing
+    is_same_map = catalog.PATHFINDING_TAG in before.get("tags", ()) and before == before | routing
     updated = {} if is_same_map and is_same_closed and not writes else {UPDATED_AT: now}
-    derived = {REPORT_FIELD: report, NETWORK_STATE_FIELD: to_builtins(state)}
+    derived = {catalog.REPORT_FIELD: report, catalog.NETWORK_STATE_FIELD: to_builtins(state)}
     await maps.update_one(
         {"_id": map_id},
         {
             "$set": {**routing, **derived, **closed, **updated},
-            "$addToSet": {"tags": PATHFINDING_TAG},
+            "$addToSet": {"tags": catalog.PATHFINDING_TAG},
         },
         session=session,
     )
@@ -210,7 +176,7 @@ async def publish_staged(
     publication = msgspec.msgpack.decode(content, type=Publication)
     written = await write_files(database, publication)
 
-    async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+    async def work(session: driver.Session) -> tuple[None, audit.AuditEntry | None]:
         await lease.update({}, session)
         deleted = await staged.delete_one({"_id": 0}, session=session)
         if not deleted.deleted_count:
@@ -226,25 +192,29 @@ async def _build_state(
     publication: Publication,
     written: PublishedFiles,
     session: driver.Session,
-) -> NetworkState:
+) -> routing_inputs.NetworkState:
     """Return what the network of a publication was built from."""
     report, built_from = publication.report, publication.built_from
     is_own = bool(unit_map.get("source")) if built_from is None else built_from.is_own
-    inputs = await read_inputs(database, unit_map["_id"], is_own=is_own, session=session)
+    inputs = await routing_inputs.read_inputs(
+        database, unit_map["_id"], is_own=is_own, session=session
+    )
     floor_ids = [level["level_id"] for level in report.get("levels", ())]
     scale = report.get("feet_per_unit") or unit_map.get("feet_per_unit")
-    last = read_state(unit_map) or NetworkState()
+    last = routing_inputs.read_state(unit_map) or routing_inputs.NetworkState()
     if publication.is_stored_plan and last.plan != written.plan:
         raise NetworkOutdatedError(
             f"the plan of the map {unit_map['_id']!r} was replaced meanwhile"
         )
     was_scale_given = last.is_scale_given and last.feet_per_unit == scale
-    return NetworkState(
+    return routing_inputs.NetworkState(
         network=written.network,
-        network_format=read_format(publication.network),
+        network_format=routing_inputs.read_format(publication.network),
         source=inputs.source,
         feet_per_unit=scale,
-        levels=[] if inputs.floor_sorts is None else rank_floors(inputs.floor_sorts, floor_ids),
+        levels=[]
+        if inputs.floor_sorts is None
+        else routing_inputs.rank_floors(inputs.floor_sorts, floor_ids),
         is_from_drawing=built_from is None or built_from.is_from_drawing,
         plan=written.plan,
         plan_format=publication.plan_format,
@@ -255,52 +225,63 @@ async def _build_state(
 async def _build_location_writes(
     database: driver.Database,
     map_id: str,
-    locations: Sequence[Location],
+    locations: Sequence[catalog.Location],
     now: str,
     session: driver.Session,
-) -> tuple[list[driver.WriteOperation], list[AuditChange]]:
+) -> tuple[list[driver.WriteOperation], list[audit.AuditChange]]:
     """Build the writes that replace a map's processed locations; none for unchanged ones.
 
     Return also what they change, for the audit log.
     """
-    where = {"unit_map_id": map_id, PROCESSED_FIELD: True}
-    documents = await database[LOCATIONS.name].find(where, session=session).to_list(None)
-    live = {document["_id"]: LOCATIONS.fill_defaults(document) for document in documents}
+    where = {"unit_map_id": map_id, catalog.PROCESSED_FIELD: True}
+    documents = await database[catalog.LOCATIONS.name].find(where, session=session).to_list(None)
+    live = {document["_id"]: catalog.LOCATIONS.fill_defaults(document) for document in documents}
     removed = live.keys() - {location.id for location in locations}
     inserted = {location.id for location in locations} - live.keys()
-    await add_tombstones(database, LOCATIONS, [live[key] for key in sorted(removed)], session)
-    await end_tombstones(database, LOCATIONS, [{"_id": key} for key in inserted], session)
+    await add_tombstones(
+        database, catalog.LOCATIONS, [live[key] for key in sorted(removed)], session
+    )
+    await end_tombstones(database, catalog.LOCATIONS, [{"_id": key} for key in inserted], session)
     writes: list[driver.WriteOperation] = []
-    ids: dict[Operation, list[str]] = {"inserted": [], "updated": [], "removed": sorted(removed)}
+    ids: dict[audit.Operation, list[str]] = {
+        "inserted": [],
+        "updated": [],
+        "removed": sorted(removed),
+    }
     if removed:
         writes.append(driver.DeleteMany({**where, "_id": {"$in": sorted(removed)}}))
     for location in locations:
-        document = LOCATIONS.to_document(location)
+        document = catalog.LOCATIONS.to_document(location)
         before = live.get(document["_id"])
-        if before is None or not has_same_content(LOCATIONS, document, before):
-            set_timestamps(LOCATIONS, document, before, now)
+        if before is None or not has_same_content(catalog.LOCATIONS, document, before):
+            set_timestamps(catalog.LOCATIONS, document, before, now)
             key = document.pop("_id")
             ids["inserted" if before is None else "updated"].append(key)
             writes.append(
                 driver.UpdateOne(
-                    {"_id": key}, {"$set": {**document, PROCESSED_FIELD: True}}, upsert=True
+                    {"_id": key}, {"$set": {**document, catalog.PROCESSED_FIELD: True}}, upsert=True
                 )
             )
     return writes, [
-        AuditChange(LOCATIONS.name, operation, len(changed), changed[:MAX_LISTED_IDS])
+        audit.AuditChange(
+            catalog.LOCATIONS.name, operation, len(changed), changed[: audit.MAX_LISTED_IDS]
+        )
         for operation, changed in ids.items()
         if changed
     ]
 
 
 def build_entry(
-    action: audit.Action, before: Document, routing: Document, changes: Sequence[AuditChange] = ()
-) -> AuditEntry:
+    action: audit.Action,
+    before: Document,
+    routing: Document,
+    changes: Sequence[audit.AuditChange] = (),
+) -> audit.AuditEntry:
     had, has = (
-        {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+        {field: document.get(field) for field in (catalog.NETWORK_FIELD, "routing_tier")}
         for document in (before, routing)
     )
     map_id = before["_id"]
-    changed = AuditChange.of_all(MAPS.name, "updated", [map_id], had, has)
-    target = AuditTarget(MAPS.name, [map_id])
-    return AuditEntry(action, target, [changed, *changes], [before["asset_id"]])
+    changed = audit.AuditChange.of_all(catalog.MAPS.name, "updated", [map_id], had, has)
+    target = audit.AuditTarget(catalog.MAPS.name, [map_id])
+    return audit.AuditEntry(action, target, [changed, *changes], [before["asset_id"]])

@@ -14,18 +14,8 @@ import msgspec
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from storage import catalog
 from storage.administration.audit import AuditChange
-from storage.catalog import (
-    FLOORS,
-    LOCATIONS,
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    NO_ROUTING,
-    PATHFINDING_TAG,
-    PROCESSED_FIELD,
-    Location,
-)
 from storage.mongo import driver, files
 from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 
@@ -42,7 +32,7 @@ REPROCESS_COMMAND = "floorgate maps process --stale"
 OTHER_FORMAT = f"another release built its network; `{REPROCESS_COMMAND}` builds it again"
 ROUTING_FIELDS = (
     *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(NETWORK_FIELD, NETWORK_STATE_FIELD),
+    *(catalog.NETWORK_FIELD, catalog.NETWORK_STATE_FIELD),
 )
 """The fields of a map that withdrawing its network looks at, or changes."""
 _ARCHIVE_START = re.compile(rb'FLOORRTE.{8}\{"kind":"\w+","version":(\d+),', re.DOTALL)
@@ -112,13 +102,13 @@ async def read_inputs(
 
     `is_own`: the map has its own drawing, with the floors and the scale of the catalog.
     """
-    found = await database[MAPS.name].find_one({"_id": map_id}, session=session)
+    found = await database[catalog.MAPS.name].find_one({"_id": map_id}, session=session)
     unit_map = found or {}
     sorts = None
     if is_own:
         sorts = await load_floor_sorts(database, unit_map.get("asset_id", ""), session)
-    where = {"unit_map_id": map_id, PROCESSED_FIELD: {"$ne": True}}
-    locations = await database[LOCATIONS.name].find(where, session=session).to_list(None)
+    where = {"unit_map_id": map_id, catalog.PROCESSED_FIELD: {"$ne": True}}
+    locations = await database[catalog.LOCATIONS.name].find(where, session=session).to_list(None)
     return RoutingInputs(
         unit_map.get("source"),
         unit_map.get("feet_per_unit") if is_own else None,
@@ -132,13 +122,15 @@ async def load_floor_sorts(
 ) -> dict[str, int]:
     """Return `sort` of the floors of an asset."""
     where = {"asset_id": asset_id}
-    floors = await database[FLOORS.name].find(where, ["sort"], session=session).to_list(None)
+    floors = (
+        await database[catalog.FLOORS.name].find(where, ["sort"], session=session).to_list(None)
+    )
     return {floor["_id"]: floor.get("sort", 0) for floor in floors}
 
 
-def position_of(location: Document | Location) -> Position:
+def position_of(location: Document | catalog.Location) -> Position:
     """Return the position of a location, from its record or its document."""
-    if isinstance(location, Location):
+    if isinstance(location, catalog.Location):
         return location.x, location.y, *(floor.id for floor in location.floors)
     return location["x"], location["y"], *(floor["id"] for floor in location.get("floors") or ())
 
@@ -160,7 +152,7 @@ def rank_floors(sorts: FloorSorts, floor_ids: Iterable[str]) -> list[tuple[str, 
 
 def read_state(unit_map: Document) -> NetworkState | None:
     """Return what the network in a map's document was built from, if the document says."""
-    state = unit_map.get(NETWORK_STATE_FIELD)
+    state = unit_map.get(catalog.NETWORK_STATE_FIELD)
     return None if state is None else msgspec.convert(state, NetworkState)
 
 
@@ -181,7 +173,7 @@ def describe_change(unit_map: Document, sorts: FloorSorts | None = None) -> str 
     state = read_state(unit_map)
     if state is None:
         return OTHER_FORMAT
-    if state.network not in (None, unit_map.get(NETWORK_FIELD)):
+    if state.network not in (None, unit_map.get(catalog.NETWORK_FIELD)):
         return "it is not known what its network was built from"
     if state.source != unit_map.get("source"):
         return "its drawing has changed"
@@ -198,14 +190,16 @@ def build_withdrawal(unit_map: Document, reason: str, *, is_stale: bool) -> Docu
     """Return the fields to set in the document of a map whose network is withdrawn."""
     state = read_state(unit_map) or NetworkState()
     fields: Document = {
-        NETWORK_STATE_FIELD: to_builtins(replace(state, withdrawn=reason, is_stale=is_stale)),
+        catalog.NETWORK_STATE_FIELD: to_builtins(
+            replace(state, withdrawn=reason, is_stale=is_stale)
+        ),
     }
     tags = unit_map.get("tags", [])
-    if PATHFINDING_TAG in tags or unit_map.get(NETWORK_FIELD):
+    if catalog.PATHFINDING_TAG in tags or unit_map.get(catalog.NETWORK_FIELD):
         fields |= {
-            NETWORK_FIELD: None,
-            "tags": [tag for tag in tags if tag != PATHFINDING_TAG],
-            "routing_tier": NO_ROUTING,
+            catalog.NETWORK_FIELD: None,
+            "tags": [tag for tag in tags if tag != catalog.PATHFINDING_TAG],
+            "routing_tier": catalog.NO_ROUTING,
             UPDATED_AT: current_timestamp(),
         }
     return fields
@@ -221,16 +215,16 @@ async def withdraw_stale_networks(
         if network.is_withdrawn:
             continue
         where = {"_id": network.map_id}
-        before = await database[MAPS.name].find_one(where, ROUTING_FIELDS, session=session)
-        if before is None or not before.get(NETWORK_FIELD):
+        before = await database[catalog.MAPS.name].find_one(where, ROUTING_FIELDS, session=session)
+        if before is None or not before.get(catalog.NETWORK_FIELD):
             continue
         fields = build_withdrawal(before, network.reason, is_stale=True)
-        await database[MAPS.name].update_one(where, {"$set": fields}, session=session)
+        await database[catalog.MAPS.name].update_one(where, {"$set": fields}, session=session)
         had, has = (
-            {field: document.get(field) for field in (NETWORK_FIELD, "routing_tier")}
+            {field: document.get(field) for field in (catalog.NETWORK_FIELD, "routing_tier")}
             for document in (before, fields)
         )
-        change = AuditChange.of_all(MAPS.name, "updated", [network.map_id], had, has)
+        change = AuditChange.of_all(catalog.MAPS.name, "updated", [network.map_id], had, has)
         changes.append(change)
     return changes
 
@@ -245,14 +239,17 @@ async def list_stale_networks(
     stale = []
     sorts: dict[str, FloorSorts] = {}
     where = {
-        "$or": [{NETWORK_FIELD: {"$type": "string"}}, {f"{NETWORK_STATE_FIELD}.is_stale": True}]
+        "$or": [
+            {catalog.NETWORK_FIELD: {"$type": "string"}},
+            {f"{catalog.NETWORK_STATE_FIELD}.is_stale": True},
+        ]
     }
     with driver.translate_errors():
-        async for unit_map in database[MAPS.name].find(where, sort=[("_id", 1)]):
+        async for unit_map in database[catalog.MAPS.name].find(where, sort=[("_id", 1)]):
             asset_id = unit_map["asset_id"]
             if asset_id not in sorts:
                 sorts[asset_id] = await load_floor_sorts(database, asset_id)
-            if digest := unit_map.get(NETWORK_FIELD):
+            if digest := unit_map.get(catalog.NETWORK_FIELD):
                 reason = describe_change(unit_map, sorts[asset_id])
                 if reason is None and can_load is not None:
                     network = await files.read_file(database, digest)

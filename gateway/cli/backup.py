@@ -17,14 +17,8 @@ from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import show_progress
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.administration.audit import AUDIT_COLLECTION
+from storage.backup import backups
 from storage.backup.backup_file import BackupReader, Manifest, read_manifest
-from storage.backup.backups import (
-    SAVED_COLLECTIONS,
-    RestoreSummary,
-    count_saved_documents,
-    restore_backup,
-    save_backup,
-)
 from storage.embedded import embedded_mongo
 from storage.mongo import driver
 
@@ -47,7 +41,7 @@ def backup(archive: Path, **values: Any) -> None:
     with _open_output(archive) as output, show_progress() as progress:
 
         async def work(database: driver.Database) -> Manifest:
-            return await save_backup(database, output, progress=progress)
+            return await backups.save_backup(database, output, progress=progress)
 
         manifest = run_with_database(settings, work, TIMEOUT_SECONDS)
     click.echo(f"Saved {_describe(manifest)}.", err=True)
@@ -78,8 +72,10 @@ def restore(archive: Path, check: bool, yes: bool, **values: Any) -> None:
             _confirm(settings, source)
         with show_progress() as progress:
 
-            async def work(database: driver.Database) -> RestoreSummary:
-                return await restore_backup(database, source, archive.name, progress=progress)
+            async def work(database: driver.Database) -> backups.RestoreSummary:
+                return await backups.restore_backup(
+                    database, source, archive.name, progress=progress
+                )
 
             summary = run_with_database(settings, work, TIMEOUT_SECONDS, writes=True)
     _print_counts(("Before", summary.before), ("Restored", summary.manifest.count_documents()))
@@ -167,7 +163,7 @@ def _check(source: BinaryIO) -> Manifest:
 
 def _confirm(settings: Settings, source: BinaryIO) -> None:
     """Ask before anything is replaced. Raises click.Abort, or ClickException if none can answer."""
-    before = run_with_database(settings, count_saved_documents, TIMEOUT_SECONDS)
+    before = run_with_database(settings, backups.count_saved_documents, TIMEOUT_SECONDS)
     if not before.keys() - {AUDIT_COLLECTION}:
         return
     if not sys.stdin.isatty():
@@ -192,7 +188,7 @@ def _describe(manifest: Manifest) -> str:
 
 def _print_counts(*columns: tuple[str, Mapping[str, int]]) -> None:
     table = Table("Collection", *(title for title, _ in columns))
-    for name in SAVED_COLLECTIONS:
+    for name in backups.SAVED_COLLECTIONS:
         counts = [counts.get(name, 0) for _, counts in columns]
         if any(counts):
             table.add_row(name, *(f"{count:,}" for count in counts))

@@ -23,13 +23,8 @@ from gateway.settings import STORAGE_OPTIONS, Settings
 from resolvers.processing.stale_networks import import_and_process
 from storage.embedded import embedded_mongo
 from storage.errors import RemovalRefusedError
+from storage.importing import change_plan
 from storage.importing.batches import STANDARD_INPUT, BundleSource
-from storage.importing.change_plan import (
-    ChangeRequest,
-    PendingFile,
-    RecordChange,
-    open_pending_file,
-)
 from storage.importing.import_bundles import ImportSummary
 from storage.mongo import driver
 from storage.store import Store
@@ -43,7 +38,7 @@ SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 def make_changes(
     settings: Settings,
     paths: Sequence[BundleSource],
-    request: ChangeRequest,
+    request: change_plan.ChangeRequest,
     *,
     networks: str,
     removes: bool,
@@ -104,18 +99,18 @@ def make_changes(
 
 
 @contextmanager
-def _open_plan(path: Path) -> Iterator[PendingFile]:
+def _open_plan(path: Path) -> Iterator[change_plan.PendingFile]:
     """Open a plan; what is not kept is deleted. Raises UsageError, and OSError with its name."""
     if os.path.lexists(path):
         raise click.UsageError(f"{path} exists; choose another name for the plan")
-    with open_pending_file(path) as file:
+    with change_plan.open_pending_file(path) as file:
         yield file
 
 
 def _run(
     settings: Settings,
     paths: Sequence[BundleSource],
-    request: ChangeRequest,
+    request: change_plan.ChangeRequest,
     networks: str,
     dry_run: bool,
     review: Callable[[ImportSummary], None] = lambda summary: None,
@@ -143,7 +138,7 @@ def _note_unwritten_undo(summary: ImportSummary, path: Path | None, dry_run: boo
         summary.notes.append(f"{path} is not written: {reason}")
 
 
-def _ask(planned: ImportSummary, request: ChangeRequest) -> None:
+def _ask(planned: ImportSummary, request: change_plan.ChangeRequest) -> None:
     """Ask whether to make the changes. Raises click.Abort, ClickException or UsageError."""
     if planned.refusal is not None:
         raise click.ClickException(
@@ -186,7 +181,7 @@ def _print_plan(summary: ImportSummary, limit: int | None, echo: Callable[[str],
                 echo(f"  {SIGNS[operation]} ... and {count - len(shown):,} more: see --plan FILE")
 
 
-def _describe_change(change: RecordChange) -> str:
+def _describe_change(change: change_plan.RecordChange) -> str:
     text = _quote(change.record_id)
     if change.removed_with is not None:
         return f"{text} (with {_quote(change.removed_with)})"

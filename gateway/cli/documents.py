@@ -9,11 +9,7 @@ import msgspec
 from gateway.cli.operator import run_with_database
 from gateway.cli.terminal import build_table, print_table
 from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
-from storage.administration.trusted_documents import (
-    list_documents,
-    register_documents,
-    remove_documents,
-)
+from storage.administration import trusted_documents
 
 
 @click.group()
@@ -47,7 +43,7 @@ def register(paths: tuple[Path, ...], **values: Any) -> None:
     found = read_documents(paths)
     result = run_with_database(
         settings_from_parameters(values),
-        lambda database: register_documents(database, found),
+        lambda database: trusted_documents.register_documents(database, found),
         writes=True,
     )
     click.echo(
@@ -61,7 +57,7 @@ def register(paths: tuple[Path, ...], **values: Any) -> None:
 @with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
     """List the registered documents by the names of their operations."""
-    found = run_with_database(settings_from_parameters(values), list_documents)
+    found = run_with_database(settings_from_parameters(values), trusted_documents.list_documents)
     if as_json:
         for document in found:
             click.echo(msgspec.json.encode(document))
@@ -88,7 +84,7 @@ def remove(ids: tuple[str, ...], is_all: bool, **values: Any) -> None:
     wanted = None if is_all else [id.removeprefix("sha256:") for id in ids]
     removed = run_with_database(
         settings_from_parameters(values),
-        lambda database: remove_documents(database, wanted),
+        lambda database: trusted_documents.remove_documents(database, wanted),
         writes=True,
     )
     for digest in removed:

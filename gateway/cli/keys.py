@@ -12,12 +12,7 @@ from gateway.cli.operator import find_key_id, find_missing_assets, run_with_data
 from gateway.cli.terminal import build_table, print_notes, print_table
 from gateway.settings import STORABLE_TEXT, STORAGE_OPTIONS, settings_from_parameters, with_options
 from resolvers.request.caller import ADMIN_PERMISSION, PERMISSIONS
-from storage.administration.api_keys import (
-    MAX_OVERLAP_DAYS,
-    ApiKey,
-    list_api_keys,
-    list_keys_by_prefix,
-)
+from storage.administration import api_keys
 from storage.mongo import driver
 
 NEVER = "never"
@@ -214,7 +209,7 @@ def update(
     async def work(database: driver.Database) -> tuple[dict[str, Any], list[str]]:
         id = await find_key_id(database, key_id)
         await _execute(database, UPDATE_KEY, {**variables, "id": id})
-        [changed] = await list_keys_by_prefix(database, id, 1)
+        [changed] = await api_keys.list_keys_by_prefix(database, id, 1)
         return _describe_key(changed), await _build_asset_notes(database, (*assets, *added))
 
     changed, notes = run_with_database(
@@ -228,7 +223,7 @@ def update(
 @click.argument("key_id", type=STORABLE_TEXT, metavar="ID")
 @click.option(
     "--overlap",
-    type=Duration(MAX_OVERLAP_DAYS),
+    type=Duration(api_keys.MAX_OVERLAP_DAYS),
     default="24h",
     show_default=True,
     help="How long the old key goes on working, such as 30m or 7d; 0 ends it at once.",
@@ -261,7 +256,7 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
             "replaced_id": old["id"],
             "replaced_expires_at": old["expires_at"],
         }
-        [record] = await list_keys_by_prefix(database, rotated["id"], 1)
+        [record] = await api_keys.list_keys_by_prefix(database, rotated["id"], 1)
         return rotated, await _build_asset_notes(database, record.asset_ids or ())
 
     rotated, notes = run_with_database(
@@ -305,7 +300,7 @@ def revoke(key_id: str, **values: Any) -> None:
 @with_options(*STORAGE_OPTIONS)
 def list_(as_json: bool, **values: Any) -> None:
     """List all keys, including expired and revoked ones."""
-    found = run_with_database(settings_from_parameters(values), list_api_keys)
+    found = run_with_database(settings_from_parameters(values), api_keys.list_api_keys)
     found.sort(key=lambda key: (key.created_at, key.id))
     records = [_describe_key(key) for key in found]
     if as_json:
@@ -332,7 +327,7 @@ def _describe_permissions(key: dict[str, Any]) -> list[str]:
     return [name + notes.get(name, "") for name in key["permissions"]]
 
 
-def _describe_key(key: ApiKey) -> dict[str, Any]:
+def _describe_key(key: api_keys.ApiKey) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,

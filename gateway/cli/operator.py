@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gateway.settings import Settings
-from storage.errors import (
-    DiskFullError,
-    OutcomeUnknownError,
-    StorageError,
-    UnavailableCause,
-    UnavailableError,
-    iter_notes,
-)
+from storage import errors
 from storage.records.visibility import ALL_ASSETS
 
 if TYPE_CHECKING:
@@ -61,7 +54,7 @@ def run_with_database(
     async def run() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        failures: list[StorageError] = []
+        failures: list[errors.StorageError] = []
         clients: list[driver.Client] = []
 
         async def end() -> None:
@@ -69,7 +62,7 @@ def run_with_database(
                 await driver.close(client)  # else what cleans up would wait for MongoDB
             task.cancel()
 
-        def fail(error: StorageError) -> None:
+        def fail(error: errors.StorageError) -> None:
             failures.append(error)
             with suppress(RuntimeError):  # the command has ended in this instant
                 loop.call_soon_threadsafe(lambda: endings.append(loop.create_task(end())))
@@ -78,7 +71,7 @@ def run_with_database(
             await driver.wait_for_loss(client, PRIMARY_PATIENCE_SECONDS)
             seconds = round(PRIMARY_PATIENCE_SECONDS)
             message = f"MongoDB has had no primary for {seconds} seconds"
-            fail(UnavailableError(message, UnavailableCause.NO_PRIMARY))
+            fail(errors.UnavailableError(message, errors.UnavailableCause.NO_PRIMARY))
 
         endings: list[asyncio.Task[None]] = []
         try:
@@ -90,8 +83,8 @@ def run_with_database(
                     endings.append(loop.create_task(watch(client)))
                 try:
                     return await work(client[settings.database])
-                except UnavailableError as error:
-                    if not writes or isinstance(error, DiskFullError):  # it refused to write
+                except errors.UnavailableError as error:
+                    if not writes or isinstance(error, errors.DiskFullError):  # it refused to write
                         raise
                     raise _unknown_outcome(explain_loss(client, error), error) from error
         except BaseException as error:
@@ -105,14 +98,14 @@ def run_with_database(
     return asyncio.run(run())
 
 
-def _unknown_outcome(reason: object, error: BaseException) -> OutcomeUnknownError:
+def _unknown_outcome(reason: object, error: BaseException) -> errors.OutcomeUnknownError:
     sentence = str(reason).rstrip(".")
-    if not any(iter_notes(error)):  # such as that an import is committed
+    if not any(errors.iter_notes(error)):  # such as that an import is committed
         sentence += (
             "; the change may or may not have been made: look with floorgate audit before you"
             " repeat it"
         )
-    return OutcomeUnknownError(sentence)
+    return errors.OutcomeUnknownError(sentence)
 
 
 def _import_early(module: str) -> None:

@@ -11,13 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import (
-    MAX_LISTED_IDS,
-    AuditChange,
-    AuditEntry,
-    AuditTarget,
-    Origin,
-)
 from storage.mongo import driver
 from storage.records.kinds import Id, Text, current_second
 from storage.records.visibility import AssetScope
@@ -138,7 +131,7 @@ async def create_api_key(
     permissions: list[str],
     asset_ids: list[str] | None,
     expires_at: datetime | None,
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
 ) -> tuple[ApiKey, str]:
     """Create a key; return its record and the key itself, which cannot be read again."""
     record = ApiKey(
@@ -150,10 +143,10 @@ async def create_api_key(
         expires_at=expires_at,
     )
 
-    async def insert(session: driver.Session) -> tuple[str, AuditEntry]:
+    async def insert(session: driver.Session) -> tuple[str, audit.AuditEntry]:
         key, created = await _insert_key(database, record, session)
-        target = AuditTarget(KEYS_COLLECTION, [record.id])
-        return key, AuditEntry("key.created", target, [created], asset_ids or ())
+        target = audit.AuditTarget(KEYS_COLLECTION, [record.id])
+        return key, audit.AuditEntry("key.created", target, [created], asset_ids or ())
 
     with driver.translate_errors():
         return record, await audit.run_in_transaction(database, origin, insert)
@@ -163,7 +156,7 @@ async def update_api_key(
     database: driver.Database,
     key_id: str,
     change: Callable[[ApiKey], ApiKey],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
 ) -> ApiKey | None:
     """Change the name, permissions, assets or expiry of a key; None if there is none.
 
@@ -171,7 +164,7 @@ async def update_api_key(
     record has changed meanwhile.
     """
 
-    async def update(session: driver.Session) -> tuple[ApiKey | None, AuditEntry | None]:
+    async def update(session: driver.Session) -> tuple[ApiKey | None, audit.AuditEntry | None]:
         before = await _find_key(database, key_id, session)
         if before is None:
             return None, None
@@ -185,10 +178,10 @@ async def update_api_key(
         await database[KEYS_COLLECTION].update_one(
             {"_id": key_id}, {"$set": fields}, session=session
         )
-        updated = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
-        target = AuditTarget(KEYS_COLLECTION, [key_id])
+        updated = audit.AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         assets = [*(before.asset_ids or ()), *(after.asset_ids or ())]
-        return after, AuditEntry("key.updated", target, [updated], assets)
+        return after, audit.AuditEntry("key.updated", target, [updated], assets)
 
     with driver.translate_errors():
         return await audit.run_in_transaction(database, origin, update)
@@ -199,7 +192,7 @@ async def rotate_api_key(
     key_id: str,
     overlap: timedelta,
     choose_expiry: Callable[[ApiKey], datetime | None],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
 ) -> RotatedApiKey | None:
     """Create a key with the rights of another, which ends after `overlap`; None if there is none.
 
@@ -207,7 +200,9 @@ async def rotate_api_key(
     again if the record has changed meanwhile.
     """
 
-    async def rotate(session: driver.Session) -> tuple[RotatedApiKey | None, AuditEntry | None]:
+    async def rotate(
+        session: driver.Session,
+    ) -> tuple[RotatedApiKey | None, audit.AuditEntry | None]:
         old = await _find_key(database, key_id, session)
         if old is None:
             return None, None
@@ -228,9 +223,9 @@ async def rotate_api_key(
         )
         ended = msgspec.structs.replace(old, expires_at=end)
         had, has = _describe_changes(old, ended), _describe_changes(ended, old)
-        updated = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
-        target = AuditTarget(KEYS_COLLECTION, [key_id])
-        entry = AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
+        updated = audit.AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
+        entry = audit.AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
         return RotatedApiKey(new, key, msgspec.structs.replace(ended, replaced_by_id=new.id)), entry
 
     with driver.translate_errors():
@@ -238,11 +233,11 @@ async def rotate_api_key(
 
 
 async def revoke_api_key(
-    database: driver.Database, key_id: str, origin: Origin | None = None
+    database: driver.Database, key_id: str, origin: audit.Origin | None = None
 ) -> ApiKey | None:
     """Revoke a key; None if there is none. Revoking it again keeps the first `revoked_at`."""
 
-    async def revoke(session: driver.Session) -> tuple[ApiKey | None, AuditEntry | None]:
+    async def revoke(session: driver.Session) -> tuple[ApiKey | None, audit.AuditEntry | None]:
         before = await database[KEYS_COLLECTION].find_one_and_update(
             {"_id": key_id},
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
@@ -252,30 +247,30 @@ async def revoke_api_key(
         if before is None or before.get("revoked_at") is not None:
             return record, None
         had, has = ({"name": before["name"], "revoked": revoked} for revoked in (False, True))
-        revoked = AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
-        target = AuditTarget(KEYS_COLLECTION, [key_id])
-        return record, AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
+        revoked = audit.AuditChange.of_all(KEYS_COLLECTION, "updated", [key_id], had, has)
+        target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
+        return record, audit.AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
 
     with driver.translate_errors():
         return await audit.run_in_transaction(database, origin, revoke)
 
 
 async def delete_api_key(
-    database: driver.Database, key_id: str, origin: Origin | None = None
+    database: driver.Database, key_id: str, origin: audit.Origin | None = None
 ) -> bool:
     """Delete a key that nobody will ask about again; False if there is none."""
 
-    async def delete(session: driver.Session) -> tuple[bool, AuditEntry | None]:
+    async def delete(session: driver.Session) -> tuple[bool, audit.AuditEntry | None]:
         before = await _find_key(database, key_id, session)
         if before is None:
             return False, None
         await database[KEYS_COLLECTION].delete_one({"_id": key_id}, session=session)
         await database[USES_COLLECTION].delete_one({"_id": key_id}, session=session)
-        removed = AuditChange.of_all(
+        removed = audit.AuditChange.of_all(
             KEYS_COLLECTION, "removed", [key_id], before=_describe_rights(before)
         )
-        target = AuditTarget(KEYS_COLLECTION, [key_id])
-        return True, AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
+        target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
+        return True, audit.AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
 
     with driver.translate_errors():
         return await audit.run_in_transaction(database, origin, delete)
@@ -376,7 +371,7 @@ async def _find_key(
 
 async def _insert_key(
     database: driver.Database, record: ApiKey, session: driver.Session
-) -> tuple[str, AuditChange]:
+) -> tuple[str, audit.AuditChange]:
     """Insert the document of a new key; return the key, and what changed."""
     key = generate_key()
     document = msgspec.structs.asdict(record) | {
@@ -386,7 +381,7 @@ async def _insert_key(
     del document["id"], document["last_used_at"]
     await database[KEYS_COLLECTION].insert_one(document, session=session)
     granted = _describe_rights(record)
-    return key, AuditChange.of_all(KEYS_COLLECTION, "inserted", [record.id], after=granted)
+    return key, audit.AuditChange.of_all(KEYS_COLLECTION, "inserted", [record.id], after=granted)
 
 
 def _describe_rights(record: ApiKey) -> dict[str, Any]:
@@ -406,7 +401,7 @@ def _describe_changes(record: ApiKey, other: ApiKey) -> dict[str, Any]:
         if getattr(record, name) != getattr(other, name)
     }
     if fields.get("asset_ids"):
-        fields["asset_ids"] = fields["asset_ids"][:MAX_LISTED_IDS]
+        fields["asset_ids"] = fields["asset_ids"][: audit.MAX_LISTED_IDS]
     if fields.get("expires_at"):
         fields["expires_at"] = fields["expires_at"].isoformat()
     return fields

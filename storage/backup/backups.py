@@ -6,13 +6,6 @@ from importlib import metadata
 from typing import BinaryIO, NamedTuple
 
 from storage.administration import api_keys, audit
-from storage.administration.audit import (
-    MAX_LISTED_IDS,
-    AuditChange,
-    AuditEntry,
-    AuditTarget,
-    Origin,
-)
 from storage.administration.import_lease import LEASE_COLLECTION, ImportLease, get_staging_prefix
 from storage.backup.backup_file import (
     PART_BYTES,
@@ -24,13 +17,7 @@ from storage.backup.backup_file import (
 )
 from storage.catalog import ASSETS
 from storage.errors import BackupError
-from storage.importing.import_bundles import (
-    DEFAULT_WAIT_SECONDS,
-    SWITCHED_COLLECTIONS,
-    hold_import_lease,
-    open_settled_snapshot,
-    switch_collections,
-)
+from storage.importing import import_bundles
 from storage.importing.import_run import (
     ImportProgress,
     ImportProgressCallback,
@@ -55,7 +42,7 @@ from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
 
 SAVED_COLLECTIONS = (
     files.COLLECTION,
-    *(name for name in SWITCHED_COLLECTIONS if name != MIGRATIONS_COLLECTION),
+    *(name for name in import_bundles.SWITCHED_COLLECTIONS if name != MIGRATIONS_COLLECTION),
     audit.AUDIT_COLLECTION,
 )
 OMITTED_COLLECTIONS = (LEASE_COLLECTION, CONDITIONAL_WRITES_COLLECTION, MIGRATIONS_COLLECTION)
@@ -66,7 +53,7 @@ async def save_backup(
     database: driver.Database,
     output: BinaryIO,
     *,
-    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    wait_seconds: float = import_bundles.DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
 ) -> Manifest:
     """Write an archive of the database, as of one moment, and return what is in it.
@@ -75,7 +62,9 @@ async def save_backup(
     ImportRunningError, UnavailableError, and OSError if the archive cannot be written.
     """
     with driver.translate_errors():
-        async with open_settled_snapshot(database, wait_seconds, progress) as session:
+        async with import_bundles.open_settled_snapshot(
+            database, wait_seconds, progress
+        ) as session:
             migration = await raw_documents.find_in_snapshot(
                 database[MIGRATIONS_COLLECTION], STATE_ID, session
             )
@@ -142,9 +131,9 @@ async def restore_backup(
     archive: BinaryIO,
     name: str,
     *,
-    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    wait_seconds: float = import_bundles.DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
 ) -> RestoreSummary:
     """Replace what is in the database by what is in an archive; `name` is for the audit log.
 
@@ -154,14 +143,14 @@ async def restore_backup(
     with driver.translate_errors():
         await _check_release(database)
         await prepare_database(database)
-        async with hold_import_lease(database, wait_seconds, progress) as lease:
+        async with import_bundles.hold_import_lease(database, wait_seconds, progress) as lease:
             run = _RestoreRun(database, lease, progress)
             try:
                 await lease.begin_staging()
                 before = await count_saved_documents(database)
                 manifest = await run.stage(archive)
                 summary = await run.commit(manifest, before, name, origin)
-                await switch_collections(database, lease, progress)
+                await import_bundles.switch_collections(database, lease, progress)
                 await run.clean_up()
             finally:
                 # As for imports: what is committed, or may be, is finished by the next holder.
@@ -246,21 +235,23 @@ class _RestoreRun:
             )
 
     async def commit(
-        self, manifest: Manifest, before: dict[str, int], name: str, origin: Origin | None
+        self, manifest: Manifest, before: dict[str, int], name: str, origin: audit.Origin | None
     ) -> RestoreSummary:
         """Commit the restore, with its record in the staged audit log."""
         regained = await self._list_regained_keys()
         assets = (
-            await self._staged[ASSETS.name].find({}, ["_id"], limit=MAX_LISTED_IDS).to_list(None)
+            await self._staged[ASSETS.name]
+            .find({}, ["_id"], limit=audit.MAX_LISTED_IDS)
+            .to_list(None)
         )
-        entry = AuditEntry(
+        entry = audit.AuditEntry(
             "catalog.restored",
-            AuditTarget(BACKUPS, [name]),
+            audit.AuditTarget(BACKUPS, [name]),
             [*_build_changes(manifest, before)],
             [asset["_id"] for asset in assets],
         )
 
-        async def work(session: driver.Session) -> tuple[None, AuditEntry]:
+        async def work(session: driver.Session) -> tuple[None, audit.AuditEntry]:
             await _check_release(self._database, session)  # a newer gateway may have started since
             await self._lease.begin_restoring(session)
             return None, entry
@@ -309,12 +300,12 @@ def _check_header(header: Header) -> None:
         )
 
 
-def _build_changes(manifest: Manifest, before: dict[str, int]) -> Iterator[AuditChange]:
+def _build_changes(manifest: Manifest, before: dict[str, int]) -> Iterator[audit.AuditChange]:
     after = manifest.count_documents()
     for name in SAVED_COLLECTIONS:
         had, has = before.get(name, 0), after.get(name, 0)
         if name != audit.AUDIT_COLLECTION and (had or has):
-            yield AuditChange(
+            yield audit.AuditChange(
                 name,
                 "updated",
                 has,

@@ -18,22 +18,10 @@ from storage.bundles.violations import describe_record, quote_json
 from storage.catalog import MAPS, RECORD_TYPES
 from storage.errors import StorageError
 from storage.mongo import driver, files
-from storage.records.kinds import (
-    CREATED_AT,
-    REFERENCE_KEY_FORM,
-    TEXT_PATTERN,
-    TIMESTAMP_FIELDS,
-    Document,
-    MapTag,
-    Record,
-    RecordType,
-    ReferenceKey,
-    TimestampText,
-    WebAddress,
-)
+from storage.records import kinds
 
 
-def build_partial_struct(kind: RecordType[Any]) -> type[msgspec.Struct]:
+def build_partial_struct(kind: kinds.RecordType[Any]) -> type[msgspec.Struct]:
     """Return the struct of a kind with the same types, in which all but the key may be absent.
 
     >>> from storage.catalog import UNITS
@@ -66,14 +54,14 @@ class TimestampedArray(NamedTuple):
 IDENTITY_FIELDS = {"values": "value", "tags": "key"}
 
 
-def _find_timestamped_arrays(kind: RecordType[Any]) -> tuple[TimestampedArray, ...]:
+def _find_timestamped_arrays(kind: kinds.RecordType[Any]) -> tuple[TimestampedArray, ...]:
     info: Any = msgspec.inspect.type_info(kind.struct)
     found = []
     for field in info.fields:
         item = getattr(field.type, "item_type", None)
         names = [part.encode_name for part in getattr(item, "fields", ())]
-        if CREATED_AT in names:
-            content = tuple(name for name in names if name not in TIMESTAMP_FIELDS)
+        if kinds.CREATED_AT in names:
+            content = tuple(name for name in names if name not in kinds.TIMESTAMP_FIELDS)
             found.append(
                 TimestampedArray(field.encode_name, IDENTITY_FIELDS[field.encode_name], content)
             )
@@ -91,14 +79,14 @@ def _pattern_of(constrained: Any) -> str:
 
 PATTERN_MESSAGES = {
     _pattern_of(
-        TimestampText
+        kinds.TimestampText
     ): "Expected an ISO 8601 time with offset such as 2026-01-31T12:00:00+00:00",
-    _pattern_of(ReferenceKey): f"Expected {REFERENCE_KEY_FORM}",
-    _pattern_of(MapTag): "Expected text without commas, NUL and lone surrogates",
+    _pattern_of(kinds.ReferenceKey): f"Expected {kinds.REFERENCE_KEY_FORM}",
+    _pattern_of(kinds.MapTag): "Expected text without commas, NUL and lone surrogates",
     _pattern_of(
-        WebAddress
+        kinds.WebAddress
     ): "Expected an http or https URL such as https://maps.example.com/1.json",
-    TEXT_PATTERN: "Expected text without NUL and lone surrogates",
+    kinds.TEXT_PATTERN: "Expected text without NUL and lone surrogates",
 }
 """They say what a value is like that matches a pattern of `storage.records.kinds`."""
 
@@ -113,7 +101,9 @@ class Fault(NamedTuple):
 class MemberError(Exception):
     """A member is invalid."""
 
-    def __init__(self, kind: RecordType[Any], struct: type[msgspec.Struct], value: Any) -> None:
+    def __init__(
+        self, kind: kinds.RecordType[Any], struct: type[msgspec.Struct], value: Any
+    ) -> None:
         super().__init__("a member is invalid")
         self._kind, self._struct, self._value = kind, struct, value
 
@@ -130,7 +120,9 @@ class MemberError(Exception):
             )
 
 
-def parse_member(kind: RecordType[Any], value: Any, *, is_partial: bool = False) -> Document:
+def parse_member(
+    kind: kinds.RecordType[Any], value: Any, *, is_partial: bool = False
+) -> kinds.Document:
     """Return the document of a member, decoded from JSON. Raises MemberError.
 
     A partial member needs only its key, and its document has only the fields that are given.
@@ -150,7 +142,7 @@ def parse_member(kind: RecordType[Any], value: Any, *, is_partial: bool = False)
     return document
 
 
-def _find_repeated_items(kind: RecordType[Any], value: Any) -> Iterator[Fault]:
+def _find_repeated_items(kind: kinds.RecordType[Any], value: Any) -> Iterator[Fault]:
     """Yield the items of an array that have the id of another item."""
     array, field = kind.unique_items or ("", "")
     items = value.get(array) if isinstance(value, dict) else None
@@ -162,7 +154,7 @@ def _find_repeated_items(kind: RecordType[Any], value: Any) -> Iterator[Fault]:
             yield Fault(f".{array}[{index}].{field}", message)
 
 
-def _to_partial_document(kind: RecordType[Any], record: msgspec.Struct) -> Document:
+def _to_partial_document(kind: kinds.RecordType[Any], record: msgspec.Struct) -> kinds.Document:
     given = msgspec.to_builtins(record)
     document = {"_id": kind.key_of(given), **given}
     document.pop("id", None)
@@ -187,7 +179,7 @@ def _find_faults(expected: Any, value: Any, path: str, suggest: Suggest) -> Iter
             return
     try:
         msgspec.convert(value, expected)
-        if TimestampText in options and value:
+        if kinds.TimestampText in options and value:
             to_utc(value)
     except msgspec.ValidationError as error:
         yield Fault(path, _describe_error(error))
@@ -196,7 +188,7 @@ def _find_faults(expected: Any, value: Any, path: str, suggest: Suggest) -> Iter
 
 
 def _find_object_faults(
-    record: type[msgspec.Struct], value: Document, path: str, suggest: Suggest
+    record: type[msgspec.Struct], value: kinds.Document, path: str, suggest: Suggest
 ) -> Iterator[Fault]:
     fields = _fields_of(record)
     names = record.__struct_fields__
@@ -230,8 +222,8 @@ def _describe_error(error: msgspec.ValidationError) -> str:
     return message
 
 
-def _normalize_timestamps(document: Document) -> None:
-    for field in TIMESTAMP_FIELDS:
+def _normalize_timestamps(document: kinds.Document) -> None:
+    for field in kinds.TIMESTAMP_FIELDS:
         if document.get(field):
             document[field] = to_utc(document[field])
 
@@ -251,17 +243,17 @@ def to_utc(timestamp: str) -> str:
 
 async def to_member(
     database: driver.Database,
-    kind: RecordType[Any],
-    record: Record,
+    kind: kinds.RecordType[Any],
+    record: kinds.Record,
     session: driver.Session | None = None,
     *,
     with_drawing: bool = True,
-) -> Document:
+) -> kinds.Document:
     """Return a record as the member of a bundle; a drawing as a data URL, or as its digest.
 
     Raises StorageError if the drawing is lost.
     """
-    member: Document = msgspec.structs.asdict(record)
+    member: kinds.Document = msgspec.structs.asdict(record)
     if kind is MAPS and member["source"] and with_drawing:
         content = await files.read_file(database, member["source"], session)
         if content is None:
@@ -270,6 +262,6 @@ async def to_member(
     return member
 
 
-def encode_line(kind: RecordType[Any], member: Document) -> bytes:
+def encode_line(kind: kinds.RecordType[Any], member: kinds.Document) -> bytes:
     """Return a member in the line form."""
     return msgspec.json.encode({"type": kind.singular, **member}) + b"\n"

@@ -27,21 +27,10 @@ from storage.bundles.violations import (
     to_printable,
 )
 from storage.catalog import FLOORS, RECORD_TYPES, RECORD_TYPES_BY_NAME, UNITS
+from storage.importing import planning, validation
 from storage.importing.batches import BundleSource, read_batches
 from storage.importing.import_run import NO_MEMBERS_NOTE, ParsedSource
-from storage.importing.planning import (
-    OwnerFields,
-    find_lacking_fields,
-    values_at,
-)
 from storage.importing.staging import NEIGHBOURS
-from storage.importing.validation import (
-    ReferenceFault,
-    RepeatedKeys,
-    describe_drawing,
-    describe_missing,
-    find_reference_faults,
-)
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType, stored_name
 from storage.spreadsheets.reader import TableReader
 
@@ -64,7 +53,7 @@ class MemberIndex:
         self._members: dict[str, dict[str, IndexedMember]] = {
             kind.name: {} for kind in RECORD_TYPES
         }
-        self._owner_fields = {kind.name: OwnerFields(kind) for kind in RECORD_TYPES}
+        self._owner_fields = {kind.name: planning.OwnerFields(kind) for kind in RECORD_TYPES}
         self._equal_facts: dict[tuple[object, ...], Document] = {}
         """One document for all members about which there are the same facts."""
         self._sorted_keys: dict[str, list[str]] = {}
@@ -109,10 +98,10 @@ class Reference(NamedTuple):
     """The fields of the members that must match the owner."""
     places: list[str]
 
-    def find_faults(self, owner: IndexedMember | None) -> Iterator[ReferenceFault]:
+    def find_faults(self, owner: IndexedMember | None) -> Iterator[validation.ReferenceFault]:
         """Yield what is wrong with the reference, given the owner."""
         facts = owner.facts if owner else None
-        return find_reference_faults(self.owner, self.key, self.values, facts)
+        return validation.find_reference_faults(self.owner, self.key, self.values, facts)
 
 
 class References:
@@ -147,7 +136,7 @@ def iter_references(kind: RecordType[Any], document: Document, place: str) -> It
         compared = [stored_name(field) for field, _ in owner.equal_fields]
         compared += [owner.value_in[0]] if owner.value_in else []
         values = {field: document.get(field) for field in compared}
-        for key in values_at(document, owner.field):
+        for key in planning.values_at(document, owner.field):
             yield Reference(owner, key, values, [f"{place}.{owner.field}"])
 
 
@@ -246,7 +235,7 @@ class _BundleCheck:
         self.members[kind.name] += 1
         if document.get("source") is not None:
             self._add_drawing(document, place, directory)
-        if self._is_merge and find_lacking_fields(kind, document):
+        if self._is_merge and planning.find_lacking_fields(kind, document):
             self._changed[kind.name, document["_id"]] += 1
         if other := self._index.add(kind, document, place):
             message = describe_duplicate(kind, document["_id"], other.place)
@@ -272,7 +261,9 @@ class _BundleCheck:
         except SourceError as error:
             self._violations.add(f"{place}.source", str(error))
 
-    def _lacks_owner(self, kind: RecordType[Any], fault: ReferenceFault, facts: Document) -> bool:
+    def _lacks_owner(
+        self, kind: RecordType[Any], fault: validation.ReferenceFault, facts: Document
+    ) -> bool:
         """Return whether a member names an owner that is missing where another does not match it:
         that is its error."""
         return any(
@@ -308,7 +299,9 @@ class _BundleCheck:
     def _describe_missing(self, owner: ForeignKey, key: str) -> str:
         is_full = self._violations.is_full
         near = [] if is_full else self._index.find_near_keys(owner.kind, key)
-        return describe_missing(RECORD_TYPES_BY_NAME[owner.kind], key, near, " in any of the files")
+        return validation.describe_missing(
+            RECORD_TYPES_BY_NAME[owner.kind], key, near, " in any of the files"
+        )
 
     def suggest_key(self, kind_name: str, key: str) -> str | None:
         """Return the key of a member that resembles one, if any."""
@@ -330,7 +323,7 @@ class _BundleCheck:
                 self._add_repeated_keys(kind)
 
     def _add_repeated_keys(self, kind: RecordType[Any]) -> None:
-        repeated = RepeatedKeys()
+        repeated = validation.RepeatedKeys()
         (owner,) = (
             row for row in kind.foreign_keys if kind.single_valued_flag in row.copied_fields
         )
@@ -356,7 +349,7 @@ class _BundleCheck:
                 default=(),
             )
             on = self._find_floors(shown.unit_ids)
-            notes += [f"{place}: {note}" for note in describe_drawing(shown, on, floors)]
+            notes += [f"{place}: {note}" for note in validation.describe_drawing(shown, on, floors)]
         return notes
 
     def _find_floors(self, unit_ids: Iterable[str]) -> dict[str, str | None]:

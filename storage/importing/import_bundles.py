@@ -15,15 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import get_args
 
-from storage.administration import api_keys, audit
+from storage.administration import api_keys, audit, import_lease
 from storage.administration.audit import Action, AuditTarget, Origin
-from storage.administration.import_lease import (
-    LEASE_COLLECTION,
-    LEASE_ID,
-    ImportLease,
-    ImportState,
-    get_staging_prefix,
-)
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
@@ -63,13 +56,13 @@ BATCH_BYTES = 1 << 20
 
 
 async def switch_collections(
-    database: driver.Database, lease: ImportLease, progress: ImportProgressCallback
+    database: driver.Database, lease: import_lease.ImportLease, progress: ImportProgressCallback
 ) -> None:
     """Replace the collections by those that are staged. Repeating it changes nothing more.
 
     The audit log keeps its records, and gets those that it lacks.
     """
-    prefix = get_staging_prefix(lease.import_id)
+    prefix = import_lease.get_staging_prefix(lease.import_id)
     await _merge_audit_log(database, prefix + audit.AUDIT_COLLECTION, lease)
     staged = set(await database.list_collection_names())
     for number, name in enumerate(SWITCHED_COLLECTIONS):
@@ -79,7 +72,9 @@ async def switch_collections(
             await raw_documents.rename_collection(database, prefix + name, name)
 
 
-async def _merge_audit_log(database: driver.Database, staged_name: str, lease: ImportLease) -> None:
+async def _merge_audit_log(
+    database: driver.Database, staged_name: str, lease: import_lease.ImportLease
+) -> None:
     async for batch in raw_documents.iter_raw_batches(database[staged_name], BATCH_BYTES):
         lease.check_held()
         documents = raw_documents.decode_documents(batch.content)
@@ -96,12 +91,12 @@ async def hold_import_lease(
     database: driver.Database,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
-) -> AsyncIterator[ImportLease]:
+) -> AsyncIterator[import_lease.ImportLease]:
     """Hold the exclusive right to write the catalog; first finish an interrupted import.
 
     Raises ImportRunningError after `wait_seconds`.
     """
-    lease = ImportLease(database)
+    lease = import_lease.ImportLease(database)
     waiting = ImportProgress("waiting", 0, None)
     if not await lease.acquire(wait_seconds, lambda: progress(waiting)):
         raise ImportRunningError(
@@ -120,7 +115,7 @@ async def finish_interrupted_import(database: driver.Database) -> bool:
     Raises UnavailableError.
     """
     with driver.translate_errors():
-        lease = ImportLease(database)
+        lease = import_lease.ImportLease(database)
         if await lease.is_idle():
             return True
         if not await lease.try_acquire():
@@ -131,11 +126,11 @@ async def finish_interrupted_import(database: driver.Database) -> bool:
 
 
 async def _finish_previous_import(
-    database: driver.Database, lease: ImportLease, progress: ImportProgressCallback
+    database: driver.Database, lease: import_lease.ImportLease, progress: ImportProgressCallback
 ) -> None:
     if lease.state == "idle":
         return
-    if lease.state not in get_args(ImportState):
+    if lease.state not in get_args(import_lease.ImportState):
         raise ImportRunningError(
             f"a newer release was interrupted while {lease.state}: let one of its gateways finish"
         )
@@ -183,7 +178,9 @@ async def _is_settled(database: driver.Database, session: driver.Session) -> boo
     try:
         # The first read sets the moment, if its collection exists.
         await raw_documents.find_in_snapshot(database[MIGRATIONS_COLLECTION], STATE_ID, session)
-        lease = await raw_documents.find_in_snapshot(database[LEASE_COLLECTION], LEASE_ID, session)
+        lease = await raw_documents.find_in_snapshot(
+            database[import_lease.LEASE_COLLECTION], import_lease.LEASE_ID, session
+        )
     except raw_documents.SnapshotLostError:  # the collection is as new as the snapshot
         return False
     return (lease or {}).get("state") not in CHANGING_STATES

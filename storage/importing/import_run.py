@@ -8,59 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from storage import catalog
 from storage.administration import audit
-from storage.administration.audit import (
-    MAX_LISTED_IDS,
-    Action,
-    AuditChange,
-    AuditEntry,
-    AuditTarget,
-    Operation,
-    Origin,
-)
 from storage.administration.import_lease import ImportLease
 from storage.attribute_assignments import write_assignments
 from storage.bundles.drawings import ShownParts, SourceError, read_source
 from storage.bundles.json_bundles import BundleMember
 from storage.bundles.violations import RejectedMember, Violations, to_printable
-from storage.catalog import (
-    ASSIGNMENTS,
-    ATTRIBUTE_GROUPS,
-    GEOREFERENCE_FIELD,
-    MAPS,
-    NETWORK_FIELD,
-    PARSED_FIELD,
-    PARSED_FIELDS,
-    PLAN_FIELD,
-    RECORD_TYPES,
-    RECORD_TYPES_BY_NAME,
-    find_georeference,
-)
+from storage.importing import change_plan, mirroring, planning
 from storage.importing.batches import BundleSource, count_total_bytes, is_table, read_batches
-from storage.importing.change_plan import (
-    NO_REMOVALS,
-    ChangePlan,
-    ChangeRequest,
-    PlanRecorder,
-    UndoBundle,
-)
-from storage.importing.mirroring import (
-    find_excess,
-    find_kind,
-    find_mirrored,
-    find_named,
-    find_users,
-    list_mirrored_assets,
-    note_unmentioned_assets,
-    note_unused_floors,
-)
-from storage.importing.planning import (
-    ChangeObserver,
-    ChangePlanner,
-    MemberChange,
-    PipelinedWriter,
-    PlannedBatch,
-)
 from storage.importing.removals import Removals, apply_removals
 from storage.importing.staging import SHOWN_FIELD, Staging
 from storage.importing.stale_networks import PLAN_REPLACED, StaleNetworks
@@ -77,7 +33,7 @@ async def write_changes(
     database: driver.Database,
     lease: ImportLease,
     kind: RecordType[Any],
-    changes: list[MemberChange],
+    changes: list[planning.MemberChange],
     has_tombstones: bool,
 ) -> None:
     """Write changes of members of a kind, and end the tombstones of new ones, if there are any."""
@@ -88,7 +44,7 @@ async def write_changes(
             await end_tombstones(database, kind, new)
         # Records that an assignment request has created since become updates.
         updated += await driver.insert_absent(database[kind.name], new)
-    if updated and kind is ASSIGNMENTS:
+    if updated and kind is catalog.ASSIGNMENTS:
         await _update_assignments(database, lease, updated)
     elif updated:
         lease.check_held()
@@ -96,7 +52,7 @@ async def write_changes(
         await database[kind.name].bulk_write(updates, ordered=False)
 
 
-def _split_changes(changes: list[MemberChange]) -> tuple[list[Document], list[Document]]:
+def _split_changes(changes: list[planning.MemberChange]) -> tuple[list[Document], list[Document]]:
     """Return the documents to insert, and those to update."""
     new, updated = list[Document](), list[Document]()
     for key, is_new, fields in changes:
@@ -127,16 +83,16 @@ class AuditTrail:
     """Collects the changes of an import, batch by batch."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, Operation], int] = {}
-        self._ids: dict[tuple[str, Operation], list[str]] = {}
+        self._counts: dict[tuple[str, audit.Operation], int] = {}
+        self._ids: dict[tuple[str, audit.Operation], list[str]] = {}
         self._asset_ids: set[str] = set()
 
-    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+    async def add_batch(self, kind: RecordType[Any], batch: planning.PlannedBatch) -> None:
         """Add the changes of a batch."""
         for document, change in zip(batch.documents, batch.changes, strict=True):
             if change.fields is None:
                 continue
-            operation: Operation = "inserted" if change.is_new else "updated"
+            operation: audit.Operation = "inserted" if change.is_new else "updated"
             asset_id = document[kind.scope_field] if kind.scope_field else ""
             self._add(kind, operation, change.key, asset_id)
 
@@ -156,23 +112,23 @@ class AuditTrail:
             self._add(kind, "updated", document["_id"], asset_id)
 
     def _add(
-        self, kind: RecordType[Any], operation: Operation, record_id: str, asset_id: str
+        self, kind: RecordType[Any], operation: audit.Operation, record_id: str, asset_id: str
     ) -> None:
         key = kind.name, operation
         self._counts[key] = self._counts.get(key, 0) + 1
         ids = self._ids.setdefault(key, [])
-        if len(ids) < MAX_LISTED_IDS:
+        if len(ids) < audit.MAX_LISTED_IDS:
             ids.append(record_id)
-        if asset_id and len(self._asset_ids) < MAX_LISTED_IDS:
+        if asset_id and len(self._asset_ids) < audit.MAX_LISTED_IDS:
             self._asset_ids.add(asset_id)
 
-    def build_entry(self, action: Action, target: AuditTarget) -> AuditEntry:
+    def build_entry(self, action: audit.Action, target: audit.AuditTarget) -> audit.AuditEntry:
         """Return the audit entry of the import."""
         changes = [
-            AuditChange(kind, operation, count, self._ids[kind, operation])
+            audit.AuditChange(kind, operation, count, self._ids[kind, operation])
             for (kind, operation), count in self._counts.items()
         ]
-        return AuditEntry(action, target, changes, self._asset_ids)
+        return audit.AuditEntry(action, target, changes, self._asset_ids)
 
 
 MAX_SOURCE_NOTES = 200
@@ -225,7 +181,7 @@ class ImportCounts(msgspec.Struct):
         """
         return cls(*map(sum, zip((0, 0, 0, 0), *map(msgspec.structs.astuple, parts), strict=True)))
 
-    def add(self, change: MemberChange) -> None:
+    def add(self, change: planning.MemberChange) -> None:
         """Count the change of a member."""
         if change.fields is None:
             self.unchanged += 1
@@ -253,7 +209,7 @@ class ImportSummary(msgspec.Struct):
     """Warnings: valid, but probably a mistake."""
     stale_networks: list[StaleNetwork] = []
     """The networks that are withdrawn, because what they were built from changes."""
-    plan: ChangePlan | None = None
+    plan: change_plan.ChangePlan | None = None
     """It lists what changes, if it was asked for."""
     refusal: str | None = None
     """Why a dry run would be refused as an import: it removes too much."""
@@ -268,7 +224,7 @@ class ImportSummary(msgspec.Struct):
 _logger = logging.getLogger("floorgate.networks")
 
 NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
-MAP_FILE_FIELDS = ("source", PARSED_FIELD, NETWORK_FIELD, PLAN_FIELD)
+MAP_FILE_FIELDS = ("source", catalog.PARSED_FIELD, catalog.NETWORK_FIELD, catalog.PLAN_FIELD)
 """These fields of a map hold the digest of a file."""
 WRITES_AT_ONCE = 2
 
@@ -312,7 +268,7 @@ class ImportRun:
         self._staging = Staging(database, lease.import_id)
         self._removals = Removals(database, self._staging, lease.import_time)
         self._removals.is_empty = lease.state != "removing"  # which an interrupted import was
-        self._planner = ChangePlanner(
+        self._planner = planning.ChangePlanner(
             database, self._staging, lease.import_time, self._removals.find, is_merge=lease.is_merge
         )
         self._member_count = 0
@@ -330,7 +286,7 @@ class ImportRun:
     ) -> None:
         """Read the bundles into the staging collections, as far as they can be read."""
         violations = self._violations
-        writer = PipelinedWriter()
+        writer = planning.PipelinedWriter()
         total = count_total_bytes(bundles)
         tables = TableReader(await self._load_groups(bundles))
         batches = read_batches(bundles, violations, tables, are_partial=self._lease.is_merge)
@@ -339,7 +295,7 @@ class ImportRun:
                 self._lease.check_held()
                 for member in batch.members:
                     if "source" in member.document:
-                        member.document.update(dict.fromkeys(PARSED_FIELDS))
+                        member.document.update(dict.fromkeys(catalog.PARSED_FIELDS))
                     if member.document.get("source") is not None:
                         await self._store_drawing(member, batch.directory, parse_source)
                 await writer.submit(self._staging.add_members(batch.members, violations))
@@ -357,32 +313,34 @@ class ImportRun:
         """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
         if not any(map(is_table, bundles)):
             return []
-        groups: list[Document] = await self._database[ATTRIBUTE_GROUPS.name].find({}).to_list(None)
+        groups: list[Document] = (
+            await self._database[catalog.ATTRIBUTE_GROUPS.name].find({}).to_list(None)
+        )
         return groups
 
-    async def stage_removals(self, request: ChangeRequest) -> None:
+    async def stage_removals(self, request: change_plan.ChangeRequest) -> None:
         """Stage what is removed, and what depends on it. Raises BundleError."""
         if not request.mirrors and not request.removed_keys:
             return
         if request.mirrors:
-            self._mirrored = find_mirrored(self._violations.mentions, request.asset_ids)
+            self._mirrored = mirroring.find_mirrored(self._violations.mentions, request.asset_ids)
 
         async def stage() -> None:
             await self._removals.discard()
             self._unused_floors = []
             if request.removed_keys:
-                kind = find_kind(request.removed_kind)
-                found = await find_named(self._database, kind, request.removed_keys)
+                kind = mirroring.find_kind(request.removed_kind)
+                found = await mirroring.find_named(self._database, kind, request.removed_keys)
                 await self._removals.stage(kind, found)
             for name, where in self._mirrored.items():
                 self._lease.check_held()
-                used_in = find_users(self._violations.mentions, name)
-                kind = RECORD_TYPES_BY_NAME[name]
+                used_in = mirroring.find_users(self._violations.mentions, name)
+                kind = catalog.RECORD_TYPES_BY_NAME[name]
                 self._unused_floors += await self._removals.stage_absent(kind, where, used_in)
             await self._removals.stage_dependents()
 
         # Reads that lacked a staged member would remove its record.
-        await driver.run_on_one_primary(self._database, MAPS.name, stage)
+        await driver.run_on_one_primary(self._database, catalog.MAPS.name, stage)
 
     async def stage_publication(self, publication: Publication) -> None:
         """Stage a network that is published once the members are written."""
@@ -402,8 +360,10 @@ class ImportRun:
             document["source"] = await files.write_file(self._database, content)
             if parse_source is not None:
                 drawing = await parse_source(content)
-                document[PARSED_FIELD] = await files.write_file(self._database, drawing.parsed)
-                document[GEOREFERENCE_FIELD] = find_georeference(drawing.parsed)
+                document[catalog.PARSED_FIELD] = await files.write_file(
+                    self._database, drawing.parsed
+                )
+                document[catalog.GEOREFERENCE_FIELD] = catalog.find_georeference(drawing.parsed)
                 document[SHOWN_FIELD] = drawing.shown
                 place = self._violations.columns.describe(f"{member.origin}.source")
                 self._source_notes.add(f"{place}: {warning}" for warning in drawing.warnings)
@@ -411,7 +371,9 @@ class ImportRun:
             self._violations.add(f"{member.origin}.source", str(error))
 
     async def validate(
-        self, request: ChangeRequest = NO_REMOVALS, undo: UndoBundle | None = None
+        self,
+        request: change_plan.ChangeRequest = change_plan.NO_REMOVALS,
+        undo: change_plan.UndoBundle | None = None,
     ) -> ImportSummary:
         """Validate the staged members and count what changes.
 
@@ -426,14 +388,14 @@ class ImportRun:
             request.asset_ids,
         )
         await validator.validate_asset_ids()
-        recorder = PlanRecorder(self._database, request.write_change)
+        recorder = change_plan.PlanRecorder(self._database, request.write_change)
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
-        observers: list[ChangeObserver] = [self._audit_trail, networks]
+        observers: list[planning.ChangeObserver] = [self._audit_trail, networks]
         observers += [recorder] if request.needs_plan else []
         observers += [undo] if undo is not None else []
         done = 0
-        for kind in RECORD_TYPES:
+        for kind in catalog.RECORD_TYPES:
             counts = ImportCounts()
             async for batch in self._planner.plan_batches(kind):
                 self._lease.check_held()
@@ -461,15 +423,18 @@ class ImportRun:
         summary.plan = recorder.finish() if request.needs_plan else None
         return summary
 
-    async def _note_unmentioned(self, request: ChangeRequest) -> list[str]:
+    async def _note_unmentioned(self, request: change_plan.ChangeRequest) -> list[str]:
         if not request.mirrors:
             return []
         mentions = self._violations.mentions
-        notes = await note_unmentioned_assets(self._database, mentions, request.asset_ids)
-        return [*notes, *note_unused_floors(self._unused_floors)]
+        notes = await mirroring.note_unmentioned_assets(self._database, mentions, request.asset_ids)
+        return [*notes, *mirroring.note_unused_floors(self._unused_floors)]
 
     async def _review_removals(
-        self, kind: RecordType[Any], counts: ImportCounts, observers: Sequence[ChangeObserver]
+        self,
+        kind: RecordType[Any],
+        counts: ImportCounts,
+        observers: Sequence[planning.ChangeObserver],
     ) -> None:
         """Count what of a kind is removed, and what loses references, and show it to observers."""
         if self._removals.is_empty:
@@ -491,13 +456,15 @@ class ImportRun:
         found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
         return [kind.fill_defaults(document) for document in found]
 
-    async def find_excess(self, request: ChangeRequest) -> str | None:
+    async def find_excess(self, request: change_plan.ChangeRequest) -> str | None:
         """Return what exceeds the limit of removals; None if nothing does."""
         if self._removals.is_empty:
             return None
         mentions, mirrored = self._violations.mentions, self._mirrored
-        assets = list_mirrored_assets(mentions, mirrored, request.asset_ids)
-        return await find_excess(self._database, self._removals, request.limit, mirrored, assets)
+        assets = mirroring.list_mirrored_assets(mentions, mirrored, request.asset_ids)
+        return await mirroring.find_excess(
+            self._database, self._removals, request.limit, mirrored, assets
+        )
 
     @property
     def changes_networks(self) -> bool:
@@ -506,7 +473,10 @@ class ImportRun:
         return withdraws or self._publication is not None
 
     async def commit(
-        self, target: AuditTarget, origin: Origin | None, action: Action = "catalog.imported"
+        self,
+        target: audit.AuditTarget,
+        origin: audit.Origin | None,
+        action: audit.Action = "catalog.imported",
     ) -> None:
         """Commit the import, with its record in the audit log, and withdraw stale networks.
 
@@ -514,7 +484,7 @@ class ImportRun:
         """
         entry = self._audit_trail.build_entry(action, target)
 
-        async def work(session: driver.Session) -> tuple[None, AuditEntry | None]:
+        async def work(session: driver.Session) -> tuple[None, audit.AuditEntry | None]:
             if self._publication is not None:
                 map_id, built_from = self._publication.map_id, self._publication.built_from
                 await check_unchanged(self._database, map_id, built_from, session)
@@ -543,17 +513,17 @@ class ImportRun:
         async def write_all() -> None:
             await self._write_all(total)
 
-        await driver.run_on_one_primary(self._database, MAPS.name, write_all)
+        await driver.run_on_one_primary(self._database, catalog.MAPS.name, write_all)
         await publish_staged(self._database, self._staging.publication, self._lease)
 
     async def _write_all(self, total: int | None) -> None:
-        writer = PipelinedWriter(WRITES_AT_ONCE)
+        writer = planning.PipelinedWriter(WRITES_AT_ONCE)
         done = 0
         try:
-            for kind in RECORD_TYPES:
+            for kind in catalog.RECORD_TYPES:
                 where = {"kind": kind.name}
                 has_tombstones = (
-                    kind is ASSIGNMENTS  # requests may write some now
+                    kind is catalog.ASSIGNMENTS  # requests may write some now
                     or await self._database[TOMBSTONES.name].find_one(where) is not None
                 )
                 async for batch in self._planner.plan_batches(kind):
@@ -583,12 +553,12 @@ class ImportRun:
         # Whoever holds the lease now has held it when these were listed: they are of no other.
         await self._lease.update({})
         await self._staging.drop(names)
-        maps = self._database[MAPS.name]
+        maps = self._database[catalog.MAPS.name]
 
         async def list_used_files() -> list[str]:
             return [digest for field in MAP_FILE_FIELDS for digest in await maps.distinct(field)]
 
-        used = await driver.run_on_one_primary(self._database, MAPS.name, list_used_files)
+        used = await driver.run_on_one_primary(self._database, catalog.MAPS.name, list_used_files)
         await files.delete_unused_files(self._database, used, self._renew_lease)
         await self._lease.finish()
 

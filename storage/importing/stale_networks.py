@@ -7,17 +7,8 @@ no network is ever beside what it does not match.
 
 from typing import Any
 
+from storage import catalog
 from storage.bundles.violations import quote_json
-from storage.catalog import (
-    FLOORS,
-    LOCATIONS,
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PARSED_FIELD,
-    PATHFINDING_TAG,
-    REPORT_FIELD,
-)
 from storage.importing.planning import PlannedBatch
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
@@ -56,24 +47,24 @@ class StaleNetworks:
 
     async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
         """Note what a batch changes."""
-        if kind.name not in (MAPS.name, FLOORS.name, LOCATIONS.name):
+        if kind.name not in (catalog.MAPS.name, catalog.FLOORS.name, catalog.LOCATIONS.name):
             return
-        if kind is MAPS:
+        if kind is catalog.MAPS:
             self._note_withdrawn(batch)
         routable = await self._load_maps()
         for change in batch.changes if routable else ():
             live = batch.live.get(change.key)
             if change.fields is None:
                 continue
-            if kind is FLOORS:
+            if kind is catalog.FLOORS:
                 sorts = self._floor_sorts.setdefault(change.fields["asset_id"], {})
                 sorts[change.key] = change.fields["sort"]
             elif live is None:  # a new map has no network; a network need not know all locations
                 continue
-            elif kind is MAPS and change.key in routable:
+            elif kind is catalog.MAPS and change.key in routable:
                 planned = {name: change.fields[name] for name in ("source", "feet_per_unit")}
                 routable[change.key] |= planned
-            elif kind is LOCATIONS and position_of(change.fields) != position_of(live):
+            elif kind is catalog.LOCATIONS and position_of(change.fields) != position_of(live):
                 self._moved.add(change.fields["unit_map_id"])
 
     async def add_removed(
@@ -81,19 +72,19 @@ class StaleNetworks:
     ) -> None:
         """Note records that the import removes."""
         keys = [removal["_id"] for removal in removals]
-        if kind is FLOORS:
+        if kind is catalog.FLOORS:
             self._removed_floors.update(keys)
-        elif kind is MAPS:
+        elif kind is catalog.MAPS:
             self._removed_maps.update(keys)
             self._losses += filter(None, map(_describe_loss, live))
-        elif kind is LOCATIONS:
+        elif kind is catalog.LOCATIONS:
             self._moved.update(location["unit_map_id"] for location in live)
 
     async def add_cleared(
         self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
     ) -> None:
         """Note locations that lose floors."""
-        if kind is LOCATIONS:
+        if kind is catalog.LOCATIONS:
             self._moved.update(location["unit_map_id"] for location in live)
 
     def _note_withdrawn(self, batch: PlannedBatch) -> None:
@@ -127,7 +118,7 @@ class StaleNetworks:
                 live = await load_floor_sorts(self._database, asset_id)
                 kept = {key: live[key] for key in live.keys() - self._removed_floors}
                 sorts[asset_id] = kept | changed
-            levels = (unit_map.get(REPORT_FIELD) or {}).get("levels") or ()
+            levels = (unit_map.get(catalog.REPORT_FIELD) or {}).get("levels") or ()
             has_lost_floor = any(level["level_id"] in self._removed_floors for level in levels)
             reason = (
                 "a floor of it is removed"
@@ -142,24 +133,24 @@ class StaleNetworks:
 
     async def _load_maps(self) -> dict[str, Document]:
         if self._maps is None:
-            where = {NETWORK_FIELD: {"$type": "string"}}
-            fields = (*ROUTING_FIELDS, f"{REPORT_FIELD}.levels.level_id")
-            found = await self._database[MAPS.name].find(where, fields).to_list(None)
+            where = {catalog.NETWORK_FIELD: {"$type": "string"}}
+            fields = (*ROUTING_FIELDS, f"{catalog.REPORT_FIELD}.levels.level_id")
+            found = await self._database[catalog.MAPS.name].find(where, fields).to_list(None)
             self._maps = {unit_map["_id"]: unit_map for unit_map in found}
         return self._maps
 
 
 def _claims_network(unit_map: Document) -> bool:
     """Return whether a map with a drawing is tagged as routable, without ever being processed."""
-    is_tagged = PATHFINDING_TAG in unit_map.get("tags", ())
-    is_processed = unit_map.get(NETWORK_FIELD) or unit_map.get(NETWORK_STATE_FIELD)
+    is_tagged = catalog.PATHFINDING_TAG in unit_map.get("tags", ())
+    is_processed = unit_map.get(catalog.NETWORK_FIELD) or unit_map.get(catalog.NETWORK_STATE_FIELD)
     return is_tagged and not is_processed and unit_map.get("source") is not None
 
 
 def _describe_loss(unit_map: Document) -> str | None:
     """Return as a note what a removed map has that is in no bundle; None if it has nothing."""
-    has_network = unit_map.get(NETWORK_FIELD)
-    has_plan = unit_map.get(PARSED_FIELD) and unit_map.get("source") is None
+    has_network = unit_map.get(catalog.NETWORK_FIELD)
+    has_plan = unit_map.get(catalog.PARSED_FIELD) and unit_map.get("source") is None
     parts = ["routing network and closures"] if has_network else []
     parts += ["parsed map"] if has_plan else []
     if not parts:

@@ -13,30 +13,11 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from storage.bundles.drawings import (
-    ShownLevel,
-    ShownParts,
-    find_misplaced_units,
-    find_unmatched_levels,
-)
+from storage import catalog
+from storage.bundles import drawings
 from storage.bundles.names import suggest
 from storage.bundles.violations import Violations, describe_record, quote_json
-from storage.catalog import (
-    ASSETS,
-    FLOORS,
-    MAPS,
-    NETWORK_FIELD,
-    PATHFINDING_TAG,
-    RECORD_TYPES,
-    RECORD_TYPES_BY_NAME,
-    UNITS,
-)
-from storage.importing.planning import (
-    FindRemoved,
-    OwnerCache,
-    PlannedBatch,
-    values_at,
-)
+from storage.importing import planning
 from storage.importing.staging import KEY_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging, find_neighbours
 from storage.mongo import driver
 from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
@@ -68,7 +49,7 @@ def find_reference_faults(
     if facts is None:
         yield ReferenceFault(owner.field, None)
         return
-    name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
+    name = describe_record(catalog.RECORD_TYPES_BY_NAME[owner.kind], key)
     for field, owner_field in owner.equal_fields:
         expected, actual = document[stored_name(field)], facts[stored_name(owner_field)]
         if expected is not None and actual is not None and actual != expected:
@@ -109,7 +90,7 @@ class RepeatedKeys:
 
 
 def describe_drawing(
-    shown: ShownParts, floors_by_unit: Mapping[str, str | None], floor_ids: Collection[str]
+    shown: drawings.ShownParts, floors_by_unit: Mapping[str, str | None], floor_ids: Collection[str]
 ) -> Iterator[str]:
     """Yield notes about units and Levels of a drawing that do not match the catalog.
 
@@ -118,14 +99,14 @@ def describe_drawing(
     if unknown := [unit_id for unit_id in shown.unit_ids if unit_id not in floors_by_unit]:
         noun = "unit" if len(unknown) == 1 else "units"
         yield f"the drawing shows {len(unknown)} unknown {noun}: {_list_first(unknown)}"
-    if names := find_unmatched_levels(shown.levels, floor_ids):
+    if names := drawings.find_unmatched_levels(shown.levels, floor_ids):
         noun = "floor" if len(names) == 1 else "floors"
         yield (
             f"the drawing shows {len(names)} unknown {noun}: Level {_list_first(names)}; routes"
             " need a name such as 'Level 2: floor=<id>', or data-tags with floor=<id>; the floors"
             f" are {_list_first(sorted(floor_ids))}"
         )
-    if misplaced := find_misplaced_units(shown, floors_by_unit, floor_ids):
+    if misplaced := drawings.find_misplaced_units(shown, floors_by_unit, floor_ids):
         noun, own = ("unit", "its own") if len(misplaced) == 1 else ("units", "their own")
         floors = "; ".join(
             f"{quote_json(unit_id)} on {quote_json(drawn_on)}, not {quote_json(floor_id)}"
@@ -146,9 +127,9 @@ class BundleValidator:
         self,
         database: driver.Database,
         staging: Staging,
-        owner_caches: dict[str, OwnerCache],
+        owner_caches: dict[str, planning.OwnerCache],
         violations: Violations,
-        find_removed: FindRemoved,
+        find_removed: planning.FindRemoved,
         asset_ids: Collection[str] | None = None,
     ) -> None:
         """With `asset_ids`, all members must belong to these assets, or to none."""
@@ -162,7 +143,7 @@ class BundleValidator:
         self._doubtful: set[tuple[str, str, str]] = set()
         """These fields of members are wrong: kind, key and field."""
 
-    async def validate_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
+    async def validate_batch(self, kind: RecordType[Any], batch: planning.PlannedBatch) -> None:
         """Validate one batch."""
         for member in batch.incomplete:
             record, lacking = describe_record(kind, member.key), ", ".join(member.lacking)
@@ -181,10 +162,12 @@ class BundleValidator:
                 await self._validate_owned_records(kind, document, live, origin)
 
     async def _validate_owners(
-        self, kind: RecordType[Any], owner: ForeignKey, batch: PlannedBatch
+        self, kind: RecordType[Any], owner: ForeignKey, batch: planning.PlannedBatch
     ) -> None:
         cache = self._owner_caches[owner.kind]
-        keys_by_document = [values_at(document, owner.field) for document in batch.documents]
+        keys_by_document = [
+            planning.values_at(document, owner.field) for document in batch.documents
+        ]
         await cache.load({key for keys in keys_by_document for key in keys})
         for document, origin, keys in zip(
             batch.documents, batch.origins, keys_by_document, strict=True
@@ -208,21 +191,25 @@ class BundleValidator:
     async def validate_rejected(self) -> None:
         """Validate the owners of members that were rejected for something else."""
         for member in self._violations.rejected.members:
-            batch = PlannedBatch([member.document], [member.origin], {}, [])
+            batch = planning.PlannedBatch([member.document], [member.origin], {}, [])
             for owner in member.kind.foreign_keys:
                 await self._validate_owners(member.kind, owner, batch)
 
     async def validate_asset_ids(self) -> None:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
         ids = sorted(self._asset_ids or ())
-        found = await self._database[ASSETS.name].find({"_id": {"$in": ids}}, ["_id"]).to_list(None)
-        found += await self._staging.find_members(ASSETS.name, ids, set())
+        found = (
+            await self._database[catalog.ASSETS.name]
+            .find({"_id": {"$in": ids}}, ["_id"])
+            .to_list(None)
+        )
+        found += await self._staging.find_members(catalog.ASSETS.name, ids, set())
         for asset_id in sorted({*ids} - {document["_id"] for document in found}):
-            if not self._violations.rejected.may_include(ASSETS.name, asset_id):
-                await self._add_missing(ASSETS, asset_id, "assets to mirror")
+            if not self._violations.rejected.may_include(catalog.ASSETS.name, asset_id):
+                await self._add_missing(catalog.ASSETS, asset_id, "assets to mirror")
 
     def _validate_assets(
-        self, kind: RecordType[Any], batch: PlannedBatch, asset_ids: Collection[str]
+        self, kind: RecordType[Any], batch: planning.PlannedBatch, asset_ids: Collection[str]
     ) -> None:
         for document, origin in zip(batch.documents, batch.origins, strict=True):
             asset_id = document[kind.scope_field]
@@ -238,12 +225,12 @@ class BundleValidator:
         if self._violations.rejected.may_include(owner.kind, key):
             return
         if await self._find_removed(owner.kind, [key]):
-            name = describe_record(RECORD_TYPES_BY_NAME[owner.kind], key)
+            name = describe_record(catalog.RECORD_TYPES_BY_NAME[owner.kind], key)
             self._violations.add(
                 place, f"{name} is removed by this import: the bundle does not have it"
             )
             return
-        await self._add_missing(RECORD_TYPES_BY_NAME[owner.kind], key, place)
+        await self._add_missing(catalog.RECORD_TYPES_BY_NAME[owner.kind], key, place)
 
     async def _add_missing(self, kind: RecordType[Any], key: str, place: str) -> None:
         near = [] if self._violations.is_full else await self._find_near_keys(kind.name, key)
@@ -257,7 +244,7 @@ class BundleValidator:
             *await find_neighbours(live, "_id", key),
         ]
 
-    def _validate_unique_keys(self, batch: PlannedBatch) -> None:
+    def _validate_unique_keys(self, batch: planning.PlannedBatch) -> None:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.
         for document, origin in zip(batch.documents, batch.origins, strict=True):
             if message := self._repeated_keys.find(document["_id"], origin):
@@ -279,7 +266,7 @@ class BundleValidator:
         self, kind: RecordType[Any], document: Document, live: Document, origin: str
     ) -> None:
         """Check that fields and values of an owner that live records use do not change."""
-        for owned_kind in RECORD_TYPES:
+        for owned_kind in catalog.RECORD_TYPES:
             for owner in owned_kind.foreign_keys:
                 if owner.kind == kind.name:
                     await self._validate_copied_fields(owned_kind, owner, document, live, origin)
@@ -315,7 +302,7 @@ class BundleValidator:
         if not owner.value_in:
             return
         field, path = owner.value_in
-        dropped = set(values_at(live, path)) - set(values_at(document, path))
+        dropped = set(planning.values_at(live, path)) - set(planning.values_at(document, path))
         if not dropped:
             return
         where = {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
@@ -346,8 +333,8 @@ class BundleValidator:
         """Return warnings: drawings that show units or floors that there are not, maps tagged
         routable that are not."""
         notes = []
-        units, maps = self._owner_caches[UNITS.name], self._owner_caches[MAPS.name]
-        async for batch in self._staging.iter_batches(MAPS):
+        units, maps = self._owner_caches[catalog.UNITS.name], self._owner_caches[catalog.MAPS.name]
+        async for batch in self._staging.iter_batches(catalog.MAPS):
             notes += await self._note_unroutable_maps(batch)
             drawn = [document for document in batch if SHOWN_FIELD in document]
             await maps.load({document["_id"] for document in drawn})
@@ -355,7 +342,9 @@ class BundleValidator:
             floor_ids = await self._find_floor_ids({*assets}) if drawn else {}
             for document, asset_id in zip(drawn, assets, strict=True):
                 unit_ids, levels, unit_levels = document[SHOWN_FIELD]
-                shown = ShownParts(unit_ids, [*starmap(ShownLevel, levels)], unit_levels)
+                shown = drawings.ShownParts(
+                    unit_ids, [*starmap(drawings.ShownLevel, levels)], unit_levels
+                )
                 place = self._violations.columns.describe(f"{document[ORIGIN_FIELD]}.source")
                 await units.load(set(unit_ids))
                 found = {unit_id: units.get(unit_id) for unit_id in unit_ids}
@@ -367,8 +356,8 @@ class BundleValidator:
     async def _find_floor_ids(self, asset_ids: Collection[str]) -> dict[str, set[str]]:
         """Return by asset the floors that it has after the import."""
         where = {"asset_id": {"$in": [*asset_ids]}}
-        live = await self._database[FLOORS.name].find(where, ["asset_id"]).to_list(None)
-        removed = await self._find_removed(FLOORS.name, [floor["_id"] for floor in live])
+        live = await self._database[catalog.FLOORS.name].find(where, ["asset_id"]).to_list(None)
+        removed = await self._find_removed(catalog.FLOORS.name, [floor["_id"] for floor in live])
         kept = (floor for floor in live if floor["_id"] not in removed)
         floor_ids = defaultdict(set)
         for floor in (*await self._staging.find_floors(asset_ids), *kept):
@@ -379,15 +368,16 @@ class BundleValidator:
         tagged = {
             document["_id"]: document[ORIGIN_FIELD]
             for document in batch
-            if PATHFINDING_TAG in document.get("tags", ()) and document.get("source") is None
+            if catalog.PATHFINDING_TAG in document.get("tags", ())
+            and document.get("source") is None
         }
         if not tagged:
             return []
-        where = {"_id": {"$in": [*tagged]}, NETWORK_FIELD: {"$type": "string"}}
-        routable = set(await self._database[MAPS.name].distinct("_id", where))
+        where = {"_id": {"$in": [*tagged]}, catalog.NETWORK_FIELD: {"$type": "string"}}
+        routable = set(await self._database[catalog.MAPS.name].distinct("_id", where))
         return [
             f"{self._violations.columns.describe(f'{origin}.tags')}: the map is tagged"
-            f" {PATHFINDING_TAG} but is not routable until it is processed"
+            f" {catalog.PATHFINDING_TAG} but is not routable until it is processed"
             for key, origin in tagged.items()
             if key not in routable
         ]
@@ -395,7 +385,7 @@ class BundleValidator:
 
 def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
     """Return what a bundle lacks of an owner that has values in the catalog, and what to do."""
-    record = describe_record(RECORD_TYPES_BY_NAME[kind_name], key)
+    record = describe_record(catalog.RECORD_TYPES_BY_NAME[kind_name], key)
     return (
         f"the {record} of the catalog, which all assets share, also has"
         f" {_list_first(values)}: add what it has, or give this one another id"

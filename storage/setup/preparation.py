@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from storage import routing_inputs
 from storage.administration import api_keys, audit
 from storage.administration.trusted_documents import DOCUMENT_INDEXES, DOCUMENTS_COLLECTION
 from storage.catalog import (
@@ -24,11 +25,6 @@ from storage.mongo.driver import Database, UpdateOne, iter_batches, run_in_trans
 from storage.mongo.lease import Lease
 from storage.records.filters import NAME_WORDS_FIELD, index_name
 from storage.records.kinds import UPDATED_AT, Document, RecordType, current_timestamp, stored_name
-from storage.routing_inputs import (
-    REPROCESS_COMMAND,
-    list_stale_networks,
-    withdraw_stale_networks,
-)
 from storage.tombstones import TOMBSTONE_INDEXES, TOMBSTONES
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
 
@@ -137,10 +133,13 @@ async def withdraw_stale(database: Database) -> str:
     on gateways of the release before have no routes on these maps either.
     """
     count = 0
-    for stale in await list_stale_networks(database):
-        work = partial(withdraw_stale_networks, database, [stale])
+    for stale in await routing_inputs.list_stale_networks(database):
+        work = partial(routing_inputs.withdraw_stale_networks, database, [stale])
         count += len(await run_in_transaction(database.client, work))
-    return f"{count} maps no longer routable" + f" until `{REPROCESS_COMMAND}`" * bool(count)
+    return (
+        f"{count} maps no longer routable"
+        + f" until `{routing_inputs.REPROCESS_COMMAND}`" * bool(count)
+    )
 
 
 async def index_names(database: Database) -> str:

@@ -12,6 +12,7 @@ from storage.bundles.names import fold, hint_at
 from storage.bundles.violations import Violations
 from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import Document, RecordType
+from storage.spreadsheets import tables, unit_tables
 from storage.spreadsheets.known_records import KnownRecords
 from storage.spreadsheets.mapping import IGNORE, TABLE, MappingUse, SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.record_sheets import (
@@ -29,23 +30,6 @@ from storage.spreadsheets.sheets import (
     is_workbook,
     iter_sheets,
     read_rows,
-)
-from storage.spreadsheets.tables import (
-    Body,
-    Rows,
-    SheetStart,
-    Table,
-    find_header,
-    find_meant,
-    is_blank,
-    read_header,
-    read_start,
-)
-from storage.spreadsheets.unit_tables import (
-    KNOWN_HEADERS,
-    UnitTable,
-    is_unit_table,
-    table_recognizer,
 )
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".tab")
@@ -201,8 +185,8 @@ class _SheetReader:
         if sheet.is_hidden and not given.read_as:
             self._note(is_first, sheet, "the sheet is hidden, and was not read")
             return
-        start = read_start(sheet, given)
-        rows = Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
+        start = tables.read_start(sheet, given)
+        rows = tables.Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
         records = self._find_records(kind, start, given, sheet) if kind else None
         table = None
         is_complete = (
@@ -215,15 +199,17 @@ class _SheetReader:
         self._has_tables |= table is not None
         if table is not None and not is_first:
             self._describe(sheet, table, TABLE)
-            body = Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
-            yield from UnitTable(table._replace(rows=body.read()), rows, self._known).read()
+            body = tables.Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
+            yield from unit_tables.UnitTable(
+                table._replace(rows=body.read()), rows, self._known
+            ).read()
         elif table is None and kind and records and is_first:
             if not records.header_number:
                 self._reject_headers(kind, start, sheet)
                 return
             self._sheets_read += 1
             self._describe(sheet, records, kind.name)
-            body = Body(records, rows, (kind,), sheet.is_text)
+            body = tables.Body(records, rows, (kind,), sheet.is_text)
             for member in read_records(kind, records._replace(rows=body.read()), rows):
                 self._known.add_explicit(member)
                 yield member
@@ -236,36 +222,38 @@ class _SheetReader:
                 self._note(is_first, sheet, f"the sheet {message}, so it was not read{hint}")
 
     def _find_unit_table(
-        self, start: SheetStart, given: SheetMapping, sheet: Sheet
-    ) -> Table | None:
-        recognize = table_recognizer(self._mapping, given)
-        header = find_header(start, recognize, given)
+        self, start: tables.SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> tables.Table | None:
+        recognize = unit_tables.table_recognizer(self._mapping, given)
+        header = tables.find_header(start, recognize, given)
         if header is None:
             return None
-        table = read_header(start, header, recognize, sheet.place)
+        table = tables.read_header(start, header, recognize, sheet.place)
         self._use.add_headers(sheet.name, table.headers)
-        if is_unit_table(table):
+        if unit_tables.is_unit_table(table):
             return table
-        for unread, meant in find_meant(table, KNOWN_HEADERS).items():
+        for unread, meant in tables.find_meant(table, unit_tables.KNOWN_HEADERS).items():
             self._hint = f'; "{unread}" was not read: did you mean "{meant}"?'
         return None
 
     def _find_records(
-        self, kind: RecordType[Any], start: SheetStart, given: SheetMapping, sheet: Sheet
-    ) -> Table:
+        self, kind: RecordType[Any], start: tables.SheetStart, given: SheetMapping, sheet: Sheet
+    ) -> tables.Table:
         recognize = record_recognizer(kind, self._mapping, given)
-        header = find_header(start, recognize, given)
+        header = tables.find_header(start, recognize, given)
         if header is None:
-            return Table([], [], [], 0, iter(()))
-        table = read_header(start, header, recognize, sheet.place)
+            return tables.Table([], [], [], 0, iter(()))
+        table = tables.read_header(start, header, recognize, sheet.place)
         self._use.add_headers(sheet.name, table.headers)
         if not table.columns:
             raise TableError(f"row {header.number} has no header of {kind.name}", sheet.place)
         return table
 
-    def _reject_headers(self, kind: RecordType[Any], start: SheetStart, sheet: Sheet) -> None:
+    def _reject_headers(
+        self, kind: RecordType[Any], start: tables.SheetStart, sheet: Sheet
+    ) -> None:
         """Add that no header is known, or note that there is none at all."""
-        if all(map(is_blank, start.first)):
+        if all(map(tables.is_blank, start.first)):
             self._notes.append(f"{sheet.place}: there are no headers, so nothing was read")
             return
         self._sheets_read += 1
@@ -274,7 +262,7 @@ class _SheetReader:
         self._violations.add(sheet.place, message)
         self._violations.rejected.add_unknown(kind)
 
-    def _describe(self, sheet: Sheet, table: Table, read_as: str) -> None:
+    def _describe(self, sheet: Sheet, table: tables.Table, read_as: str) -> None:
         """Note what became of the columns: what is not said was lost without a word."""
         renamed = [
             f'"{column.header}" as {column.target}'
@@ -288,7 +276,7 @@ class _SheetReader:
             )
         known: Iterable[str]
         if read_as == TABLE:
-            known = find_meant(table, KNOWN_HEADERS).values()
+            known = tables.find_meant(table, unit_tables.KNOWN_HEADERS).values()
             advice = "map it to attribute:GROUP, reference:KEY or ignore"
         else:
             known = RECORD_TYPES_BY_NAME[read_as].struct.__struct_fields__

@@ -11,19 +11,10 @@ from storage.bundles.json_bundles import BundleMember
 from storage.bundles.names import ID_SOURCES, derive_id, fold, header_of, parse_floor, suggest
 from storage.catalog import RECORD_TYPES
 from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
-from storage.spreadsheets import cells
+from storage.spreadsheets import cells, tables
 from storage.spreadsheets.cells import Cell, CellError, DateOrder, to_text
 from storage.spreadsheets.mapping import SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.sheets import Row, TableError
-from storage.spreadsheets.tables import (
-    Recognizer,
-    Rows,
-    Table,
-    build_recognizer,
-    cell_of,
-    describe_absent,
-    is_blank,
-)
 
 
 class ColumnField(NamedTuple):
@@ -111,15 +102,15 @@ DRAWING_FIELD = "source"
 
 def record_recognizer(
     kind: RecordType[Any], mapping: SpreadsheetMapping, sheet: SheetMapping
-) -> Recognizer:
+) -> tables.Recognizer:
     """Return what knows the columns of a kind."""
     names = {field.name: field.name for field in column_fields(kind)}
     columns = {**mapping.columns, **sheet.columns}
-    return build_recognizer(columns, {fold(name): name for name in names}, names.get)
+    return tables.build_recognizer(columns, {fold(name): name for name in names}, names.get)
 
 
 def list_absent_fields(
-    kind: RecordType[Any], table: Table, mapping: SpreadsheetMapping, are_partial: bool
+    kind: RecordType[Any], table: tables.Table, mapping: SpreadsheetMapping, are_partial: bool
 ) -> list[str]:
     """Return the required fields for which there is no column, and no value in the mapping.
 
@@ -141,7 +132,9 @@ def _required_fields(kind: RecordType[Any], are_partial: bool) -> list[ColumnFie
     ]
 
 
-def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[BundleMember]:
+def read_records(
+    kind: RecordType[Any], table: tables.Table, rows: tables.Rows
+) -> Iterator[BundleMember]:
     """Yield the members of a sheet; what is wrong with the others is added to the violations.
 
     The catalog keeps the fields for which the sheet has no column.
@@ -158,10 +151,10 @@ def read_records(kind: RecordType[Any], table: Table, rows: Rows) -> Iterator[Bu
     fixed = {*kind.key_fields, *kind.immutable_fields}
     for name in list_absent_fields(kind, table, rows.mapping, rows.are_partial):
         meant = suggest(name, table.unread)
-        message = describe_absent(header_of(name), ", which is required", meant)
+        message = tables.describe_absent(header_of(name), ", which is required", meant)
         rows.reject(Row(table.header_number, ()), None, message)
     for row in table.rows:
-        if is_blank(row):
+        if tables.is_blank(row):
             continue
         cells, wrong = _read_value(kind, table, row, rows)
         value = given_values | cells
@@ -182,7 +175,7 @@ def _reject(
     given: set[str],
     wrong: set[str],
     row: Row,
-    rows: Rows,
+    rows: tables.Rows,
 ) -> bool:
     """Add the id of a record; return whether it is rejected, after adding all that is wrong.
 
@@ -209,7 +202,7 @@ def _reject(
 
 
 def _read_value(
-    kind: RecordType[Any], table: Table, row: Row, rows: Rows
+    kind: RecordType[Any], table: tables.Table, row: Row, rows: tables.Rows
 ) -> tuple[dict[str, Any], set[str]]:
     """Return the fields of a record, and those of which the cell could not be read."""
     value: dict[str, Any] = {}
@@ -217,7 +210,7 @@ def _read_value(
     targets = table.targets
     for field in column_fields(kind):
         column = targets.get(field.name)
-        cell = cell_of(row, column)
+        cell = tables.cell_of(row, column)
         if cell is None:
             continue
         try:

@@ -9,6 +9,7 @@ from storage.bundles.json_bundles import BundleMember
 from storage.bundles.names import derive_id, fold, is_same_name, parse_floor, slug, squeeze
 from storage.catalog import ASSETS, ASSIGNMENTS, FLOORS, UNIT_REFERENCES, UNITS
 from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
+from storage.spreadsheets import tables
 from storage.spreadsheets.cells import CellError, parse_day, to_integer
 from storage.spreadsheets.known_records import KnownGroup, KnownGroups, KnownRecords
 from storage.spreadsheets.mapping import (
@@ -21,17 +22,6 @@ from storage.spreadsheets.mapping import (
     to_table_target,
 )
 from storage.spreadsheets.sheets import Row
-from storage.spreadsheets.tables import (
-    CellRejected,
-    Column,
-    Recognizer,
-    Rows,
-    Table,
-    build_recognizer,
-    cell_of,
-    find_absent,
-    is_blank,
-)
 
 MAX_WRONG_VALUES = 1000
 """The rows of no more are counted; each row with another is an error."""
@@ -40,7 +30,7 @@ MAX_WRONG_VALUES = 1000
 class _Fact(NamedTuple):
     """A reference or an attribute of a unit that is yet unknown."""
 
-    column: Column
+    column: tables.Column
     kind: RecordType[Any]
     fields: Document
 
@@ -48,9 +38,9 @@ class _Fact(NamedTuple):
 class FactColumns:
     """The columns of one table that hold references and attributes."""
 
-    def __init__(self, table: Table, rows: Rows, groups: KnownGroups) -> None:
+    def __init__(self, table: tables.Table, rows: tables.Rows, groups: KnownGroups) -> None:
         self._rows = rows
-        self._wrong: dict[tuple[Column, str], Any] = {}
+        self._wrong: dict[tuple[tables.Column, str], Any] = {}
         """They have the first place, what is wrong, and how often, by column and value."""
         self._header_row = Row(table.header_number, ())
         self._references = [
@@ -66,7 +56,7 @@ class FactColumns:
             if (name := column.target.removeprefix(prefix)) != column.target
         ]
 
-    def _check_key(self, column: Column, key: str) -> bool:
+    def _check_key(self, column: tables.Column, key: str) -> bool:
         """Return whether the key of a column is valid; add an error, once, if it is not."""
         if _is_key(key):
             return True
@@ -86,11 +76,11 @@ class FactColumns:
     def find(self, row: Row) -> Iterator[_Fact]:
         """Yield what a row says of its unit; add what is wrong to the violations."""
         for column, key in self._references:
-            with suppress(CellRejected):
+            with suppress(tables.CellRejected):
                 if text := self._rows.text_of(row, column):
                     yield _Fact(column, UNIT_REFERENCES, {"key": key, "value": text})
         for column, group in self._groups:
-            with suppress(CellRejected):
+            with suppress(tables.CellRejected):
                 for attribute_id in self._list_attributes(row, column, group):
                     fields = {"group_id": group.group_id, "attribute_id": attribute_id}
                     yield _Fact(column, ASSIGNMENTS, fields)
@@ -108,7 +98,7 @@ class FactColumns:
             else:
                 yield from self._rows.build(kind, unit | fields, row, column)
 
-    def _list_attributes(self, row: Row, column: Column, group: KnownGroup) -> list[str]:
+    def _list_attributes(self, row: Row, column: tables.Column, group: KnownGroup) -> list[str]:
         text = self._rows.text_of(row, column)
         if not text:
             return []
@@ -181,13 +171,13 @@ class _UnitRow(NamedTuple):
     floor_id: str
 
 
-def table_recognizer(mapping: SpreadsheetMapping, sheet: SheetMapping) -> Recognizer:
+def table_recognizer(mapping: SpreadsheetMapping, sheet: SheetMapping) -> tables.Recognizer:
     """Return what knows the columns of a table of apartments."""
     columns = {**mapping.columns, **sheet.columns}
-    return build_recognizer(columns, _BY_HEADER, to_table_target)
+    return tables.build_recognizer(columns, _BY_HEADER, to_table_target)
 
 
-def is_unit_table(table: Table) -> bool:
+def is_unit_table(table: tables.Table) -> bool:
     """Return whether a table has units and something of them."""
     targets = table.targets
     return bool(targets.keys() & {"unit", "unit_id"}) and len(targets) > 1
@@ -196,7 +186,7 @@ def is_unit_table(table: Table) -> bool:
 class UnitTable:
     """One table of apartments."""
 
-    def __init__(self, table: Table, rows: Rows, known: KnownRecords) -> None:
+    def __init__(self, table: tables.Table, rows: tables.Rows, known: KnownRecords) -> None:
         self._table = table
         self._rows = rows
         self._known = known
@@ -206,7 +196,7 @@ class UnitTable:
         """Assets, and floors of which a row has only the id: something else lists them."""
         asset = rows.mapping.asset
         has_asset = bool(asset.id or derive_id("", asset.name))
-        self._absent = dict(find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
+        self._absent = dict(tables.find_absent(table, KNOWN_HEADERS, has_asset=has_asset))
         """No column holds these, though they are needed; the values are the messages."""
         given = self._columns.keys() | self._absent.keys()
         self._has_floors = bool({"floor", "floor_id"} & given)
@@ -229,7 +219,7 @@ class UnitTable:
                 " and references of units are read"
             )
         for row in self._table.rows:
-            if is_blank(row):
+            if tables.is_blank(row):
                 continue
             yield from self._read_row(row)
         self._facts.add_wrong_values()
@@ -281,7 +271,7 @@ class UnitTable:
         if self._has_units and self._has_floors:
             floor_id = yield from self._try(self._read_floor(row, owner))
         unit = None
-        with suppress(CellRejected):
+        with suppress(tables.CellRejected):
             unit = self._identify(row, owner, floor_id or "")
         if unit is None or floor_id is None:
             return None
@@ -295,20 +285,20 @@ class UnitTable:
         """Return what a part of a row says, None if it is wrong."""
         try:
             return (yield from part)
-        except CellRejected:
+        except tables.CellRejected:
             return None
 
     def _read_owner(self, row: Row) -> Generator[BundleMember, None, _Owner]:
         asset_id = yield from self._try(self._read_asset(row))
         building = self._text(row, "building")
         if asset_id is None:
-            raise CellRejected
+            raise tables.CellRejected
         self._asset_ids.add(asset_id)
         return _Owner(asset_id, building)
 
     def _read_asset(self, row: Row) -> Generator[BundleMember, None, str]:
         if "asset" in self._absent:
-            raise CellRejected
+            raise tables.CellRejected
         given = self._rows.mapping.asset
         text = self._text(row, "asset")
         name = text or ("" if "asset_id" in self._columns else given.name)
@@ -339,7 +329,7 @@ class UnitTable:
         return found or derive_id("", name) or ""
 
     def _check_mapped_asset(
-        self, row: Row, column: Column | None, name: str, asset_id: str
+        self, row: Row, column: tables.Column | None, name: str, asset_id: str
     ) -> None:
         """Reject a property that is not the one of the mapping: either may be misspelt."""
         given = self._rows.mapping.asset
@@ -354,11 +344,11 @@ class UnitTable:
                 f' it is "{name}": remove asset from the mapping, or, if both are one property, say'
                 f" there asset: {{id: {mapped_id}, name: {name}}}",
             )
-        raise CellRejected
+        raise tables.CellRejected
 
     def _read_floor(self, row: Row, owner: _Owner | None) -> Generator[BundleMember, None, str]:
         if "floor" in self._absent:
-            raise CellRejected
+            raise tables.CellRejected
         text = self._text(row, "floor")
         floor_id = self._text(row, "floor_id")
         column = self._columns.get("floor") or self._columns["floor_id"]
@@ -403,7 +393,7 @@ class UnitTable:
 
     def _read_sort(self, row: Row) -> int | None:
         column = self._columns["floor_sort"]
-        cell = cell_of(row, column)
+        cell = tables.cell_of(row, column)
         try:
             return None if cell is None else to_integer(cell)
         except CellError as error:
@@ -411,14 +401,14 @@ class UnitTable:
 
     def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _UnitRow:
         if "unit" in self._absent:
-            raise CellRejected
+            raise tables.CellRejected
         name = self._text(row, "unit")
         unit_id = self._text(row, "unit_id")
         column = self._columns.get("unit") or self._columns["unit_id"]
         if not name and not (unit_id and (self._rows.are_partial or not self._has_units)):
             raise self._reject_missing(row, column, "a unit")
         if owner is None:
-            raise CellRejected
+            raise tables.CellRejected
         asset_id, building = owner
         is_number = not unit_id and self._rows.mapping.unit_ids == "number"
         unit_id = name if is_number else unit_id
@@ -444,9 +434,9 @@ class UnitTable:
         return _UnitRow(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
-        cell = cell_of(row, self._columns.get("map_ids"))
+        cell = tables.cell_of(row, self._columns.get("map_ids"))
         cell = cell if cell is not None else self._rows.mapping.defaults.get("map_ids")
-        with suppress(CellRejected):
+        with suppress(tables.CellRejected):
             if cell is not None:
                 return {"map_ids": self._rows.split(row, self._columns.get("map_ids"), cell)}
         return {}
@@ -456,11 +446,13 @@ class UnitTable:
         given = {name: value for name, value in fields.items() if value}
         value = {"id": unit.unit_id, "asset_id": unit.asset_id, **given, **map_ids}
         has_maps = "map_ids" in self._columns or "map_ids" in self._rows.mapping.defaults
-        is_given = cell_of(row, self._columns.get("map_ids")) is not None
+        is_given = tables.cell_of(row, self._columns.get("map_ids")) is not None
         kept = () if is_given or (has_maps and not self._rows.are_partial) else ("map_ids",)
         yield from self._rows.build(UNITS, value, row, kept_fields=kept)
 
-    def _check_alike(self, row: Row, column: Column | None, kind: str, key: str, name: str) -> None:
+    def _check_alike(
+        self, row: Row, column: tables.Column | None, kind: str, key: str, name: str
+    ) -> None:
         first = self._known.first(kind, key) if name else None
         if first and first.name != name:
             self._rows.reject(
@@ -475,9 +467,11 @@ class UnitTable:
         text = self._rows.text_of(row, column) if column else ""
         return text if target.endswith("_id") else squeeze(text)
 
-    def _reject(self, row: Row, column: Column | None, message: str) -> CellRejected:
+    def _reject(self, row: Row, column: tables.Column | None, message: str) -> tables.CellRejected:
         self._rows.reject(row, column, message)
-        return CellRejected()
+        return tables.CellRejected()
 
-    def _reject_missing(self, row: Row, column: Column | None, what: str) -> CellRejected:
+    def _reject_missing(
+        self, row: Row, column: tables.Column | None, what: str
+    ) -> tables.CellRejected:
         return self._reject(row, column, f"{what} is required{self._rows.hint_at_totals(row)}")
