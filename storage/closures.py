@@ -214,8 +214,7 @@ async def set_closures(
         changes = _compare(before, after)
         return after, AuditEntry("map.closed", target, changes, [unit_map["asset_id"]])
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, work)
+    return await audit.run_in_transaction(database, origin, work)
 
 
 def _compare(before: Closures, after: Closures) -> list[AuditChange]:

@@ -126,8 +126,7 @@ async def find_network(
     database: driver.Database, scope: AssetScope, map_id: str
 ) -> CurrentNetwork | None:
     """Return the network of a visible map, or None if it is not routable."""
-    with driver.translate_errors():
-        found = await _find_visible(database, scope, [map_id], dict.fromkeys(NETWORK_FIELDS, 1))
+    found = await _find_visible(database, scope, [map_id], dict.fromkeys(NETWORK_FIELDS, 1))
     return read_network(found[0]) if found else None
 
 
@@ -143,17 +142,13 @@ async def load_routing_states(
     database: driver.Database, scope: AssetScope, map_ids: Sequence[str]
 ) -> dict[str, RoutingState]:
     """Return the states of visible maps, by id. Raises UnavailableError."""
-    with driver.translate_errors():
-        found = await _find_visible(database, scope, map_ids, _CURRENT_PROJECTION)
+    found = await _find_visible(database, scope, map_ids, _CURRENT_PROJECTION)
     return {unit_map["_id"]: _describe_routing(unit_map) for unit_map in found}
 
 
 async def load_state(database: driver.Database, map_id: str) -> routing_inputs.NetworkState:
     """Return what is known of what a map's network was built from. Raises UnavailableError."""
-    with driver.translate_errors():
-        found = await _find_visible(
-            database, ALL_ASSETS, [map_id], {catalog.NETWORK_STATE_FIELD: 1}
-        )
+    found = await _find_visible(database, ALL_ASSETS, [map_id], {catalog.NETWORK_STATE_FIELD: 1})
     return (routing_inputs.read_state(found[0]) if found else None) or routing_inputs.NetworkState()
 
 
@@ -164,8 +159,7 @@ async def load_routing_reports(
 
     Raises UnavailableError.
     """
-    with driver.translate_errors():
-        found = await _find_visible(database, scope, map_ids, {catalog.REPORT_FIELD: 1})
+    found = await _find_visible(database, scope, map_ids, {catalog.REPORT_FIELD: 1})
     return {each["_id"]: report for each in found if (report := each.get(catalog.REPORT_FIELD))}
 
 
@@ -173,13 +167,14 @@ async def _find_visible(
     database: driver.Database, scope: AssetScope, map_ids: Sequence[str], projection: Document
 ) -> Sequence[Document]:
     condition = map_ids[0] if len(map_ids) == 1 else {"$in": [*map_ids]}
-    found = await driver.find_documents(
-        database,
-        catalog.MAPS.name,
-        {"_id": condition},
-        project_asset(catalog.MAPS, projection),
-        limit=len(map_ids),
-    )
+    with driver.translate_errors():
+        found = await driver.find_documents(
+            database,
+            catalog.MAPS.name,
+            {"_id": condition},
+            project_asset(catalog.MAPS, projection),
+            limit=len(map_ids),
+        )
     return scope.keep_visible(catalog.MAPS, found)
 
 

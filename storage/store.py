@@ -437,8 +437,7 @@ class Store:
 
         Raises UnavailableError.
         """
-        with driver.translate_errors():
-            documents = await self._find_visible(kind, scope, where, limit=1)
+        documents = await self._find_visible(kind, scope, where, limit=1)
         return next(iter(kind.decode(documents)), None)
 
     async def load_records(
@@ -459,14 +458,13 @@ class Store:
             return await self._load_record(kind, scope, distinct_keys[0])
         # MongoDB has a fast path without query planning for equality on `_id`.
         condition = distinct_keys[0] if len(distinct_keys) == 1 else {"$in": distinct_keys}
-        with driver.translate_errors():
-            documents = await self._find_visible(
-                kind,
-                scope,
-                {"_id": condition},
-                len(distinct_keys),
-                projection={**kind.projection, **dict.fromkeys(fields, 1)} if fields else None,
-            )
+        documents = await self._find_visible(
+            kind,
+            scope,
+            {"_id": condition},
+            len(distinct_keys),
+            projection={**kind.projection, **dict.fromkeys(fields, 1)} if fields else None,
+        )
         ids = [document["_id"] for document in documents]
         if copies is not None:
             copies.update((document["_id"], dict(document)) for document in documents)
@@ -520,8 +518,7 @@ class Store:
         self, kind: RecordType[R], scope: AssetScope, where: Document, page_request: PageRequest
     ) -> Page[R]:
         """Return a page of the visible records that match `where`, in the order of the request."""
-        with driver.translate_errors():
-            documents = await self._find_page(kind, scope, where, page_request)
+        documents = await self._find_page(kind, scope, where, page_request)
         return await build_page(kind, documents, page_request)
 
     async def _find_page(
@@ -624,10 +621,7 @@ class Store:
         by_owner: dict[str, list[Document]] = {where[owner_field]: [] for where in wheres}
         of_owners = {owner_field: {"$in": sorted(by_owner)}}
         fields = {**page_request.project(kind.projection), owner_field: 1}
-        with driver.translate_errors():
-            documents = await self._find_documents(
-                kind, of_owners, project_asset(kind, fields), limit
-            )
+        documents = await self._find_documents(kind, of_owners, project_asset(kind, fields), limit)
         if len(documents) == limit:
             self._long_lists.put(list_type, True)
             return None
@@ -650,17 +644,17 @@ class Store:
 
         MongoDB reads the index alone if one covers `where`.
         """
-        with driver.translate_errors():
-            return await self._find_keys(kind, scope, where, limit)
+        read = partial(self._find_documents, kind)
+        part = ListRead(read, kind, scope, where, {"_id": 1}, limit)
+        return [document["_id"] for document in await self._visible_lists.find(part)]
 
     async def load_field(
         self, kind: RecordType[Any], scope: AssetScope, where: Document, field: str
     ) -> dict[str, Any]:
         """Return one stored field of all visible records that match `where`, by key."""
-        with driver.translate_errors():
-            documents = await self._find_visible(
-                kind, scope, where, driver.NO_LIMIT, projection={field: 1}
-            )
+        documents = await self._find_visible(
+            kind, scope, where, driver.NO_LIMIT, projection={field: 1}
+        )
         return {document["_id"]: document[field] for document in documents}
 
     async def load_stored_drawings(
@@ -670,8 +664,7 @@ class Store:
         ids = sorted(set(map_ids))
         where = {"_id": {"$in": ids}, PARSED_FIELD: {"$type": "string"}}
         fields = {PARSED_FIELD: 1, GEOREFERENCE_FIELD: 1}
-        with driver.translate_errors():
-            maps = await self._find_visible(MAPS, scope, where, len(ids), projection=fields)
+        maps = await self._find_visible(MAPS, scope, where, len(ids), projection=fields)
         return {
             document["_id"]: StoredDrawing(document[PARSED_FIELD], read_georeference(document))
             for document in maps
@@ -734,13 +727,6 @@ class Store:
         fields = project_asset(kind, projection or kind.projection)
         return scope.keep_visible(kind, await self._find_documents(kind, where, fields, limit))
 
-    async def _find_keys(
-        self, kind: RecordType[Any], scope: AssetScope, where: Document, limit: int
-    ) -> list[str]:
-        read = partial(self._find_documents, kind)
-        part = ListRead(read, kind, scope, where, {"_id": 1}, limit)
-        return [document["_id"] for document in await self._visible_lists.find(part)]
-
     async def _find_documents(
         self,
         kind: RecordType[Any],
@@ -750,16 +736,17 @@ class Store:
         skip: int = 0,
         sort: Mapping[str, int] | None = None,
     ) -> list[Document]:
-        return await driver.find_documents(
-            self.database,
-            kind.name,
-            where,
-            projection,
-            limit=limit,
-            skip=skip,
-            sort=sort,
-            session=self._session,
-        )
+        with driver.translate_errors():
+            return await driver.find_documents(
+                self.database,
+                kind.name,
+                where,
+                projection,
+                limit=limit,
+                skip=skip,
+                sort=sort,
+                session=self._session,
+            )
 
 
 def _find_owner_field(wheres: Sequence[Document]) -> str | None:

@@ -148,8 +148,7 @@ async def create_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [record.id])
         return key, audit.AuditEntry("key.created", target, [created], asset_ids or ())
 
-    with driver.translate_errors():
-        return record, await audit.run_in_transaction(database, origin, insert)
+    return record, await audit.run_in_transaction(database, origin, insert)
 
 
 async def update_api_key(
@@ -183,8 +182,7 @@ async def update_api_key(
         assets = [*(before.asset_ids or ()), *(after.asset_ids or ())]
         return after, audit.AuditEntry("key.updated", target, [updated], assets)
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, update)
+    return await audit.run_in_transaction(database, origin, update)
 
 
 async def rotate_api_key(
@@ -228,8 +226,7 @@ async def rotate_api_key(
         entry = audit.AuditEntry("key.rotated", target, [updated, created], old.asset_ids or ())
         return RotatedApiKey(new, key, msgspec.structs.replace(ended, replaced_by_id=new.id)), entry
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, rotate)
+    return await audit.run_in_transaction(database, origin, rotate)
 
 
 async def revoke_api_key(
@@ -251,8 +248,7 @@ async def revoke_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         return record, audit.AuditEntry("key.revoked", target, [revoked], before["asset_ids"] or ())
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, revoke)
+    return await audit.run_in_transaction(database, origin, revoke)
 
 
 async def delete_api_key(
@@ -272,8 +268,7 @@ async def delete_api_key(
         target = audit.AuditTarget(KEYS_COLLECTION, [key_id])
         return True, audit.AuditEntry("key.deleted", target, [removed], before.asset_ids or ())
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, delete)
+    return await audit.run_in_transaction(database, origin, delete)
 
 
 async def list_api_keys(database: driver.Database) -> list[ApiKey]:
@@ -322,13 +317,6 @@ async def find_last_use(database: driver.Database, key_id: str) -> datetime | No
     with driver.translate_errors():
         use = await database[USES_COLLECTION].find_one({"_id": key_id})
     return None if use is None else use["at"].replace(tzinfo=UTC)
-
-
-async def get_api_key(database: driver.Database, key_id: str) -> ApiKey | None:
-    """Return the key with this id, even if revoked or expired, or None."""
-    with driver.translate_errors():
-        found = await driver.find_documents(database, KEYS_COLLECTION, {"_id": key_id}, {}, limit=1)
-    return _to_api_key(found[0]) if found else None
 
 
 async def find_api_key(database: driver.Database, key_digest: KeyDigest) -> ApiKey | None:

@@ -178,8 +178,8 @@ async def run_in_transaction(
 ) -> T:
     """Run `work` in a transaction, with the record of what it changed; return its result.
 
-    Without an `origin`, the actor is the user who runs this process. Raises UnavailableError while
-    a restore replaces the collections, or an import removes one of the records that
+    Without an `origin`, the actor is the user who runs this process. Raises UnavailableError, also
+    while a restore replaces the collections, or an import removes one of the records that
     `get_keys` returns.
     """
 
@@ -192,7 +192,8 @@ async def run_in_transaction(
             await database[AUDIT_COLLECTION].insert_many(documents, session=session)
         return result, records
 
-    result, records = await driver.run_in_transaction(database.client, write)
+    with driver.translate_errors():
+        result, records = await driver.run_in_transaction(database.client, write)
     for record in records:
         _log_record(record)
     return result

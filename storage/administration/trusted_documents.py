@@ -91,8 +91,7 @@ async def register_documents(
             },
         )
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, register)
+    return await audit.run_in_transaction(database, origin, register)
 
 
 async def remove_documents(
@@ -110,8 +109,7 @@ async def remove_documents(
         await collection.delete_many({"_id": {"$in": keys}}, session=session)
         return keys, _build_entry("documents.removed", {"removed": keys})
 
-    with driver.translate_errors():
-        return await audit.run_in_transaction(database, origin, remove)
+    return await audit.run_in_transaction(database, origin, remove)
 
 
 async def list_documents(database: driver.Database) -> list[TrustedDocument]:

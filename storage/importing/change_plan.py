@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -360,23 +360,21 @@ FIELDS_OF_ASSIGNMENTS = [
 """These fields of a group do not change while it has assignments."""
 
 
-class Writable(Protocol):
-    """A file, or what is like one."""
-
-    def write(self, content: bytes, /) -> object:
-        """Add to it."""
-
-
 class UndoBundle:
     """The bundle that undoes an import: the records that it changes or removes, as they were.
 
-    It has the line form, and is written while the import is planned.
+    It has the line form, and is written while the import is planned. Raises BundleError then if it
+    has more than `max_bytes`.
     """
 
-    def __init__(self, database: driver.Database, file: Writable) -> None:
+    def __init__(
+        self, database: driver.Database, file: PendingFile | BytesIO, max_bytes: int | None = None
+    ) -> None:
         self._database = database
         self._file = file
+        self._max_bytes = max_bytes
         self.count = 0
+        self.size_bytes = 0
         self.has_drawings = False
 
     async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
@@ -405,40 +403,12 @@ class UndoBundle:
     async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
         for record in kind.decode(documents):
             member = await to_member(self._database, kind, record)
-            self._file.write(encode_line(kind, member))
+            line = encode_line(kind, member)
+            self._file.write(line)
+            self.size_bytes += len(line)
             self.has_drawings |= bool(member.get("source"))
             self.count += 1
-
-    @property
-    def options(self) -> list[str]:
-        """What `floorgate import` needs to import it: its drawings were accepted before."""
-        return ["--force-drawings"] if self.has_drawings else []
-
-
-class UndoFile(UndoBundle):
-    """An undo bundle in a file, which is kept if the import is committed."""
-
-    def __init__(self, database: driver.Database, file: PendingFile) -> None:
-        super().__init__(database, file)
-        self.file = file
-
-    def keep(self) -> None:
-        """Have the file at its place, unless there is nothing to undo."""
-        if self.count:
-            self.file.keep()
-
-
-class UndoText(UndoBundle):
-    """An undo bundle in memory. Raises BundleError while it is made if it is too large."""
-
-    def __init__(self, database: driver.Database, max_bytes: int) -> None:
-        self._buffer = BytesIO()
-        super().__init__(database, self._buffer)
-        self._max_bytes = max_bytes
-
-    async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
-        await super()._add(kind, documents)
-        if self._buffer.tell() > self._max_bytes:
+        if self._max_bytes is not None and self.size_bytes > self._max_bytes:
             raise BundleError(
                 [
                     f"the bundle that undoes this has over {self._max_bytes:,} bytes: use floorgate"
@@ -447,9 +417,9 @@ class UndoText(UndoBundle):
             )
 
     @property
-    def text(self) -> str:
-        """The bundle."""
-        return self._buffer.getvalue().decode()
+    def options(self) -> list[str]:
+        """What `floorgate import` needs to import it: its drawings were accepted before."""
+        return ["--force-drawings"] if self.has_drawings else []
 
 
 def _restore_group(live: Document, changed: Document) -> Document:
@@ -464,8 +434,8 @@ def _restore_group(live: Document, changed: Document) -> Document:
 
 
 @contextmanager
-def open_undo_file(database: driver.Database, path: Path | None) -> Iterator[UndoFile | None]:
-    """Open an undo file; what is not kept is deleted. None without a path.
+def open_undo_file(path: Path | None) -> Iterator[PendingFile | None]:
+    """Open the file of an undo bundle; what is not kept is deleted. None without a path.
 
     Raises StorageError if there is a file of this name, or the name cannot be shown.
     """
@@ -477,4 +447,4 @@ def open_undo_file(database: driver.Database, path: Path | None) -> Iterator[Und
     if path.exists():
         raise StorageError(f"{path} exists already: name another file to undo the import with")
     with open_pending_file(path) as file:
-        yield UndoFile(database, file)
+        yield file

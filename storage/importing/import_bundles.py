@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from io import BytesIO
 from typing import get_args
 
 from storage.administration import api_keys, audit, import_lease
@@ -21,7 +22,7 @@ from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
 from storage.importing.batches import BundleSource, get_bundle_name
-from storage.importing.change_plan import NO_REMOVALS, ChangeRequest, UndoText, open_undo_file
+from storage.importing.change_plan import NO_REMOVALS, ChangeRequest, UndoBundle, open_undo_file
 from storage.importing.import_run import (
     BUNDLES,
     ImportCounts,
@@ -226,8 +227,10 @@ async def import_bundles(
     """
     undo_path = None if dry_run else changes.undo_path
     max_bytes = changes.max_undo_bytes
-    shown_undo = None if max_bytes is None else UndoText(database, max_bytes)
-    with driver.translate_errors(), open_undo_file(database, undo_path) as undo:
+    shown = None if max_bytes is None else BytesIO()
+    with driver.translate_errors(), open_undo_file(undo_path) as file:
+        target = file or shown
+        undo = None if target is None else UndoBundle(database, target, max_bytes)
         await prepare_database(database)
         async with hold_import_lease(database, wait_seconds, progress) as lease:
             await lease.begin_staging(is_merge=changes.merges)
@@ -237,16 +240,17 @@ async def import_bundles(
                 if publication is not None:
                     await run.stage_publication(publication)
                 await run.stage_removals(changes)
-                summary = await run.validate(changes, undo or shown_undo)
-                if shown_undo is not None:
-                    summary.undo_bundle = shown_undo.text
+                summary = await run.validate(changes, undo)
+                if shown is not None:
+                    summary.undo_bundle = shown.getvalue().decode()
                 summary.refusal = await run.find_excess(changes)
                 if not dry_run:
                     _check(summary, changes)
                 if (summary.total.written or run.changes_networks) and not dry_run:
-                    if undo is not None:
-                        undo.keep()
-                        summary.undo = str(undo.file.path) if undo.file.is_kept else None
+                    if undo is not None and file is not None:
+                        if undo.count:  # else there is nothing to undo
+                            file.keep()
+                            summary.undo = str(file.path)
                         summary.undo_options = undo.options
                     review(summary)
                     await run.commit(*_name_target(bundles, changes, origin))

@@ -68,7 +68,6 @@ from storage.records.kinds import Document
 
 __all__ = [
     "NO_LIMIT",
-    "BlockingClient",
     "Client",
     "ClusterClock",
     "Collection",
@@ -84,28 +83,13 @@ __all__ = [
     "UpdateOne",
     "WriteOperation",
     "aggregate_documents",
-    "build_index",
-    "close",
-    "connect",
-    "connect_blocking",
-    "create_collection",
     "end_operation",
     "find_documents",
-    "get_clock",
-    "insert_absent",
     "limit_time",
-    "open_causal_session",
-    "open_plain_session",
-    "open_read_connections",
-    "open_snapshot_session",
-    "ping",
     "remaining_seconds",
-    "run_in_transaction",
-    "run_on_one_primary",
     "snapshot_taken",
     "start_operation",
     "translate_errors",
-    "wait_for_loss",
 ]
 
 T = TypeVar("T")
