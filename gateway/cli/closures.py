@@ -44,21 +44,13 @@ def _with_part_options(command: Any) -> Any:
 @click.argument("map_id", type=STORABLE_TEXT, metavar="MAP_ID")
 @_with_part_options
 @with_options(*STORAGE_OPTIONS)
-def close(
-    map_id: str,
-    connectors: tuple[str, ...],
-    doors: tuple[str, ...],
-    spaces: tuple[str, ...],
-    **values: Any,
-) -> None:
+def close(map_id: str, **values: Any) -> None:
     """Close connectors, doors and spaces of a map, in addition to those that are closed.
 
     Routes and distances use none of them from then on. `floorgate maps closable MAP_ID` lists
     their ids.
     """
-    from storage.closures import Closures
-
-    added = Closures(connectors=[*connectors], doors=[*doors], spaces=[*spaces])
+    added = _pop_parts(values)
     if not added:
         raise click.UsageError("give at least one --connector, --door or --space")
 
@@ -73,18 +65,9 @@ def close(
 @_with_part_options
 @click.option("--all", "is_all", is_flag=True, help="Open all that is closed.")
 @with_options(*STORAGE_OPTIONS)
-def open_(
-    map_id: str,
-    connectors: tuple[str, ...],
-    doors: tuple[str, ...],
-    spaces: tuple[str, ...],
-    is_all: bool,
-    **values: Any,
-) -> None:
+def open_(map_id: str, is_all: bool, **values: Any) -> None:
     """Open connectors, doors and spaces of a map that are closed."""
-    from storage.closures import Closures
-
-    removed = Closures(connectors=[*connectors], doors=[*doors], spaces=[*spaces])
+    removed = _pop_parts(values)
     if is_all == bool(removed):
         raise click.UsageError("give at least one --connector, --door or --space, or --all")
     never_closed: list[str] = []
@@ -96,9 +79,8 @@ def open_(
             for key in getattr(removed, name)
             if key not in getattr(before, name)
         ]
-        if is_all:
-            return Closures()
-        return _combine(lambda name: {*getattr(before, name)} - {*getattr(removed, name)})
+        gone = before if is_all else removed
+        return _combine(lambda name: {*getattr(before, name)} - {*getattr(gone, name)})
 
     left = _run(values, map_id, partial(_change, edit), writes=True)
     for key in never_closed:
@@ -168,6 +150,13 @@ def _to_json(item: Closable) -> dict[str, Any]:
     }
 
 
+def _pop_parts(values: dict[str, Any]) -> Closures:
+    """Return the parts among the parameters of a command; the other parameters are left."""
+    from storage.closures import Closures
+
+    return Closures(**{name: [*values.pop(name)] for name in PARTS})
+
+
 def _combine(ids_of: Callable[[str], set[str]]) -> Closures:
     from storage.closures import Closures
 
@@ -192,16 +181,10 @@ def _run(
     """Run work on a map, as the operator."""
 
     async def run(database: driver.Database) -> T:
-        from gateway.cli.operations import OPERATOR
-        from resolvers.networks.routable_maps import RoutableMapCache
-        from resolvers.request.context import Context
+        from gateway.cli.operations import build_context
         from storage.catalog import MAPS
-        from storage.mongo import files
-        from storage.store import Store
 
-        store = Store(database.client, database.name)
-        cache = RoutableMapCache(partial(files.read_file, database))
-        context = Context(OPERATOR, store, routable_map_cache=cache)
+        context = build_context(database)
         unit_map = await context.get_record(MAPS, map_id)
         if unit_map is None:
             raise NotFoundError(f"there is no map {map_id!r}")

@@ -122,11 +122,7 @@ def create(
     if expires is None:
         click.echo("Note: this key never expires; --expires sets an end.", err=True)
     print_notes(notes)
-    if as_json:
-        click.echo(orjson.dumps(created))
-    else:
-        click.echo(f"{created['id']}\n{created['key']}")
-        click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
+    _print_key(created, as_json=as_json)
 
 
 @keys.command()
@@ -263,11 +259,9 @@ def rotate(key_id: str, overlap: int, expires: str | None, as_json: bool, **valu
         settings_from_parameters(values), work, needs=OPERATIONS, writes=True
     )
     print_notes(notes)
+    _print_key(rotated, as_json=as_json)
     if as_json:
-        click.echo(orjson.dumps(rotated))
         return
-    click.echo(f"{rotated['id']}\n{rotated['key']}")
-    click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
     end = rotated["expires_at"]
     click.echo(
         f"The new key {f'expires at {end}' if end else 'never expires'}; the old one,"
@@ -319,6 +313,15 @@ def list_(as_json: bool, **values: Any) -> None:
             key["last_used_at"],
         )
     print_table(table)
+
+
+def _print_key(created: dict[str, Any], *, as_json: bool) -> None:
+    """Print a new key, which is not stored."""
+    if as_json:
+        click.echo(orjson.dumps(created))
+        return
+    click.echo(f"{created['id']}\n{created['key']}")
+    click.echo("Only a hash of the key is stored: it cannot be shown again.", err=True)
 
 
 def _describe_permissions(key: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """Run GraphQL operations as the operator, with all permissions."""
 
+from functools import partial
 from typing import Any
 
 import click
@@ -7,12 +8,13 @@ from graphql import GraphQLError
 
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
+from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.errors import StorageError
-from storage.mongo import driver
+from storage.mongo import driver, files
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
@@ -29,20 +31,19 @@ def run_document(settings: Settings, document: str, variables: dict[str, Any]) -
     )
 
 
+def build_context(database: driver.Database) -> Context:
+    """Return the context of what the operator does."""
+    cache = RoutableMapCache(partial(files.read_file, database))
+    store = Store(database.client, database.name)
+    return Context(OPERATOR, store, routable_map_cache=cache)
+
+
 async def execute(
     database: driver.Database, document: str, variables: dict[str, Any]
 ) -> dict[str, Any]:
     """Run an operation and return its data. Raises StorageError, or ClickException."""
-    context = Context(OPERATOR, Store(database.client, database.name))
-    return await run_in_context(context, document, variables)
-
-
-async def run_in_context(
-    context: Context, document: str, variables: dict[str, Any]
-) -> dict[str, Any]:
-    """Run an operation as `execute` does, with what the context has."""
     executor = Executor(GRAPHQL_SCHEMA)
-    result = await executor.run(executor.prepare(document), variables, context)
+    result = await executor.run(executor.prepare(document), variables, build_context(database))
     if result.errors or result.data is None:
         cause = result.errors[0].__cause__
         if isinstance(cause, StorageError):  # its message says more to an operator

@@ -1,7 +1,6 @@
 """Process maps for `floorgate maps process`, print what came of it, and draw them."""
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,18 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from gateway.cli.operations import OPERATOR, run_in_context
+from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from parsing.drawing import is_number
-from resolvers.networks.routable_maps import RoutableMapCache, is_loadable
+from resolvers.networks.routable_maps import is_loadable
 from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome
 from resolvers.processing.pipeline import ProcessingRequest as ProcessingRequest
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.processing.stale_networks import SettledNetwork, settle_stale_networks
-from resolvers.request.context import Context
 from resolvers.request.errors import NotFoundError, RequestError
-from storage.mongo import driver, files
+from storage.mongo import driver
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 
@@ -225,12 +223,8 @@ def process_map(settings: Settings, request: ProcessingRequest, networks: str) -
 
 def draw_picture(settings: Settings, variables: dict[str, Any]) -> dict[str, Any] | None:
     """Return the map with a picture of a level of it; None if there is no such map."""
-
-    async def draw(database: driver.Database) -> dict[str, Any]:
-        cache = RoutableMapCache(partial(files.read_file, database))
-        store = Store(database.client, database.name)
-        context = Context(OPERATOR, store, routable_map_cache=cache)
-        return await run_in_context(context, _PICTURE_DOCUMENT, variables)
-
-    found: dict[str, Any] | None = run_with_database(settings, draw, TIMEOUT_SECONDS)["map"]
+    data = run_with_database(
+        settings, lambda database: execute(database, _PICTURE_DOCUMENT, variables), TIMEOUT_SECONDS
+    )
+    found: dict[str, Any] | None = data["map"]
     return found
