@@ -44,7 +44,7 @@ class BuiltFrom(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether the map has its own drawing, with the floors and the scale of the catalog."""
+        """True if the map has its own drawing, with the floors and the scale of the catalog."""
         return self.inputs.floor_sorts is not None
 
 
@@ -70,7 +70,7 @@ class Publication(msgspec.Struct, frozen=True):
     plan_format: str | None = None
     """The format that was given with the plan."""
     is_stored_plan: bool = False
-    """Whether the plan was read from the database: it may have been replaced since."""
+    """True if the plan was read from the database: it may have been replaced since."""
 
 
 async def check_unchanged(

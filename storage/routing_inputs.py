@@ -24,7 +24,7 @@ FloorSorts: TypeAlias = Mapping[str, int]
 Position: TypeAlias = tuple[float | str, ...]
 """x, y and the floors of a location."""
 NetworkLoader: TypeAlias = Callable[[bytes | None], bool]
-"""Whether a network can be loaded; None if it is missing."""
+"""Returns whether a network can be loaded; it is None if the file is missing."""
 
 NETWORK_FORMAT = 5
 """The format of the networks that this release reads and writes."""
@@ -52,18 +52,18 @@ class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
     levels: list[tuple[str, int]] = []
     """The floors of the network with their ranks; none if they are of no account."""
     is_from_drawing: bool = True
-    """Whether it was built from the map's own drawing."""
+    """True if it was built from the map's own drawing."""
     plan: str | None = None
     """Digest of the other plan that it was built from. None if a release that stores none built it,
     or the plan is too large."""
     plan_format: str | None = None
     """The format that was given with the plan."""
     is_scale_given: bool = False
-    """Whether the scale was given for processing: an import without a scale keeps it."""
+    """True if the scale was given for processing: an import without a scale keeps it."""
     withdrawn: str | None = None
     """Why it was withdrawn, as a clause."""
     is_stale: bool = False
-    """Whether it was withdrawn because it no longer matched."""
+    """True if it was withdrawn because it no longer matched."""
 
 
 class StaleNetwork(msgspec.Struct, frozen=True):
@@ -73,9 +73,9 @@ class StaleNetwork(msgspec.Struct, frozen=True):
     reason: str
     """A clause, such as `its drawing has changed`."""
     can_be_rebuilt: bool
-    """Whether the network can be built again from what is stored."""
+    """True if the network can be built again from what is stored."""
     is_withdrawn: bool = False
-    """Whether it was withdrawn before."""
+    """True if it was withdrawn before."""
 
     @property
     def command(self) -> str:

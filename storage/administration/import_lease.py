@@ -76,7 +76,7 @@ class ImportLease(Lease):
 
     @property
     def state(self) -> ImportState:
-        """How far the import is."""
+        """The state of the import."""
         state: ImportState = self.document.get("state", "idle")
         return state
 
@@ -95,7 +95,7 @@ class ImportLease(Lease):
 
     @property
     def is_merge(self) -> bool:
-        """Whether the import changes only the fields that are given.
+        """True if the import changes only the fields that are given.
 
         One that is `applying` is none, even if a release that knows no merges has left the field.
         """

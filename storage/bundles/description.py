@@ -10,7 +10,7 @@ from storage.records.kinds import Record
 
 
 class FieldDescription(NamedTuple):
-    """What a field means, and a value that it may have."""
+    """The meaning of a field, and a value that it may have."""
 
     text: str
     example: Any

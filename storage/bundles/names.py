@@ -151,7 +151,7 @@ _NUMBERED = re.compile(
 
 
 class NamedFloor(NamedTuple):
-    """What the name of a floor says of it."""
+    """A floor as its name describes it."""
 
     name: str
     slug: str

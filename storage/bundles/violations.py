@@ -1,4 +1,4 @@
-"""What is wrong with the sources of an import, collected so that one run reports all of it.
+"""Collect what is wrong with the sources of an import, so that one run reports all of it.
 
 A bounded number of violations is kept, the first by file and place; all are counted.
 """
@@ -233,7 +233,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Violation(NamedTuple):
-    """What is wrong at one place of a bundle."""
+    """A mistake at one place of a bundle."""
 
     place: str
     """File and path, such as `oak.json: $.units[17].floor_id`."""
@@ -294,7 +294,7 @@ class Violations:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are more than are kept, so that details of another may be spared."""
+        """True if there are more than are kept, so that details of another may be spared."""
         return self.total >= self.max_kept
 
     def list_first(self) -> list[Violation]:

@@ -49,7 +49,7 @@ class Stretch(NamedTuple):
     events: list[ChangeEvent]
     position: ChangePosition
     has_more: bool
-    """Whether others may follow at once."""
+    """True if others may follow at once."""
 
 
 async def read_stretch(database: driver.Database, position: ChangePosition) -> Stretch:
@@ -217,7 +217,7 @@ POLL_SECONDS = 1.0
 READ_SECONDS = 1.0
 """A request waits this long for such a read. The read goes on for the next request from there."""
 KEEP_SECONDS = 30.0
-"""What a read has found is kept this long for that."""
+"""The result of a read is kept this long for the next request."""
 MAX_EVENTS_IN_PART = 100
 """Changes that a follower takes from memory before others have their turn."""
 START_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""What an import is asked to change, the plan that shows it, and the bundle that undoes it."""
+"""The request for a change of the catalog, the plan that shows it, the bundle that undoes it."""
 
 import hashlib
 import os
@@ -258,7 +258,7 @@ def _pick_shown(
 
 
 class ChangeRequest(NamedTuple):
-    """What an import does besides writing its members; by default nothing."""
+    """A request for more than writing the members of an import; by default for nothing."""
 
     force_drawings: bool = False
     """Import drawings that are mostly an image, too."""
@@ -286,7 +286,7 @@ class ChangeRequest(NamedTuple):
 
     @property
     def needs_plan(self) -> bool:
-        """Whether the changes are to be listed."""
+        """True if the changes are to be listed."""
         return self.is_planned or self.expected_digest is not None or self.write_change is not None
 
 
@@ -418,7 +418,7 @@ class UndoBundle:
 
     @property
     def options(self) -> list[str]:
-        """What `floorgate import` needs to import it: its drawings were accepted before."""
+        """The options of `floorgate import` that it needs: its drawings were accepted before."""
         return ["--force-drawings"] if self.has_drawings else []
 
 

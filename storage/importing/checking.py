@@ -36,7 +36,7 @@ from storage.spreadsheets.reader import TableReader
 
 
 class IndexedMember(NamedTuple):
-    """Where a member is, and the facts about it that its members must match."""
+    """The place of a member, and the facts about it that its members must match."""
 
     place: str
     facts: Document
@@ -163,7 +163,7 @@ class AssumedOwner(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a check found."""
+    """The result of a check."""
 
     violations: Violations
     assumed: list[AssumedOwner]

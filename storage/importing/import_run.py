@@ -230,7 +230,7 @@ WRITES_AT_ONCE = 2
 
 
 class ImportProgress(NamedTuple):
-    """How far an import is. `done` and `total` are bytes while reading, else members."""
+    """The progress of an import: `done` and `total` are bytes while reading, else members."""
 
     phase: str
     done: int
@@ -468,7 +468,7 @@ class ImportRun:
 
     @property
     def changes_networks(self) -> bool:
-        """Whether the import withdraws or publishes a network, even if it writes no member."""
+        """True if the import withdraws or publishes a network, even if it writes no member."""
         withdraws = any(not network.is_withdrawn for network in self._stale_networks)
         return withdraws or self._publication is not None
 

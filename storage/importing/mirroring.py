@@ -28,7 +28,7 @@ NEVER_FREE = frozenset({ASSETS.name, FLOORS.name, MAPS.name})
 
 
 class RemovalLimit(NamedTuple):
-    """How much may be removed: a share of the records of each kind, or a number of all kinds."""
+    """A limit of removals: a share of the records of each kind, or a number of all kinds."""
 
     share: float | None = DEFAULT_SHARE
     total: int | None = None

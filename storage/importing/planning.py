@@ -211,7 +211,7 @@ NOTED_FIELDS = {"units": {"floor_id"}}
 
 
 class OwnerFields:
-    """What validation and copying need to know of an owner of one kind.
+    """The facts that validation and copying need about an owner of one kind.
 
     >>> from storage.catalog import RECORD_TYPES_BY_NAME
     >>> OwnerFields(RECORD_TYPES_BY_NAME["floors"]).extract({"asset_id": "a", "name": "First"})

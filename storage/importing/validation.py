@@ -29,7 +29,7 @@ NOWHERE = ", neither in the bundle nor in the catalog"
 
 
 class ReferenceFault(NamedTuple):
-    """What is wrong with a reference of a member, as a sentence about the owner."""
+    """A mistake in a reference of a member, with a sentence about the owner."""
 
     field: str
     """The field of the member that is wrong."""

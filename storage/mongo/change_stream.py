@@ -52,9 +52,9 @@ class Batch(NamedTuple):
     """All events before this cluster time have been reported, and perhaps some of it."""
 
     is_full: bool = False
-    """Whether there may be more events already."""
+    """True if there may be more events already."""
     is_split: bool = False
-    """Whether more events of that time may follow."""
+    """True if more events of that time may follow."""
 
     @property
     def complete_to(self) -> int:

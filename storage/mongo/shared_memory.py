@@ -105,7 +105,7 @@ class ClusterClock:
         self._last_write = 0
         """The newest time of a write of this process, as an integer."""
         self.has_unknown_write = False
-        """Whether a write of this process may have been made, although it seems to have failed."""
+        """True if a write of this process may have been made, although it seems to have failed."""
 
     def advance(self, time: Timestamp | None) -> None:
         """Move the clock to this time, unless it is there or beyond."""

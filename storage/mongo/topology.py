@@ -58,7 +58,7 @@ class PrimaryListener(ServerHeartbeatListener, TopologyListener):
         self._lock = threading.Lock()  # each member is monitored by a thread of its own
         self.lost_at: float | None = None
         self.description: TopologyDescription | None = None
-        """What the driver knows of the servers; None before it has begun."""
+        """The servers as the driver knows them; None before it has begun."""
         self._last_writes: dict[Any, _LastWrite] = {}
         """The last write that each member had when it was asked, by address."""
         self._asked_at: dict[Any, float] = {}

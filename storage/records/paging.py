@@ -118,7 +118,7 @@ class Paging:
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a next page."""
+        """True if there is a next page."""
         return self.next is not None
 
 

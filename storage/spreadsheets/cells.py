@@ -41,7 +41,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 
 class DateOrder(StrEnum):
-    """What `3/1/2026` means."""
+    """The order of the day and the month in `3/1/2026`."""
 
     DAY_FIRST = "day-first"
     MONTH_FIRST = "month-first"

@@ -163,7 +163,7 @@ class KnownGroups:
 
 
 class FirstMention(NamedTuple):
-    """What a record was called where it came up first."""
+    """The name of a record, and the place, where it came up first."""
 
     name: str
     place: str

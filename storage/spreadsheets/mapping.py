@@ -44,7 +44,7 @@ class AssetMapping(MappingPart, frozen=True):
 
 
 class FloorMapping(MappingPart, frozen=True):
-    """What a floor of this name is."""
+    """The facts about a floor of this name."""
 
     id: str = ""
     name: str = ""
@@ -54,7 +54,7 @@ class FloorMapping(MappingPart, frozen=True):
 
 
 class SheetMapping(MappingPart, frozen=True):
-    """How a sheet, or a file that is one, is read."""
+    """The way in which a sheet, or a file that is one, is read."""
 
     read_as: str = ""
     header_row: Annotated[int, msgspec.Meta(ge=1, le=MAX_ROWS)] | None = None

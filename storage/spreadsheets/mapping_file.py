@@ -43,7 +43,7 @@ EXPECTED = {
 
 
 class MappingFault(NamedTuple):
-    """What is wrong at one place, which is the keys that lead there."""
+    """A mistake at one place, which is the keys that lead there."""
 
     place: tuple[str, ...]
     message: str

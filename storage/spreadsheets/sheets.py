@@ -200,7 +200,7 @@ def _feed(pipe: BinaryIO | Any, content: bytes) -> None:
 
 
 class _WorkbookLines:
-    """What the process writes, a line each."""
+    """The lines that the process writes."""
 
     def __init__(self, lines: Any, name: str) -> None:
         self._lines = lines

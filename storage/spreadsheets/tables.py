@@ -212,7 +212,7 @@ class CellRejected(Exception):
 
 @dataclass
 class Rows:
-    """What the rows of one sheet need."""
+    """The state that the rows of one sheet share, and the members that they make."""
 
     place: str
     use: MappingUse

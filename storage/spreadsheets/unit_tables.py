@@ -158,7 +158,7 @@ _T = TypeVar("_T")
 
 
 class _Owner(NamedTuple):
-    """What floors and units belong to."""
+    """The asset and the building that floors and units belong to."""
 
     asset_id: str
     building: str

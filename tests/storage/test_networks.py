@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from pymongo.errors import PyMongoError
 
+from storage.administration import import_lease
 from storage.administration.import_lease import ImportLease
 from storage.bundles.members import parse_member
 from storage.catalog import (
@@ -21,7 +22,6 @@ from storage.catalog import (
     Location,
 )
 from storage.errors import ImportInterruptedError
-from storage.importing import import_bundles as recovery
 from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver, files
 from storage.networks import (
@@ -241,7 +241,7 @@ async def test_publishing_waits_for_an_import_that_would_delete_its_file(
                 refused.set()
             return is_acquired
 
-    monkeypatch.setattr(recovery, "ImportLease", WaitingLease)
+    monkeypatch.setattr(import_lease, "ImportLease", WaitingLease)
     publishing = asyncio.create_task(publish(imported, FIRST))
     publishing.add_done_callback(lambda _: refused.set())
     await refused.wait()
