@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from storage.administration import audit
-from storage.administration.audit import AuditChange, AuditEntry, AuditTarget, Operation, Origin
 from storage.catalog import MAPS, NETWORK_FIELD
 from storage.errors import NetworkOutdatedError
 from storage.mongo import driver
@@ -89,7 +88,7 @@ class KeptClosures(NamedTuple):
     closures: Closures
     parts: list[NetworkPart]
     notes: list[str]
-    changes: list[AuditChange]
+    changes: list[audit.AuditChange]
 
 
 def read_closures(unit_map: Document) -> Closures:
@@ -181,7 +180,7 @@ async def set_closures(
     database: driver.Database,
     map_id: str,
     change: Callable[[Closures], Closures],
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
     precondition: Callable[[driver.Session], Awaitable[None]] | None = None,
     parts: Sequence[NetworkPart] = (),
     digest: str | None = None,
@@ -193,7 +192,7 @@ async def set_closures(
     `precondition` raise; nothing is written then.
     """
 
-    async def work(session: driver.Session) -> tuple[Closures | None, AuditEntry | None]:
+    async def work(session: driver.Session) -> tuple[Closures | None, audit.AuditEntry | None]:
         where = {"_id": map_id}
         fields = ("asset_id", NETWORK_FIELD, CLOSURES_FIELD, CLOSED_PARTS_FIELD)
         unit_map = await database[MAPS.name].find_one(where, fields, session=session)
@@ -210,22 +209,22 @@ async def set_closures(
         known = {(part.field, part.id): part for part in parts} | _read_parts(unit_map)
         written = build_fields(after, _list_parts(after, known)) | {UPDATED_AT: current_timestamp()}
         await database[MAPS.name].update_one(where, {"$set": written}, session=session)
-        target = AuditTarget(MAPS.name, [map_id])
+        target = audit.AuditTarget(MAPS.name, [map_id])
         changes = _compare(before, after)
-        return after, AuditEntry("map.closed", target, changes, [unit_map["asset_id"]])
+        return after, audit.AuditEntry("map.closed", target, changes, [unit_map["asset_id"]])
 
     return await audit.run_in_transaction(database, origin, work)
 
 
-def _compare(before: Closures, after: Closures) -> list[AuditChange]:
+def _compare(before: Closures, after: Closures) -> list[audit.AuditChange]:
     """Return the audit changes: what is closed now and was not before, and the reverse."""
-    changes: list[AuditChange] = []
+    changes: list[audit.AuditChange] = []
     for name in Closures.__struct_fields__:
         had, has = ({*getattr(each, name)} for each in (before, after))
-        pairs: tuple[tuple[Operation, set[str]], ...] = (
+        pairs: tuple[tuple[audit.Operation, set[str]], ...] = (
             ("inserted", has - had),
             ("removed", had - has),
         )
         kind = f"{CLOSURES_FIELD}.{name}"
-        changes += [AuditChange.of_all(kind, verb, sorted(ids)) for verb, ids in pairs if ids]
+        changes += [audit.AuditChange.of_all(kind, verb, sorted(ids)) for verb, ids in pairs if ids]
     return changes

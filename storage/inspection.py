@@ -17,7 +17,6 @@ from storage.mongo.unavailable import explain_refusals
 from storage.routing_inputs import REPROCESS_COMMAND, NetworkLoader, list_stale_networks
 from storage.setup import preparation
 from storage.setup.database import connect_to_database
-from storage.setup.preparation import build_validator
 
 Status: TypeAlias = Literal["ok", "warning", "error"]
 KEY_WARNING = timedelta(days=14)
@@ -131,7 +130,7 @@ def _inspect_collections(existing: dict[str, Any]) -> Finding:
     other = [
         kind.name
         for kind in RECORD_TYPES
-        if existing[kind.name]["options"].get("validator") != build_validator(kind)
+        if existing[kind.name]["options"].get("validator") != preparation.build_validator(kind)
     ]
     if other:
         message = f"validators of another release: {', '.join(other)}"

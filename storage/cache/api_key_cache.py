@@ -19,7 +19,6 @@ from storage.cache.change_feed import ChangeFeed, ChangeSnapshot, is_unchanged_s
 from storage.cache.read_set import read_digest, whole
 from storage.errors import UnavailableError
 from storage.mongo import driver
-from storage.mongo.driver import PyMongoError
 from storage.mongo.tasks import run_in_background
 
 # The digests of all API keys that are not revoked, read at once.
@@ -170,7 +169,7 @@ class ApiKeyCache:
             async with run_in_background(self._flush_periodically()):
                 yield self
         finally:
-            with contextlib.suppress(PyMongoError, UnavailableError):
+            with contextlib.suppress(driver.PyMongoError, UnavailableError):
                 await self._flush_last_uses()
 
     async def _get_or_load(self, digest: KeyDigest) -> ApiKey | None:
@@ -185,13 +184,13 @@ class ApiKeyCache:
     async def _flush_periodically(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL_SECONDS)
-            with contextlib.suppress(PyMongoError, UnavailableError):
+            with contextlib.suppress(driver.PyMongoError, UnavailableError):
                 await self._flush_last_uses()
 
     async def _flush_last_uses(self) -> None:
         last_uses, self._last_uses = self._last_uses, {}
         try:
             await api_keys.record_uses(self._database, last_uses)
-        except (PyMongoError, UnavailableError):
+        except (driver.PyMongoError, UnavailableError):
             self._last_uses = last_uses | self._last_uses
             raise

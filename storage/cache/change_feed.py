@@ -34,7 +34,6 @@ from storage.cache.read_set import PARTS, Read, ReadSet, Tags, list_tags
 from storage.changes.events import CHANGED_FIELDS
 from storage.errors import ChangesExpiredError
 from storage.mongo import change_stream, driver
-from storage.mongo.driver import PyMongoError
 from storage.mongo.protocols import Pipeline
 from storage.mongo.shared_memory import WriteCounter
 from storage.mongo.unavailable import find_cause
@@ -354,7 +353,7 @@ class ChangeFeed:
                 # Anew each time: looking up a mongodb+srv address may also fail.
                 with change_stream.open_client(self._database.client, POLL_MS) as client:
                     self._follow_stream(client, stopping)
-            except (PyMongoError, ChangesExpiredError) as error:
+            except (driver.PyMongoError, ChangesExpiredError) as error:
                 if not stopping.is_set():
                     fields = {"cause": find_cause(error)}
                     name = type(error).__name__

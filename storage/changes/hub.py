@@ -32,7 +32,6 @@ from storage.changes.events import (
 )
 from storage.errors import ChangesExpiredError, UnavailableCause, UnavailableError
 from storage.mongo import change_stream, driver
-from storage.mongo.driver import PyMongoError
 from storage.mongo.unavailable import find_cause
 
 # Reading changes from MongoDB's change stream itself, a stretch at a time.
@@ -153,7 +152,7 @@ class Tail:
             except ChangesExpiredError:
                 logger.warning("changes were lost: MongoDB no longer has them")
                 self._position = None
-            except PyMongoError as error:
+            except driver.PyMongoError as error:
                 if not self._stopping.is_set():
                     fields = {"cause": find_cause(error)}
                     name = type(error).__name__

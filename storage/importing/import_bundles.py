@@ -17,7 +17,6 @@ from io import BytesIO
 from typing import get_args
 
 from storage.administration import api_keys, audit, import_lease
-from storage.administration.audit import Action, AuditTarget, Origin
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.catalog import RECORD_TYPES
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
@@ -210,7 +209,7 @@ async def import_bundles(
     dry_run: bool = False,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     progress: ImportProgressCallback = ignore_progress,
-    origin: Origin | None = None,
+    origin: audit.Origin | None = None,
     publication: Publication | None = None,
     changes: ChangeRequest = NO_REMOVALS,
     review: Callable[[ImportSummary], None] = lambda summary: None,
@@ -281,13 +280,13 @@ def _check(summary: ImportSummary, changes: ChangeRequest) -> None:
 
 
 def _name_target(
-    bundles: Sequence[BundleSource], changes: ChangeRequest, origin: Origin | None
-) -> tuple[AuditTarget, Origin | None, Action]:
+    bundles: Sequence[BundleSource], changes: ChangeRequest, origin: audit.Origin | None
+) -> tuple[audit.AuditTarget, audit.Origin | None, audit.Action]:
     if changes.removed_keys:
-        target = AuditTarget(find_kind(changes.removed_kind).name, [*changes.removed_keys])
+        target = audit.AuditTarget(find_kind(changes.removed_kind).name, [*changes.removed_keys])
         return target, origin, "records.removed"
     names = [get_bundle_name(bundle) for bundle in bundles]
-    return AuditTarget(BUNDLES, names), origin, "catalog.imported"
+    return audit.AuditTarget(BUNDLES, names), origin, "catalog.imported"
 
 
 @contextmanager

@@ -51,7 +51,6 @@ from storage.mongo.protocols import (
     WriteOperation,
 )
 from storage.mongo.shared_memory import ClusterClock
-from storage.mongo.topology import APPLICATION, Deployment, end_in_background
 from storage.mongo.unavailable import (
     TIMEOUT_SECONDS,
     OperationDeadline,
@@ -125,7 +124,7 @@ def connect(
     create: Callable[..., Any] = AsyncMongoClient
     if driver_name == "motor":
         from motor.motor_asyncio import AsyncIOMotorClient as create
-    deployment = Deployment.at(url, clock)
+    deployment = topology.Deployment.at(url, clock)
     options = _client_options(timeout_seconds)
     client: Client = create(url, **options, event_listeners=[deployment.listener])
     topology.describe(client, deployment)
@@ -151,7 +150,7 @@ def connect_blocking(
 
 def _client_options(timeout_seconds: float) -> dict[str, Any]:
     return {
-        "appname": APPLICATION,
+        "appname": topology.APPLICATION,
         "w": "majority",
         "readConcernLevel": "majority",
         "readPreference": "primary",
@@ -318,7 +317,7 @@ async def open_causal_session(client: Client) -> AsyncIterator[Session]:
             topology.of(client).clock.count_write(session.operation_time)
         except BaseException as error:
             held.pop_all()  # ends when MongoDB has ended what it still does in it
-            ending = end_in_background(client, session)
+            ending = topology.end_in_background(client, session)
             if remaining_seconds() is None:  # no client waits for a response
                 await asyncio.wait([ending])
             if isinstance(error, ConfigurationError) and str(error) == _NO_SESSIONS:
