@@ -276,13 +276,17 @@ def test_descriptors_that_are_not_closed_are_growth() -> None:
     assert find_growth("worker", leaking) == ["worker: open descriptors grew from 50 to 56"]
 
 
-def test_costs_that_double_as_the_directory_grows_are_marked() -> None:
+def test_growth_has_a_row_for_each_directory_and_cache() -> None:
     rows = [
-        {"where": where, "workload": "unit", "cpu_ms": ms, "mongod_cpu_ms": 1.0, "keys": 1_000}
-        | {"documents": 2}
-        for where, ms in (("10", 1.0), ("20", 1.9), ("30", 2.1))
+        build_sample(peer, float(units), name, units=units)
+        for units in (10, 20)
+        for peer in (UNCACHED.name, CACHED.name)
+        for name in growth.GROWN_WORKLOADS
     ]
-    record = build_record(*rows, cache_gb=4.0)
-    costs, examined = growth.build_tables({"growth": record})
-    assert costs.rows == [("unit", "1.00; 1.00", "1.90; 1.00", "2.10; 1.00 *")]
-    assert examined.rows == [("unit", *["1,000; 2"] * 3)]
+    [table] = growth.build_tables({"growth": build_record(*rows)})
+    assert [row[:3] for row in table.rows] == [
+        ["10", "off", "10.0; 1.00"],
+        ["10", "on", "10.0; 1.00"],
+        ["20", "off", "20.0; 1.00"],
+        ["20", "on", "20.0; 1.00"],
+    ]
