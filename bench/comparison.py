@@ -445,9 +445,11 @@ def _measure_load(
     seconds: float = MAX_SECONDS,
     max_requests: int | None = None,
 ) -> Row:
-    order = server.build_order(workload, directory, seconds, workload.connections)
+    order = server.build_order(
+        workload, directory, seconds, workload.connections, max_requests=max_requests
+    )
     before = server.cpu_seconds()
-    outcome = load.run(msgspec.structs.replace(order, max_requests=max_requests))
+    outcome = load.run(order)
     answered = outcome.answered
     return {
         "load": workload.name,

@@ -3,31 +3,24 @@
 import math
 import random
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from itertools import cycle, islice
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pymongo import MongoClient
 
 from bench.comparison import read_counters, with_counters
-from bench.data.directory import (
-    ATTRIBUTE_IDS,
-    GROUP_ID,
-    UNITS_PER_ASSET,
-    Directory,
-    get_asset_id,
-)
-from bench.data.workloads import SEED, LoadRequest, list_reads_of
+from bench.data.directory import ATTRIBUTE_IDS, GROUP_ID, UNITS_PER_ASSET, Directory
+from bench.data.workloads import SEED, LoadRequest, build_workload, list_reads_of, list_writes
 from bench.harness import Results, Row, Run, describe_record, experiment
 from bench.load import machine
-from bench.load.generator import LoadOrder, due_times, percentile
+from bench.load.generator import LoadGenerator, LoadOutcome, percentile, start_load_generator
 from bench.load.servers import GatewayClient, PeerError, PeerServer, start_peer
-from bench.peers.peer import CACHE_OFF, CACHED, HOST, UNCACHED, Peer, with_settings
-from bench.report import ReportTable, format_figure, tabulate
+from bench.peers.peer import CACHE_OFF, CACHED, UNCACHED, Peer, with_settings
+from bench.report import ReportTable, format_figure
 from bench.targets import OTHER, OTHER_UNCACHED, SAME
 from storage.catalog import ASSIGNMENTS as STORED_ASSIGNMENTS
 from storage.records.kinds import KEY_SEPARATOR
@@ -50,14 +43,17 @@ def staleness(run: Run, units: int = 2_000, writes: int = 500) -> Iterator[Row]:
     that shows it was sent; 0 if the first read did.
     """
     directory = run.load_directory(units)
+    unit_id = directory.unit_ids[0]
     for through, peer, count in (
         (OTHER_UNCACHED, UNCACHED, 2),
         (OTHER, CACHED, 2),
         (SAME, CACHED, 1),
     ):
         with _connect_gateways(directory, peer, count) as gateways:
-            row = measure_visibility_delay(gateways[0], gateways[-1], directory, writes)
-            yield {"read through": through, **row}
+            write, reader = partial(gateways[0].assign, unit_id), gateways[-1]
+            row = measure_visibility_delay(write, reader, unit_id, writes)
+            queries = _count_finds_per_read(reader, directory)
+            yield {"read through": through, **row, "queries a read": queries}
 
 
 @contextmanager
@@ -70,16 +66,15 @@ def _connect_gateways(
 
 
 def measure_visibility_delay(
-    writer: GatewayClient, reader: GatewayClient, directory: Directory, writes: int
+    write: Callable[[str], object], reader: GatewayClient, unit_id: str, writes: int
 ) -> Row:
-    """Measure how soon a reader sees a writer's writes."""
+    """Measure how soon a reader sees the attributes that are written to a unit."""
     waited_ms = []
-    unit_id = directory.unit_ids[0]
     for number in range(writes):
         for _ in range(WARM_UP_READS):
             reader.list_assigned()
         attribute = ATTRIBUTE_IDS[number % len(ATTRIBUTE_IDS)]
-        writer.assign(unit_id, attribute)
+        write(attribute)
         waited_ms.append(1000 * seconds_until_visible(reader, unit_id, attribute))
     ordered = sorted(waited_ms)
     return {
@@ -88,7 +83,6 @@ def measure_visibility_delay(
         "p50 ms": percentile(ordered, 0.5),
         "p99 ms": percentile(ordered, 0.99),
         "max ms": ordered[-1],
-        "queries a read": _count_finds_per_read(reader, directory),
     }
 
 
@@ -126,104 +120,38 @@ def seconds_until_visible(reader: GatewayClient, unit_id: str, attribute: str) -
 
 # What writes invalidate
 
-READS_PER_SECOND, CHECKS_PER_SECOND = 500.0, 50.0
+READS_PER_SECOND = 500.0
 WRITES_TO_ONE, WRITES_TO_ALL = 100.0, 10.0
 READERS, WRITERS = 12, 4
 WRITTEN_UNITS = 20
-"""Of each asset, whose assignments a response shows together."""
+"""Of each asset."""
 MIN_HITS_OF_OTHERS, MIN_HITS_OF_MIX = 0.999, 0.95
 MIN_RATE_REACHED = 0.9
 """Of the writes that fell due: a busy machine makes fewer."""
 MAX_COMMIT_MS = 10.0
-FILLS = 3
-SHOWN = ("writes", "reads", "misses", "hits", "checked", "stale", "latest ms", "writes/s")
-Write: TypeAlias = tuple[str | None, float]
-"""An attribute, and when the answer to its write came; infinity before that."""
-
-
-def compute_delay(writes: Sequence[Write], shown: str | None, sent_at: float) -> float:
-    """Return for how long a read, when it was sent, should have shown a newer write than it does.
-
-    That is 0 if it need not, and infinity if what it shows was never written.
-
-    >>> writes = [("oak", 1.0), ("stone", 5.0)]
-    >>> compute_delay(writes, "oak", sent_at=4.0), compute_delay(writes, "oak", sent_at=7.0)
-    (0.0, 2.0)
-    """
-    newer_answered_at = math.inf
-    for attribute, answered_at in reversed(writes):
-        if attribute == shown:
-            return max(0.0, sent_at - newer_answered_at)
-        newer_answered_at = answered_at
-    return math.inf
-
-
-class WriteHistory:
-    """The writes to each unit, one at a time, in their order."""
-
-    def __init__(self) -> None:
-        self._writes = defaultdict[str, list[Write]](lambda: [(None, -math.inf)])
-
-    def write(self, client: GatewayClient, unit_id: str, asset_id: str) -> None:
-        """Assign to a unit the attribute that it does not have."""
-        attribute = self.begin(unit_id)
-        client.assign(unit_id, attribute, asset_id)
-        self.end(unit_id)
-
-    def begin(self, unit_id: str) -> str:
-        """Return the attribute to write, which reads may show from now on."""
-        writes = self._writes[unit_id]
-        attribute = ATTRIBUTE_IDS[writes[-1][0] == ATTRIBUTE_IDS[0]]
-        writes.append((attribute, math.inf))
-        return attribute
-
-    def end(self, unit_id: str) -> None:
-        """Note that the write was answered: reads have to show it from now on."""
-        attribute, _ = self._writes[unit_id][-1]
-        self._writes[unit_id][-1] = attribute, time.perf_counter()
-
-    def judge(self, assigned: dict[str, str], unit_ids: Sequence[str], sent_at: float) -> float:
-        """Return the longest delay of the units in a response."""
-        return max(compute_delay(self._writes[id], assigned.get(id), sent_at) for id in unit_ids)
+FILLS, MAX_FILL_SECONDS = 3, 600.0
 
 
 class _Rounds:
-    """A gateway that is read, and what was written so far."""
+    """A gateway that is read, and the writes to another or the same."""
 
-    def __init__(self, run: Run, directory: Directory, read: PeerServer, log: Path) -> None:
-        self.run, self.directory, self.read, self.log = run, directory, read, log
+    def __init__(
+        self, run: Run, writer: LoadGenerator, directory: Directory, read: PeerServer, log: Path
+    ) -> None:
+        self._reader, self._writer = run.load, writer
+        self._directory, self._read, self._log = directory, read, log
         self.assets = range(len(directory.unit_ids) // UNITS_PER_ASSET)
-        self.requests = [list_reads_of(directory, asset) for asset in self.assets]
-        self.history = WriteHistory()
-        self.random = random.Random(SEED)
+        self._requests = [list_reads_of(directory, asset) for asset in self.assets]
+        self._random = random.Random(SEED)
 
     def fill(self) -> int:
         """Read every response until all are cached, and return how many are."""
-        every = [request for own in self.requests for request in own]
+        every = [request for own in self._requests for request in own]
         for _ in range(FILLS):
-            before = read_counters(self.log) if self.log.exists() else (0, 0)
-            self._send(every, None, 600.0, len(every))
-            _, misses = (y - x for x, y in zip(before, read_counters(self.log), strict=True))
+            before = read_counters(self._log) if self._log.exists() else (0, 0)
+            self._send(every, MAX_FILL_SECONDS, max_requests=len(every))
+            _, misses = self._count_since(before)
         return len(every) - misses
-
-    def _list_units(self, asset: int) -> list[str]:
-        first = asset * UNITS_PER_ASSET
-        return self.directory.unit_ids[first : first + WRITTEN_UNITS]
-
-    def _send(
-        self, requests: list[LoadRequest], rate: float | None, seconds: float, count: int | None
-    ) -> int:
-        order = LoadOrder(
-            host=HOST,
-            port=self.read.port,
-            headers=self.read.headers,
-            requests=requests,
-            seconds=seconds,
-            connections=READERS,
-            rate=rate,
-            max_requests=count,
-        )
-        return self.run.load.run(order).answered.requests
 
     def measure(
         self, title: str, through: PeerServer, written: Sequence[int], seconds: float
@@ -231,15 +159,14 @@ class _Rounds:
         """Read while some assets are written: hits of the others, or of all if all are written."""
         is_one = len(written) == 1
         rate = WRITES_TO_ONE if is_one else WRITES_TO_ALL
-        read = [request for own in self.requests[is_one:] for request in own]
-        chosen = self.random.choices(read, k=round(2 * READS_PER_SECOND * seconds))
-        before = read_counters(self.log)
-        with self._writing(through, written, rate, seconds) as answered:
-            self._send(chosen, READS_PER_SECOND, seconds, None)
-        hits, misses = (y - x for x, y in zip(before, read_counters(self.log), strict=True))
-        with self._writing(through, written, rate, seconds):
-            delays = [*self._check(written, seconds)]
-        limit_ms = 0.0 if through is self.read else MAX_COMMIT_MS
+        read = [request for own in self._requests[is_one:] for request in own]
+        chosen = self._random.choices(read, k=round(2 * READS_PER_SECOND * seconds))
+        before = read_counters(self._log)
+        with ThreadPoolExecutor(1) as threads:
+            writing = threads.submit(self._write, through, written, seconds, rate=rate)
+            self._send(chosen, seconds, rate=READS_PER_SECOND)
+            answered = writing.result().answered.requests
+        hits, misses = self._count_since(before)
         return {
             "writes": title,
             "least": MIN_HITS_OF_OTHERS if is_one else MIN_HITS_OF_MIX,
@@ -247,12 +174,8 @@ class _Rounds:
             "reads": hits + misses,
             "misses": misses,
             "hits": hits / (hits + misses),
-            "writes/s": len(answered) / seconds,
+            "writes/s": answered / seconds,
             "ordered_rate": rate,
-            "limit_ms": limit_ms,
-            "checked": len(delays),
-            "stale": sum(1000 * delay > limit_ms for delay in delays),
-            "latest ms": 1000 * max(delays),
         }
 
     def age(self, through: PeerServer) -> None:
@@ -260,103 +183,68 @@ class _Rounds:
 
         Else it would be fuller than it stays.
         """
-        reads_of_each = READS_PER_SECOND / len(self.requests[0])
+        reads_of_each = READS_PER_SECOND / len(self._requests[0])
         writes = round(len(self.assets) * math.log1p(WRITES_TO_ALL / reads_of_each))
-        with closing(GatewayClient(through)) as client:
-            for asset in self.random.choices(self.assets, k=writes):
-                unit_id = self.random.choice(self._list_units(asset))
-                self.history.write(client, unit_id, get_asset_id(asset))
+        self._write(through, self.assets, MAX_FILL_SECONDS, max_requests=writes)
 
-    @contextmanager
-    def _writing(
-        self, through: PeerServer, written: Sequence[int], rate: float, seconds: float
-    ) -> Iterator[list[str]]:
-        """Assign to units of assets meanwhile; yield the units, as their writes are answered."""
-        answered: list[str] = []
-        places = [(asset, id) for asset in written for id in self._list_units(asset)]
-        self.random.shuffle(places)
+    def _count_since(self, before: tuple[int, int]) -> tuple[int, int]:
+        """Return hits and misses since earlier ones."""
+        hits, misses = read_counters(self._log)
+        return hits - before[0], misses - before[1]
 
-        def write(own: list[tuple[int, str]], seed: int) -> None:
-            due = due_times(rate / WRITERS, seconds, seed=seed)
-            with closing(GatewayClient(through)) as client:
-                for moment, (asset, unit_id) in zip(due, cycle(own), strict=False):
-                    time.sleep(max(0.0, moment - time.perf_counter()))
-                    self.history.write(client, unit_id, get_asset_id(asset))
-                    answered.append(unit_id)
+    def _send(self, requests: list[LoadRequest], seconds: float, **limits: Any) -> LoadOutcome:
+        reads = build_workload("reads", requests)
+        order = self._read.build_order(reads, self._directory, seconds, READERS, **limits)
+        return self._reader.run(order)
 
-        with ThreadPoolExecutor(WRITERS) as threads:
-            work = [threads.submit(write, places[at::WRITERS], at) for at in range(WRITERS)]
-            yield answered
-            for each in work:
-                each.result()
+    def _write(
+        self, through: PeerServer, assets: Sequence[int], seconds: float, **limits: Any
+    ) -> LoadOutcome:
+        """Assign to units of assets, in a random order."""
+        requests = list_writes(self._directory, assets, WRITTEN_UNITS)
+        self._random.shuffle(requests)
+        writes = build_workload("writes", requests)
+        order = through.build_order(writes, self._directory, seconds, WRITERS, **limits)
+        return self._writer.run(order)
 
-    def _check(self, written: Sequence[int], seconds: float) -> Iterator[float]:
-        """Yield the delays of the responses that show the writes."""
-        with closing(GatewayClient(self.read)) as client:
-            for moment in due_times(CHECKS_PER_SECOND, seconds):
-                time.sleep(max(0.0, moment - time.perf_counter()))
-                asset, sent_at = self.random.choice(written), time.perf_counter()
-                yield self._judge(client, asset, sent_at)
 
-    def _judge(self, client: GatewayClient, asset: int, sent_at: float) -> float:
-        assigned = client.list_assigned(f"?asset={get_asset_id(asset)}&per-page={UNITS_PER_ASSET}")
-        return self.history.judge(assigned, self._list_units(asset), sent_at)
+def measure_commits(read: PeerServer, directory: Directory, commits: int) -> Row:
+    """Measure how soon a write to MongoDB itself shows. Raises PeerError if one never does."""
+    unit_id = directory.unit_ids[0]
+    key = KEY_SEPARATOR.join((GROUP_ID, unit_id))
+    with (
+        MongoClient[dict[str, Any]](directory.mongo_url, w="majority") as mongo,
+        closing(GatewayClient(read)) as client,
+    ):
+        stored = mongo[directory.database][STORED_ASSIGNMENTS.name]
+        client.assign(unit_id, ATTRIBUTE_IDS[-1])  # a document, made as the gateway makes it
 
-    def measure_commits(self, writes: int) -> Row:
-        """Measure how soon a write to MongoDB shows. Raises PeerError if one never does."""
-        waited_ms = []
-        unit_ids = self._list_units(0)
-        with (
-            MongoClient[dict[str, Any]](self.directory.mongo_url, w="majority") as mongo,
-            closing(GatewayClient(self.read)) as client,
-        ):
-            stored = mongo[self.directory.database][STORED_ASSIGNMENTS.name]
-            for unit_id in unit_ids:  # a document for each, made as the gateway makes them
-                self.history.write(client, unit_id, get_asset_id(0))
-            for unit_id in islice(cycle(unit_ids), writes):
-                for _ in range(WARM_UP_READS):
-                    self._judge(client, 0, time.perf_counter())
-                key = KEY_SEPARATOR.join((GROUP_ID, unit_id))
-                change = {"attribute_id": self.history.begin(unit_id)}
-                stored.update_one({"_id": key}, {"$set": change})
-                self.history.end(unit_id)
-                answered_at = sent_at = time.perf_counter()
-                while self._judge(client, 0, sent_at):
-                    sent_at = time.perf_counter()
-                    if sent_at > answered_at + MAX_WAIT_SECONDS:
-                        raise PeerError(f"{change} of {unit_id} was written and does not show")
-                waited_ms.append(1000 * (sent_at - answered_at))
-        waited_ms.sort()
-        p50_ms, p99_ms = (percentile(waited_ms, share) for share in (0.5, 0.99))
-        return {"commits": writes, "p50_ms": p50_ms, "p99_ms": p99_ms, "max_ms": waited_ms[-1]}
+        def write(attribute: str) -> None:
+            stored.update_one({"_id": key}, {"$set": {"attribute_id": attribute}})
+
+        return measure_visibility_delay(write, client, unit_id, commits)
 
 
 def build_invalidation_tables(results: Results) -> list[ReportTable]:
-    """Return the tables of targets and of rounds."""
+    """Return the table of targets."""
     record = results["invalidation"]
     *rounds, commits = record.rows
     commit = (
         "from commit to invalidation, p99",
         f"under {MAX_COMMIT_MS:g} ms",
-        "{p99_ms:.1f} ms (p50 {p50_ms:.1f}, max {max_ms:.1f}; {commits:,} writes)".format(
-            **commits
+        "{p99 ms:.1f} ms (p50 {p50 ms:.1f}, max {max ms:.1f}; {writes:,} writes)".format_map(
+            commits
         ),
-        "met" if commits["p99_ms"] < MAX_COMMIT_MS else "missed",
+        "met" if commits["p99 ms"] < MAX_COMMIT_MS else "missed",
     )
     note = "{units:,} units, {cached:,} cached responses; load average {max_load}."
     return [
         ReportTable(
             "To reach",
             ("", "to reach", "measured", ""),
-            [*map(_judge_hits, rounds), *map(_judge_stale, rounds), commit],
+            [*map(_judge_hits, rounds), commit],
             text_columns=4,
             note=note.format_map(describe_record(record) | {"cached": rounds[0]["cached"]}),
-        ),
-        tabulate(
-            "Reads during writes",
-            [{name: row[name] for name in SHOWN} for row in rounds],
-            note="Latest: the longest that a write had been answered when a read was sent that did "
-            "not show it.",
         ),
     ]
 
@@ -373,12 +261,6 @@ def _judge_hits(row: Row) -> tuple[str, ...]:
     return f"{row['what']}, {row['writes']}", bound, measured, verdict
 
 
-def _judge_stale(row: Row) -> tuple[str, ...]:
-    what = f"stale after {row['limit_ms']:.0f} ms" if row["limit_ms"] else "stale"
-    measured = f"{row['stale']:,} of {row['checked']:,}"
-    return f"{what}, {row['writes']}", "0", measured, "missed" if row["stale"] else "met"
-
-
 @experiment(report=build_invalidation_tables)
 def invalidation(
     run: Run, units: int = 100_000, seconds: float = 10.0, commits: int = 300
@@ -387,11 +269,8 @@ def invalidation(
 
     The cache of a gateway has the reads of the mix, of all assets. Attributes are assigned to the
     units of one asset while the others are read, through another gateway and through the same; then
-    to units of all assets. A miss is what the worker counts as one. In between, responses that show
-    the writes are compared with what they have to show: one is stale if a write was answered before
-    it was requested, and through another gateway more than `MAX_COMMIT_MS` before. Last, attributes
-    are written to MongoDB itself, and the response is read again and again until one shows the
-    write.
+    to units of all assets. A miss is what the worker counts as one. Last, attributes are written to
+    MongoDB itself, and the response is read again and again until one shows the write.
 
     The gateway that is read has one core, mongod and the load another. The other gateway may use
     both: mongod and a gateway take some 10 ms of CPU for a write.
@@ -405,7 +284,8 @@ def invalidation(
             stack.enter_context(start_peer(with_counters(roomy, log), directory, own))
             for log, own in zip(logs, cores, strict=True)
         )
-        rounds = _Rounds(run, directory, read, logs[0])
+        writer = stack.enter_context(start_load_generator())
+        rounds = _Rounds(run, writer, directory, read, logs[0])
         cached = rounds.fill()
         title = f"{WRITES_TO_ONE:.0f} writes/s to one asset through"
         yield rounds.measure(f"{title} another gateway", other, [0], seconds) | {"cached": cached}
@@ -413,7 +293,7 @@ def invalidation(
         rounds.age(other)
         title = f"{WRITES_TO_ALL:.0f} writes/s to all assets through another gateway"
         yield rounds.measure(title, other, rounds.assets, 2 * seconds)
-        yield rounds.measure_commits(commits)
+        yield measure_commits(read, directory, commits)
 
 
 # Memory
@@ -426,13 +306,11 @@ BYTES_OF_ENTRY = 1_500
 """The least that the cache counts for a response, apart from its body."""
 SHAPES = {"one unit": 250, "20 units": 3_700, "100 units": 18_000, "1,000 units": 180_000}
 """Responses, and about how many bytes they have."""
-ENCODINGS = {"as it is": ("identity",), "as it is and gzip": ("identity", "gzip")}
 
 
 @experiment(
     "Memory of the response cache",
     note="Resident memory after as many distinct requests as fill the cache at least.",
-    text_columns=2,
 )
 def memory(run: Run, cache_mb: int = 64, shape: tuple[str, ...] = tuple(SHAPES)) -> Iterator[Row]:
     """Measure what a cached megabyte costs.
@@ -443,22 +321,21 @@ def memory(run: Run, cache_mb: int = 64, shape: tuple[str, ...] = tuple(SHAPES))
     """
     directory = run.load_directory(MEMORY_UNITS)
     for each in shape:
-        for title, encodings in ENCODINGS.items():
-            full = _measure_growth(directory, each, encodings, cache_mb, cache_mb)
-            grown_mb, uncached_mb = (
-                measured["grown, MB"]
-                for measured in (full, _measure_growth(directory, each, encodings, 0, cache_mb))
-            )
-            yield {
-                "response": each,
-                "encodings": title,
-                "responses": full["responses"],
-                "MB of bodies": full["MB of bodies"],
-                "cache, MB": cache_mb,
-                "grown, MB": grown_mb,
-                "without the cache": uncached_mb,
-                "for each MB": (grown_mb - uncached_mb) / cache_mb,
-            }
+        count = cache_mb * 1_000_000 // (SHAPES[each] + BYTES_OF_ENTRY)
+        requests = [LoadRequest(path) for path in list_paths(each, directory)]
+        warm_up, filling = requests[:WARM_UP_REQUESTS], requests[WARM_UP_REQUESTS:][:count]
+        full_mb, uncached_mb = (
+            _measure_growth(run.load, directory, settings, warm_up, filling)
+            for settings in ({"FLOORGATE_CACHE_MB": str(cache_mb)}, CACHE_OFF)
+        )
+        yield {
+            "response": each,
+            "responses": len(filling),
+            "cache, MB": cache_mb,
+            "grown, MB": full_mb,
+            "without the cache": uncached_mb,
+            "for each MB": (full_mb - uncached_mb) / cache_mb,
+        }
 
 
 def list_paths(shape: str, directory: Directory) -> Iterator[str]:
@@ -475,32 +352,20 @@ def list_paths(shape: str, directory: Directory) -> Iterator[str]:
 
 
 def _measure_growth(
-    directory: Directory, shape: str, encodings: Sequence[str], cache_mb: int, count_mb: int
-) -> Row:
-    settings = {"FLOORGATE_CACHE_MB": str(cache_mb)} if cache_mb else CACHE_OFF
-    size = SHAPES[shape] + BYTES_OF_ENTRY
+    load: LoadGenerator, directory: Directory, settings: dict[str, str], *parts: list[LoadRequest]
+) -> float:
+    """Return the megabytes by which a gateway has grown from the first part to the last."""
+    measured = []
     with start_peer(with_settings("memory", "Floorgate", **settings), directory) as server:
-        all_paths = list_paths(shape, directory)
-        _send_all(server, [*islice(all_paths, WARM_UP_REQUESTS)], encodings)
-        paths = [*islice(all_paths, count_mb * 1_000_000 // size)]
-        time.sleep(SETTLE_SECONDS)
-        before = machine.sum_memory_mb(server.pid)["rss"]
-        sent = _send_all(server, paths, encodings)
-        time.sleep(SETTLE_SECONDS)
-        grown = machine.sum_memory_mb(server.pid)["rss"] - before
-        return {"responses": len(paths), "MB of bodies": sent / 1e6, "grown, MB": grown}
-
-
-def _send_all(server: PeerServer, paths: Sequence[str], encodings: Sequence[str]) -> int:
-    """Request all paths in each encoding, and return the bytes of all bodies."""
-
-    def send(own: Sequence[str]) -> int:
-        headers = [{"Accept-Encoding": encoding} for encoding in encodings]
-        clients = [GatewayClient(server, each) for each in headers]
-        sizes = [len(client.request("GET", path)) for path in own for client in clients]
-        for client in clients:
-            client.close()
-        return sum(sizes)
-
-    with ThreadPoolExecutor(CONNECTIONS) as threads:
-        return sum(threads.map(send, (paths[at::CONNECTIONS] for at in range(CONNECTIONS))))
+        for requests in parts:
+            order = server.build_order(
+                build_workload("distinct", requests),
+                directory,
+                MAX_FILL_SECONDS,
+                CONNECTIONS,
+                max_requests=len(requests),
+            )
+            load.run(order)
+            time.sleep(SETTLE_SECONDS)
+            measured.append(machine.sum_memory_mb(server.pid)["rss"])
+    return measured[-1] - measured[0]

@@ -7,7 +7,7 @@ likely as these addresses are many, with the key that sees all assets or with on
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any, TypeAlias
@@ -68,6 +68,11 @@ class Workload:
     def status(self) -> int:
         """Return the expected status of every answer."""
         return 304 if self.is_conditional else 200
+
+
+def build_workload(name: str, requests: list[LoadRequest]) -> Workload:
+    """Return a workload of these requests, in any directory."""
+    return Workload(name, name, lambda _: requests)
 
 
 def _sample_unit_ids(directory: Directory) -> list[str]:
@@ -364,13 +369,15 @@ READ_PER_ASSET = 10
 ASSIGNMENTS = f"/v1/units/attribute-groups/{GROUP_ID}/assignments"
 
 
-def list_writes(directory: Directory) -> list[LoadRequest]:
-    """Return requests that assign each attribute in turn to some units of every asset."""
+def list_writes(
+    directory: Directory, assets: Sequence[int] | None = None, per_asset: int = ASSIGNED_PER_ASSET
+) -> list[LoadRequest]:
+    """Return requests that assign each attribute in turn to some units of assets, or of all."""
     return [
         build_assignment(_unit_of(directory, asset, number), attribute, get_asset_id(asset))
         for attribute in ATTRIBUTE_IDS
-        for number in range(ASSIGNED_PER_ASSET)
-        for asset in range(_count_assets(directory))
+        for number in range(per_asset)
+        for asset in (range(_count_assets(directory)) if assets is None else assets)
     ]
 
 

@@ -115,6 +115,7 @@ class PeerServer:
         connections: int,
         rate: float | None = None,
         *,
+        max_requests: int | None = None,
         may_refuse: bool = False,
     ) -> LoadOrder:
         """Return an order for this server."""
@@ -130,6 +131,7 @@ class PeerServer:
             seconds=seconds,
             connections=connections,
             status=workload.status,
+            max_requests=max_requests,
             rate=rate,
             may_refuse=may_refuse,
         )
