@@ -12,9 +12,10 @@ import click
 import pytest
 from playwright.sync_api import Page
 
-from bench.data.drawings import build_map
+from bench.data.drawings import draw_unit_map
 from bench.harness import Results, Row, Run, describe_record, experiment, median_rows
 from bench.report import ReportTable, tabulate
+from parsing.svg.unit_map import parse_unit_map
 from tests.clients.map.pages import build_bundle, serve
 from tests.gateway.pages.browser import visit
 
@@ -44,7 +45,8 @@ RECORDED = """() => {
 
 def measure(units: int) -> Row:
     """Return milliseconds to the first picture, and figures of panning and of zooming."""
-    with serve({"map": build_map(LEVELS, units)}) as url, visit(url) as seen:
+    drawing = parse_unit_map(draw_unit_map(LEVELS * units, units, is_furnished=False))
+    with serve({"map": drawing.to_dict()}) as url, visit(url) as seen:
         page = seen.page
         page.goto(url)
         first_ms = page.evaluate(SHOW, units)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import ceil
 
 from shapely import Point, Polygon, box
@@ -19,86 +18,59 @@ from routing.plan import (
     SpaceKind,
 )
 from samples.buildings.alder_court import build_alder_court
-from samples.buildings.plan import Storey
 
 ROOM_FEET, DEPTH_FEET, CORRIDOR_FEET = 12.0, 18.0, 7.0
 WING_FEET = 2 * DEPTH_FEET + CORRIDOR_FEET
 ROOMS_PER_SIDE = 20
 
 
-def build_office(levels: int, rooms_per_level: int, locations_per_room: int = 1) -> Plan:
-    """Return `levels` equal levels joined by two lifts and a stair; every room has a door."""
-    storeys = range(levels)
+def build_office(levels: int, rooms: int) -> Plan:
+    """Return equal levels of wings, with rooms on both sides of a hall and a cupboard in every
+    second one, joined by two lifts and a stair; every room has a door and a location.
+    """
+    storeys = [str(at) for at in range(levels)]
+    wings = range(ceil(rooms / (2 * ROOMS_PER_SIDE)))
+    spine = box(-CORRIDOR_FEET, 0, 0, len(wings) * WING_FEET)
+    kinds = (ConnectorKind.ELEVATOR, ConnectorKind.ELEVATOR, ConnectorKind.STEPS)
+    spaces, barriers, doors, locations = [], [], [], []
+    for level in storeys:
+        spaces.append(Space(f"{level} spine", level, spine, SpaceKind.CORRIDOR))
+        for wing in wings:
+            y = wing * WING_FEET + DEPTH_FEET
+            hall = box(0, y, ROOMS_PER_SIDE * ROOM_FEET, y + CORRIDOR_FEET)
+            spaces.append(Space(f"{level} hall {wing}", level, hall, SpaceKind.CORRIDOR))
+        for index in range(rooms):
+            x, y, outward = find_room(index)
+            back = y + outward * DEPTH_FEET
+            outline = box(x, min(y, back), x + ROOM_FEET, max(y, back))
+            spaces.append(Space(f"{level} room {index}", level, outline))
+            if index % 2 == 0:
+                barriers.append(Barrier(level, box(x + 4, back - 3, x + 7, back + 3)))
+            doors.append(Door(f"{level} door {index}", level, Point(x + 3 + index % 5, y), 3.0))
+            locations.append(PlanLocation(f"{level} {index}", level, x + 1, y + 3 * outward))
     return Plan(
-        tuple(Level(str(at), at) for at in storeys),
-        tuple(space for at in storeys for space in iter_spaces(str(at), rooms_per_level)),
-        tuple(pillar for at in storeys for pillar in iter_pillars(str(at), rooms_per_level)),
-        tuple(door for at in storeys for door in iter_doors(str(at), rooms_per_level)),
-        tuple(iter_connectors(levels)),
+        tuple(Level(level, at) for at, level in enumerate(storeys)),
+        tuple(spaces),
+        tuple(barriers),
+        tuple(doors),
         tuple(
-            place
-            for at in storeys
-            for place in iter_locations(str(at), rooms_per_level, locations_per_room)
+            Connector(
+                f"{kind.value} {at}",
+                kind,
+                dict.fromkeys(storeys, Point(-CORRIDOR_FEET / 2, 5 + 12 * at)),
+            )
+            for at, kind in enumerate(kinds)
         ),
+        tuple(locations),
     )
 
 
-def room_corner(index: int) -> tuple[float, float, bool]:
-    """Return the west end and corridor side of a room, and whether it is south of its corridor."""
+def find_room(index: int) -> tuple[float, float, int]:
+    """Return the west end and hall side of a room, and 1 or -1 if it is south or north of it."""
     wing, place = divmod(index, 2 * ROOMS_PER_SIDE)
-    south, along = divmod(place, ROOMS_PER_SIDE)
-    y = wing * WING_FEET + DEPTH_FEET + south * CORRIDOR_FEET
-    return along * ROOM_FEET, y, bool(south)
-
-
-def room_outline(index: int) -> Polygon:
-    x, y, south = room_corner(index)
-    far = DEPTH_FEET if south else -DEPTH_FEET
-    return box(x, min(y, y + far), x + ROOM_FEET, max(y, y + far))
-
-
-def iter_spaces(level: str, rooms: int) -> Iterator[Space]:
-    wings = ceil(rooms / (2 * ROOMS_PER_SIDE))
-    spine = box(-CORRIDOR_FEET, 0, 0, wings * WING_FEET)
-    yield Space(f"{level} spine", level, spine, SpaceKind.CORRIDOR)
-    for wing in range(wings):
-        y = wing * WING_FEET + DEPTH_FEET
-        hall = box(0, y, ROOMS_PER_SIDE * ROOM_FEET, y + CORRIDOR_FEET)
-        yield Space(f"{level} hall {wing}", level, hall, SpaceKind.CORRIDOR)
-    for index in range(rooms):
-        yield Space(f"{level} room {index}", level, room_outline(index))
-
-
-def iter_pillars(level: str, rooms: int) -> Iterator[Barrier]:
-    """Yield a cupboard against the back wall of every second room."""
-    for index in range(0, rooms, 2):
-        x, y, south = room_corner(index)
-        back = y + (DEPTH_FEET if south else -DEPTH_FEET)
-        yield Barrier(level, box(x + 4, back - 3, x + 7, back + 3))
-
-
-def iter_doors(level: str, rooms: int) -> Iterator[Door]:
-    for index in range(rooms):
-        x, y, _ = room_corner(index)
-        yield Door(f"{level} door {index}", level, Point(x + 3 + index % 5, y), 3.0)
-
-
-def iter_connectors(levels: int) -> Iterator[Connector]:
-    kinds = (ConnectorKind.ELEVATOR, ConnectorKind.ELEVATOR, ConnectorKind.STEPS)
-    for at, kind in enumerate(kinds):
-        place = Point(-CORRIDOR_FEET / 2, 5 + 12 * at)
-        yield Connector(f"{kind.value} {at}", kind, {str(level): place for level in range(levels)})
-
-
-def iter_locations(level: str, rooms: int, per_room: int) -> Iterator[PlanLocation]:
-    for index in range(rooms):
-        x, y, south = room_corner(index)
-        for at in range(per_room):
-            depth = 3 + at % 11
-            here = x + 1 + (at * 3) % 10
-            yield PlanLocation(
-                f"{level} {index} {at}", level, here, y + (depth if south else -depth)
-            )
+    is_south, along = divmod(place, ROOMS_PER_SIDE)
+    y = wing * WING_FEET + DEPTH_FEET + is_south * CORRIDOR_FEET
+    return along * ROOM_FEET, y, 1 if is_south else -1
 
 
 # Long corridors with many doors, and a hall full of pillars: they are hard on a graph.
@@ -159,47 +131,23 @@ def build_hall(pillars_per_side: int, points: int = 16) -> Plan:
 
 def build_demo() -> Plan:
     """Return Alder Court as its generator lays it out, every apartment and amenity a location."""
-    storeys = build_alder_court().storeys
     places: dict[str, dict[str, Polygon]] = {}
     kinds: dict[str, ConnectorKind] = {}
-    for storey in storeys:
+    levels, spaces, doors, locations = [], [], [], []
+    for storey in build_alder_court().storeys:
+        levels.append(Level(storey.name, storey.number - 1, storey.name))
+        for room in storey.spaces:
+            own_id = f"{storey.number} {room.name}"
+            if indoor := room.tags.get("indoor"):
+                outline, kind = Polygon(room.outline), SpaceKind(indoor)
+                spaces.append(Space(own_id, storey.name, outline, kind, room.name))
+            if room.is_amenity or room.tags.get("room") == "apartment":
+                locations.append(PlanLocation(own_id, storey.name, *room.anchor, room.name))
+        for at, door in enumerate(storey.doors):
+            outline = Polygon(door.outline)
+            doors.append(Door(f"{storey.number} {at}", storey.name, outline, door.width_feet))
         for drawn in storey.connectors:
             kinds[drawn.tags["ref"]] = ConnectorKind(drawn.tags["highway"])
             places.setdefault(drawn.tags["ref"], {})[storey.name] = Polygon(drawn.outline)
-    return Plan(
-        tuple(Level(storey.name, storey.number - 1, storey.name) for storey in storeys),
-        tuple(space for storey in storeys for space in spaces_of(storey)),
-        (),
-        tuple(door for storey in storeys for door in doors_of(storey)),
-        tuple(Connector(ref, kinds[ref], own) for ref, own in places.items()),
-        tuple(location for storey in storeys for location in locations_of(storey)),
-    )
-
-
-def spaces_of(storey: Storey) -> list[Space]:
-    return [
-        Space(
-            f"{storey.number} {drawn.name}",
-            storey.name,
-            Polygon(drawn.outline),
-            SpaceKind(drawn.tags["indoor"]),
-            drawn.name,
-        )
-        for drawn in storey.spaces
-        if "indoor" in drawn.tags
-    ]
-
-
-def doors_of(storey: Storey) -> list[Door]:
-    return [
-        Door(f"{storey.number} {at}", storey.name, Polygon(door.outline), door.width_feet)
-        for at, door in enumerate(storey.doors)
-    ]
-
-
-def locations_of(storey: Storey) -> list[PlanLocation]:
-    return [
-        PlanLocation(f"{storey.number} {drawn.name}", storey.name, *drawn.anchor, drawn.name)
-        for drawn in storey.spaces
-        if drawn.is_amenity or drawn.tags.get("room") == "apartment"
-    ]
+    connectors = (Connector(ref, kinds[ref], own) for ref, own in places.items())
+    return Plan(tuple(levels), tuple(spaces), (), tuple(doors), tuple(connectors), tuple(locations))

@@ -18,7 +18,6 @@ from samples.buildings.alder_court import build_alder_court
 SIZES = {
     "levels": st.integers(2, 3),
     "rooms": st.integers(1, 3 * 2 * ROOMS_PER_SIDE),
-    "per_room": st.integers(1, 30),
 }
 
 
@@ -42,17 +41,17 @@ def assert_sound(plan: Plan) -> None:
 
 
 @given(**SIZES)
-def test_an_office_has_the_size_that_was_asked_for(levels: int, rooms: int, per_room: int) -> None:
-    plan = build_office(levels, rooms, per_room)
+def test_an_office_has_the_size_that_was_asked_for(levels: int, rooms: int) -> None:
+    plan = build_office(levels, rooms)
     assert [level.ordinal for level in plan.levels] == [*range(levels)]
     kinds = Counter(space.kind for space in plan.spaces)
     assert kinds[SpaceKind.ROOM] == len(plan.doors) == levels * rooms
     assert kinds[SpaceKind.CORRIDOR] == levels * (1 + ceil(rooms / (2 * ROOMS_PER_SIDE)))
-    assert len(plan.locations) == levels * rooms * per_room
+    assert len(plan.locations) == levels * rooms
     spaces = {space.id: space for space in plan.spaces}
     places = shapely.points([(location.x, location.y) for location in plan.locations])
     names = [location.id.split() for location in plan.locations]
-    own_rooms = [spaces[f"{level} room {room}"] for level, room, _ in names]
+    own_rooms = [spaces[f"{level} room {room}"] for level, room in names]
     assert shapely.contains([room.polygon for room in own_rooms], places).all()
     pillars = shapely.union_all([pillar.geometry for pillar in plan.barriers])  # as on all levels
     assert not shapely.intersects(pillars, places).any()
@@ -88,7 +87,9 @@ def test_the_demo_building_has_what_its_generator_draws() -> None:
 
 
 def test_drawings_with_attributes_and_with_classes_are_the_same_unit_map() -> None:
-    attributes, classes = (parse_unit_map(draw_unit_map(150, styled)) for styled in (False, True))
+    attributes, classes = (
+        parse_unit_map(draw_unit_map(150, has_classes=styled)) for styled in (False, True)
+    )
     assert attributes.summary == (2, 150, 150, 150 * 5)
     assert attributes.warnings == ()
     assert attributes.json == classes.json

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageChops
 from playwright.sync_api import Page
 
-from bench.data.drawings import build_map
+from bench.data.drawings import draw_unit_map
 from parsing.svg.unit_map import parse_unit_map
 from tests.clients.map.pages import serve
 from tests.gateway.pages.browser import CHROMIUM, Visit, visit
@@ -55,8 +55,11 @@ OVERLAPPING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 200">
 @pytest.fixture(scope="module")
 def opened(bundle: None) -> Iterator[Visit]:
     drawings = {"demo": DEMO.read_bytes(), "shapes": SHAPES, "overlapping": OVERLAPPING}
+    drawings |= {
+        "rooms": draw_unit_map(2 * UNITS, UNITS, is_furnished=False),
+        "many": draw_unit_map(MANY, MANY, is_furnished=False),
+    }
     maps = {name: parse_unit_map(svg).to_dict() for name, svg in drawings.items()}
-    maps |= {"rooms": build_map(2, UNITS), "many": build_map(1, MANY)}
     files = {"/shapes.svg": SHAPES, "/shapes.html": IN_A_PAGE}
     with serve(maps, files) as url, visit(url) as seen:
         yield seen
@@ -262,9 +265,10 @@ def test_levels_are_switched_at_the_same_place(page: Page) -> None:
     show(page, "rooms")
     assert page.evaluate("view.boxOf('2-11')") == {
         "level": 1,
-        "box": {"x": 40, "y": 60, "width": 40, "height": 40},
+        "box": {"x": 40.5, "y": 60.5, "width": 40, "height": 40},
     }
-    assert page.evaluate("view.boxOf('1-14').box") == {"x": 160, "y": 60, "width": 40, "height": 40}
+    curved = {"x": 160.5, "y": 60.5, "width": 40, "height": 40}
+    assert page.evaluate("view.boxOf('1-14').box") == curved
     assert page.evaluate("view.boxOf('none')") is None
     call(page, "view.showLevel(1)")
     assert picked(page, *middle_of(page, "2-11")) == "2-11"
@@ -273,12 +277,12 @@ def test_levels_are_switched_at_the_same_place(page: Page) -> None:
 def test_units_are_coloured_dimmed_named_and_selected(page: Page) -> None:
     show(page, "rooms")
     call(page, "view.fit({ x: 0, y: 0, width: 160, height: 120 })")
-    assert color_at(page, 20, 8) == "#f4d58d"
+    assert color_at(page, 20, 8) == "#adb5bd"
     call(page, "view.setFills(new Map([['1-0', 'rgb(0 128 0)']]))")
     assert color_at(page, 20, 8) == "#008000"
     call(page, "view.setDimmed(new Set(['1-1']))")
     assert color_at(page, 20, 8) == "#b8dcb8"
-    assert color_at(page, 60, 8) == "#cfe3f1"
+    assert color_at(page, 60, 8) == "#adb5bd"
     plain = picture(page)
     call(page, "view.setLabels(new Map([['1-1', 'Reading room'], ['1-2', 'x'.repeat(200)]]))")
     left, top, right, bottom = ImageChops.difference(plain, picture(page)).getbbox() or (0,) * 4
