@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,6 @@ from routing.search.router import Position, Router, TravelMatrix
 SEED = 7
 TURN_QUESTIONS = 20
 MATRIX_SIZES = ((1, 50), (50, 1), (7, 7), (5, 10))
-LOCATION_COUNTS = (10, 100, 1_000, 5_000)
 PROCESSED_PLANS: dict[str, Callable[[], Plan]] = {
     "one floor": lambda: build_office(1, 128),
     "six floors, 504 rooms": lambda: build_office(6, 84),
@@ -294,30 +292,6 @@ def proportional_mb() -> float:
     return int(memory.partition("Pss:")[2].split()[0]) * 1024 / 1e6
 
 
-def measure_growth(rounds: int, sizes: Sequence[int]) -> Iterator[Row]:
-    """Yield figures of plans with more and more locations."""
-    for size in sizes:
-        levels = 1 if size <= 10 else 6
-        rooms = min(84, max(5, size // levels))
-        per_room = -(-size // (levels * rooms))
-        plan = build_office(levels, rooms, per_room)
-        plan = replace(plan, locations=plan.locations[:: len(plan.locations) // size][:size])
-        processed, seconds = process_timed(plan)
-        ids = [location.id for location in plan.locations]
-        questions = draw_questions(ids, 7, 7, rounds)
-        searching = Router(processed.networks)
-        answer, search = time_calls([processed.router.matrix, searching.matrix], questions)
-        table = processed.tables.get(TravelMode.FOOT)
-        table_mb = (table.steps.nbytes + table.rides.nbytes) / 1e6 if table else None
-        yield {
-            "locations": len(ids),
-            "processing CPU s": seconds,
-            "table MB a mode": table_mb,
-            "answer": answer,
-            "search": search,
-        }
-
-
 MINUTES = (0.5, 1.0, 2.0, 4.0)
 ISOCHRONE_PLANS: dict[str, Callable[[], Plan]] = {
     "six floors, 504 rooms": lambda: build_office(6, 84),
@@ -338,9 +312,8 @@ def measure_areas(router: Router, source: str, minutes: float) -> tuple[list[flo
     return taken, points
 
 
-@experiment("Areas within reach", text_columns=2)
-def isochrones(run: Run, rounds: int = 20) -> Iterator[Row]:
-    """Measure the areas within reach of random locations on large plans."""
+def measure_isochrones(rounds: int) -> Iterator[Row]:
+    """Yield the areas within reach of random locations on large plans."""
     for name, build in ISOCHRONE_PLANS.items():
         processed, generator = process_plan(build()), random.Random(SEED)
         ids = [location.id for location in processed.plan.locations]
@@ -351,7 +324,7 @@ def isochrones(run: Run, rounds: int = 20) -> Iterator[Row]:
             ]
             floors = np.concatenate([taken for taken, _ in measured])
             yield {
-                "plan": name,
+                "areas of": name,
                 "minutes": minutes,
                 "ms a floor: median / most": (float(np.median(floors)), float(floors.max())),
                 "ms in all: median": float(np.median([sum(taken) for taken, _ in measured])),
@@ -363,7 +336,7 @@ TITLES = {
     "plan": "Processing, both modes with tables",
     "pairs": "50 pairs on 6 floors: CPU ms, p50 / p99",
     "maps": "Maps of 504 rooms in a process",
-    "locations": "Growth: CPU ms of 7 x 7, p50 / p99",
+    "areas of": "Areas within reach",
 }
 """By the first field of the rows."""
 
@@ -377,11 +350,9 @@ def build_tables(results: Results) -> list[ReportTable]:
 
 
 @experiment(report=build_tables)
-def routing(
-    run: Run, rounds: int = 1_000, size: tuple[int, ...] = LOCATION_COUNTS, maps: int = 500
-) -> Iterator[Row]:
-    """Measure processing, matrices beside igraph and scipy, memory, and growth."""
+def routing(run: Run, rounds: int = 1_000, maps: int = 500, isochrones: int = 20) -> Iterator[Row]:
+    """Measure processing, matrices beside igraph and scipy, memory, and areas within reach."""
     yield from measure_processing()
     yield from measure_matrices(rounds)
     yield measure_loaded_maps(maps)
-    yield from measure_growth(rounds // 4 + 1, size)
+    yield from measure_isochrones(isochrones)
