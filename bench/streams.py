@@ -1,13 +1,11 @@
 """Streams of changes: a thousand followers on one worker, and the memory of idle streams.
 
-`python -m bench.streams URL KEY --pid PID` reads the memory of a gateway that is running already
-(`floorgate serve --demo --behind-proxy --rate-limit 0 --max-connections-per-address 0`), on this
-machine: the streams are opened, and the memory of the worker is read before and after.
+`python -m bench.streams URL KEY --pid PID` reads the memory of a gateway that runs already, on this
+machine and without TLS (`floorgate serve --behind-proxy --max-connections-per-address 0`).
 """
 
 import asyncio
 import re
-import ssl
 import sys
 import time
 from collections import Counter
@@ -56,14 +54,12 @@ class StreamError(Exception):
 async def open_websocket(stack: AsyncExitStack, url: str, key: str, query: str) -> Receive:
     """Open a WebSocket with one subscription."""
     address = f"{url.replace('http', 'ws', 1)}/graphql"
-    secure = _any_certificate() if url.startswith("https") else None
     socket: ClientConnection = await stack.enter_async_context(
         connect(
             address,
             subprotocols=[PROTOCOL],  # type: ignore[list-item]
             compression=None,
             additional_headers=HEADERS,
-            ssl=secure,
         )
     )
     await socket.send(_dump({"type": "connection_init", "payload": {"apiKey": key}}))
@@ -83,8 +79,7 @@ async def open_websocket(stack: AsyncExitStack, url: str, key: str, query: str) 
 async def open_event_stream(stack: AsyncExitStack, url: str, key: str, query: str) -> Receive:
     """Open a stream of server-sent events."""
     parts = urlsplit(url)
-    secure = _any_certificate() if parts.scheme == "https" else None
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=secure)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     stack.callback(writer.close)
     body = _dump({"query": query})
     headers = HEADERS | {
@@ -107,38 +102,8 @@ Open: TypeAlias = Callable[[AsyncExitStack, str, str, str], Awaitable[Receive]]
 OPENERS: dict[str, Open] = {"websocket": open_websocket, "sse": open_event_stream}
 
 
-async def measure_idle(url: str, key: str, query: str, count: int, pid: int) -> dict[str, float]:
-    """Return the kilobytes by which the worker grows with each stream, by transport.
-
-    All streams stay open until the end: the memory of those that are closed would be used again.
-    """
-    grown = {}
-    turns = asyncio.Semaphore(MAX_OPENING)
-    async with AsyncExitStack() as stack:
-        for transport, open_stream in OPENERS.items():
-
-            async def open_one(open_stream: Open = open_stream) -> None:
-                async with turns:
-                    await open_stream(stack, url, key, query)
-
-            await open_one()  # the first one loads what all of them share
-            await asyncio.sleep(SETTLE_SECONDS)
-            before = machine.memory_mb(pid)["rss"]
-            await asyncio.gather(*(open_one() for _ in range(count)))
-            await asyncio.sleep(SETTLE_SECONDS)
-            grown[transport] = (machine.memory_mb(pid)["rss"] - before) * 1000 / count
-    return grown
-
-
 def _dump(message: object) -> str:
     return orjson.dumps(message).decode()
-
-
-def _any_certificate() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 # A thousand followers
@@ -158,8 +123,8 @@ _UNIT = re.compile(rb"unit-\d+")
 class Followers:
     """Open streams, and how many of them have been told of each unit's change."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, query: str = CHANGES) -> None:
+        self._count, self._query = count, query
         self.told = Counter[str]()
         """By unit, how many followers know of its change."""
         self._reached: dict[str, asyncio.Event] = {}
@@ -177,7 +142,7 @@ class Followers:
             async def open_one(number: int) -> Receive:
                 async with turns:
                     key = keys[number % len(keys)]
-                    return await open_stream(stack, url, key, CHANGES)
+                    return await open_stream(stack, url, key, self._query)
 
             streams = await asyncio.gather(*(open_one(number) for number in range(self._count)))
             async with asyncio.TaskGroup() as group:
@@ -296,7 +261,27 @@ def followers(run: Run, followers: int = 1_000, writes: int = 50) -> Iterator[Ro
             yield runner.run(measure_followers(server, writer, keys, transport, followers, writes))
 
 
-# Streams of a gateway that is running already
+# Streams of a gateway that runs already
+
+
+async def measure_idle(url: str, key: str, query: str, count: int, pid: int) -> dict[str, float]:
+    """Return the kilobytes by which the worker grows with each stream, by transport.
+
+    All streams stay open until the end: the memory of those that are closed would be used again.
+    """
+    grown = {}
+    async with AsyncExitStack() as stack:
+
+        async def open_more(open_stream: Open, number: int) -> float:
+            streams = Followers(number, query).open(open_stream, url, [key])
+            await stack.enter_async_context(streams)
+            await asyncio.sleep(SETTLE_SECONDS)
+            return machine.memory_mb(pid)["rss"]
+
+        for transport, open_stream in OPENERS.items():
+            before = await open_more(open_stream, 1)  # the first one loads what all of them share
+            grown[transport] = (await open_more(open_stream, count) - before) * 1000 / count
+    return grown
 
 
 @click.command()
