@@ -12,7 +12,6 @@ from bench.data.directory import iter_members, write_bundle
 from bench.harness import Row, Run, experiment
 from bench.load.machine import cpu_seconds
 from storage.bundles.violations import Violations
-from storage.exporting.bundles import export_bundle
 from storage.importing.batches import read_batches
 from storage.importing.import_bundles import import_bundles
 from storage.importing.planning import set_timestamps
@@ -40,10 +39,6 @@ class Cost(NamedTuple):
         """Return the difference to an earlier reading."""
         return Cost(*(now - then for now, then in zip(self, before, strict=True)))
 
-    def plus(self, other: "Cost") -> "Cost":
-        """Return the sum of two costs."""
-        return Cost(*map(sum, zip(self, other, strict=True)))
-
 
 def iter_inserts(bundle: Path) -> Iterator[tuple[str, list[Document]]]:
     """Yield the documents of a bundle by collection, up to 1,000 at a time."""
@@ -63,24 +58,9 @@ async def measure_inserts(database: driver.Database, bundle: Path, mongod_pid: i
     for collection, documents in iter_inserts(bundle):
         before = Cost.read(mongod_pid)
         await database[collection].insert_many(documents, ordered=True)
-        cost = cost.plus(Cost.read(mongod_pid).since(before))
+        cost = Cost(*map(sum, zip(cost, Cost.read(mongod_pid).since(before), strict=True)))
     await database.client.drop_database(database.name)
     return cost
-
-
-async def measure_import(database: driver.Database, bundle: Path, mongod_pid: int) -> Cost:
-    """Import a bundle."""
-    before = Cost.read(mongod_pid)
-    await import_bundles(database, [bundle])
-    return Cost.read(mongod_pid).since(before)
-
-
-async def measure_export(database: driver.Database, mongod_pid: int) -> Cost:
-    """Export the catalog."""
-    before = Cost.read(mongod_pid)
-    async for _ in export_bundle(database):
-        pass
-    return Cost.read(mongod_pid).since(before)
 
 
 async def measure_all(mongo_url: str, bundle: Path) -> list[Row]:
@@ -98,10 +78,9 @@ async def measure_all(mongo_url: str, bundle: Path) -> list[Row]:
     await prepare_database(client["prepared"])
     inserts = "inserts with the validators and indexes of the catalog"
     prepared = add(inserts, await measure_inserts(client["prepared"], bundle, mongod))
-    title = "import into an empty database"
-    imported = add(title, await measure_import(client["imported"], bundle, mongod))
-    add("import again, unchanged", await measure_import(client["imported"], bundle, mongod))
-    add("export", await measure_export(client["imported"], mongod))
+    before = Cost.read(mongod)
+    await import_bundles(client["imported"], [bundle])
+    imported = add("import into an empty database", Cost.read(mongod).since(before))
     for title, inserted in (("without", bare), ("with them", prepared)):
         seconds, cpu = imported.seconds / inserted.seconds, sum(imported[1:]) / sum(inserted[1:])
         ratios = (f"times the inserts {title}", seconds, cpu, None, None)
