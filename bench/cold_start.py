@@ -12,12 +12,12 @@ import orjson
 from pymongo import MongoClient
 
 from bench.data.directory import Directory, get_asset_id
-from bench.data.workloads import JSON, LoadRequest
+from bench.data.workloads import JSON, LoadRequest, build_workload
 from bench.harness import Results, Row, Run, experiment
 from bench.load import machine
-from bench.load.generator import LoadGenerator, LoadOrder, percentile
-from bench.load.servers import FLAGS, serve
-from bench.peers.peer import HOST, environment
+from bench.load.generator import LatencySummary, LoadGenerator
+from bench.load.servers import PeerServer, build_headers, serve
+from bench.peers.peer import CACHED, HOST, environment
 from bench.report import ReportTable, tabulate
 
 ASSETS, UNITS_PER_ASSET = 1_000, 20
@@ -44,15 +44,11 @@ def build_requests(keys: dict[str, str]) -> list[LoadRequest]:
         name = chance.choice(names)
         headers = {"API-Key": keys[name]}
         asset_id = get_asset_id(asset % KEYS[name])
-        path = chance.choice(
-            (
-                f"/v1/assets/{asset_id}",
-                f"/v1/assets/{asset_id}/floors",
-                f"/v1/units?asset={asset_id}",
-                "/v1/units?per-page=1000",
-                "/graphql",
-            )
+        paths = (
+            *(f"/v1/assets/{asset_id}", f"/v1/assets/{asset_id}/floors"),
+            *(f"/v1/units?asset={asset_id}", "/v1/units?per-page=1000", "/graphql"),
         )
+        path = chance.choice(paths)
         if path == "/graphql":
             body = orjson.dumps({"query": QUERY, "variables": {"asset": asset_id}})
             requests.append(LoadRequest(path, "POST", body, headers | JSON))
@@ -63,7 +59,7 @@ def build_requests(keys: dict[str, str]) -> list[LoadRequest]:
 
 @contextmanager
 def probe(port: int) -> Iterator[list[float]]:
-    """Ask the gateway again and again whether it lives; yield how long each answer took."""
+    """Ask the gateway again and again whether it lives; yield the seconds each answer took."""
     waited: list[float] = []
     stopping = threading.Event()
 
@@ -73,7 +69,7 @@ def probe(port: int) -> Iterator[list[float]]:
             begun = time.perf_counter()
             connection.request("GET", "/health/live", headers={"X-Forwarded-Proto": "https"})
             connection.getresponse().read()
-            waited.append(1000 * (time.perf_counter() - begun))
+            waited.append(time.perf_counter() - begun)
         connection.close()
 
     thread = threading.Thread(target=run)
@@ -108,29 +104,23 @@ def measure(
     ):
         ready_cpu_seconds = machine.sum_cpu_seconds(pid)
         before = count_reads(client)
-        order = LoadOrder(
-            host=HOST,
-            port=port,
-            headers={"X-Forwarded-Proto": "https", "Experimental-Flags": FLAGS},
-            requests=requests,
-            seconds=seconds,
-            connections=CONNECTIONS,
-            rate=rate,
+        server = PeerServer(CACHED, pid, port, build_headers(directory.key))
+        order = server.build_order(
+            build_workload("first", requests), directory, seconds, CONNECTIONS, rate
         )
         with probe(port) as waited:
             outcome = load.run(order)
         answered = outcome.answered
         sent = requests[: answered.requests]
         distinct = {(each.path, each.body, each.headers["API-Key"]) for each in sent}
-        waited.sort()
-        p50_ms, p99_ms = (percentile(waited, share) for share in (0.5, 0.99))
+        probed = LatencySummary.from_seconds(waited)
         return {
             "ready after, s": ready_seconds,
             "CPU until then, s": ready_cpu_seconds,
             "requests/s": answered.requests / outcome.seconds,
             "p50 / p99 / max, ms": (answered.p50_ms, answered.p99_ms, answered.max_ms),
-            "probe, p50 / p99 / max, ms": (p50_ms, p99_ms, waited[-1]),
-            f"probes over {STALL_MS:.0f} ms": sum(wait > STALL_MS for wait in waited),
+            "probe, p50 / p99 / max, ms": (probed.p50_ms, probed.p99_ms, probed.max_ms),
+            f"probes over {STALL_MS:.0f} ms": sum(1000 * wait > STALL_MS for wait in waited),
             "different requests": len(distinct),
             "reads of MongoDB for each": (count_reads(client) - before) / len(distinct),
             "load average": machine.load_average(),

@@ -16,8 +16,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from bench.comparison import find_workloads
 from bench.data.directory import ATTRIBUTE_IDS, Directory
-from bench.data.workloads import MATRIX, UNIT, WORKLOADS, LoadRequest
+from bench.data.workloads import MATRIX, UNIT, LoadRequest, build_workload
 from bench.harness import start_run
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, LoadOrder
@@ -71,18 +72,15 @@ def build_orders(
     server: PeerServer, directory: Directory, period_seconds: float
 ) -> tuple[LoadOrder, LoadOrder]:
     """Return the steady load and the overload of a period."""
-    workloads = [workload for workload in WORKLOADS if workload.name in MIXED]
-    requests = [server.build_requests(workload, directory) for workload in workloads]
+    requests = [server.build_requests(each, directory) for each in find_workloads(MIXED)]
     # In turn, so that a workload with many different requests does not crowd out the others.
     longest = max(map(len, requests))
     mixed = [each[turn % len(each)] for turn in range(longest) for each in (*requests, KEYLESS)]
-    steady = LoadOrder(
-        host="127.0.0.1",
-        port=server.port,
-        headers=server.headers,
-        requests=mixed,
-        seconds=STEADY_SHARE * period_seconds,
-        connections=STEADY_CONNECTIONS,
+    steady = server.build_order(
+        build_workload("mixed", mixed),
+        directory,
+        STEADY_SHARE * period_seconds,
+        STEADY_CONNECTIONS,
         may_refuse=True,
     )
     overload = msgspec.structs.replace(

@@ -137,17 +137,17 @@ class PeerServer:
         )
 
 
+def build_headers(key: str) -> dict[str, str]:
+    """Return the headers of every request with this key."""
+    return {"API-Key": key, "X-Forwarded-Proto": "https", "Experimental-Flags": FLAGS}
+
+
 @contextmanager
 def start_peer(
     peer: Peer, directory: Directory, cores: Sequence[int] = (SERVER_CORE,)
 ) -> Iterator[PeerServer]:
     """Start a peer on these cores and wait until it answers. Raises PeerError."""
     port = _free_port()
-    headers = {
-        "API-Key": directory.key,
-        "X-Forwarded-Proto": "https",
-        "Experimental-Flags": FLAGS,
-    }
     with tempfile.TemporaryFile() as errors:
         with pin_to_cores(*cores):
             process = subprocess.Popen(
@@ -159,7 +159,7 @@ def start_peer(
                 stderr=errors,
             )
         with stop_at_exit(process):
-            server = PeerServer(peer, process.pid, port, headers)
+            server = PeerServer(peer, process.pid, port, build_headers(directory.key))
             if not _wait_until_ready(server, process):
                 errors.seek(0)
                 output = errors.read().decode().strip().splitlines()

@@ -17,13 +17,16 @@ from bench.peers.by_hand import (
 from bench.peers.peer import read_keys
 
 
-class Unit(BaseModel):
+class Stamped(BaseModel):
+    created_at: str
+    updated_at: str
+
+
+class Unit(Stamped):
     id: str
     asset_id: str
     floor_id: str
     name: str
-    created_at: str
-    updated_at: str
 
 
 class Paging(BaseModel):
@@ -45,27 +48,22 @@ class Assignment(BaseModel):
     unit_id: str
 
 
-class AssignmentPage(BaseModel):
-    paging: Paging
-    data: list[Assignment]
-
-
 class AssignmentList(BaseModel):
     data: list[Assignment]
 
 
-class LevelTagValue(BaseModel):
+class AssignmentPage(AssignmentList):
+    paging: Paging
+
+
+class LevelTagValue(Stamped):
     name: str
     value: str
-    created_at: str
-    updated_at: str
 
 
-class LevelTag(BaseModel):
+class LevelTag(Stamped):
     name: str
     key: str
-    created_at: str
-    updated_at: str
     values: list[LevelTagValue]
 
 
@@ -77,14 +75,12 @@ class LocationFloor(BaseModel):
     id: str
 
 
-class LocationTag(BaseModel):
+class LocationTag(Stamped):
     key: str
     value: str
-    created_at: str
-    updated_at: str
 
 
-class Location(BaseModel):
+class Location(Stamped):
     id: str
     asset_id: str
     unit_map_id: str
@@ -93,8 +89,6 @@ class Location(BaseModel):
     y: float
     floors: list[LocationFloor]
     tags: list[LocationTag]
-    created_at: str
-    updated_at: str
 
 
 class LocationList(BaseModel):
@@ -115,24 +109,21 @@ class MatrixRequest(BaseModel):
     data: MatrixData
 
 
-class Target(BaseModel):
+class Place(BaseModel):
     id: str
     name: str
     x: float
     y: float
     floor_id: str
     index: int
+
+
+class Target(Place):
     distance: float | None
     time: float | None
 
 
-class Source(BaseModel):
-    id: str
-    name: str
-    x: float
-    y: float
-    floor_id: str
-    index: int
+class Source(Place):
     targets: list[Target]
 
 

@@ -64,13 +64,17 @@ class Paging:
 
 
 @strawberry.type
-class Unit:
+class Stamped:
+    created_at: str
+    updated_at: str
+
+
+@strawberry.type
+class Unit(Stamped):
     id: strawberry.ID
     asset_id: strawberry.ID
     floor_id: strawberry.ID
     name: str
-    created_at: str
-    updated_at: str
 
 
 @strawberry.type
@@ -118,19 +122,15 @@ class AssetPage:
 
 
 @strawberry.type
-class LevelTagValue:
+class LevelTagValue(Stamped):
     name: str
     value: strawberry.ID
-    created_at: str
-    updated_at: str
 
 
 @strawberry.type
-class LevelTag:
+class LevelTag(Stamped):
     name: str
     key: str
-    created_at: str
-    updated_at: str
     values: list[LevelTagValue]
 
 
@@ -145,15 +145,13 @@ class LocationFloor:
 
 
 @strawberry.type
-class LocationTag:
+class LocationTag(Stamped):
     key: str
     value: str
-    created_at: str
-    updated_at: str
 
 
 @strawberry.type
-class Location:
+class Location(Stamped):
     id: strawberry.ID
     asset_id: strawberry.ID
     unit_map_id: strawberry.ID
@@ -162,8 +160,6 @@ class Location:
     y: float
     floors: list[LocationFloor]
     tags: list[LocationTag]
-    created_at: str
-    updated_at: str
 
 
 @strawberry.type
