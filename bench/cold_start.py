@@ -16,7 +16,7 @@ from bench.data.workloads import JSON, LoadRequest, build_workload
 from bench.harness import Results, Row, Run, experiment
 from bench.load import machine
 from bench.load.generator import LatencySummary, LoadGenerator
-from bench.load.servers import PeerServer, build_headers, serve
+from bench.load.servers import PeerServer, serve
 from bench.peers.peer import CACHED, HOST, environment
 from bench.report import ReportTable, tabulate
 
@@ -104,10 +104,8 @@ def measure(
     ):
         ready_cpu_seconds = machine.sum_cpu_seconds(pid)
         before = count_reads(client)
-        server = PeerServer(CACHED, pid, port, build_headers(directory.key))
-        order = server.build_order(
-            build_workload("first", requests), directory, seconds, CONNECTIONS, rate
-        )
+        server = PeerServer(CACHED, directory, pid, port)
+        order = server.build_order(build_workload("first", requests), seconds, CONNECTIONS, rate)
         with probe(port) as waited:
             outcome = load.run(order)
         answered = outcome.answered

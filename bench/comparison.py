@@ -222,37 +222,38 @@ def peers(
         first = start_recorded(stack, directory)
         others = [each for each in found if each is not UNCACHED]
         servers = [first, *(stack.enter_context(start_peer(x, directory)) for x in others)]
-        idle = _measure_memory(servers, directory)
+        idle = _measure_memory(servers)
         for each in workloads:
             serving = [server for server in servers if server.peer.serves(each.name)]
-            check_same_answers(serving, each, directory)
-        setup = BenchmarkSetup(servers, workloads, directory, run.load)
+            check_same_answers(serving, each)
+        setup = BenchmarkSetup(servers, workloads, run.load)
         warm_up(setup, seconds)
         yield from measure_rounds(setup, rounds, seconds)
-        after = _measure_memory(servers, directory)
+        after = _measure_memory(servers)
     yield from ({"process": name, "idle": idle[name], "after": after[name]} for name in idle)
 
 
 def start_recorded(stack: ExitStack, directory: Directory) -> PeerServer:
     """Start Floorgate, and record its answers for the peers that replay them."""
     server = stack.enter_context(start_peer(UNCACHED, directory))
-    record_answers(server, WORKLOADS, directory)
+    record_answers(server, WORKLOADS)
     return server
 
 
-def _measure_memory(servers: Sequence[PeerServer], directory: Directory) -> dict[str, Row]:
+def _measure_memory(servers: Sequence[PeerServer]) -> dict[str, Row]:
     """Return megabytes of memory by process and kind."""
-    pids = {server.peer.name: server.pid for server in servers} | {"mongod": directory.mongod_pid}
+    pids = {server.peer.name: server.pid for server in servers} | {
+        "mongod": servers[0].directory.mongod_pid
+    }
     return {name: {**machine.sum_memory_mb(pid)} for name, pid in pids.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSetup:
-    """Servers, workloads, data and the load generator of a run."""
+    """Servers, workloads and the load generator of a run."""
 
     servers: Sequence[PeerServer]
     workloads: Sequence[Workload]
-    directory: Directory
     load: LoadGenerator
 
     def list_pairs(self) -> list[tuple[Workload, PeerServer]]:
@@ -268,7 +269,7 @@ class BenchmarkSetup:
 def warm_up(setup: BenchmarkSetup, seconds: float) -> None:
     """Warm up lazy imports, JIT compilers, MongoDB's cache and connection pools."""
     for workload, server in setup.list_pairs():
-        setup.load.run(server.build_order(workload, setup.directory, seconds, workload.connections))
+        setup.load.run(server.build_order(workload, seconds, workload.connections))
 
 
 def measure_rounds(setup: BenchmarkSetup, rounds: int, seconds: float) -> Iterator[Row]:
@@ -282,17 +283,15 @@ def measure_rounds(setup: BenchmarkSetup, rounds: int, seconds: float) -> Iterat
 def _measure_sample(
     setup: BenchmarkSetup, server: PeerServer, workload: Workload, seconds: float
 ) -> Row:
-    saturating = server.build_order(workload, setup.directory, seconds, workload.connections)
-    before = server.cpu_seconds(), machine.cpu_seconds(setup.directory.mongod_pid)
+    saturating = server.build_order(workload, seconds, workload.connections)
+    before = server.cpu_seconds(), machine.cpu_seconds(server.directory.mongod_pid)
     full = setup.load.run(saturating)
-    after = server.cpu_seconds(), machine.cpu_seconds(setup.directory.mongod_pid)
+    after = server.cpu_seconds(), machine.cpu_seconds(server.directory.mongod_pid)
     used, mongod_used = (end - start for start, end in zip(before, after, strict=True))
     requests = full.answered.requests
     rate = requests / full.seconds
     paced_seconds = max(seconds, MIN_PACED_REQUESTS / (rate / 2))
-    paced = server.build_order(
-        workload, setup.directory, paced_seconds, PACED_CONNECTIONS, rate / 2
-    )
+    paced = server.build_order(workload, paced_seconds, PACED_CONNECTIONS, rate / 2)
     half = setup.load.run(paced).answered
     return {
         "workload": workload.name,
@@ -413,8 +412,8 @@ def _check_mix(served: Sequence[Peer], directory: Directory) -> None:
     )
     with ExitStack() as stack:
         servers = [stack.enter_context(start_peer(peer, directory)) for peer in served]
-        check_same_answers(servers, compared, directory)
-        check_same_answers(servers, COLD, directory)
+        check_same_answers(servers, compared)
+        check_same_answers(servers, COLD)
 
 
 def _measure_alone(
@@ -422,14 +421,14 @@ def _measure_alone(
 ) -> Iterator[Row]:
     with start_peer(with_counters(peer, log), directory) as server:
         cold = len(list_cold_requests(directory))
-        yield _measure_load(server, COLD, directory, load, max_requests=cold)
+        yield _measure_load(server, COLD, load, max_requests=cold)
         if not peer.serves(MIX.name):
             return
         # Once through the mix, so that caches have what they can have.
         count = len(MIX.requests(directory))
-        _measure_load(server, MIX, directory, load, max_requests=count)
+        _measure_load(server, MIX, load, max_requests=count)
         before = read_counters(log) if peer is CACHED else None
-        row = _measure_load(server, MIX, directory, load, seconds=seconds) | {"hit_rate": None}
+        row = _measure_load(server, MIX, load, seconds=seconds) | {"hit_rate": None}
         if before is not None:
             hits, misses = (x - y for x, y in zip(read_counters(log), before, strict=True))
             row["hit_rate"] = hits / (hits + misses)
@@ -439,15 +438,12 @@ def _measure_alone(
 def _measure_load(
     server: PeerServer,
     workload: Workload,
-    directory: Directory,
     load: LoadGenerator,
     *,
     seconds: float = MAX_SECONDS,
     max_requests: int | None = None,
 ) -> Row:
-    order = server.build_order(
-        workload, directory, seconds, workload.connections, max_requests=max_requests
-    )
+    order = server.build_order(workload, seconds, workload.connections, max_requests=max_requests)
     before = server.cpu_seconds()
     outcome = load.run(order)
     answered = outcome.answered

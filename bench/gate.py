@@ -213,8 +213,8 @@ def compare_sides(
         started = {at: stack.enter_context(_start_gateways(sides[at], shapes)) for at in order}
         batches = {
             shape.name: [
-                _Batches(server, server.build_order(shape.workload, side.directory, *BATCH_LIMITS))
-                for at, side in enumerate(sides)
+                _Batches(server, server.build_order(shape.workload, *BATCH_LIMITS))
+                for at in range(len(sides))
                 for server in [started[at][shape.peer.name]]
             ]
             for shape in shapes

@@ -55,6 +55,6 @@ def growth(
             servers = [
                 stack.enter_context(start_peer(peer, directory)) for peer in (UNCACHED, CACHED)
             ]
-            setup = BenchmarkSetup(servers, find_workloads(GROWN_WORKLOADS), directory, run.load)
+            setup = BenchmarkSetup(servers, find_workloads(GROWN_WORKLOADS), run.load)
             warm_up(setup, seconds / 2)
             yield from ({"units": size, **row} for row in measure_rounds(setup, 1, seconds))

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.comparison import find_workloads
-from bench.data.directory import Directory
 from bench.data.workloads import UNIT, Workload
 from bench.harness import Results, Row, Run, experiment, median_rows
 from bench.load import machine
@@ -40,20 +39,17 @@ GOODPUT_TARGET, REFUSED_P99_TARGET_MS, RECOVERY_TARGET_SECONDS = 0.8, 10.0, 5.0
 def measure_gateway(
     server: PeerServer,
     workload: Workload,
-    directory: Directory,
     load: LoadGenerator,
     patient: LoadGenerator,
     seconds: float,
 ) -> Iterator[Row]:
     """Measure each factor, after the peak that it multiplies. Raises LoadError."""
     for factor in FACTORS:
-        peak, peak_per_cpu_second = _saturate(server, workload, directory, load, seconds)
+        peak, peak_per_cpu_second = _saturate(server, workload, load, seconds)
         before = machine.sum_memory_mb(server.pid)["rss"]
-        order = server.build_order(
-            workload, directory, seconds, CONNECTIONS, factor * peak, may_refuse=True
-        )
+        order = server.build_order(workload, seconds, CONNECTIONS, factor * peak, may_refuse=True)
         patient_order = server.build_order(
-            workload, directory, seconds, PATIENT_CLIENTS, PATIENT_CLIENTS, may_refuse=True
+            workload, seconds, PATIENT_CLIENTS, PATIENT_CLIENTS, may_refuse=True
         )
         cpu = server.cpu_seconds()
         with ThreadPoolExecutor(1) as pool:
@@ -76,33 +72,30 @@ def measure_gateway(
             "refused p99 ms": timed.refused.p99_ms,
             "MB before": before,
             "MB after": machine.sum_memory_mb(server.pid)["rss"],
-            "recovered s": _wait_for_recovery(server, workload, directory, load, peak),
+            "recovered s": _wait_for_recovery(server, workload, load, peak),
         }
 
 
 def _saturate(
     server: PeerServer,
     workload: Workload,
-    directory: Directory,
     load: LoadGenerator,
     seconds: float,
 ) -> tuple[float, float]:
     """Return the requests answered per second, and per CPU second of the gateway."""
     cpu = server.cpu_seconds()
-    outcome = load.run(
-        server.build_order(workload, directory, seconds, PEAK_CONNECTIONS, may_refuse=True)
-    )
+    outcome = load.run(server.build_order(workload, seconds, PEAK_CONNECTIONS, may_refuse=True))
     answered = outcome.answered.requests
     return answered / outcome.seconds, answered / max(server.cpu_seconds() - cpu, 0.01)
 
 
 def _wait_for_recovery(
-    server: PeerServer, workload: Workload, directory: Directory, load: LoadGenerator, peak: float
+    server: PeerServer, workload: Workload, load: LoadGenerator, peak: float
 ) -> float:
     """Return the seconds from the end of the overload, `RECOVERY_SECONDS` if it takes longer."""
     start = time.perf_counter()
     while (begun := time.perf_counter() - start) < RECOVERY_SECONDS:
-        rate, _ = _saturate(server, workload, directory, load, RECOVERY_SLICE_SECONDS)
+        rate, _ = _saturate(server, workload, load, RECOVERY_SLICE_SECONDS)
         if rate >= MIN_RECOVERED * peak:
             return begun
     return RECOVERY_SECONDS
@@ -140,4 +133,4 @@ def overload(
         for peer in (UNCACHED, CACHED):
             with start_peer(peer, directory) as server:
                 for _ in range(rounds):
-                    yield from measure_gateway(server, sent, directory, load, patient, seconds)
+                    yield from measure_gateway(server, sent, load, patient, seconds)

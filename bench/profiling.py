@@ -57,10 +57,9 @@ def main(
         start_peer(CACHED if cache else UNCACHED, run.load_directory(units)) as server,
         ThreadPoolExecutor(1) as threads,
     ):
-        directory = run.load_directory(units)
-        run.load.run(server.build_order(sent, directory, 1, sent.connections))
+        run.load.run(server.build_order(sent, 1, sent.connections))
         _, worker = machine.list_process_tree(server.pid)
-        order = server.build_order(sent, directory, seconds + 1, sent.connections)
+        order = server.build_order(sent, seconds + 1, sent.connections)
         loading = threads.submit(run.load.run, order)
         command = [str(PY_SPY), "record", "--pid", str(worker), "--duration", str(seconds)]
         command += ["--rate", str(RATE), "--format", form, "--output", str(output), "--gil"]

@@ -136,10 +136,10 @@ class _Rounds:
     """A gateway that is read, and the writes to another or the same."""
 
     def __init__(
-        self, run: Run, writer: LoadGenerator, directory: Directory, read: PeerServer, log: Path
+        self, reader: LoadGenerator, writer: LoadGenerator, read: PeerServer, log: Path
     ) -> None:
-        self._reader, self._writer = run.load, writer
-        self._directory, self._read, self._log = directory, read, log
+        self._reader, self._writer, self._read, self._log = reader, writer, read, log
+        directory = read.directory
         self.assets = range(len(directory.unit_ids) // UNITS_PER_ASSET)
         self._requests = [list_reads_of(directory, asset) for asset in self.assets]
         self._random = random.Random(SEED)
@@ -194,22 +194,23 @@ class _Rounds:
 
     def _send(self, requests: list[LoadRequest], seconds: float, **limits: Any) -> LoadOutcome:
         reads = build_workload("reads", requests)
-        order = self._read.build_order(reads, self._directory, seconds, READERS, **limits)
+        order = self._read.build_order(reads, seconds, READERS, **limits)
         return self._reader.run(order)
 
     def _write(
         self, through: PeerServer, assets: Sequence[int], seconds: float, **limits: Any
     ) -> LoadOutcome:
         """Assign to units of assets, in a random order."""
-        requests = list_writes(self._directory, assets, WRITTEN_UNITS)
+        requests = list_writes(through.directory, assets, WRITTEN_UNITS)
         self._random.shuffle(requests)
         writes = build_workload("writes", requests)
-        order = through.build_order(writes, self._directory, seconds, WRITERS, **limits)
+        order = through.build_order(writes, seconds, WRITERS, **limits)
         return self._writer.run(order)
 
 
-def measure_commits(read: PeerServer, directory: Directory, commits: int) -> Row:
+def measure_commits(read: PeerServer, commits: int) -> Row:
     """Measure how soon a write to MongoDB itself shows. Raises PeerError if one never does."""
+    directory = read.directory
     unit_id = directory.unit_ids[0]
     key = KEY_SEPARATOR.join((GROUP_ID, unit_id))
     with (
@@ -285,7 +286,7 @@ def invalidation(
             for log, own in zip(logs, cores, strict=True)
         )
         writer = stack.enter_context(start_load_generator())
-        rounds = _Rounds(run, writer, directory, read, logs[0])
+        rounds = _Rounds(run.load, writer, read, logs[0])
         cached = rounds.fill()
         title = f"{WRITES_TO_ONE:.0f} writes/s to one asset through"
         yield rounds.measure(f"{title} another gateway", other, [0], seconds) | {"cached": cached}
@@ -293,7 +294,7 @@ def invalidation(
         rounds.age(other)
         title = f"{WRITES_TO_ALL:.0f} writes/s to all assets through another gateway"
         yield rounds.measure(title, other, rounds.assets, 2 * seconds)
-        yield measure_commits(read, directory, commits)
+        yield measure_commits(read, commits)
 
 
 # Memory
@@ -360,7 +361,6 @@ def _measure_growth(
         for requests in parts:
             order = server.build_order(
                 build_workload("distinct", requests),
-                directory,
                 MAX_FILL_SECONDS,
                 CONNECTIONS,
                 max_requests=len(requests),

@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from bench.comparison import find_workloads
-from bench.data.directory import ATTRIBUTE_IDS, Directory
+from bench.data.directory import ATTRIBUTE_IDS
 from bench.data.workloads import MATRIX, UNIT, LoadRequest, build_workload
 from bench.harness import start_run
 from bench.load import machine
@@ -68,17 +68,14 @@ def find_growth(name: str, samples: list[ProcessSample]) -> list[str]:
     return growth
 
 
-def build_orders(
-    server: PeerServer, directory: Directory, period_seconds: float
-) -> tuple[LoadOrder, LoadOrder]:
+def build_orders(server: PeerServer, period_seconds: float) -> tuple[LoadOrder, LoadOrder]:
     """Return the steady load and the overload of a period."""
-    requests = [server.build_requests(each, directory) for each in find_workloads(MIXED)]
+    requests = [server.build_requests(each) for each in find_workloads(MIXED)]
     # In turn, so that a workload with many different requests does not crowd out the others.
     longest = max(map(len, requests))
     mixed = [each[turn % len(each)] for turn in range(longest) for each in (*requests, KEYLESS)]
     steady = server.build_order(
         build_workload("mixed", mixed),
-        directory,
         STEADY_SHARE * period_seconds,
         STEADY_CONNECTIONS,
         may_refuse=True,
@@ -90,26 +87,22 @@ def build_orders(
 
 
 def run_soak(
-    server: PeerServer,
-    directory: Directory,
-    load: LoadGenerator,
-    minutes: float,
-    period_seconds: float,
+    server: PeerServer, load: LoadGenerator, minutes: float, period_seconds: float
 ) -> dict[str, list[ProcessSample]]:
     """Run all periods, print a line for each, and return the samples of each process.
 
     Raises LoadError for an answer other than 200, 429 or 503, and if a process was replaced.
     """
     _, *workers = machine.list_process_tree(server.pid)
-    processes = {"supervisor": server.pid, "mongod": directory.mongod_pid}
+    processes = {"supervisor": server.pid, "mongod": server.directory.mongod_pid}
     processes |= {f"worker {number}": pid for number, pid in enumerate(workers, 1)}
     samples: dict[str, list[ProcessSample]] = {name: [] for name in processes}
-    orders = build_orders(server, directory, period_seconds)
+    orders = build_orders(server, period_seconds)
     for period in range(max(MIN_SAMPLES, round(minutes * 60 / period_seconds))):
         ends = time.monotonic() + period_seconds
         outcomes = [load.run(order) for order in orders]
         with closing(GatewayClient(server)) as client:
-            client.assign(directory.unit_ids[0], ATTRIBUTE_IDS[period % len(ATTRIBUTE_IDS)])
+            client.assign(server.directory.unit_ids[0], ATTRIBUTE_IDS[period % len(ATTRIBUTE_IDS)])
         time.sleep(max(0.0, ends - time.monotonic()))
         if machine.list_process_tree(server.pid)[1:] != workers:
             raise LoadError("a worker has died and was replaced")
@@ -138,7 +131,7 @@ def main(minutes: float, period: float, workers: int, units: int) -> None:
     with start_run() as run, machine.pin_to_cores(*machine.CORES):
         directory = run.load_directory(units)
         with start_peer(with_workers(CACHED, workers), directory, machine.CORES) as server:
-            samples = run_soak(server, directory, run.load, minutes, period)
+            samples = run_soak(server, run.load, minutes, period)
     growth = [line for name, each in samples.items() for line in find_growth(name, each)]
     click.echo("\n".join(growth) or "flat: no process grew")
     sys.exit(bool(growth))

@@ -64,9 +64,18 @@ class PeerServer:
     """A running peer."""
 
     peer: Peer
+    directory: Directory
     pid: int
     port: int
-    headers: dict[str, str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers of every request."""
+        return {
+            "API-Key": self.directory.key,
+            "X-Forwarded-Proto": "https",
+            "Experimental-Flags": FLAGS,
+        }
 
     def request(self, request: LoadRequest) -> Reply:
         """Send one request on a new connection."""
@@ -87,13 +96,13 @@ class PeerServer:
         """Return CPU seconds used so far, including its workers."""
         return sum_cpu_seconds(self.pid)
 
-    def build_requests(self, workload: Workload, directory: Directory) -> list[LoadRequest]:
+    def build_requests(self, workload: Workload) -> list[LoadRequest]:
         """Return the workload's requests; conditional ones carry this server's ETags.
 
         Sends what registers their documents.
         """
         self.register_documents(workload)
-        requests = workload.requests(directory)
+        requests = workload.requests(self.directory)
         if workload.is_conditional:
             requests = [self._with_etag(request) for request in requests]
         return requests
@@ -110,7 +119,6 @@ class PeerServer:
     def build_order(
         self,
         workload: Workload,
-        directory: Directory,
         seconds: float,
         connections: int,
         rate: float | None = None,
@@ -119,7 +127,7 @@ class PeerServer:
         may_refuse: bool = False,
     ) -> LoadOrder:
         """Return an order for this server."""
-        requests = self.build_requests(workload, directory)
+        requests = self.build_requests(workload)
         return LoadOrder(
             host=HOST,
             port=self.port,
@@ -135,11 +143,6 @@ class PeerServer:
             rate=rate,
             may_refuse=may_refuse,
         )
-
-
-def build_headers(key: str) -> dict[str, str]:
-    """Return the headers of every request with this key."""
-    return {"API-Key": key, "X-Forwarded-Proto": "https", "Experimental-Flags": FLAGS}
 
 
 @contextmanager
@@ -159,7 +162,7 @@ def start_peer(
                 stderr=errors,
             )
         with stop_at_exit(process):
-            server = PeerServer(peer, process.pid, port, build_headers(directory.key))
+            server = PeerServer(peer, directory, process.pid, port)
             if not _wait_until_ready(server, process):
                 errors.seek(0)
                 output = errors.read().decode().strip().splitlines()
@@ -209,7 +212,7 @@ def stop_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait()
 
 
-def record_answers(server: PeerServer, workloads: Sequence[Workload], directory: Directory) -> None:
+def record_answers(server: PeerServer, workloads: Sequence[Workload]) -> None:
     """Record a server's answer to every request, for peers that replay them.
 
     Raises PeerError for an answer that is not 200.
@@ -217,7 +220,7 @@ def record_answers(server: PeerServer, workloads: Sequence[Workload], directory:
     answers: dict[tuple[str, bytes], RecordedAnswer] = {}
     for workload in workloads:
         server.register_documents(workload)
-        for request in workload.requests(directory):
+        for request in workload.requests(server.directory):
             if (request.path, request.body) in answers:
                 continue
             reply = server.request(request)
@@ -234,16 +237,12 @@ def record_answers(server: PeerServer, workloads: Sequence[Workload], directory:
                 reply.headers.get("etag", ""),
                 reply.content,
             )
-    write_recorded_answers(directory.answers_path, list(answers.values()))
+    write_recorded_answers(server.directory.answers_path, list(answers.values()))
 
 
-def check_same_answers(
-    servers: Sequence[PeerServer], workload: Workload, directory: Directory
-) -> None:
+def check_same_answers(servers: Sequence[PeerServer], workload: Workload) -> None:
     """Raise PeerError unless all servers give equal answers to the workload's requests."""
-    by_server = [
-        server.build_requests(workload, directory)[:COMPARED_REQUESTS] for server in servers
-    ]
+    by_server = [server.build_requests(workload)[:COMPARED_REQUESTS] for server in servers]
     for requests in zip(*by_server, strict=True):
         replies = [
             server.request(request) for server, request in zip(servers, requests, strict=True)

@@ -41,7 +41,7 @@ def build_server(
     body: str = "{}",
 ) -> CannedServer:
     peer = replace(PEER, name=name, workloads=workloads)
-    return CannedServer(peer, 0, 80, {"API-Key": "k"}, iter(used_seconds), body.encode())
+    return CannedServer(peer, DIRECTORY, 0, 80, iter(used_seconds), body.encode())
 
 
 class CannedLoad(LoadGenerator):

@@ -24,7 +24,7 @@ from bench.data.workloads import (
 from bench.load import machine
 from bench.load.generator import LoadError, LoadGenerator, LoadOrder, start_load_generator
 from bench.load.servers import PeerError, check_same_answers
-from tests.bench.canned import DIRECTORY, CannedLoad, CannedServer, build_outcome, build_server
+from tests.bench.canned import CannedLoad, CannedServer, build_outcome, build_server
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ def test_every_request_has_its_own_number_also_in_later_orders(load: LoadGenerat
 def build_setup(
     load: CannedLoad, *servers: CannedServer, workloads: tuple[str, ...] = (UNIT,)
 ) -> BenchmarkSetup:
-    return BenchmarkSetup(servers, find_workloads(workloads), DIRECTORY, load)
+    return BenchmarkSetup(servers, find_workloads(workloads), load)
 
 
 def test_a_sample_is_cpu_per_request_at_saturation_and_latency_at_half_of_it() -> None:
@@ -233,18 +233,18 @@ def test_conditional_requests_carry_the_etag_of_their_own_server() -> None:
 def test_peers_that_answer_differently_are_not_compared() -> None:
     one, same, other = (build_server(body=text) for text in ('{"id":1}', '{ "id" : 1 }', "{}"))
     unit = Workload("unit", "one unit", lambda _: [LoadRequest("/v1/units/a")])
-    check_same_answers([one, same], unit, DIRECTORY)
+    check_same_answers([one, same], unit)
     with pytest.raises(PeerError, match="/v1/units/a"):
-        check_same_answers([one, other], unit, DIRECTORY)
+        check_same_answers([one, other], unit)
     conditional = Workload("", "", lambda _: [LoadRequest("/a")], is_conditional=True)
     with pytest.raises(PeerError, match="status 200, not 304"):
-        check_same_answers([one], conditional, DIRECTORY)
+        check_same_answers([one], conditional)
 
 
 def test_page_tokens_are_each_peers_own() -> None:
     pages = [f'{{"paging":{{"next_url":"https://a/v1?page=2&after={x}"}}}}' for x in ("aZ_-", "b")]
     first_page = Workload("units", "units", lambda _: [LoadRequest("/v1/units")])
-    check_same_answers([build_server(body=page) for page in pages], first_page, DIRECTORY)
+    check_same_answers([build_server(body=page) for page in pages], first_page)
 
 
 # What is read of processes

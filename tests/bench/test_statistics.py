@@ -32,7 +32,6 @@ from bench.targets import (
     find_worst_ratio,
 )
 from tests.bench.canned import (
-    DIRECTORY,
     CannedLoad,
     build_outcome,
     build_record,
@@ -237,7 +236,7 @@ def test_each_overload_is_a_multiple_of_the_peak_before_it(monkeypatch: pytest.M
     server = replace(build_server(*map(float, range(20))), pid=os.getpid())
     patient = CannedLoad(build_outcome(1.0, 5, 15), build_outcome(1.0, 4, 16))
     monkeypatch.setattr(overload, "RECOVERY_SECONDS", 60.0)
-    samples = list(measure_gateway(server, ONE_UNIT, DIRECTORY, load, patient, 1.0))
+    samples = list(measure_gateway(server, ONE_UNIT, load, patient, 1.0))
     assert [order.rate for order in patient.orders] == [PATIENT_CLIENTS] * 2
     assert [sample["refused p99 ms"] for sample in samples] == [19.0, 20.0]
     assert [order.rate for order in load.orders] == [None, 2000.0, None, None, 4800.0, None]
