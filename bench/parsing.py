@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench.data.drawings import draw_unit_map
 from bench.harness import Results, Row, Run, describe_record, experiment
@@ -18,19 +18,8 @@ from tests.fidelity.corpora import find_plans
 Parse = Callable[[bytes], object]
 
 
-class ParserPeer(NamedTuple):
-    """A parser: its name on tables, its module, and how the module parses a drawing."""
-
-    name: str
-    module: str
-    bind: Callable[[Any], Parse]
-
-    def load(self) -> Parse:
-        """Return the function that parses. Raises ImportError if the module is absent."""
-        try:
-            return self.bind(importlib.import_module(self.module))
-        except OSError as error:  # a library that is not Python's
-            raise ImportError(str(error)) from error
+Bind = Callable[[Any], Parse]
+"""Returns the function of a module that parses a drawing."""
 
 
 def _parse_by_force(svg: bytes) -> object:
@@ -42,22 +31,21 @@ def _bind_usvg(resvg: Any) -> Parse:
     return lambda svg: resvg.usvg.Tree.from_str(svg.decode(), options)
 
 
-def _bind_svgpathtools(svgpathtools: Any) -> Parse:
-    return lambda svg: svgpathtools.svgstr2paths(svg.decode())
-
-
 FLOORGATE = "Floorgate"
 USVG = "usvg"
-PEERS = (
-    ParserPeer(FLOORGATE, "parsing.svg.unit_map", lambda _: _parse_by_force),
-    ParserPeer(USVG, "resvg", _bind_usvg),
-    ParserPeer("CairoSVG", "cairosvg.parser", lambda m: lambda svg: m.Tree(bytestring=svg)),
-    ParserPeer("picosvg", "picosvg.svg", lambda m: lambda svg: m.SVG.fromstring(svg).shapes()),
-    ParserPeer("svglib", "svglib.svglib", lambda m: lambda svg: m.svg2rlg(io.BytesIO(svg))),
-    ParserPeer("svgpathtools", "svgpathtools", _bind_svgpathtools),
-    ParserPeer("svgelements", "svgelements", lambda m: lambda svg: m.SVG.parse(io.BytesIO(svg))),
-)
-"""usvg is the parser of resvg, in Rust; the others are Python's."""
+PEERS: dict[str, tuple[str, Bind]] = {
+    FLOORGATE: ("parsing.svg.unit_map", lambda _: _parse_by_force),
+    USVG: ("resvg", _bind_usvg),
+    "CairoSVG": ("cairosvg.parser", lambda m: lambda svg: m.Tree(bytestring=svg)),
+    "picosvg": ("picosvg.svg", lambda m: lambda svg: m.SVG.fromstring(svg).shapes()),
+    "svglib": ("svglib.svglib", lambda m: lambda svg: m.svg2rlg(io.BytesIO(svg))),
+    "svgpathtools": ("svgpathtools", lambda m: lambda svg: m.svgstr2paths(svg.decode())),
+    "svgelements": ("svgelements", lambda m: lambda svg: m.SVG.parse(io.BytesIO(svg))),
+}
+"""Parsers by their names on tables: the module of each, and how it parses a drawing.
+
+usvg is the parser of resvg, in Rust; the others are Python's.
+"""
 SIZES = (50, 500, 5_000)
 MIN_SECONDS = 0.02
 """CPU seconds of one measurement; a faster parse is repeated."""
@@ -82,11 +70,11 @@ def choose_drawings(plans: int) -> dict[str, bytes]:
 def load_parsers() -> tuple[dict[str, Parse], list[str]]:
     """Return the parsers that are installed, and a sentence for each that is not."""
     parsers, left_out = {}, []
-    for peer in PEERS:
+    for name, (module, bind) in PEERS.items():
         try:
-            parsers[peer.name] = peer.load()
-        except ImportError as error:
-            left_out.append(f"{peer.name} is left out: {str(error).splitlines()[0]}")
+            parsers[name] = bind(importlib.import_module(module))
+        except (ImportError, OSError) as error:  # OSError: a library that is not Python's
+            left_out.append(f"{name} is left out: {str(error).splitlines()[0]}")
     return parsers, left_out
 
 
