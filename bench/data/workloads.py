@@ -80,8 +80,13 @@ def _sample_unit_ids(directory: Directory) -> list[str]:
     return random.Random(SEED).sample(directory.unit_ids, count)
 
 
-def _unit(directory: Directory) -> list[LoadRequest]:
-    return [LoadRequest(f"/v1/units/{id}") for id in _sample_unit_ids(directory)]
+def _for_units(build: Callable[[str], LoadRequest]) -> Callable[[Directory], list[LoadRequest]]:
+    """Return what makes a request for each of the sampled units."""
+    return lambda directory: [build(id) for id in _sample_unit_ids(directory)]
+
+
+def _post(path: str, content: Any) -> LoadRequest:
+    return LoadRequest(path, "POST", orjson.dumps(content), JSON)
 
 
 def _get(path: str) -> Callable[[Directory], list[LoadRequest]]:
@@ -105,8 +110,7 @@ def _matrix(directory: Directory) -> list[LoadRequest]:
 
 
 def _matrix_request(waypoints: Waypoints) -> LoadRequest:
-    body = orjson.dumps({"data": waypoints})
-    return LoadRequest(f"/v1/maps/{MAP_ID}/distance-matrix", "POST", body, JSON)
+    return _post(f"/v1/maps/{MAP_ID}/distance-matrix", {"data": waypoints})
 
 
 def _iter_new_waypoints(directory: Directory) -> Iterator[Waypoints]:
@@ -128,8 +132,7 @@ def _new_matrices(directory: Directory) -> list[LoadRequest]:
 
 
 def _graphql_request(document: str, **variables: Any) -> LoadRequest:
-    body = orjson.dumps({"query": document, "variables": variables})
-    return LoadRequest("/graphql", "POST", body, JSON)
+    return _post("/graphql", {"query": document, "variables": variables})
 
 
 def _graphql(document: str, **variables: Any) -> Callable[[Directory], list[LoadRequest]]:
@@ -155,34 +158,12 @@ def _digest(document: str) -> str:
 
 def _register(document: str, **variables: Any) -> LoadRequest:
     sent = {"query": document, "variables": variables, "extensions": _name_persisted(document)}
-    return LoadRequest("/graphql", "POST", orjson.dumps(sent), JSON)
-
-
-def _persisted_unit(directory: Directory) -> list[LoadRequest]:
-    extensions = _name_persisted(UNIT_QUERY)
-    return [
-        LoadRequest(
-            "/graphql",
-            "POST",
-            orjson.dumps({"variables": {"id": id}, "extensions": extensions}),
-            JSON,
-        )
-        for id in _sample_unit_ids(directory)
-    ]
+    return _post("/graphql", sent)
 
 
 def _persisted_nested(_: Directory) -> list[LoadRequest]:
     extensions = _to_text(_name_persisted(NESTED_QUERY))
     return [LoadRequest(f"/graphql?{urlencode({'extensions': extensions})}", headers=JSON)]
-
-
-def _unique_unit(directory: Directory) -> list[LoadRequest]:
-    document = UNIT_QUERY.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
-    return [_graphql_request(document, id=id) for id in _sample_unit_ids(directory)]
-
-
-def _graphql_unit(directory: Directory) -> list[LoadRequest]:
-    return [_graphql_request(UNIT_QUERY, id=id) for id in _sample_unit_ids(directory)]
 
 
 def _graphql_matrix(directory: Directory) -> list[LoadRequest]:
@@ -201,6 +182,8 @@ UNIT_FIELDS = "id assetId floorId name createdAt updatedAt"
 UNIT_QUERY = f"""query Unit($id: ID!) {{
     unit(id: $id) {{ {UNIT_FIELDS} }}
 }}"""
+
+UNIQUE_UNIT_QUERY = UNIT_QUERY.replace("query Unit", f"query Unit{UNIQUE_TOKEN}")
 
 UNITS_QUERY = f"""query Units($perPage: Int) {{
     units(perPage: $perPage) {{ paging {{ hasNext }} data {{ {UNIT_FIELDS} }} }}
@@ -273,7 +256,7 @@ operation."""
 PERSISTED = ("graphql-persisted", "graphql-persisted-get")
 
 REST_WORKLOADS = (
-    Workload(UNIT, "one unit", _unit),
+    Workload(UNIT, "one unit", _for_units(lambda id: LoadRequest(f"/v1/units/{id}"))),
     Workload("units-100", "100 units", _get("/v1/units?per-page=100")),
     Workload(LIST, "1,000 units", _get("/v1/units?per-page=1000")),
     Workload("units-10000", "10,000 units", _get("/v1/units?per-page=10000"), connections=3),
@@ -295,7 +278,11 @@ REST_WORKLOADS = (
     Workload(NEW_MATRIX, "matrix of 50 pairs, each new", _new_matrices),
 )
 GRAPHQL_WORKLOADS = (
-    Workload("graphql-unit", "one unit, GraphQL", _graphql_unit),
+    Workload(
+        "graphql-unit",
+        "one unit, GraphQL",
+        _for_units(lambda id: _graphql_request(UNIT_QUERY, id=id)),
+    ),
     Workload("graphql-units-100", "100 units, GraphQL", _graphql(UNITS_QUERY, perPage=100)),
     Workload(
         "graphql-units-1000",
@@ -331,12 +318,20 @@ GRAPHQL_WORKLOADS = (
         "90 locations, all variables new, GraphQL",
         _graphql(LOCATIONS_QUERY, map=MAP_ID, tags=UNIQUE_TAGS),
     ),
-    Workload(UNIQUE[2], "one unit, each text new, GraphQL", _unique_unit),
+    Workload(
+        UNIQUE[2],
+        "one unit, each text new, GraphQL",
+        _for_units(lambda id: _graphql_request(UNIQUE_UNIT_QUERY, id=id)),
+    ),
     Workload(NEW_GRAPHQL_MATRIX, "matrix of 50 pairs, each new, GraphQL", _new_graphql_matrices),
     Workload(
         PERSISTED[0],
         "one unit, persisted GraphQL",
-        _persisted_unit,
+        _for_units(
+            lambda id: _post(
+                "/graphql", {"variables": {"id": id}, "extensions": _name_persisted(UNIT_QUERY)}
+            )
+        ),
         registrations=(_register(UNIT_QUERY, id=""),),
     ),
     Workload(
