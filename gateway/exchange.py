@@ -22,6 +22,15 @@ from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError
 _SCOPE_FIELDS: Final = "floorgate.header_fields"
 
 
+Header = tuple[bytes, bytes]
+HeaderList = list[Header]
+
+
+def serialize_headers(headers: HeaderList) -> bytes:
+    """Return header lines as sent over the wire."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
 class HeaderFields(dict[bytes, bytes]):
     """The value of each field by name; lines of one field are one list (RFC 9110, 5.3).
 
@@ -182,7 +191,7 @@ MAX_WRITE_BYTES = 256 << 10
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
-_logger = logging.getLogger("floorgate.access")
+_access_log = logging.getLogger("floorgate.access")
 _SAFE_REQUEST_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:=+-]{0,63}\Z")
 _METHOD = re.compile(r"[A-Z-]{1,20}\Z")
 _OPERATION_NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,63}\Z")
@@ -254,7 +263,7 @@ class _RequestRecord(logging.LogRecord):
         return self.exc_info is None
 
 
-_RECORD_MEMBERS = vars(logging.makeLogRecord({"name": _logger.name, "msg": "request"}))
+_RECORD_MEMBERS = vars(logging.makeLogRecord({"name": _access_log.name, "msg": "request"}))
 
 
 def log_request(
@@ -297,8 +306,8 @@ def log_request(
         fields["errors"] = sorted(set(error_codes))[:_MAX_LOGGED_CODES]
     if cause is not None:
         fields["cause"] = cause
-    if _logger.isEnabledFor(level):
-        _logger.handle(_RequestRecord(level, error, extra={"fields": fields}))
+    if _access_log.isEnabledFor(level):
+        _access_log.handle(_RequestRecord(level, error, extra={"fields": fields}))
 
 
 def build_error_messages(error: HttpError, source: ErrorSource) -> tuple[Message, Message]:

@@ -20,8 +20,8 @@ from gateway.exchange import (
     get_client_address,
     get_request_id,
     log_request,
+    serialize_headers,
 )
-from gateway.responses import serialize_headers
 from gateway.server.admission import HEALTH_PATHS, SCOPE_ADMISSION, Rejection
 from rest.errors import (
     SCOPE_BASE_URL,

@@ -27,9 +27,10 @@ from gateway.exchange import (
     MAX_WRITE_BYTES,
     SCOPE_AUTHENTICATED_KEY,
     RawHeaders,
+    serialize_headers,
 )
 from gateway.rate_limits import RateLimiter
-from gateway.responses import SCOPE_CACHED_RESPONSE, CachedResponse, serialize_headers
+from gateway.responses import SCOPE_CACHED_RESPONSE, CachedResponse
 from resolvers.request.context import Context
 from rest.bodies import MAX_REPEATED_BODY_BYTES
 from rest.endpoints import CacheKey

@@ -16,7 +16,7 @@ import zstandard
 from msgspec import Struct, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.exchange import fields_of, parse_weights
+from gateway.exchange import Header, HeaderList, fields_of, parse_weights, serialize_headers
 from rest.entity_tags import (
     ENCODINGS,
     Encoding,
@@ -86,9 +86,6 @@ def compress(body: bytes, encoding: Encoding) -> bytes:
         return gzip.compress(body, _GZIP_LEVEL, mtime=0)
     return body
 
-
-Header = tuple[bytes, bytes]
-HeaderList = list[Header]
 
 SCOPE_CACHED_RESPONSE = "floorgate.cached_response"
 """Member of the ASGI scope: a weak reference to the `CachedResponse` that was sent."""
@@ -338,11 +335,6 @@ def read_negotiation(scope: Scope) -> tuple[bytes | None, bytes | None]:
 
 def _start_message(status: int, headers: HeaderList) -> Message:
     return {"type": "http.response.start", "status": status, "headers": headers}
-
-
-def serialize_headers(headers: HeaderList) -> bytes:
-    """Return header lines as sent over the wire."""
-    return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
 EMPTY_BODY_MESSAGE: Message = {"type": "http.response.body", "body": b""}

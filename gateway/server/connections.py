@@ -19,8 +19,8 @@ from gateway.exchange import (
     group_address,
     new_request_id,
     normalize_address,
+    serialize_headers,
 )
-from gateway.responses import serialize_headers
 from gateway.server.admission import InputTurns, LimitLog, Standing
 from gateway.server.config import ConnectionLimits
 from rest.errors import ErrorSource, service_unavailable_error

@@ -26,6 +26,7 @@ from uvicorn.server import ServerState
 from gateway.exchange import (
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
+    HeaderList,
     build_error_messages,
     get_client_address,
     get_forwarded_address,
@@ -34,8 +35,8 @@ from gateway.exchange import (
     has_request_id,
     log_request,
     new_request_id,
+    serialize_headers,
 )
-from gateway.responses import HeaderList, serialize_headers
 from gateway.server.admission import (
     SCOPE_ADMISSION,
     Admission,
@@ -50,7 +51,6 @@ from gateway.server.http_messages import (
     STATUS_LINES,
     Exchange,
     FlowControl,
-    Headers,
     ProtocolError,
     check_head,
     check_sizes,
@@ -209,7 +209,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._body_left = 0
         """Bytes of a body with a `Content-Length` that are still to come."""
         self._url = b""
-        self._headers: Headers = []
+        self._headers: HeaderList = []
         self._scope: Scope = {}
         self._expects_100 = False
         self._is_upgrading = False
@@ -915,7 +915,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
         self._unparsed.clear()
 
 
-def _find_upgrade(headers: Headers) -> bytes | None:
+def _find_upgrade(headers: HeaderList) -> bytes | None:
     """Return the protocol that a request asks for, if its `Connection` says so."""
     tokens, upgrade = list[bytes](), None
     for name, value in headers:

@@ -13,7 +13,7 @@ from typing import Protocol
 import httptools
 from starlette.types import ASGIApp, Message, Scope
 
-from gateway.responses import HeaderList, serialize_headers
+from gateway.exchange import HeaderList, serialize_headers
 from gateway.server.config import ConnectionLimits
 from rest.errors import (
     HttpError,
@@ -22,8 +22,6 @@ from rest.errors import (
     unknown_coding_error,
     url_too_long_error,
 )
-
-Headers = list[tuple[bytes, bytes]]
 
 CODES = {
     400: "BAD_REQUEST",
@@ -76,7 +74,7 @@ def to_headers_error(limits: ConnectionLimits) -> ProtocolError:
 
 
 def check_sizes(
-    target: bytes, headers: Headers, limits: ConnectionLimits, may_be_large: bool
+    target: bytes, headers: HeaderList, limits: ConnectionLimits, may_be_large: bool
 ) -> None:
     """Check the size of a head; its headers are added up only if they `may_be_large`.
 
@@ -92,7 +90,7 @@ def check_sizes(
             raise to_headers_error(limits)
 
 
-def check_head(http_version: str, headers: Headers) -> None:
+def check_head(http_version: str, headers: HeaderList) -> None:
     """Check the version, the framing and the Host of a request, which the parser does not.
 
     Raises ProtocolError.
@@ -116,7 +114,7 @@ def check_head(http_version: str, headers: Headers) -> None:
         raise ProtocolError(400, "The Host header must be a host and an optional port")
 
 
-def to_origin_form(target: bytes, headers: Headers) -> bytes:
+def to_origin_form(target: bytes, headers: HeaderList) -> bytes:
     """Return the path and query of a target, and let the host of an absolute one be the Host.
 
     A server must ignore the Host header of a request with an absolute target (RFC 9112, 3.2.2).
