@@ -36,12 +36,11 @@ from gateway.settings import Settings
 from gateway.state import GatewayState, open_state
 from resolvers.request import threads
 from resolvers.request.caller import Caller
-from resolvers.request.context import Context
-from resolvers.request.deadlines import get_tasks_without_deadline
+from resolvers.request.context import Context, get_tasks_without_deadline
 from rest import endpoints
+from rest.dispatch import PathRoute, PathRouter
 from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
 from rest.errors import not_found_error, service_unavailable_error
-from rest.path_routing import PathRoute, PathRouter
 from rest.scope_members import SCOPE_ROUTE
 from schema.execution import Executor, Operation, OperationResult
 from schema.root import GRAPHQL_SCHEMA

@@ -25,9 +25,9 @@ from gateway.response_cache import ResponseCache, is_cacheable
 from gateway.state import GatewayState
 from resolvers.request.caller import EXPLAIN
 from resolvers.request.errors import LimitExceededError
+from rest.dispatch import Handler
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
-from rest.path_routing import Handler
 from rest.responses import VARY
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.errors import RequestError

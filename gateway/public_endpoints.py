@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from gateway.exchange import accepts_html
 from gateway.responses import CachedResponse, SharedResponses
+from rest.dispatch import Handler, PathRoute
 from rest.errors import (
     ERRORS_PATH,
     JSON_MEDIA_TYPE,
@@ -30,7 +31,6 @@ from rest.errors import (
 )
 from rest.openapi.api_index import INDEX_PATH, ROOT_PATH, build_index, build_root
 from rest.parameters import report_ignored, split_query_string
-from rest.path_routing import Handler, PathRoute
 from schema.root import GRAPHQL_SCHEMA
 from storage.bundles.description import build_bundle_schema
 from storage.errors import UnavailableCause, UnavailableError

@@ -17,14 +17,14 @@ from msgspec import Struct, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.exchange import Header, HeaderList, fields_of, parse_weights, serialize_headers
-from rest.entity_tags import (
+from rest.responses import (
+    ENCODED_RESPONSE_HEADERS,
     ENCODINGS,
     Encoding,
     compute_etag,
     etag_for_encoding,
     find_encoding,
 )
-from rest.responses import ENCODED_RESPONSE_HEADERS
 
 # Content codings of complete response bodies (RFC 9110, 12.5.3).
 #

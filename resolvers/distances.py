@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import strawberry
 from msgspec import Struct
 
+from resolvers.maps import load_routable_map
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.waypoints import (
     AVOID_DESCRIPTION,
@@ -36,7 +37,6 @@ from resolvers.request.inputs import (
     joint_rules,
 )
 from resolvers.request.kinds import DescribedEnum, describe_enum, graphql_enum
-from resolvers.request.map_loads import load_routable_map
 from resolvers.request.threads import ROUTING
 from routing.values import TravelMode as TravelMode
 from routing.values import WaypointRef

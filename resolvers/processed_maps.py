@@ -19,8 +19,7 @@ from resolvers.processing.stale_networks import (
     NetworkPolicy,
     settle_stale_networks,
 )
-from resolvers.request.context import Info
-from resolvers.request.deadlines import without_deadline
+from resolvers.request.context import Info, without_deadline
 from resolvers.request.inputs import ID, POSITIVE, OneOf, argument
 from resolvers.request.kinds import describe_enum
 from routing.values import ProcessingProgress, ignore_progress

@@ -14,6 +14,7 @@ import strawberry
 
 from resolvers.distances import Mode, WaypointId, WaypointIndex, round_up
 from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags, find_matching_ids
+from resolvers.maps import load_routable_map
 from resolvers.networks.routable_maps import RoutableMap
 from resolvers.networks.waypoints import (
     Avoid,
@@ -29,7 +30,6 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Items, PageArguments, Range, argument
 from resolvers.request.listing import batch_resolver
-from resolvers.request.map_loads import load_routable_map
 from resolvers.request.threads import ROUTING
 from resolvers.units import load_unit_names
 from routing.values import MAX_STEP_NAMES, ConnectorKind, NearestLocation, TravelMode, WaypointRef

@@ -7,13 +7,12 @@ from typing import Annotated, NamedTuple, NewType, TypeVar
 from urllib.parse import quote
 
 from parsing.svg.outcome import MAX_LISTED_PLACES, MAX_PLACES, MapSummary, ParseWarning
+from resolvers.maps import load_drawing_digests, load_drawings, load_stored_drawings
 from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_drawing
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
-from resolvers.request.context import Context, Info
-from resolvers.request.deadlines import extend_read
+from resolvers.request.context import Context, Info, extend_read
 from resolvers.request.inputs import Range, argument
 from resolvers.request.listing import batch_resolver
-from resolvers.request.map_loads import load_drawing_digests, load_drawings, load_stored_drawings
 from resolvers.request.threads import DRAWINGS
 from storage.catalog import Map
 

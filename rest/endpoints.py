@@ -15,18 +15,18 @@ from starlette.types import ASGIApp
 
 from rest import parameters
 from rest.bodies import BodyShapeError, JsonBody, RequestBody, read_request_body
-from rest.disconnection import run_while_connected
+from rest.dispatch import Handler, PathRoute, run_while_connected
 from rest.endpoint_files import Endpoint, built_in_endpoints
-from rest.entity_tags import Precondition, compute_etag
 from rest.errors import HttpError, from_graphql_error, invalid_input_error, not_found_error
 from rest.parameters import FIELDS, EndpointInputs
-from rest.path_routing import Handler, PathRoute
 from rest.responses import (
     DATA,
     ENCODED_RESPONSE_HEADERS,
     RESPONSE_HEADERS,
     CompleteResponse,
+    Precondition,
     RequestUrl,
+    compute_etag,
     encode_headers,
     select_fields,
     write_json,

@@ -13,8 +13,7 @@ from strawberry.types.field import StrawberryField
 from resolvers.request.caller import EXPLAIN_PERMISSION as EXPLAIN_PERMISSION
 from resolvers.request.caller import FLAGS as FLAGS
 from resolvers.request.caller import Requirement as Requirement
-from resolvers.request.context import Context
-from resolvers.request.deadlines import check_deadline
+from resolvers.request.context import Context, check_deadline
 from resolvers.request.inputs import InputDefinition
 
 PAGE_DATA_FIELD = "data"

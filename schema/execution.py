@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from graphql import ExecutionResult, GraphQLError, GraphQLSchema
 
 from resolvers.request.caller import Caller as Caller
-from resolvers.request.context import Cache
+from resolvers.request.context import Cache, limit_read, limit_write
 from resolvers.request.context import Context as Context
-from resolvers.request.deadlines import limit_read, limit_write
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.errors import RequestError as RequestError
 from resolvers.request.threads import pause_if_due as pause_if_due

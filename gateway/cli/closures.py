@@ -96,7 +96,7 @@ def closures(map_id: str, as_json: bool, **values: Any) -> None:
     """List what is closed on a map."""
 
     async def load(context: Context, unit_map: Map) -> Closures:
-        from resolvers.request.map_loads import load_closures
+        from resolvers.maps import load_closures
 
         [found] = await load_closures(context, [unit_map.id])
         return found
@@ -117,7 +117,7 @@ def closable(map_id: str, as_json: bool, **values: Any) -> None:
 
     async def load(context: Context, unit_map: Map) -> list[Closable]:
         from resolvers.closures import list_closable, name_units
-        from resolvers.request.map_loads import load_whole_map
+        from resolvers.maps import load_whole_map
 
         routable = await load_whole_map(context, unit_map.id)
         if routable is None:

@@ -28,7 +28,7 @@ from gateway.public_endpoints import graphiql_response
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import LimitExceededError
-from rest.disconnection import run_while_connected
+from rest.dispatch import run_while_connected
 from rest.endpoints import CacheKey, RequestServices
 from rest.errors import (
     JSON_MEDIA_TYPE,

@@ -26,8 +26,15 @@ from uvicorn.server import ServerState
 from gateway.exchange import (
     SCOPE_CLIENT_ADDRESS,
     SCOPE_EARLY_STATUS,
+    STATUS_LINES,
+    Exchange,
+    FlowControl,
     HeaderList,
+    ProtocolError,
     build_error_messages,
+    check_head,
+    check_sizes,
+    default_lines,
     get_client_address,
     get_forwarded_address,
     get_request_id,
@@ -36,6 +43,10 @@ from gateway.exchange import (
     log_request,
     new_request_id,
     serialize_headers,
+    to_headers_error,
+    to_origin_form,
+    to_protocol_error,
+    to_url_error,
 )
 from gateway.server.admission import (
     SCOPE_ADMISSION,
@@ -47,19 +58,6 @@ from gateway.server.admission import (
 )
 from gateway.server.config import Application, ConnectionLimits
 from gateway.server.connections import TLS_BUFFER_BYTES, Connection
-from gateway.server.http_messages import (
-    STATUS_LINES,
-    Exchange,
-    FlowControl,
-    ProtocolError,
-    check_head,
-    check_sizes,
-    default_lines,
-    to_headers_error,
-    to_origin_form,
-    to_protocol_error,
-    to_url_error,
-)
 from gateway.server.websocket_connection import HANDSHAKE_UNITS, WebSocketProtocol
 from rest.errors import SCOPE_BASE_URL, ErrorSource, request_timeout_error
 

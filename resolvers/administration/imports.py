@@ -8,8 +8,7 @@ import strawberry
 from resolvers.administration.catalog import translate_import_errors
 from resolvers.processed_maps import NetworkPolicyArgument
 from resolvers.processing.stale_networks import REPROCESS, import_and_process
-from resolvers.request.context import Info
-from resolvers.request.deadlines import without_deadline
+from resolvers.request.context import Info, without_deadline
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Each, Items, Length, OneOf, Syntax, argument
 from resolvers.request.kinds import DescribedEnum, RecordKind, graphql_enum

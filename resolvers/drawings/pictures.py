@@ -19,6 +19,7 @@ from resolvers.drawings.picture_files import (
 )
 from resolvers.drawings.shapes import MAX_DRAWING_BYTES
 from resolvers.floors import load_floors
+from resolvers.maps import load_drawing_digests, load_drawings
 from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
@@ -33,7 +34,6 @@ from resolvers.request.inputs import (
     joint_rules,
 )
 from resolvers.request.kinds import DescribedEnum, graphql_enum
-from resolvers.request.map_loads import load_drawing_digests, load_drawings
 from resolvers.routes import Route, find_route
 from resolvers.unit_maps import process_drawing
 from routing.values import TravelMode

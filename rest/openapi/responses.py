@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 from rest import errors
 from rest.bodies import RequestBody, parse_json
 from rest.endpoint_files import built_in_endpoints
-from rest.entity_tags import Precondition
 from rest.errors import ERROR_CODES, JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.openapi.map_schemas import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
-from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER
+from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER, Precondition
 from schema.errors import (
     Cause,
     ChangesExpiredError,

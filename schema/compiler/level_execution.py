@@ -14,7 +14,7 @@ from typing import Any
 from graphql import GraphQLError, Node
 from msgspec import Struct
 
-from resolvers.request.deadlines import check_deadline
+from resolvers.request.context import check_deadline
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
 from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_due
 from schema.compiler.completion import (

@@ -13,9 +13,9 @@ import pytest
 from resolvers import processed_maps, unit_maps
 from resolvers.processing import process_pool, stale_networks
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
-from resolvers.request.deadlines import extend_read
+from resolvers.request.context import extend_read
 from resolvers.request.errors import RefusedDocumentError
-from rest import disconnection
+from rest import dispatch
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver
 from storage.store import Store
@@ -157,7 +157,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
 async def test_a_read_ends_when_its_client_leaves(
     world: World, hang: Hang, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disconnection, "WATCH_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(dispatch, "WATCH_AFTER_SECONDS", 0.0)
     body = b'{"query": "{ units { data { id } } }"}' if method == "POST" else b""
     messages: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
     sent: list[Any] = []

@@ -15,8 +15,8 @@ from gateway import public_endpoints as health_module
 from gateway import responses as compression
 from gateway.public_endpoints import HealthEndpoints, OpenApiEndpoints
 from gateway.responses import CachedResponse
-from rest.entity_tags import Encoding
 from rest.openapi import description
+from rest.responses import Encoding
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 from tests.fixtures import World, open_client, run_gateway

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gateway import responses
 from gateway.app import Gateway
 from gateway.responses import ENTRY_OVERHEAD_BYTES, CachedResponse
-from rest.entity_tags import ENCODINGS, Encoding
+from rest.responses import ENCODINGS, Encoding
 from tests.fixtures import World, open_client
 
 pytestmark = pytest.mark.anyio

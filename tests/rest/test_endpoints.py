@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from resolvers.request.caller import FLAGS, PERMISSIONS
+from rest.dispatch import PathRouter
 from rest.endpoints import CacheKey, EndpointHandler, RequestServices, build_routes
 from rest.errors import HttpError
-from rest.path_routing import PathRouter
 from schema.execution import Caller, Context, Executor, InvalidOperationError
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import ASSETS, MAPS, UNITS

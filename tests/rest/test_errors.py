@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from gateway.middleware import AccessLogMiddleware
 from resolvers.request.errors import DeadlineExceededError
+from rest.dispatch import PathRoute
 from rest.errors import (
     ERROR_CODES,
     STATUS_BY_CODE,
@@ -20,7 +21,6 @@ from rest.errors import (
     render_errors_page,
     service_unavailable_error,
 )
-from rest.path_routing import PathRoute
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.execution import RequestError
 from storage.errors import UnavailableCause, UnavailableError

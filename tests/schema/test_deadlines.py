@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 import strawberry
 
-from resolvers.request import deadlines
+from resolvers.request import context
 from resolvers.request.caller import ADMINISTER, Caller
-from resolvers.request.context import Context, DataLoader, Info
-from resolvers.request.deadlines import extend_read, without_deadline
+from resolvers.request.context import Context, DataLoader, Info, extend_read, without_deadline
 from resolvers.request.errors import Cause, UnavailableError
 from schema.definitions import Requirement, guard_fields
 from schema.execution import Executor, OperationResult
@@ -114,7 +113,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(text: str, *, compile_queries: bool = True) -> OperationResult:
         clock = JumpingClock()
         time = SimpleNamespace(monotonic=lambda: clock.now)
-        monkeypatch.setattr(deadlines, "time", time)
+        monkeypatch.setattr(context, "time", time)
         monkeypatch.setattr(unavailable, "time", time)
 
         def make_loop() -> asyncio.AbstractEventLoop:

@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 from gateway import public_endpoints
 from gateway import responses as compression
 from gateway.public_endpoints import render_start_page
-from rest.entity_tags import Encoding
-from rest.path_routing import PathRouter
+from rest.dispatch import PathRouter
+from rest.responses import Encoding
 from tests.gateway.pages import browser
 from tests.gateway.pages.browser import needs_browser
 from tests.rest.demo_service import DemoService

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from resolvers.maps import load_drawings, load_routable_map
 from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, DataLoader, FirstPage, ReadLog, Relation
 from resolvers.request.inputs import PageArguments
-from resolvers.request.map_loads import load_drawings, load_routable_map
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache

@@ -1,5 +1,8 @@
 """Paths as they are sent: each leads to one route, and its ids are compared exactly."""
 
+import asyncio
+import contextlib
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -8,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 
-from rest.path_routing import PathRoute, PathRouter, decode_segment, split_path
+from rest import dispatch
+from rest.dispatch import PathRoute, PathRouter, decode_segment, run_while_connected, split_path
+from rest.request_body import ClientDisconnectedError
 from rest.scope_members import SCOPE_ROUTE
 from tests.fixtures import HIDDEN, ODD_IDS
 from tests.rest.error_bodies import read_error
@@ -162,3 +167,73 @@ def test_any_bytes_are_an_id_or_nothing(raw: bytes) -> None:
     members = PathRoute("/v1/units/{unit}", {}).build_scope(split_path({"raw_path": path}))
     text = members["path_params"]["unit"]
     assert text is None or (len(text) <= 255 and "\0" not in text)
+
+
+# Work for clients that have gone is cancelled.
+
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _watch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "WATCH_AFTER_SECONDS", 0.0)
+
+
+async def test_work_ends_when_its_client_leaves() -> None:
+    messages = asyncio.Queue[dict[str, Any]]()
+    messages.put_nowait({"type": "http.request", "body": b""})
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        messages.put_nowait({"type": "http.disconnect"})
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(ClientDisconnectedError):
+        await run_while_connected(work(), messages.get)
+    assert ended.is_set()
+
+
+async def test_work_that_is_done_is_returned_and_nothing_waits_any_more() -> None:
+    waiting = asyncio.Event()
+
+    async def receive() -> Any:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    async def work() -> str:
+        await waiting.wait()
+        return "done"
+
+    before = asyncio.all_tasks()
+    assert await run_while_connected(work(), receive) == "done"
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
+async def test_another_cancellation_is_not_taken_for_a_disconnection() -> None:
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await run_while_connected(asyncio.sleep(60), receive)
+
+
+async def test_a_disconnection_is_told_in_a_task_that_was_cancelled_before() -> None:
+    async def leave() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        with pytest.raises(ClientDisconnectedError):
+            await run_while_connected(asyncio.sleep(60), leave)
+
+    await asyncio.create_task(run())

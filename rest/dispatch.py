@@ -1,13 +1,14 @@
-"""Routing by the path as the client sent it.
+"""Find the handler of a request by its path, and stop working for clients that have gone.
 
 An id may contain any character. Servers decode a path before routing, which splits an id with `/`
 in it into two segments; here the path is split first and decoded after.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
+from rest.request_body import ClientDisconnectedError
 from rest.scope_members import SCOPE_ROUTE
 from schema.operation_inputs import is_id
 
@@ -163,3 +165,60 @@ def decode_segment(segment: bytes) -> str | None:
         return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         return None
+
+
+T = TypeVar("T")
+
+WATCH_AFTER_SECONDS = 0.1
+"""A shorter request is not watched: that would cost more than it could save."""
+
+
+async def run_while_connected(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+    """Return what `work` returns; cancel it if the client closes the connection.
+
+    Use it once the body has been read. Raises ClientDisconnectedError.
+    """
+    watch = _Watch(asyncio.current_task(), receive)
+    timer = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, watch.start)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if watch.end_cancellation():
+            raise ClientDisconnectedError from None
+        raise
+    finally:
+        timer.cancel()
+        watch.stop()
+
+
+class _Watch:
+    """Waits for the client to leave, and cancels a task then."""
+
+    def __init__(self, work: asyncio.Task[Any] | None, receive: Receive) -> None:
+        self._work = work
+        self._earlier_cancellations = work.cancelling() if work else 0
+        self._receive = receive
+        self._task: asyncio.Task[None] | None = None
+        self._is_disconnected = False
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self._task = asyncio.create_task(self._wait())
+
+    def stop(self) -> None:
+        """End to wait."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def end_cancellation(self) -> bool:
+        """Return whether the work was cancelled by nothing else."""
+        if not self._is_disconnected or self._work is None:
+            return False
+        return self._work.uncancel() <= self._earlier_cancellations
+
+    async def _wait(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._is_disconnected = True
+        if self._work is not None:
+            self._work.cancel()
