@@ -158,16 +158,18 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
     def __init__(
         self,
         application: Application,
-        proxy_hops: int = 0,
+        app: ASGIApp,
+        proxy_hops: int,
         *,
         config: uvicorn.Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Serve an application behind so many proxies; uvicorn gives the other arguments."""
+        """Serve `app`, of an application; uvicorn gives the arguments after `proxy_hops`."""
         super().__init__()
         self._application = application
+        self._app = app
         self._fast_path = application.get_fast_path()
         self._proxy_hops = proxy_hops
         self._config = config
@@ -607,7 +609,7 @@ class HttpConnection(ScheduledInput, asyncio.Protocol):
 
     def _run_application(self, exchange: Exchange) -> None:
         tasks = self.server_state.tasks
-        task = self.loop.create_task(exchange.run(cast(ASGIApp, self._config.loaded_app)))
+        task = self.loop.create_task(exchange.run(self._app))
         task.add_done_callback(tasks.discard)
         tasks.add(task)
 

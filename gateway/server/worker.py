@@ -72,7 +72,7 @@ class UvicornServer(uvicorn.Server):
         self,
         server_config: ServerConfig,
         application: Application,
-        guard: ASGIApp,
+        guard: "LifespanGuard",
         table: ConnectionTable,
         on_ready: Callable[[], None],
     ) -> None:
@@ -223,7 +223,7 @@ def set_up_garbage_collection() -> None:
 
 
 def build_uvicorn_config(
-    server_config: ServerConfig, application: Application, guard: ASGIApp
+    server_config: ServerConfig, application: Application, guard: "LifespanGuard"
 ) -> uvicorn.Config:
     """Configure uvicorn: our protocol and log, and no headers added by uvicorn."""
     certificate = server_config.certificate
@@ -233,7 +233,10 @@ def build_uvicorn_config(
         secure["ssl_context_factory"] = lambda config, default: context
     return uvicorn.Config(
         guard,
-        http=cast(Any, functools.partial(HttpConnection, application, server_config.proxy_hops)),
+        http=cast(
+            Any,
+            functools.partial(HttpConnection, application, guard.app, server_config.proxy_hops),
+        ),
         ws=WebSocketProtocol,
         ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=PING_SECONDS,
@@ -284,8 +287,11 @@ class EventLoop(uvloop.Loop):
         )
 
 
-class _LifespanGuard:
-    """Wrap an application and record the exception that prevented its start."""
+class LifespanGuard:
+    """Wrap an application and record the exception that prevented its start.
+
+    HTTP requests go to the application itself.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -339,7 +345,7 @@ def run_worker(
     limits = bound_by_open_files(server_config.limits, _raise_open_file_limit())
     try:
         application = server_config.create_application(shared)
-        guard = _LifespanGuard(application.build_app())
+        guard = LifespanGuard(application.build_app())
         table = ConnectionTable(limits)
         server = UvicornServer(server_config, application, guard, table, on_ready)
         server.on_long_tasks = on_long_tasks

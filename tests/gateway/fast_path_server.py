@@ -118,7 +118,8 @@ async def serve_with_fast_path(
     monkeypatch.setattr(FastPath, "look_up", counting)
     gateway = Gateway(settings)
     service = ServerConfig(lambda _: gateway, headers=(("x-content-type-options", "nosniff"),))
-    config = worker.build_uvicorn_config(service, gateway, gateway.build_app())
+    guard = worker.LifespanGuard(gateway.build_app())
+    config = worker.build_uvicorn_config(service, gateway, guard)
     server = uvicorn.Server(config)
 
     async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:

@@ -98,9 +98,10 @@ async def listen(
         websocket_paths=websocket_paths,
         get_fast_path=lambda: given_fast_path,
     )
+    served = application.build_app()
     config = uvicorn.Config(
-        application.build_app(),
-        http=cast(Any, functools.partial(HttpConnection, application, proxy_hops)),
+        served,
+        http=cast(Any, functools.partial(HttpConnection, application, served, proxy_hops)),
         ws=WebSocketProtocol, ws_max_size=MAX_MESSAGE_BYTES, ws_per_message_deflate=False,
         log_config=None,
         interface="asgi3",
