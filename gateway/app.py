@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +18,9 @@ from gateway.exchange import (
     SCOPE_AUTHENTICATED_KEY,
     SCOPE_WAITED_SECONDS,
     get_client_address,
+    wants_explanation,
 )
-from gateway.explain import ExplainingHandler
+from gateway.explain import build_explained_routes
 from gateway.graphql.endpoint import GraphQLEndpoint, serialize_result
 from gateway.graphql.request import DocumentSource
 from gateway.graphql.streams import StreamKeys, Streams, StreamServices
@@ -39,7 +39,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context, get_tasks_without_deadline
 from rest import endpoints
 from rest.dispatch import PathRoute, PathRouter
-from rest.endpoints import CacheKey, DeferredHandler, EndpointHandler, RequestServices
+from rest.endpoints import CacheKey, DeferredHandler
 from rest.errors import not_found_error, service_unavailable_error
 from rest.scope_members import SCOPE_ROUTE
 from schema.execution import Executor, Operation, OperationResult
@@ -123,21 +123,15 @@ class Gateway(Application):
             has_persisted_queries=settings.persisted_queries == "on",
             is_trusted_only=settings.trusted_documents,
         )
-        self.service = RequestServices(
-            executor=Executor(
-                GRAPHQL_SCHEMA,
-                settings.query_limits,
-                compile_queries=not settings.interpret_queries,
-                deadline_seconds=settings.request_seconds,
-            ),
-            authenticate=self.authenticate,
-            create_context=self.create_context,
-            base_url=self.base_url,
-            run_operation=self.run_operation,
-            get_or_create_response=self.get_or_create_response,
+        self.executor = Executor(
+            GRAPHQL_SCHEMA,
+            settings.query_limits,
+            compile_queries=not settings.interpret_queries,
+            deadline_seconds=settings.request_seconds,
         )
+        self.load_client_operation = self.executor.load_client_operation
         self.stream_services = StreamServices(
-            self.service, self.streams, self.admission, self._get_stream_keys, serialize_result
+            self, self.streams, self.admission, self._get_stream_keys, serialize_result
         )
 
     def get_fast_path(self) -> FastPath | None:
@@ -167,8 +161,14 @@ class Gateway(Application):
             [websockets], redirect_slashes=False, default=_send_not_found, lifespan=self.lifespan
         )
         assets = public_endpoints.PageAssets().build_routes()
-        app: ASGIApp = PathRouter(lambda: [*self.build_routes(), *assets], others)
-        app = LoadSheddingMiddleware(EtagCompressionMiddleware(app), self.admission)
+        routes = PathRouter(lambda: [*self.build_routes(), *assets], others)
+        explained = PathRouter(self._build_explained_routes, routes)
+
+        async def route(scope: Scope, receive: Receive, send: Send) -> None:
+            is_explained = scope["type"] == "http" and wants_explanation(scope)
+            await (explained if is_explained else routes)(scope, receive, send)
+
+        app: ASGIApp = LoadSheddingMiddleware(EtagCompressionMiddleware(route), self.admission)
         if self.settings.allowed_origins:
             app = CorsMiddleware(app, self.settings.allowed_origins)
         if self.settings.behind_proxy:
@@ -180,29 +180,26 @@ class Gateway(Application):
 
     def build_routes(self) -> list[PathRoute]:
         """Build all routes but those of the pages' assets."""
-        endpoint = GraphQLEndpoint(self.service, self.documents, self.stream_services)
-        graphql = ExplainingHandler(
-            endpoint,
-            lambda service: replace(endpoint, service=service),
-            self.service,
-            self._require_state,
-        )
         return [
             *HealthEndpoints(self._get_ready_database).build_routes(),
             *OpenApiEndpoints(self.settings.base_url).build_routes(),
             *public_endpoints.build_page_routes(),
-            PathRoute(GRAPHQL_PATH, {"GET": graphql, "POST": graphql}),
+            self._graphql_route,
             *self._rest_routes,
         ]
 
     @cached_property
     def _rest_routes(self) -> list[PathRoute]:
-        return endpoints.build_routes(self.service, wrap=self._explain_rest)
+        return endpoints.build_routes(self)
 
-    def _explain_rest(self, handler: EndpointHandler) -> ExplainingHandler:
-        return ExplainingHandler(
-            handler, handler.with_service, self.service, self._require_state, handler.operation
-        )
+    @cached_property
+    def _graphql_route(self) -> PathRoute:
+        endpoint = GraphQLEndpoint(self, self.documents, self.stream_services)
+        return PathRoute(GRAPHQL_PATH, {"GET": endpoint, "POST": endpoint})
+
+    def _build_explained_routes(self) -> list[PathRoute]:
+        routes = [self._graphql_route, *self._rest_routes]
+        return build_explained_routes(routes, self, self._require_state)
 
     def _build_websocket_endpoint(self) -> WebSocketEndpoint:
         origins = self.settings.allowed_origins
@@ -213,7 +210,7 @@ class Gateway(Application):
         """Set `state` while the application runs. Raises StartError."""
         async with (
             open_state(self.settings, self.write_counter, self.rate_limiter) as state,
-            run_in_background(self.service.executor.counters.report_periodically()),
+            run_in_background(self.executor.counters.report_periodically()),
         ):
             self.state = state
             try:
@@ -225,7 +222,7 @@ class Gateway(Application):
     def create_context(self, caller: Caller, request: Request) -> Context:
         """Create the context of one request. Raises HttpError."""
         state = self._require_state()
-        base_url = self.base_url(request)
+        base_url = self.get_base_url(request)
         return Context(
             caller,
             state.store,
@@ -247,7 +244,7 @@ class Gateway(Application):
             context = context.without_record_cache()
         feed = None if operation.is_query or self.state is None else self.state.change_feed
         try:
-            result = await self.service.executor.run(operation, variables, context)
+            result = await self.executor.run(operation, variables, context)
             if feed is not None:
                 await feed.count_own_writes()
         except BaseException:  # the client may have left while a write was under way
@@ -267,7 +264,7 @@ class Gateway(Application):
         cache = self._require_state().response_cache
         return await cache.get_or_create(key, context, create, is_read)
 
-    def base_url(self, request: Request) -> str:
+    def get_base_url(self, request: Request) -> str:
         """Return the URL under which clients reach the service.
 
         The configured one, or else the one that the request was sent to.

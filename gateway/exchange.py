@@ -224,6 +224,14 @@ def new_request_id() -> str:
     return number.to_bytes(16).hex()  # a third of the time of formatting both parts
 
 
+def wants_explanation(scope: Scope) -> bool:
+    """Return whether a client asks how its request is processed: by any value but `false`."""
+    fields = fields_of(scope)
+    return EXPLAIN_HEADER in fields and any(
+        value.strip().lower() not in (b"", b"false") for value in fields.list_lines(EXPLAIN_HEADER)
+    )
+
+
 def get_request_id(scope: Scope) -> str:
     """Return the client's `X-Request-Id` if it is short, plain and not an API key, or a new one."""
     fields = fields_of(scope)

@@ -9,8 +9,8 @@ the key may not see. See docs/decisions/server/explain.md.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -19,14 +19,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from gateway.exchange import EXPLAIN_HEADER, fields_of
+from gateway.graphql.endpoint import GraphQLEndpoint
 from gateway.graphql.event_stream import EVENT_STREAM_MEDIA_TYPE
 from gateway.response_cache import ResponseCache, is_cacheable
 from gateway.state import GatewayState
 from resolvers.request.caller import EXPLAIN
+from resolvers.request.context import Budget
 from resolvers.request.errors import LimitExceededError
-from rest.dispatch import Handler
-from rest.endpoints import CacheKey, RequestServices
+from rest.dispatch import PathRoute
+from rest.endpoints import CacheKey, DeferredHandler, RequestServices
 from rest.errors import JSON_MEDIA_TYPE, ErrorSource, HttpError, from_graphql_error
 from rest.responses import VARY
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
@@ -116,41 +117,36 @@ class NotRunError(Exception):
     """The operation does more than read: it is explained, and not run."""
 
 
-@dataclass(slots=True)
-class ExplainedRun:
-    """What is learnt of a request while its response is made."""
+class ExplainedRequest:
+    """The services of the gateway for one request, and what they have learnt of it."""
 
-    original: RequestServices
-    response_cache: ResponseCache
-    log: CommandLog
-    operation: Operation | None = None
-    variables: Mapping[str, Any] | None = None
-    """None if the request failed before they were known."""
-    refused_cost: int | None = None
-    """The cost of a document that was refused for it."""
-    was_run: bool = False
-    caller: Caller | None = None
-    """None until the key is known to be valid, and to have the permission."""
-    context: Context | None = None
-    records: BypassedRecordCache | None = None
-    cache_status: str = NOT_CACHEABLE
-    milliseconds: float = 0.0
-
-    @property
-    def services(self) -> RequestServices:
-        """The services of the gateway, with an eye on each."""
-        return replace(
-            self.original,
-            executor=_ObservedExecutor(self.original.executor, self),
-            authenticate=self.authenticate,
-            create_context=self.create_context,
-            run_operation=self.run_operation,
-            get_or_create_response=self.get_or_create_response,
-        )
+    def __init__(
+        self,
+        services: RequestServices,
+        response_cache: ResponseCache,
+        operation: Operation | None,
+    ) -> None:
+        """Stand in front of `services`, for an endpoint that always runs `operation`, or any."""
+        self._services = services
+        self._response_cache = response_cache
+        self.executor = services.executor
+        self.get_base_url = services.get_base_url
+        self.operation = operation
+        self.variables: Mapping[str, Any] | None = None
+        """None if the request failed before they were known."""
+        self.refused_cost: int | None = None
+        """The cost of a document that was refused for it."""
+        self.was_run = False
+        self.caller: Caller | None = None
+        """None until the key is known to be valid, and to have the permission."""
+        self.budget: Budget | None = None
+        self.log = CommandLog()
+        self.records: BypassedRecordCache | None = None
+        self.cache_status = NOT_CACHEABLE
 
     async def authenticate(self, request: Request) -> Caller:
         """Return the caller. Raises HttpError, also if the key may not have explanations."""
-        caller = await self.original.authenticate(request)
+        caller = await self._services.authenticate(request)
         try:
             EXPLAIN.check(caller)
         except RequestError as error:
@@ -160,31 +156,38 @@ class ExplainedRun:
 
     def create_context(self, caller: Caller, request: Request) -> Context:
         """Return a context that notes its commands, and asks the record cache for nothing."""
-        context = self.original.create_context(caller, request)
+        context = self._services.create_context(caller, request)
         if context.record_cache is not None:
             self.records = BypassedRecordCache(context.record_cache)
-        self.context = context.recording(self.log, self.records)
-        return self.context
+        self.budget = context.budget
+        return context.recording(self.log, self.records)
 
-    def note_operation(self, operation: Operation, variables: Mapping[str, Any]) -> None:
-        """Note what the request asks for. Raises NotRunError if it is more than to read."""
-        self.operation, self.variables = operation, variables
-        if not operation.is_query:
-            raise NotRunError
-
-    def note_refusal(self, refusal: InvalidOperationError) -> None:
-        """Note the cost of a document, if it was refused for it."""
-        details = refusal.errors[0].extensions or {}
-        if details.get("limit") == "cost":
-            self.refused_cost = details.get("requested")
+    async def load_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
+        """Return a query. Raises NotRunError for all else, and InvalidOperationError."""
+        try:
+            operation = await self._services.load_client_operation(text, name, variables)
+        except InvalidOperationError as refusal:
+            details = refusal.errors[0].extensions or {}
+            if details.get("limit") == "cost":
+                self.refused_cost = details.get("requested")
+            raise
+        self._note_operation(operation, variables)
+        return operation
 
     async def run_operation(
         self, operation: Operation, variables: dict[str, Any], context: Context
     ) -> OperationResult:
         """Run a query. Raises NotRunError for all else."""
-        self.note_operation(operation, variables)
+        self._note_operation(operation, variables)
         self.was_run = True
-        return await self.original.run_operation(operation, variables, context)
+        return await self._services.run_operation(operation, variables, context)
+
+    def _note_operation(self, operation: Operation, variables: Mapping[str, Any]) -> None:
+        self.operation, self.variables = operation, variables
+        if not operation.is_query:
+            raise NotRunError
 
     async def get_or_create_response(
         self,
@@ -194,42 +197,15 @@ class ExplainedRun:
         is_read: bool,
     ) -> ASGIApp:
         """Create the response, and neither take it from the cache nor keep it there."""
-        is_hit = self.response_cache.contains(key)
+        is_hit = self._response_cache.contains(key)
         response = await create()
-        if self.response_cache.is_off:
+        if self._response_cache.is_off:
             self.cache_status = "off"
         elif is_hit:
             self.cache_status = "hit"
         elif is_cacheable(response, context):
             self.cache_status = "miss"
         return response
-
-    async def time(self, work: Awaitable[ASGIApp]) -> ASGIApp:
-        """Await the response, and note how long it took."""
-        started = time.perf_counter()
-        try:
-            return await work
-        finally:
-            self.milliseconds = (time.perf_counter() - started) * 1000
-
-
-class _ObservedExecutor(Executor):
-    """An executor that shares everything with another and tells which operations are loaded."""
-
-    def __init__(self, executor: Executor, run: ExplainedRun) -> None:
-        self.__dict__.update(vars(executor))
-        self._run = run
-
-    async def load_client_operation(
-        self, text: str, name: str | None, variables: Mapping[str, Any]
-    ) -> Operation:
-        try:
-            operation = await super().load_client_operation(text, name, variables)
-        except InvalidOperationError as refusal:
-            self._run.note_refusal(refusal)
-            raise
-        self._run.note_operation(operation, variables)
-        return operation
 
 
 UNLIMITED = QueryLimits(**{limit.name: sys.maxsize for limit in fields(QueryLimits)})
@@ -242,11 +218,12 @@ class ExplainedResponse(NamedTuple):
     status: int
     error: dict[str, Any] | None
     bytes: int
+    milliseconds: float
 
 
 def describe(
     scope: Scope,
-    run: ExplainedRun,
+    run: ExplainedRequest,
     response: ExplainedResponse | None,
     plans: Sequence[QueryPlan | None],
     *,
@@ -275,11 +252,11 @@ def describe(
             for item, plan in zip(run.log.commands, plans, strict=True)
         ],
         "omitted_commands": run.log.omitted,
-        "response": response and {**response._asdict(), "milliseconds": round(run.milliseconds, 3)},
+        "response": response and response._asdict(),
     }
 
 
-def _describe_operation(operation: Operation, run: ExplainedRun) -> dict[str, Any]:
+def _describe_operation(operation: Operation, run: ExplainedRequest) -> dict[str, Any]:
     return {
         "kind": operation.node.operation.value,
         "name": operation.name,
@@ -289,10 +266,10 @@ def _describe_operation(operation: Operation, run: ExplainedRun) -> dict[str, An
     }
 
 
-def _describe_requirements(run: ExplainedRun) -> Iterator[dict[str, Any]]:
+def _describe_requirements(run: ExplainedRequest) -> Iterator[dict[str, Any]]:
     if run.operation is None or run.caller is None:
         return
-    schema, variables = run.original.executor.schema, run.variables or {}
+    schema, variables = run.executor.schema, run.variables or {}
     for where, requirement in locate_requirements(schema, run.operation, variables).items():
         yield {
             "where": where,
@@ -302,8 +279,8 @@ def _describe_requirements(run: ExplainedRun) -> Iterator[dict[str, Any]]:
         }
 
 
-def _describe_cost(run: ExplainedRun) -> dict[str, Any]:
-    executor, budget = run.original.executor, run.context and run.context.budget
+def _describe_cost(run: ExplainedRequest) -> dict[str, Any]:
+    executor, budget = run.executor, run.budget
     # The limit is of operations that clients write; those of REST were written with it in mind.
     operation = run.operation
     is_of_client = run.refused_cost is not None if operation is None else operation.measure
@@ -315,7 +292,7 @@ def _describe_cost(run: ExplainedRun) -> dict[str, Any]:
     }
 
 
-def _estimate_cost(executor: Executor, run: ExplainedRun) -> int | None:
+def _estimate_cost(executor: Executor, run: ExplainedRequest) -> int | None:
     operation = run.operation
     if operation is None or run.variables is None:
         return run.refused_cost
@@ -359,38 +336,28 @@ HEADERS = {"Cache-Control": "no-store", "Vary": f"{VARY}, Floorgate-Explain"}
 MAX_ERRORS = 10
 
 
+@dataclass(frozen=True, slots=True)
 class ExplainingHandler:
-    """An endpoint that answers as always, or explains how it would."""
+    """An endpoint that explains how it would answer."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        with_service: Callable[[RequestServices], Handler],
-        services: RequestServices,
-        get_state: Callable[[], GatewayState],
-        operation: Operation | None = None,
-    ) -> None:
-        """Stand in front of `handler`; `with_service` returns it with other services.
-
-        `operation` is what it always runs, if it does; `get_state` raises HttpError.
-        """
-        self._handler = handler
-        self._with_service = with_service
-        self._services = services
-        self._get_state = get_state
-        self._operation = operation
+    handler: DeferredHandler | GraphQLEndpoint
+    services: RequestServices
+    get_state: Callable[[], GatewayState]
+    """Raises HttpError."""
 
     async def __call__(self, request: Request) -> ASGIApp:
-        """Respond to a request. Raises HttpError, also for a key without the permission."""
-        if not _wants_explanation(request.scope):
-            return await self._handler(request)
-        state = self._get_state()
-        run = ExplainedRun(self._services, state.response_cache, CommandLog(), self._operation)
+        """Explain a request. Raises HttpError, also for a key without the permission."""
+        state = self.get_state()
+        handler, operation = self.handler, None
+        if isinstance(handler, DeferredHandler):
+            operation = handler.prepare().operation
+        run = ExplainedRequest(self.services, state.response_cache, operation)
         headers = request.scope["headers"]
         _refuse_streams(request.scope)
         response = None
+        started = time.perf_counter()
         try:
-            made = await run.time(self._with_service(run.services)(request))
+            made = await handler.with_service(run)(request)
         except NotRunError:
             pass
         except HttpError as error:
@@ -398,11 +365,13 @@ class ExplainingHandler:
                 raise
             source = ErrorSource.from_scope(request.scope)
             body = error.build_body(source)
-            response = ExplainedResponse(error.status, error.describe(source), len(body))
+            response = ExplainedResponse(
+                error.status, error.describe(source), len(body), _milliseconds_since(started)
+            )
         else:
             if run.caller is None or not isinstance(made, Response):
                 return made
-            response = _describe_response(made)
+            response = _describe_response(made, _milliseconds_since(started))
         for name in (SCOPE_ERROR_CODES, SCOPE_CAUSE):
             request.scope.pop(name, None)  # of the response that is not sent
         fast_path = state.fast_path.can_answer({**request.scope, "headers": headers})
@@ -411,11 +380,25 @@ class ExplainingHandler:
         return Response(orjson.dumps(explanation), 200, HEADERS, JSON_MEDIA_TYPE)
 
 
-def _wants_explanation(scope: Scope) -> bool:
-    fields = fields_of(scope)
-    return EXPLAIN_HEADER in fields and any(
-        value.strip().lower() not in (b"", b"false") for value in fields.list_lines(EXPLAIN_HEADER)
-    )
+def build_explained_routes(
+    routes: Iterable[PathRoute], services: RequestServices, get_state: Callable[[], GatewayState]
+) -> list[PathRoute]:
+    """Return the routes of requests with `Floorgate-Explain`, for the routes of those without."""
+    return [
+        PathRoute(
+            route.path,
+            {
+                method: ExplainingHandler(handler, services, get_state)
+                for method, handler in route.handlers.items()
+                if isinstance(handler, (DeferredHandler, GraphQLEndpoint))
+            },
+        )
+        for route in routes
+    ]
+
+
+def _milliseconds_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
 
 
 def _refuse_streams(scope: Scope) -> None:
@@ -428,9 +411,9 @@ def _refuse_streams(scope: Scope) -> None:
     ]
 
 
-def _describe_response(response: Response) -> ExplainedResponse:
+def _describe_response(response: Response, milliseconds: float) -> ExplainedResponse:
     body = bytes(response.body)
     error = None
     if body.startswith(b'{"errors":'):  # of /graphql, where a response may have data as well
         error = {"errors": orjson.loads(body)["errors"][:MAX_ERRORS]}
-    return ExplainedResponse(response.status_code, error, len(body))
+    return ExplainedResponse(response.status_code, error, len(body), milliseconds)

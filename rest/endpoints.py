@@ -1,12 +1,11 @@
 """Routes made from the operations: one handler serves every endpoint."""
 
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, partial
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import orjson
 from starlette.requests import Request
@@ -58,23 +57,41 @@ CacheKey: TypeAlias = tuple[Hashable, ...]
 """What a response depends on, in addition to the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestServices:
+class RequestServices(Protocol):
     """What the endpoints need from the gateway."""
 
     executor: Executor
-    authenticate: Callable[[Request], Awaitable[Caller]]
-    """Raises HttpError."""
-    create_context: Callable[[Caller, Request], Context]
-    base_url: Callable[[Request], str]
-    run_operation: Callable[
-        [Operation, dict[str, Any], Context], Coroutine[Any, Any, OperationResult]
-    ]
-    get_or_create_response: Callable[
-        [CacheKey, Context, Callable[[], Awaitable[Response]], bool], Awaitable[ASGIApp]
-    ]
-    """Returns the cached response, or builds and caches it; the context knows what was read. The
-    last argument is whether building it does nothing but read."""
+
+    async def authenticate(self, request: Request) -> Caller:
+        """Return the caller. Raises HttpError."""
+
+    def create_context(self, caller: Caller, request: Request) -> Context:
+        """Return the context of one request. Raises HttpError."""
+
+    def get_base_url(self, request: Request) -> str:
+        """Return the URL under which the client reaches the service."""
+
+    async def load_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
+        """Return an operation that a client has written. Raises InvalidOperationError."""
+
+    async def run_operation(
+        self, operation: Operation, variables: dict[str, Any], context: Context
+    ) -> OperationResult:
+        """Run an operation."""
+
+    async def get_or_create_response(
+        self,
+        key: CacheKey,
+        context: Context,
+        create: Callable[[], Awaitable[Response]],
+        is_read: bool,
+    ) -> ASGIApp:
+        """Return the cached response, or create and cache it; the context knows what was read.
+
+        `is_read` tells whether creating it does nothing but read.
+        """
 
 
 class EndpointHandler:
@@ -203,7 +220,7 @@ class EndpointHandler:
             raise not_found_error()
         for name, variable in self.endpoint.path_parameters.items():
             variables[variable] = path_params[name]
-        base_url, path = self.service.base_url(request), self.endpoint.path
+        base_url, path = self.service.get_base_url(request), self.endpoint.path
         selected = fields and tuple(fields)
         return variables, RequestUrl(base_url, filters, selected, path, path_params)
 
@@ -300,46 +317,40 @@ class DeferredHandler:
         endpoint: Endpoint,
         service: RequestServices,
         changed: "DeferredHandler | None",
-        wrap: Callable[[EndpointHandler], Handler],
     ) -> None:
         self._endpoint = endpoint
         self._service = service
         self._changed = changed
-        self._wrap = wrap
 
     def __call__(self, request: Request) -> Awaitable[ASGIApp]:
         """Respond to a request."""
         return self._handler(request)
 
+    def with_service(self, service: RequestServices) -> EndpointHandler:
+        """Return a handler of the same endpoint with other services."""
+        return self._handler.with_service(service)
+
     def prepare(self) -> EndpointHandler:
         """Return the handler. Raises InvalidOperationError if its document is invalid."""
-        return self._endpoint_handler
+        return self._handler
 
     @cached_property
-    def _endpoint_handler(self) -> EndpointHandler:
+    def _handler(self) -> EndpointHandler:
         changed = None if self._changed is None else self._changed.prepare()
         return EndpointHandler(self._endpoint, self._service, changed)
-
-    @cached_property
-    def _handler(self) -> Handler:
-        return self._wrap(self.prepare())
 
 
 def build_routes(
     service: RequestServices,
     endpoints: Iterable[Endpoint] | None = None,
-    wrap: Callable[[EndpointHandler], Handler] = lambda handler: handler,
 ) -> list[PathRoute]:
-    """Return a route for each path of some endpoints, by default of the built-in ones.
-
-    `wrap` returns what is in front of a handler.
-    """
+    """Return a route for each path of some endpoints, by default of the built-in ones."""
     endpoints = built_in_endpoints() if endpoints is None else endpoints
     handlers: dict[str, dict[str, Handler]] = {}
     by_name: dict[str, DeferredHandler] = {}
     for endpoint in sorted(endpoints, key=lambda each: bool(each.changes)):
         # What an endpoint changes is before it.
-        handler = DeferredHandler(endpoint, service, by_name.get(endpoint.changes), wrap)
+        handler = DeferredHandler(endpoint, service, by_name.get(endpoint.changes))
         by_name[endpoint.name] = handler
         handlers.setdefault(endpoint.path, {})[endpoint.method] = handler
     return [PathRoute(path, by_method) for path, by_method in handlers.items()]

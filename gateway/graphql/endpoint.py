@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -68,6 +68,10 @@ class GraphQLEndpoint:
     documents: DocumentSource
     streams: StreamServices
 
+    def with_service(self, service: RequestServices) -> "GraphQLEndpoint":
+        """Return this endpoint with other services."""
+        return replace(self, service=service)
+
     async def __call__(self, request: Request) -> ASGIApp:
         """Answer a request. Every error is a GraphQL response with `extensions.code`."""
         if request.method != "POST" and accepts_html(request.headers.get("accept", "")):
@@ -120,9 +124,7 @@ class GraphQLEndpoint:
         Clients that prefer JSON get it for queries. Raises HttpError and InvalidOperationError.
         """
         name, variables = graphql_request.operation_name, graphql_request.variables
-        operation = await self.service.executor.load_client_operation(
-            document.text, name, variables
-        )
+        operation = await self.service.load_client_operation(document.text, name, variables)
         request.scope[SCOPE_OPERATION] = operation.name
         if media_type != EVENT_STREAM_MEDIA_TYPE and not operation.is_subscription:
             return None
@@ -145,7 +147,7 @@ class GraphQLEndpoint:
         context.budget.max_bytes = executor.limits.response_bytes
         varies_by: CacheKey = (context.base_url, *caller.rights)
         if _INTROSPECTION_FIELD.search(document.text):
-            operation = await executor.load_client_operation(document.text, name, variables)
+            operation = await self.service.load_client_operation(document.text, name, variables)
             if operation.is_introspection:
                 # The schema is the same for every key, at every address.
                 context.reads.is_constant, varies_by = True, ()
@@ -157,7 +159,7 @@ class GraphQLEndpoint:
             if document.is_registered:
                 # Again, as the response may be cached from here on.
                 await self.documents.check_unchanged(document, graphql_request, caller.key_id)
-            operation = await executor.load_client_operation(document.text, name, variables)
+            operation = await self.service.load_client_operation(document.text, name, variables)
             request.scope[SCOPE_OPERATION] = operation.name
             if operation.is_subscription:
                 raise _no_stream_error()

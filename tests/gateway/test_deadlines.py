@@ -55,7 +55,7 @@ async def hang(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> Hang:
 @pytest.fixture
 async def impatient(world: World, anyio_backend: str) -> AsyncIterator[httpx.AsyncClient]:
     async with run_gateway(world.settings()) as gateway:
-        gateway.service.executor.deadline_seconds = 0.05
+        gateway.executor.deadline_seconds = 0.05
         async with open_client(gateway, world.keys.full) as client:
             yield client
 
@@ -73,8 +73,7 @@ async def test_a_key_that_cannot_be_looked_up_in_time_is_503(
 ) -> None:
     hang = Hang()
     async with run_gateway(world.settings()) as gateway:
-        authenticate = dataclasses.replace(gateway.authenticate, timeout_seconds=0.05)
-        gateway.service = dataclasses.replace(gateway.service, authenticate=authenticate)
+        gateway.authenticate = dataclasses.replace(gateway.authenticate, timeout_seconds=0.05)
         monkeypatch.setattr(ApiKeyCache, "get_authenticated_key", hang.list_page)
         async with open_client(gateway, world.keys.full) as client:
             response = await client.get(path)

@@ -491,7 +491,7 @@ async def test_waiting_counts_for_the_deadline(
     own_world: World, gate: Gate, never_expire: None
 ) -> None:
     async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running:
-        executor = running.gateway.service.executor
+        executor = running.gateway.executor
         async with gate.requests(running.full, LIST, 1) as [first]:
             await gate.wait_for_reads(1)
             executor.deadline_seconds = 0.05
@@ -510,7 +510,7 @@ async def test_equal_mutations_do_not_wait_for_each_other(
     async with run_gateway_of(own_world, {"full": own_world.keys.full}) as running:
         cache = running.cache
         created = asyncio.Event()
-        create = running.gateway.service.executor.load_client_operation
+        create = running.gateway.load_client_operation
         count = 0
 
         async def load(*arguments: Any) -> Any:  # of each mutation, once both have come
@@ -522,7 +522,7 @@ async def test_equal_mutations_do_not_wait_for_each_other(
                 await created.wait()
             return await create(*arguments)
 
-        monkeypatch.setattr(running.gateway.service.executor, "load_client_operation", load)
+        monkeypatch.setattr(running.gateway, "load_client_operation", load)
         async with open_client(running.gateway, own_world.keys.full) as client:
             body = json.dumps({"query": mutation})
             headers = {"Content-Type": "application/json"}

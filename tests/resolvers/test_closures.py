@@ -323,7 +323,7 @@ async def test_a_route_that_waits_too_long_for_its_floor_is_503_and_the_next_one
         client.headers.update(FLAGS)
         path = "/v1/maps/yard/route?from=10,10,lower&to=90,10,lower&avoid=outdoors"
         with monkeypatch.context() as impatient:
-            impatient.setattr(gateway.service.executor, "deadline_seconds", 2)
+            impatient.setattr(gateway.executor, "deadline_seconds", 2)
             late = await client.get(path)
         assert late.status_code == 503
         assert int(late.headers["retry-after"]) > 0

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,9 +18,16 @@ from starlette.responses import Response
 
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from rest.dispatch import PathRouter
-from rest.endpoints import CacheKey, EndpointHandler, RequestServices, build_routes
+from rest.endpoints import CacheKey, EndpointHandler, build_routes
 from rest.errors import HttpError
-from schema.execution import Caller, Context, Executor, InvalidOperationError
+from schema.execution import (
+    Caller,
+    Context,
+    Executor,
+    InvalidOperationError,
+    Operation,
+    OperationResult,
+)
 from schema.root import GRAPHQL_SCHEMA
 from storage.catalog import ASSETS, MAPS, UNITS
 from storage.records.visibility import ALL_ASSETS, AssetScope
@@ -40,9 +47,10 @@ MATRIX = f"/v1/maps/{PLAN}/distance-matrix"
 
 @dataclass
 class Endpoints:
-    """The endpoints on the shared world, for the caller that is set."""
+    """The endpoints on the shared world, for the caller that is set, and their services."""
 
     store: Store
+    executor: Executor = EXECUTOR
     caller: Caller | None = ANYBODY
     base_url: str = BASE_URL
     keys: list[CacheKey] = field(default_factory=list)
@@ -50,26 +58,35 @@ class Endpoints:
 
     @cached_property
     def app(self) -> PathRouter:
-        return PathRouter(lambda: build_routes(self.services), Starlette())
+        return PathRouter(lambda: build_routes(self), Starlette())
 
-    @property
-    def services(self) -> RequestServices:
-        return RequestServices(
-            executor=EXECUTOR,
-            authenticate=self.authenticate,
-            create_context=lambda caller, _: Context(caller, self.store, self.base_url),
-            base_url=lambda _: self.base_url,
-            run_operation=EXECUTOR.run,
-            get_or_create_response=self.get_or_create_response,
-        )
-
-    async def authenticate(self, _: Request) -> Caller:
+    async def authenticate(self, request: Request) -> Caller:
         if self.caller is None:
             raise HttpError(401, "No key", "KEY_REQUIRED")
         return self.caller
 
+    def create_context(self, caller: Caller, request: Request) -> Context:
+        return Context(caller, self.store, self.base_url)
+
+    def get_base_url(self, request: Request) -> str:
+        return self.base_url
+
+    async def load_client_operation(
+        self, text: str, name: str | None, variables: Mapping[str, Any]
+    ) -> Operation:
+        raise NotImplementedError
+
+    async def run_operation(
+        self, operation: Operation, variables: dict[str, Any], context: Context
+    ) -> OperationResult:
+        return await self.executor.run(operation, variables, context)
+
     async def get_or_create_response(
-        self, key: CacheKey, _: Context, create: Callable[[], Awaitable[Response]], is_read: bool
+        self,
+        key: CacheKey,
+        context: Context,
+        create: Callable[[], Awaitable[Response]],
+        is_read: bool,
     ) -> Response:
         assert is_read
         self.keys.append(key)
@@ -100,7 +117,7 @@ def endpoints(prepared: Endpoints) -> Endpoints:
 
 
 def test_every_endpoint_of_the_table_has_one_handler(endpoints: Endpoints) -> None:
-    routes = build_routes(endpoints.services)
+    routes = build_routes(endpoints)
     assert max(Counter(route.path for route in routes).values()) == 1
     handled = {
         (method, route.path) for route in routes for method in route.handlers if method != "HEAD"
@@ -111,7 +128,7 @@ def test_every_endpoint_of_the_table_has_one_handler(endpoints: Endpoints) -> No
 def test_an_operation_that_does_not_fit_the_schema_cannot_be_prepared(endpoints: Endpoints) -> None:
     broken = dataclasses.replace(ENDPOINTS[0], document="query Broken { assets { data { size } } }")
     with pytest.raises(InvalidOperationError, match="size"):
-        EndpointHandler(broken, endpoints.services)
+        EndpointHandler(broken, endpoints)
 
 
 UNSEEN = VIEW.replace("view", "none")

@@ -587,7 +587,7 @@ async def client_with_small_responses(world: World) -> AsyncIterator[httpx.Async
     """A client of a gateway that sends at most 20,000 bytes."""
     async with run_gateway(world.settings()) as gateway:
         limits = replace(QueryLimits(), response_bytes=20_000)
-        gateway.service.executor.limits = limits
+        gateway.executor.limits = limits
         async with open_client(gateway, world.keys.full) as client:
             yield client
 

@@ -164,7 +164,7 @@ async def serve(
     """A gateway on a free port."""
     settings.setdefault("base_url", None)
     async with run_gateway(world.settings(**settings)) as gateway:
-        gateway.service.executor.schema = schema
+        gateway.executor.schema = schema
         async with served_application.listen(
             gateway.build_app(),
             ConnectionLimits(),
