@@ -5,18 +5,9 @@ from typing import Annotated, Protocol, TypeAlias
 
 import strawberry
 
+from resolvers.request import listing
 from resolvers.request.context import Info
 from resolvers.request.inputs import ID, PageArguments, argument
-from resolvers.request.listing import (
-    IdsFilter,
-    NameSearch,
-    UpdatedSince,
-    batch_resolver,
-    build_filter,
-    combine,
-    lists,
-    paged,
-)
 from storage.catalog import ASSETS, Asset
 from storage.records.paging import Page
 
@@ -32,18 +23,18 @@ class HasAssetId(Protocol):
     def asset_id(self) -> str: ...
 
 
-@paged
-@lists(ASSETS)
+@listing.paged
+@listing.lists(ASSETS)
 async def list_assets(
     info: Info,
     pages: PageArguments,
-    ids: IdsFilter = None,
-    search: NameSearch = None,
-    updated_since: UpdatedSince = None,
+    ids: listing.IdsFilter = None,
+    search: listing.NameSearch = None,
+    updated_since: listing.UpdatedSince = None,
 ) -> Page[Asset]:
     """List the assets that the API key sees, or those of them that meet all filters."""
-    filter = await build_filter(info.context, ASSETS, ids, search, updated_since)
-    where = combine(filter.build_conditions())
+    filter = await listing.build_filter(info.context, ASSETS, ids, search, updated_since)
+    where = listing.combine(filter.build_conditions())
     return await info.context.list_page(ASSETS, where, pages)
 
 
@@ -52,7 +43,7 @@ async def get_asset(info: Info, id: AssetId) -> Asset | None:
     return await info.context.get_record(ASSETS, id)
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_asset(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
     """Get the asset that a record belongs to."""
     return await info.context.load_in_order(ASSETS, [parent.asset_id for parent in parents])

@@ -13,21 +13,10 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 import strawberry
 
 from resolvers.nodes import build_node_id, load_nodes
-from resolvers.request import caller
+from resolvers.request import caller, inputs
 from resolvers.request.caller import Caller, Requirement, describe_kinds, requirement_of_kind
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import ChangesExpiredError
-from resolvers.request.inputs import (
-    AssetFilter,
-    Each,
-    Items,
-    Length,
-    OneOf,
-    PageArguments,
-    Range,
-    Syntax,
-    argument,
-)
 from resolvers.request.kinds import DescribedEnum, RecordKind, find_word, graphql_enum
 from resolvers.request.listing import Resolver, batch_resolver, paged
 from resolvers.request.times import IS_TIME, DateTime, parse_time
@@ -77,19 +66,19 @@ _KINDS = tuple(kind.value for kind in RecordKind)
 
 After: TypeAlias = Annotated[
     str | None,
-    argument(
+    inputs.argument(
         "Only what comes after the change with this `cursor`.",
-        Syntax(ChangeCursor.parse, CURSOR_PATTERN),
-        Length(CURSOR_CHARACTERS, CURSOR_CHARACTERS),
+        inputs.Syntax(ChangeCursor.parse, CURSOR_PATTERN),
+        inputs.Length(CURSOR_CHARACTERS, CURSOR_CHARACTERS),
     ),
 ]
 Kinds: TypeAlias = Annotated[
     list[RecordKind] | None,
-    argument(
+    inputs.argument(
         "Only changes of these kinds of records. By default, of all kinds that the key may read "
         f"with the request's flags. {describe_kinds()}",
-        Items(1, len(_KINDS), "kinds"),
-        Each(OneOf(*_KINDS)),
+        inputs.Items(1, len(_KINDS), "kinds"),
+        inputs.Each(inputs.OneOf(*_KINDS)),
         example=["units"],
     ),
 ]
@@ -110,7 +99,7 @@ class Change(NamedTuple):
         str | None,
         "The record's id; of kinds with several identifying fields, these with slashes between "
         "them, or as a JSON array. Null after a `reset` or `progress`.",
-        Length(1, LONGEST_RECORD_ID_CHARACTERS),
+        inputs.Length(1, LONGEST_RECORD_ID_CHARACTERS),
     ]
     asset_id: Annotated[
         str | None,
@@ -122,7 +111,7 @@ class Change(NamedTuple):
 class ChangeBatch(NamedTuple):
     """Changes in the order in which they were made."""
 
-    data: Annotated[list[Change], "The changes, the first one first.", Items(0, MAX_CHANGES)]
+    data: Annotated[list[Change], "The changes, the first one first.", inputs.Items(0, MAX_CHANGES)]
     cursor: Annotated[str, "Where to continue: pass it as `after`."]
     has_more: Annotated[bool, "Whether to ask again at once, even without data. Else ask later."]
 
@@ -132,9 +121,11 @@ async def list_changes(
     after: After = None,
     limit: Annotated[
         int | None,
-        argument("How many changes to return at most.", Range(1, MAX_CHANGES), example=100),
+        inputs.argument(
+            "How many changes to return at most.", inputs.Range(1, MAX_CHANGES), example=100
+        ),
     ] = DEFAULT_CHANGES,
-    asset: AssetFilter = None,
+    asset: inputs.AssetFilter = None,
     kinds: Kinds = None,
 ) -> ChangeBatch:
     """List what has changed since a cursor, of what the API key sees.
@@ -160,11 +151,11 @@ async def list_changes(
 async def follow_changes(
     info: Info,
     after: After = None,
-    asset: AssetFilter = None,
+    asset: inputs.AssetFilter = None,
     kinds: Kinds = None,
     progress: Annotated[
         bool | None,
-        argument(
+        inputs.argument(
             "Also tell, about once a minute while there is no such change, how far the follower is:"
             " `operation` is `progress`, and `cursor` a new one. The cursor of a change that was"
             " long ago may be too old to continue."
@@ -307,10 +298,10 @@ class Removal(NamedTuple):
 @paged
 async def list_removals(
     info: Info,
-    pages: PageArguments,
-    asset: AssetFilter = None,
+    pages: inputs.PageArguments,
+    asset: inputs.AssetFilter = None,
     since: Annotated[
-        DateTime | None, argument("Only removals from this time on, in ISO 8601.", IS_TIME)
+        DateTime | None, inputs.argument("Only removals from this time on, in ISO 8601.", IS_TIME)
     ] = None,
 ) -> Page[Removal]:
     context = info.context

@@ -6,18 +6,9 @@ from typing import Annotated, TypeAlias
 
 import strawberry
 
+from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation
 from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument
-from resolvers.request.listing import (
-    IdsFilter,
-    NameSearch,
-    UpdatedSince,
-    batch_resolver,
-    build_filter,
-    lists,
-    narrow,
-    paged,
-)
 from storage.catalog import (
     FLOORS,
     LOCATIONS,
@@ -98,22 +89,22 @@ async def get_location(
     return await info.context.get_record(LOCATIONS, id)
 
 
-@batch_resolver
-@paged
-@lists(LOCATIONS)
+@listing.batch_resolver
+@listing.paged
+@listing.lists(LOCATIONS)
 async def list_locations_on_map(
     parents: Sequence[Map],
     info: Info,
     pages: PageArguments,
     tags: LocationTags = None,
-    ids: IdsFilter = None,
-    search: NameSearch = None,
-    updated_since: UpdatedSince = None,
+    ids: listing.IdsFilter = None,
+    search: listing.NameSearch = None,
+    updated_since: listing.UpdatedSince = None,
 ) -> list[Page[Location]]:
     """List the locations on a map, or those of them that meet all filters."""
     keys = await _build_filters(info.context, [parent.id for parent in parents], tags)
-    filter = await build_filter(info.context, LOCATIONS, ids, search, updated_since)
-    relation = narrow(LOCATIONS_ON_MAP, filter)
+    filter = await listing.build_filter(info.context, LOCATIONS, ids, search, updated_since)
+    relation = listing.narrow(LOCATIONS_ON_MAP, filter)
     return await info.context.load_pages(relation, keys, pages)
 
 
@@ -128,7 +119,7 @@ async def find_matching_ids(
     return await context.list_ids(LOCATIONS, _on_map_condition(*key), limit)
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_location_of_unit(
     parents: Sequence[Unit],
     info: Info,
@@ -140,19 +131,19 @@ async def load_location_of_unit(
     return [page.data[0] if page.data else None for page in pages]
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_map_of_location(parents: Sequence[Location], info: Info) -> list[Map | None]:
     """Get the map that a location is on."""
     return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
     """Get the unit that a location stands for, or null."""
     return await info.context.load_in_order(UNITS, [*map(get_unit_id, parents)])
 
 
-@batch_resolver
+@listing.batch_resolver
 async def get_tag_of_location(
     parents: Sequence[Location],
     info: Info,
@@ -169,7 +160,7 @@ async def get_tag_of_location(
     ]
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_floor_of_location(
     parents: Sequence[LocationFloor], info: Info
 ) -> list[Floor | None]:

@@ -8,19 +8,9 @@ import strawberry
 from strawberry.scalars import JSON
 
 from resolvers.networks.routable_maps import RoutableMap
+from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation, align
 from resolvers.request.inputs import ID, AssetFilter, Length, PageArguments, Syntax, argument
-from resolvers.request.listing import (
-    IdsFilter,
-    NameSearch,
-    UpdatedSince,
-    batch_resolver,
-    build_filter,
-    combine,
-    list_resolver,
-    lists,
-    paged,
-)
 from routing.values import Restrictions
 from storage import closures, networks
 from storage.catalog import BACKGROUNDS, LEVEL_TAGS, MAPS, NETWORK_FIELD, Background, Map, Unit
@@ -186,7 +176,7 @@ async def load_drawings(context: Context, map_ids: Sequence[str]) -> list[bytes 
 LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id}, is_short=True)
 
 
-list_level_tags_of_map = list_resolver(LEVEL_TAGS_OF_MAP, "List the level tags of a map.")
+list_level_tags_of_map = listing.list_resolver(LEVEL_TAGS_OF_MAP, "List the level tags of a map.")
 
 
 BackgroundId: TypeAlias = Annotated[
@@ -196,7 +186,9 @@ BackgroundId: TypeAlias = Annotated[
 BACKGROUNDS_OF_MAP = Relation(BACKGROUNDS, lambda map_id: {"unit_map_id": map_id})
 
 
-list_backgrounds_of_map = list_resolver(BACKGROUNDS_OF_MAP, "List the backgrounds of a map.")
+list_backgrounds_of_map = listing.list_resolver(
+    BACKGROUNDS_OF_MAP, "List the backgrounds of a map."
+)
 
 
 async def get_background(info: Info, id: BackgroundId) -> Background | None:
@@ -204,7 +196,7 @@ async def get_background(info: Info, id: BackgroundId) -> Background | None:
     return await info.context.get_record(BACKGROUNDS, id)
 
 
-@batch_resolver
+@listing.batch_resolver
 async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: BackgroundId
 ) -> list[Background | None]:
@@ -216,7 +208,7 @@ async def get_background_of_map(
     ]
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_chosen_background_of_map(
     parents: Sequence[Map], info: Info
 ) -> list[Background | None]:
@@ -273,25 +265,25 @@ def _of_unit_condition(asset_id: str, map_ids: tuple[str, ...] | None) -> Docume
 MAPS_OF_UNIT = Relation(MAPS, _of_unit_condition, identity_length=2)
 
 
-@paged
-@lists(MAPS)
+@listing.paged
+@listing.lists(MAPS)
 async def list_maps(
     info: Info,
     pages: PageArguments,
     asset: AssetFilter = None,
     tags: MapTags = None,
-    ids: IdsFilter = None,
-    search: NameSearch = None,
-    updated_since: UpdatedSince = None,
+    ids: listing.IdsFilter = None,
+    search: listing.NameSearch = None,
+    updated_since: listing.UpdatedSince = None,
 ) -> Page[Map]:
     """List the maps that the API key sees, or those of them that meet all filters."""
-    filter = await build_filter(info.context, MAPS, ids, search, updated_since)
+    filter = await listing.build_filter(info.context, MAPS, ids, search, updated_since)
     conditions = filter.build_conditions()
     if asset is not None:
         conditions.append({"asset_id": asset})
     if tags is not None:
         conditions.append({"tags": {"$all": _parse_tags(tags)}})
-    where = combine(conditions)
+    where = listing.combine(conditions)
     return await info.context.list_page(MAPS, where, pages)
 
 
@@ -300,11 +292,11 @@ async def get_map(info: Info, id: MapId) -> Map | None:
     return await info.context.get_record(MAPS, id)
 
 
-list_maps_of_asset = list_resolver(MAPS_OF_ASSET, "List the maps of an asset.")
+list_maps_of_asset = listing.list_resolver(MAPS_OF_ASSET, "List the maps of an asset.")
 
 
-@batch_resolver
-@paged
+@listing.batch_resolver
+@listing.paged
 async def list_maps_of_unit(
     parents: Sequence[Unit],
     info: Info,
@@ -318,13 +310,13 @@ async def list_maps_of_unit(
     return await info.context.load_pages(MAPS_OF_UNIT, keys, pages)
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
     """Get whether a map is routable, and if it no longer is, why."""
     return await load_routing_states(info.context, [parent.id for parent in parents])
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list[JSON | None]:
     """Get the report of the processing that made a map routable, or last failed to.
 
@@ -335,13 +327,13 @@ async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list
     return [None if report is None else JSON(report) for report in reports]
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_changed_map(parents: Sequence[ChangedMap], info: Info) -> list[Map | None]:
     """Get the map as it is now."""
     return await info.context.load_in_order(MAPS, [parent.map_id for parent in parents])
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
     """Get the map that a background is for."""
     return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])

@@ -5,22 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import strawberry
 
+from resolvers import routes
 from resolvers.distances import Mode, round_up
 from resolvers.locations import LocationTags, get_unit_id
 from resolvers.networks.waypoints import Avoid, run_search
 from resolvers.request.context import Info
 from resolvers.request.inputs import ID, Range, argument
 from resolvers.request.threads import run_in_thread
-from resolvers.routes import (
-    MAX_CANDIDATES,
-    NearLocation,
-    Search,
-    Start,
-    find_nearest,
-    list_nearest,
-    load_near_locations,
-    start_search,
-)
 from routing.values import TravelMode
 from storage.catalog import UNITS, Map, Unit
 
@@ -41,7 +32,7 @@ Limit = Annotated[
 class Reachable:
     """What is within some minutes of a waypoint; its fields search for it."""
 
-    search: Search
+    search: routes.Search
     minutes: float
 
     @property
@@ -75,7 +66,7 @@ class ReachableArea:
 async def find_reachable(
     parent: strawberry.Parent[Map],
     info: Info,
-    source: Start,
+    source: routes.Start,
     minutes: Annotated[
         float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
     ],
@@ -83,7 +74,7 @@ async def find_reachable(
     avoid: Avoid = None,
 ) -> Reachable:
     """Find what is within some minutes of a waypoint: locations, units and areas."""
-    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
+    search = await routes.start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
     return Reachable(search, minutes)
 
 
@@ -92,10 +83,10 @@ async def list_reachable_locations(
     info: Info,
     tags: LocationTags = None,
     limit: Limit = DEFAULT_REACHABLE,
-) -> list[NearLocation]:
+) -> list[routes.NearLocation]:
     """List the locations within reach, nearest first; `tags` filters them."""
     count = DEFAULT_REACHABLE if limit is None else limit
-    return await list_nearest(info.context, parent.search, tags, count, 60 * parent.minutes)
+    return await routes.list_nearest(info.context, parent.search, tags, count, 60 * parent.minutes)
 
 
 async def list_reachable_units(
@@ -106,8 +97,8 @@ async def list_reachable_units(
 ) -> list[NearUnit]:
     """List the units of the locations within reach, nearest first; `tags` filters locations."""
     count = DEFAULT_REACHABLE if limit is None else limit
-    nearest = await find_nearest(
-        info.context, parent.search, tags, MAX_CANDIDATES, 60 * parent.minutes, of_units=True
+    nearest = await routes.find_nearest(
+        info.context, parent.search, tags, routes.MAX_CANDIDATES, 60 * parent.minutes, of_units=True
     )
     found: dict[str | None, NearUnit] = {}
     # Several locations may stand for one unit, or for none that the key sees. As batches double,
@@ -116,7 +107,7 @@ async def list_reachable_units(
     while nearest and len(found) < count:
         batch, nearest = nearest[:size], nearest[size:]
         size *= 2
-        locations = await load_near_locations(info.context, batch)
+        locations = await routes.load_near_locations(info.context, batch)
         unit_ids = [get_unit_id(near.location) for near in locations]
         units = await info.context.load_in_order(UNITS, unit_ids)
         for unit_id, unit, near in zip(unit_ids, units, locations, strict=True):

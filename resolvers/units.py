@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 import strawberry
 
 from resolvers.references import REFERENCE_KEY_RULES, REFERENCE_VALUE_RULES
+from resolvers.request import listing
 from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     READ_UNIT_REFERENCES_PERMISSION,
@@ -16,20 +17,6 @@ from resolvers.request.caller import (
 from resolvers.request.context import Context, Info, Relation
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, AssetFilter, PageArguments, argument, required_input_field
-from resolvers.request.listing import (
-    UNIT_ORDERS,
-    IdsFilter,
-    NameSearch,
-    RecordFilter,
-    UpdatedSince,
-    batch_resolver,
-    build_filter,
-    combine,
-    list_resolver,
-    lists,
-    ordered,
-    paged,
-)
 from storage.catalog import ASSIGNMENTS, FLOORS, MAPS, UNIT_REFERENCES, UNITS, Map, Unit
 from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
 from storage.records.paging import Page
@@ -88,7 +75,7 @@ class UnitPlace(NamedTuple):
 
 async def build_unit_conditions(
     context: Context,
-    filter: RecordFilter,
+    filter: listing.RecordFilter,
     place: UnitPlace,
     attribute: AttributeFilter | None,
     reference: ReferenceFilter | None,
@@ -124,7 +111,7 @@ async def build_unit_conditions(
     return _intersect(filter, related) + conditions + ([in_asset] if in_asset else [])
 
 
-def _intersect(filter: RecordFilter, related: Sequence[set[str]]) -> list[Document]:
+def _intersect(filter: listing.RecordFilter, related: Sequence[set[str]]) -> list[Document]:
     """Return the conditions of a filter, with the ids that are in all sets."""
     if related:
         given = [] if filter.ids is None else [{*filter.ids}]
@@ -170,9 +157,9 @@ def _on_map_condition(map_id: str, asset_id: str) -> Document:
 UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
 
 
-@paged
-@ordered(UNIT_ORDERS)
-@lists(UNITS)
+@listing.paged
+@listing.ordered(listing.UNIT_ORDERS)
+@listing.lists(UNITS)
 async def list_units(
     info: Info,
     pages: PageArguments,
@@ -181,17 +168,17 @@ async def list_units(
     map: MapFilter = None,
     attribute: UnitAttribute = None,
     reference: UnitReferenceArgument = None,
-    ids: IdsFilter = None,
-    search: NameSearch = None,
-    updated_since: UpdatedSince = None,
+    ids: listing.IdsFilter = None,
+    search: listing.NameSearch = None,
+    updated_since: listing.UpdatedSince = None,
     order_by: str | None = None,
 ) -> Page[Unit]:
     """List the units that the API key sees, or those of them that meet all filters."""
-    pages = pages.sort_by(UNIT_ORDERS.parse(order_by))
+    pages = pages.sort_by(listing.UNIT_ORDERS.parse(order_by))
     context, place = info.context, UnitPlace(asset, floor, map)
-    filter = await build_filter(context, UNITS, ids, search, updated_since)
+    filter = await listing.build_filter(context, UNITS, ids, search, updated_since)
     conditions = await build_unit_conditions(context, filter, place, attribute, reference)
-    return await context.list_page(UNITS, combine(conditions), pages)
+    return await context.list_page(UNITS, listing.combine(conditions), pages)
 
 
 async def get_unit(info: Info, id: UnitId) -> Unit | None:
@@ -199,24 +186,24 @@ async def get_unit(info: Info, id: UnitId) -> Unit | None:
     return await info.context.get_record(UNITS, id)
 
 
-@batch_resolver
+@listing.batch_resolver
 async def load_unit(parents: Sequence[HasUnitId], info: Info) -> list[Unit | None]:
     """Get the unit that a record is about."""
     return await info.context.load_in_order(UNITS, [parent.unit_id for parent in parents])
 
 
-list_units_of_asset = list_resolver(
-    UNITS_OF_ASSET, "List the units of an asset.", orders=UNIT_ORDERS
+list_units_of_asset = listing.list_resolver(
+    UNITS_OF_ASSET, "List the units of an asset.", orders=listing.UNIT_ORDERS
 )
-list_units_of_floor = list_resolver(
-    UNITS_OF_FLOOR, "List the units on a floor.", orders=UNIT_ORDERS
+list_units_of_floor = listing.list_resolver(
+    UNITS_OF_FLOOR, "List the units on a floor.", orders=listing.UNIT_ORDERS
 )
-list_units_on_map = list_resolver(
-    UNITS_ON_MAP, "List the units on a map.", "id", "asset_id", orders=UNIT_ORDERS
+list_units_on_map = listing.list_resolver(
+    UNITS_ON_MAP, "List the units on a map.", "id", "asset_id", orders=listing.UNIT_ORDERS
 )
 
 
-@batch_resolver
+@listing.batch_resolver
 async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
     """Get a unit on a map."""
     unit = await info.context.get_record(UNITS, id)

@@ -13,15 +13,9 @@ from resolvers.request.errors import (
     ServiceBusyError,
     TooManyRemovalsError,
 )
+from storage import errors
 from storage.administration.audit import Origin
 from storage.bundles.drawings import SourceError
-from storage.errors import (
-    BundleError,
-    ImportRunningError,
-    LeaseLostError,
-    PlanChangedError,
-    RemovalRefusedError,
-)
 from storage.importing.batches import BundleSource
 from storage.importing.change_plan import NO_REMOVALS, ChangeRequest
 from storage.importing.import_bundles import (
@@ -84,15 +78,15 @@ def translate_import_errors() -> Iterator[None]:
     """Raise a RequestError, with the same sentence, for an error that imports may end with."""
     try:
         yield
-    except BundleError as error:
+    except errors.BundleError as error:
         raise RefusedDocumentError(
             str(error), errors=error.violations, errorCount=error.total
         ) from error
-    except RemovalRefusedError as error:
+    except errors.RemovalRefusedError as error:
         raise TooManyRemovalsError(str(error)) from error
-    except PlanChangedError as error:
+    except errors.PlanChangedError as error:
         raise ChangedPlanError(str(error)) from error
-    except ImportRunningError as error:
+    except errors.ImportRunningError as error:
         raise RefusedDocumentError(str(error)) from error
-    except LeaseLostError as error:
+    except errors.LeaseLostError as error:
         raise ImportLostError(str(error)) from error

@@ -21,15 +21,7 @@ from parsing.svg.floor_plan import CURVE_TOLERANCE_FEET
 from parsing.svg.names import SHAPE_KINDS
 from parsing.svg.outlines import signed_area, trace_shape
 from parsing.svg.transforms import parse_transform
-from resolvers.drawings.drawing_levels import (
-    HIT_AREA,
-    LEVEL,
-    UNIT,
-    Element,
-    ShownFloor,
-    find_floors,
-    iter_level_elements,
-)
+from resolvers.drawings import drawing_levels
 from resolvers.plans.shapes import TooManyRingsError, to_shape
 from storage.catalog import Georeference
 
@@ -273,7 +265,7 @@ MAX_POSITIONS: Final = 1_000_000
 """The shapes of a drawing that are traced have at most so many; those of curves count too."""
 MAX_CHORDS_OF_CURVE: Final = 200
 
-_KINDS: Final = {"Unit": UNIT, "HitArea": HIT_AREA}
+_KINDS: Final = {"Unit": drawing_levels.UNIT, "HitArea": drawing_levels.HIT_AREA}
 
 
 class DrawnFeature(NamedTuple):
@@ -291,7 +283,7 @@ class DrawnFeatures(NamedTuple):
     """The Levels of a drawing, and features on some or all of them."""
 
     placement: DrawingPlacement
-    levels: list[ShownFloor]
+    levels: list[drawing_levels.ShownFloor]
     features: list[DrawnFeature]
 
     @property
@@ -304,8 +296,8 @@ class _DrawnShape(NamedTuple):
     """A shape; that of the background of a level has no target."""
 
     level: int | None
-    element: Element
-    attributes: Element
+    element: drawing_levels.Element
+    attributes: drawing_levels.Element
 
 
 def draw_features(
@@ -319,10 +311,10 @@ def draw_features(
 
     Raises DocumentRejectedError if they have too many positions.
     """
-    document: Element = orjson.loads(content)
+    document: drawing_levels.Element = orjson.loads(content)
     placement = place_drawing(georeference, feet_per_unit, document["width"], document["height"])
-    elements = [*iter_level_elements(document["elements"])]
-    levels = find_floors(elements, floor_ids)
+    elements = [*drawing_levels.iter_level_elements(document["elements"])]
+    levels = drawing_levels.find_floors(elements, floor_ids)
     numbers = {
         element["uid"]: number
         for number, (element, shown) in enumerate(zip(elements, levels, strict=True))
@@ -338,7 +330,7 @@ def draw_features(
 
 
 def _iter_shapes(
-    elements: Sequence[Element], level: int | None, numbers: dict[str, int]
+    elements: Sequence[drawing_levels.Element], level: int | None, numbers: dict[str, int]
 ) -> Iterator[_DrawnShape]:
     for element in elements:
         kind = element["type"]
@@ -360,14 +352,17 @@ class _FeatureBuilder:
         self._positions = 0
 
     def build(
-        self, levels: Sequence[ShownFloor], shapes: Sequence[_DrawnShape]
+        self, levels: Sequence[drawing_levels.ShownFloor], shapes: Sequence[_DrawnShape]
     ) -> Iterator[DrawnFeature]:
         """Yield the levels, then units and hit areas in the order of the drawing."""
         targets = [shape for shape in shapes if shape.element["type"] in _KINDS]
         areas = self._areas.build([*map(self._trace, targets)])
         outlines = self._unite_levels(shapes, targets, areas)
         drawn = [
-            (DrawnFeature(LEVEL, levels[number].uid, number, None, None, ""), outline)
+            (
+                DrawnFeature(drawing_levels.LEVEL, levels[number].uid, number, None, None, ""),
+                outline,
+            )
             for number, outline in sorted(outlines.items())
         ]
         drawn += [

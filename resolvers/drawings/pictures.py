@@ -21,18 +21,10 @@ from resolvers.drawings.shapes import MAX_DRAWING_BYTES
 from resolvers.floors import load_floors
 from resolvers.maps import load_drawing_digests, load_drawings
 from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
+from resolvers.request import inputs
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError, LimitExceededError
-from resolvers.request.inputs import (
-    ID,
-    InputViolation,
-    JsonSchema,
-    OneOf,
-    Range,
-    argument,
-    joint_rules,
-)
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.routes import Route, find_route
 from resolvers.unit_maps import process_drawing
@@ -66,49 +58,51 @@ class Picture(Struct, frozen=True):
 class BothEnds:
     """Joint rule of a picture: a route has a start and an end."""
 
-    def check(self, values: Mapping[str, Any]) -> InputViolation | None:
+    def check(self, values: Mapping[str, Any]) -> inputs.InputViolation | None:
         """Return the error, or None."""
         if (values["source"] is None) == (values["target"] is None):
             return None
         missing, given = ("from", "to") if values["source"] is None else ("to", "from")
-        return InputViolation(missing, f"must be given too, as {given} is")
+        return inputs.InputViolation(missing, f"must be given too, as {given} is")
 
-    def json_schema(self) -> JsonSchema:
+    def json_schema(self) -> inputs.JsonSchema:
         """Return that each needs the other."""
         return {"dependentRequired": {"from": ["to"], "to": ["from"]}}
 
 
-@joint_rules(BothEnds())
+@inputs.joint_rules(BothEnds())
 async def get_picture_of_map(
     parent: strawberry.Parent[Map],
     info: Info,
     level: Annotated[
         strawberry.ID | None,
-        argument(
+        inputs.argument(
             "The level that shows the floor with this id, or has it itself; by default that of the "
             "unit, else the one where the route starts, else the lowest.",
-            ID,
+            inputs.ID,
             example="alder-court-floor-1",
         ),
     ] = None,
     format: Annotated[
         PictureFormat | None,
-        argument("The format.", OneOf(*(each.value for each in PictureFormat)), example="png"),
+        inputs.argument(
+            "The format.", inputs.OneOf(*(each.value for each in PictureFormat)), example="png"
+        ),
     ] = PictureFormat.SVG,
     width: Annotated[
         int | None,
-        argument(
+        inputs.argument(
             "In pixels; the height follows.",
-            Range(MIN_PICTURE_WIDTH, MAX_PICTURE_WIDTH),
+            inputs.Range(MIN_PICTURE_WIDTH, MAX_PICTURE_WIDTH),
             example=DEFAULT_PICTURE_WIDTH,
         ),
     ] = DEFAULT_PICTURE_WIDTH,
     unit: Annotated[
-        strawberry.ID | None, argument("The unit to mark.", ID, example="ugwo2tfiznm")
+        strawberry.ID | None, inputs.argument("The unit to mark.", inputs.ID, example="ugwo2tfiznm")
     ] = None,
     source: Annotated[
         WaypointInput | None,
-        argument(
+        inputs.argument(
             "Where a route starts.",
             name="from",
             example={"id": "l4xusy2pgwt"},
@@ -117,7 +111,7 @@ async def get_picture_of_map(
     ] = None,
     target: Annotated[
         WaypointInput | None,
-        argument(
+        inputs.argument(
             "Where the route goes.",
             name="to",
             example={"id": "l4xusy2pgwt"},
@@ -126,7 +120,7 @@ async def get_picture_of_map(
     ] = None,
     mode: Annotated[
         TravelMode | None,
-        argument(
+        inputs.argument(
             "How to travel.",
             TRAVEL_MODES,
             example=TravelMode.WHEELCHAIR.value,
@@ -135,7 +129,7 @@ async def get_picture_of_map(
     ] = None,
     avoid: Annotated[
         list[Avoidable] | None,
-        argument(AVOID_DESCRIPTION, *AVOID_RULES, requirement=CALCULATE_DISTANCES),
+        inputs.argument(AVOID_DESCRIPTION, *AVOID_RULES, requirement=CALCULATE_DISTANCES),
     ] = None,
 ) -> Picture | None:
     """Get a picture of one level, with a unit and a route marked on it.
