@@ -126,7 +126,7 @@ LIMITS = {
         resolvers.reachable: MAX_REACHABLE
         resolvers.request.inputs: MAX_CURSOR_CHARACTERS
         resolvers.request.listing: MAX_IDS
-        rest.bodies: MAX_UNTYPED_TOKENS
+        rest.bodies: MAX_TOKENS
         rest.parameters: MAX_IGNORED_REPORTED
         rest.request_body: MAX_URL_BYTES
         storage.records.kinds: MAX_ID_CHARACTERS
