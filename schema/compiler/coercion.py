@@ -5,14 +5,11 @@
             return None
         if type(value) is not dict or not n2.issuperset(value):
             fallback()
-        return {'id': (v if type(v := value.get('id', n3)) is str else None if v is None else …), …}
+        return n4(id=(v if type(v := value.get('id', n3)) is str else None if v is None else …), …)
 
-    def f4(value):  # WaypointInput
-        return None if value is None else n4(id=value['id'], …)
-
-Coercion is graphql-core's step, from JSON to the values that the schema declares; conversion is
-strawberry's, from those to the input objects that resolvers take. Values that are not obviously of
-their type, such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
+This is graphql-core's step and strawberry's in one: from JSON to the values that the schema
+declares, and to the input objects that resolvers take. Values that are not obviously of their type,
+such as 7 for an ID, raise FallbackNeededError, and graphql-core coerces them.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +22,6 @@ from graphql.execution.values import VariableValues
 from graphql.utilities import coerce_input_literal
 from graphql.utilities.coerce_input_value import coerce_default_value
 from strawberry.schema.schema_converter import GraphQLCoreConverter
-from strawberry.types.arguments import convert_arguments
 from strawberry.types.base import StrawberryObjectDefinition
 
 from schema.compiler.completion import FAST_TESTS
@@ -50,7 +46,7 @@ def raise_fallback_needed() -> NoReturn:
 
 
 def build_coercion(input_type: graphql.GraphQLInputType) -> Converter:
-    """Return a function that coerces values as graphql-core does, or raises FallbackNeededError.
+    """Return a function that coerces values to what resolvers take, or raises FallbackNeededError.
 
     Raises UnsupportedQueryError for a type that it cannot coerce.
 
@@ -65,15 +61,37 @@ def build_coercion(input_type: graphql.GraphQLInputType) -> Converter:
     return _CoercionGenerator().generate(input_type)
 
 
-def build_conversion(input_type: graphql.GraphQLInputType) -> Converter:
-    """Return a function that converts coerced values as strawberry does.
+def convert(value: Any, input_type: graphql.GraphQLInputType) -> Any:
+    """Return what resolvers take for a value that graphql-core has coerced.
 
-    Raises UnsupportedQueryError.
+    Variables inside it are converted already.
     """
-    return _ConversionGenerator().generate(input_type)
+    nullable = graphql.get_nullable_type(input_type)
+    if isinstance(nullable, graphql.GraphQLList) and isinstance(value, list):
+        return [convert(item, nullable.of_type) for item in value]
+    if isinstance(nullable, graphql.GraphQLInputObjectType) and isinstance(value, dict):
+        make, names = _find_class(nullable)
+        members = nullable.fields.items()
+        return make(
+            **{
+                names[name]: convert(value[name], member.type)
+                for name, member in members
+                if name in value
+            }
+        )
+    return value
 
 
-class _FunctionGenerator:
+def _find_class(object_type: graphql.GraphQLInputObjectType) -> tuple[Any, dict[str, str]]:
+    """Return the strawberry class of an input type, and its Python names by GraphQL name."""
+    definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
+    if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
+        raise UnsupportedQueryError(f"values of {object_type}")
+    names = [field.python_name for field in definition.fields]
+    return definition.origin, dict(zip(object_type.fields, names, strict=True))
+
+
+class _CoercionGenerator:
     """Generates functions, one for each type that is nested in the first, in one namespace."""
 
     def __init__(self) -> None:
@@ -115,7 +133,7 @@ class _FunctionGenerator:
         return [*null, *lines]
 
     def _value_expression(self, input_type: graphql.GraphQLInputType, source: str) -> str:
-        """Return the expression that coerces or converts the value of `source`."""
+        """Return the expression that coerces the value of `source`."""
         nullable = graphql.get_nullable_type(input_type)
         if graphql.is_leaf_type(nullable):
             return self._leaf_expression(nullable, nullable is input_type, source)
@@ -127,20 +145,10 @@ class _FunctionGenerator:
         return name
 
     def _list_body(self, item: graphql.GraphQLInputType) -> list[str]:
-        return [f"return [{self._value_expression(item, 'item')} for item in value]"]
-
-    def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
-        raise NotImplementedError
-
-    def _leaf_expression(
-        self, leaf_type: graphql.GraphQLLeafType, is_nullable: bool, source: str
-    ) -> str:
-        raise NotImplementedError
-
-
-class _CoercionGenerator(_FunctionGenerator):
-    def _list_body(self, item: graphql.GraphQLInputType) -> list[str]:
-        return ["if type(value) is not list: fallback()", *super()._list_body(item)]
+        return [
+            "if type(value) is not list: fallback()",
+            f"return [{self._value_expression(item, 'item')} for item in value]",
+        ]
 
     def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
         is_plain = (
@@ -149,14 +157,16 @@ class _CoercionGenerator(_FunctionGenerator):
         )
         if not is_plain or any(field.out_name for field in object_type.fields.values()):
             raise UnsupportedQueryError(f"values of {object_type}")
+        make, python_names = _find_class(object_type)
         names = self._bind(frozenset(object_type.fields))
         members = [
-            f"{name!r}: {self._value_expression(field.type, self._input_expression(name, field))}"
+            f"{python_names[name]}="
+            f"{self._value_expression(field.type, self._input_expression(name, field))}"
             for name, field in object_type.fields.items()
         ]
         return [
             f"if type(value) is not dict or not {names}.issuperset(value): fallback()",
-            f"return {{{', '.join(members)}}}",
+            f"return {self._bind(make)}({', '.join(members)})",
         ]
 
     def _input_expression(self, name: str, field: graphql.GraphQLInputField) -> str:
@@ -196,29 +206,9 @@ class _CoercionGenerator(_FunctionGenerator):
         return f"(v if {test} else {otherwise})"
 
 
-class _ConversionGenerator(_FunctionGenerator):
-    def _object_body(self, object_type: graphql.GraphQLInputObjectType) -> list[str]:
-        definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-        if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
-            raise UnsupportedQueryError(f"values of {object_type}")
-        names = [field.python_name for field in definition.fields]
-        keywords = [
-            f"{name}={self._value_expression(field.type, f'value[{key!r}]')}"
-            for name, (key, field) in zip(names, object_type.fields.items(), strict=True)
-        ]
-        return [f"return {self._bind(definition.origin)}({', '.join(keywords)})"]
-
-    def _leaf_expression(
-        self, leaf_type: graphql.GraphQLLeafType, is_nullable: bool, source: str
-    ) -> str:
-        return source
-
-
 # Build input objects that an operation writes out, with variables as some of their members.
 #
 #     assignUnitAttributes(input: { groupId: "view", assignments: $assignments })
-#
-# The members that are variables are converted for each request, the others once.
 
 
 Build = Callable[[Mapping[str, Any]], Any]
@@ -233,17 +223,12 @@ def build_object(node: graphql.ObjectValueNode, input_type: graphql.GraphQLInput
     object_type = graphql.get_nullable_type(input_type)
     if not isinstance(object_type, graphql.GraphQLInputObjectType) or object_type.is_one_of:
         raise UnsupportedQueryError(f"an object as {input_type}")
-    definition = object_type.extensions.get(GraphQLCoreConverter.DEFINITION_BACKREF)
-    if not isinstance(definition, StrawberryObjectDefinition) or definition.from_input:
-        raise UnsupportedQueryError(f"values of {object_type}")
+    make, names = _find_class(object_type)
     nodes = {member.name.value: member.value for member in node.fields}
     members = [
-        (python_field.python_name, _build_member(nodes.get(name), member))
-        for python_field, (name, member) in zip(
-            definition.fields, object_type.fields.items(), strict=True
-        )
+        (names[name], _build_member(nodes.get(name), member))
+        for name, member in object_type.fields.items()
     ]
-    make = definition.origin
     return lambda variables: make(**{name: build(variables) for name, build in members})
 
 
@@ -261,12 +246,11 @@ def _build_member(node: graphql.ValueNode | None, member: graphql.GraphQLInputFi
     if value is graphql.Undefined:
         raise UnsupportedQueryError(f"a value of {member.type} that graphql-core rejects")
     # Converted for each request: a list must not be shared.
-    convert = build_conversion(member.type)
-    return lambda _: convert(value)
+    return lambda _: convert(value, member.type)
 
 
 def _build_variable(name: str, member: graphql.GraphQLInputField) -> Build:
-    convert, default = build_conversion(member.type), _default_of(member)
+    default = convert(_default_of(member), member.type)
     is_non_null = isinstance(member.type, graphql.GraphQLNonNull)
 
     def build(variables: Mapping[str, Any]) -> Any:
@@ -274,7 +258,7 @@ def _build_variable(name: str, member: graphql.GraphQLInputField) -> Build:
         # A variable that may be null or absent is allowed here if the member has a default.
         if value is graphql.Undefined or (value is None and is_non_null):
             raise FallbackNeededError
-        return convert(value)
+        return value
 
     return build
 
@@ -342,6 +326,7 @@ class VariableCoercer:
     ) -> None:
         self._schema = schema
         self._nodes = operation.variable_definitions or ()
+        self._types = {node.variable.name.value: _type_of(schema, node) for node in self._nodes}
         self._fast_coercers: list[tuple[str, Converter, Any]] | None = None
         with suppress(UnsupportedQueryError):
             self._fast_coercers = [_build_fast_coercer(schema, node) for node in self._nodes]
@@ -360,7 +345,10 @@ class VariableCoercer:
             )
         if isinstance(values, list):
             raise InvalidVariablesError(values)
-        return values
+        coerced = {
+            name: convert(value, self._types[name]) for name, value in values.coerced.items()
+        }
+        return VariableValues(values.sources, coerced)
 
     def _coerce_fast(self, inputs: Mapping[str, Any]) -> VariableValues:
         if self._fast_coercers is None:
@@ -378,12 +366,19 @@ class VariableCoercer:
         return VariableValues({}, coerced)
 
 
+def _type_of(
+    schema: graphql.GraphQLSchema, node: graphql.VariableDefinitionNode
+) -> graphql.GraphQLInputType:
+    declared = graphql.type_from_ast(schema, node.type)
+    assert graphql.is_input_type(declared)
+    return declared
+
+
 def _build_fast_coercer(
     schema: graphql.GraphQLSchema, node: graphql.VariableDefinitionNode
 ) -> tuple[str, Converter, Any]:
     """Return a variable's name, how to coerce its value, and the value that it has if absent."""
-    name, declared = node.variable.name.value, graphql.type_from_ast(schema, node.type)
-    assert graphql.is_input_type(declared)
+    name, declared = node.variable.name.value, _type_of(schema, node)
     default = REQUIRED_VALUE if isinstance(declared, graphql.GraphQLNonNull) else UNDEFINED_VALUE
     if node.default_value is not None:
         if not graphql.is_leaf_type(graphql.get_nullable_type(declared)):
@@ -395,14 +390,11 @@ def _build_fast_coercer(
     return name, build_coercion(declared), default
 
 
-def build_arguments(
-    selected_field: SelectedField, schema: graphql.GraphQLSchema
-) -> ArgumentBuilder | None:
+def build_arguments(selected_field: SelectedField) -> ArgumentBuilder | None:
     """Return a builder of the arguments of a field's resolver, or None if it takes none.
 
     Two strategies: for scalars, whole variables and objects of these, a dictionary of constants
-    that is completed from the variables; for anything else, graphql-core's and strawberry's own
-    functions.
+    that is completed from the variables; for anything else, graphql-core's function.
     """
     if not selected_field.definition.args:
         return None
@@ -411,19 +403,18 @@ def build_arguments(
     if all(_is_simple_argument(nodes.get(name), argument) for name, argument in arguments.items()):
         with suppress(UnsupportedQueryError):
             return _build_simple_arguments(selected_field, nodes)
-    return _build_converted_arguments(selected_field, schema)
+    return _build_converted_arguments(selected_field)
 
 
 def _is_simple_argument(
     node: graphql.ArgumentNode | None, argument: graphql.GraphQLArgument
 ) -> bool:
-    if node is not None and isinstance(node.value, (graphql.VariableNode, graphql.ObjectValueNode)):
+    if node is not None and isinstance(node.value, graphql.ObjectValueNode):
         return True
-    if node is None and _has_no_default(argument):
-        return True
-    if not graphql.is_leaf_type(graphql.get_nullable_type(argument.type)):
-        return False
-    return node is None or not mentions_variables(node.value)
+    is_leaf = graphql.is_leaf_type(graphql.get_nullable_type(argument.type))
+    if node is None or isinstance(node.value, graphql.VariableNode):
+        return is_leaf or _has_no_default(argument)
+    return is_leaf and not mentions_variables(node.value)
 
 
 def _has_no_default(argument: graphql.GraphQLArgument) -> bool:
@@ -456,10 +447,7 @@ def _build_simple_arguments(
         for name in by_variable
         if isinstance(arguments[name].type, graphql.GraphQLNonNull)
     }
-    conversions = [
-        (python_names[name], variable, _argument_conversion(arguments[name]))
-        for name, variable in by_variable.items()
-    ]
+    variables_by_name = [(python_names[name], each) for name, each in by_variable.items()]
 
     def reject(variables: VariableValues) -> NoReturn:
         graphql.get_argument_values(
@@ -471,10 +459,9 @@ def _build_simple_arguments(
         # A copy: all requests share `defaults`.
         built = dict(defaults)
         coerced = variables.coerced
-        for name, variable, convert in conversions:
+        for name, variable in variables_by_name:
             if variable in coerced:
-                value = coerced[variable]
-                built[name] = value if convert is None else convert(value)
+                built[name] = coerced[variable]
             elif name in required:
                 reject(variables)
         # A nullable variable may stand in a non-null position that has a default; null is an error
@@ -490,15 +477,6 @@ def _build_simple_arguments(
         return built
 
     return build
-
-
-def _argument_conversion(argument: graphql.GraphQLArgument) -> Converter | None:
-    """Return the conversion of a variable's value for the resolver, or None for leaves."""
-    if graphql.is_leaf_type(graphql.get_nullable_type(argument.type)):
-        return None
-    if not _has_no_default(argument):
-        raise UnsupportedQueryError("a default that is not a scalar")
-    return build_conversion(argument.type)
 
 
 def _constant_values(
@@ -523,21 +501,18 @@ def _constant_values(
     }
 
 
-def _build_converted_arguments(
-    selected_field: SelectedField, schema: graphql.GraphQLSchema
-) -> ArgumentBuilder:
-    strawberry_schema = getattr(schema, "_strawberry_schema", None)
-    if strawberry_schema is None:
-        raise UnsupportedQueryError("input objects of a schema that strawberry did not make")
-    converter = strawberry_schema.schema_converter
+def _build_converted_arguments(selected_field: SelectedField) -> ArgumentBuilder:
+    python_names = _python_names(selected_field)
+    arguments = selected_field.definition.args
 
     def build(variables: VariableValues) -> dict[str, Any]:
         values = graphql.get_argument_values(
             selected_field.definition, selected_field.node, variables, hide_suggestions=True
         )
-        return convert_arguments(
-            values, selected_field.field.arguments, converter.scalar_registry, converter.config
-        )
+        return {
+            python_names[name]: convert(value, arguments[name].type)
+            for name, value in values.items()
+        }
 
     return build
 

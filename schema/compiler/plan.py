@@ -130,14 +130,12 @@ class RunInfo(Struct, frozen=True, eq=False):
 class FieldResolver:
     """The resolver of one selected field, with the builder of its arguments."""
 
-    def __init__(
-        self, selected: SelectedField, schema: graphql.GraphQLSchema, documents: DocumentList | None
-    ) -> None:
+    def __init__(self, selected: SelectedField, documents: DocumentList | None) -> None:
         """Raises UnsupportedQueryError."""
         resolver = selected.field.base_resolver
         assert resolver is not None
         self.requirement = requirement_of(selected.definition)
-        self._build_arguments = build_arguments(selected, schema)
+        self._build_arguments = build_arguments(selected)
         self._resolve_many = batch_resolver_of(resolver.wrapped_func)
         self._is_async = resolver.is_async
         self._call = build_call(selected)
@@ -355,7 +353,7 @@ def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> Level:
 
     Raises UnsupportedQueryError.
     """
-    planner = _Planner(schema, find_document_lists(selection))
+    planner = _Planner(find_document_lists(selection))
     level = planner.plan_level(selection, None)
     if joined := find_joined_list(selection, schema.query_type):
         record, listed = (planner.resolvers[each.number] for each in joined)
@@ -364,10 +362,7 @@ def plan_levels(selection: Selection, schema: graphql.GraphQLSchema) -> Level:
 
 
 class _Planner:
-    def __init__(
-        self, schema: graphql.GraphQLSchema, document_lists: Mapping[int, DocumentList]
-    ) -> None:
-        self._schema = schema
+    def __init__(self, document_lists: Mapping[int, DocumentList]) -> None:
         self._document_lists = document_lists
         self._members: dict[int, str] = {}
         for each in document_lists.values():
@@ -387,7 +382,7 @@ class _Planner:
         listed = self._document_lists.get(selected.number)
         resolver = call = None
         if selected.is_resolved_per_level:
-            resolver = FieldResolver(selected, self._schema, listed)
+            resolver = FieldResolver(selected, listed)
             self.resolvers[selected.number] = resolver
         elif selected.field.base_resolver is not None:
             call = build_call(selected)
