@@ -6,8 +6,9 @@ error is named by its path in the body.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
@@ -132,7 +133,7 @@ class JsonBody(RequestBody):
     def _check_lengths(self, variables: Mapping[str, Any], inputs: Sequence[Input]) -> None:
         """Reject lists that are too long, before each of thousands of items is checked."""
         for source in inputs:
-            value = variables.get(source.variable) or ()
+            value: Any = variables.get(source.variable) or ()
             for rule in source.definition.rules:
                 if isinstance(rule, Items) and len(value) > rule.maximum:
                     path = self.to_path(source.variable)
@@ -274,7 +275,7 @@ class _ObjectReader(_Reader):
 
     def __init__(
         self,
-        types: Mapping[str, GraphQLInputType],
+        readers: Mapping[str, _Reader],
         aliases: Sequence[str] = (),
         *,
         is_open: bool = False,
@@ -282,33 +283,45 @@ class _ObjectReader(_Reader):
     ) -> None:
         super().__init__(dict, is_nullable=is_nullable)
         self.is_open = is_open
-        readers = {name: build_reader(type) for name, type in types.items()}
-        self.members = {to_snake_case(name): (name, reader) for name, reader in readers.items()}
-        self.nulls: dict[str, Any] = dict.fromkeys(types)
-        self.required = {name for name, (_, each) in self.members.items() if not each.is_nullable}
-        # With an underscore: a second name is that of the variable's member, `floorId`.
+        # With an underscore: the second name, `floorId`, is that of the variable's member.
         self.aliases = {f"{name}_": name for name in aliases}
-        self.members |= {name: (alias, readers[name]) for alias, name in self.aliases.items()}
+        self.names = {to_snake_case(name): name for name in readers}
+        self.readers = {to_snake_case(name): reader for name, reader in readers.items()}
+        self.required = {each for each, reader in self.readers.items() if not reader.is_nullable}
+        self.nulls: dict[str, Any] = dict.fromkeys(readers)
+        for alias, name in self.aliases.items():
+            self.names[name] = alias
+            self.readers[name] = readers[name]
+        self.types = {
+            each: reader.json_type
+            for each, reader in self.readers.items()
+            if type(reader) is _Reader
+        }
 
     def read(self, value: Any) -> Any:
         if type(value) is not dict:
             return super().read(value)
         if not self.required <= value.keys():
             raise _MisfitError
-        members = self.nulls.copy()
-        find = self.members.get
+        # Compared without a step for each member: a body may have tens of thousands.
+        if all(map(is_, map(type, value.values()), map(self.types.get, value))):
+            return self.merge(zip(map(self.names.get, value), value.values(), strict=True))
+        members = {}
         for json_name, member in value.items():
-            if found := find(json_name):
-                name, reader = found
-                # Most are texts, of which a body may have tens of thousands: without a call.
-                is_text = type(member) is str and reader.json_type is str
-                members[name] = member if is_text else reader.read(member)
+            if json_name in self.readers:
+                members[self.names[json_name]] = self.readers[json_name].read(member)
             elif not self.is_open:
                 raise _MisfitError
+        return self.merge(members.items())
+
+    def merge(self, given: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+        """Return all members, null if absent, those of second names in the place of the first."""
+        members = self.nulls.copy()
+        members.update(given)
         for alias, name in self.aliases.items():
             second = members.pop(alias, None)
             # One that is no id is kept for the rule that says so.
-            if members[name] is None or not (second is None or is_id(second)):
+            if second is not None and (members[name] is None or not is_id(second)):
                 members[name] = second
         return members
 
@@ -316,7 +329,8 @@ class _ObjectReader(_Reader):
         prefix = f"{path}." if path else ""
         members: dict[str, Any] = {}
         is_whole = True
-        for json_name, (name, reader) in self.members.items():
+        for json_name, reader in self.readers.items():
+            name = self.names[json_name]
             count = len(errors)
             member = None
             if json_name in value:
@@ -329,7 +343,7 @@ class _ObjectReader(_Reader):
             elif len(errors) > count or (json_name in value and count >= MAX_REPORTED_ERRORS):
                 is_whole = False
         if not self.is_open:
-            unknown = (name for name in value if name not in self.members)
+            unknown = (name for name in value if name not in self.readers)
             errors.update({prefix + name: ["unknown field"] for name in unknown})
         return members if is_whole else PartialInput(members)
 
@@ -342,7 +356,7 @@ def build_reader(input_type: GraphQLInputType) -> _Reader:
         return _ListReader(build_reader(nullable.of_type), is_nullable=is_nullable)
     if isinstance(nullable, GraphQLInputObjectType):
         return _ObjectReader(
-            {name: field.type for name, field in nullable.fields.items()},
+            build_readers({name: field.type for name, field in nullable.fields.items()}),
             ALIASES.get(nullable.name, ()),
             is_open=nullable.name in OPEN_TYPES,
             is_nullable=is_nullable,
@@ -352,16 +366,19 @@ def build_reader(input_type: GraphQLInputType) -> _Reader:
     return _Reader(str if is_enum else _SCALARS[nullable.name], is_nullable=is_nullable)
 
 
+def build_readers(types: Mapping[str, GraphQLInputType]) -> dict[str, _Reader]:
+    """Return the readers of some members."""
+    return {name: build_reader(type) for name, type in types.items()}
+
+
 def build_body_reader(types: Mapping[str, GraphQLInputType]) -> Callable[[Any], dict[str, Any]]:
     """Return a function that reads `{"data": …}` as variables of these types, see `JsonBody`.
 
     It raises BodyShapeError.
     """
     is_whole = [*types] == [DATA]
-    body_reader = _ObjectReader({DATA: types[DATA]} if is_whole else {}, is_open=True)
-    if not is_whole:
-        body_reader.members[DATA] = DATA, _ObjectReader(types)
-        body_reader.required = {DATA}
+    data_reader = build_reader(types[DATA]) if is_whole else _ObjectReader(build_readers(types))
+    body_reader = _ObjectReader({DATA: data_reader}, is_open=True)
 
     def read(value: Any) -> dict[str, Any]:
         try:

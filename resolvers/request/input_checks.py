@@ -208,30 +208,24 @@ def _build_list_check(item_check: Check) -> Check:
 
 def _build_object_check(input_class: Any) -> Check:
     joint_rules = joint_rules_of(input_class)
-    finders: dict[tuple[str, str], list[_Finder]] = {}
-    for name, path, find in _iter_member_checks(input_class):
-        finders.setdefault((name, path), []).append(find)
-    by_python_name = [(name, path, finds) for (name, path), finds in finders.items()]
-    by_graphql_name = [(path[1:], path, finds) for _, path, finds in by_python_name]
-    names = [(field.python_name, graphql_name_of(field)) for field in fields_of(input_class)]
-    nulls = {name: None for name, _ in names}
-    renamed = [(name, graphql_name) for name, graphql_name in names if name != graphql_name]
+    annotations = get_type_hints(input_class, include_extras=True)
+    python_names, graphql_names, finders = [], [], []
+    for field in fields_of(input_class):
+        name, rules = field.python_name, InputDefinition.from_metadata(field.metadata).rules
+        python_names.append(name)
+        graphql_names.append(graphql_name_of(field))
+        finders.append((f".{graphql_names[-1]}", [*_iter_checks(annotations[name], rules)]))
 
     def check(value: Any) -> list[InputViolation]:
         # A request may hold thousands of objects, so this makes no call that it can do without.
         is_dict = isinstance(value, dict)
-        values = value if is_dict else vars(value)
+        get = (value if is_dict else vars(value)).get
+        members = [*map(get, graphql_names if is_dict else python_names)]
         errors: list[InputViolation] = []
         if joint_rules and type(value) is not PartialInput:
-            by_name = values
-            if is_dict:
-                by_name = nulls | value
-                for name, graphql_name in renamed:
-                    by_name[name] = value.get(graphql_name)
+            by_name = dict(zip(python_names, members, strict=True))
             errors += [error for rule in joint_rules if (error := rule.check(by_name))]
-        get = values.get
-        for name, path, finds in by_graphql_name if is_dict else by_python_name:
-            member = get(name)
+        for member, (path, finds) in zip(members, finders, strict=True):
             if member is not None:
                 for find in finds:
                     if found := find(member):
@@ -240,14 +234,6 @@ def _build_object_check(input_class: Any) -> Check:
         return errors
 
     return check
-
-
-def _iter_member_checks(input_class: Any) -> Iterator[tuple[str, str, _Finder]]:
-    annotations = get_type_hints(input_class, include_extras=True)
-    for field in fields_of(input_class):
-        rules = InputDefinition.from_metadata(field.metadata).rules
-        for find in _iter_checks(annotations[field.python_name], rules):
-            yield field.python_name, f".{graphql_name_of(field)}", find
 
 
 def fields_of(input_class: Any) -> list[Any]:
