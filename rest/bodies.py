@@ -6,9 +6,8 @@ error is named by its path in the body.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import is_
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
@@ -222,6 +221,8 @@ class _Reader:
     def __init__(self, json_type: type, *, is_nullable: bool) -> None:
         self.json_type = json_type
         self.is_nullable = is_nullable
+        self.plain_type = None if json_type in (list, dict) else json_type
+        """The type of values that are read as they are."""
 
     def read(self, value: Any) -> Any:
         """Return the value of a variable. Raises _MisfitError."""
@@ -285,52 +286,43 @@ class _ObjectReader(_Reader):
         self.is_open = is_open
         # With an underscore: the second name, `floorId`, is that of the variable's member.
         self.aliases = {f"{name}_": name for name in aliases}
-        self.names = {to_snake_case(name): name for name in readers}
-        self.readers = {to_snake_case(name): reader for name, reader in readers.items()}
-        self.required = {each for each, reader in self.readers.items() if not reader.is_nullable}
-        self.nulls: dict[str, Any] = dict.fromkeys(readers)
-        for alias, name in self.aliases.items():
-            self.names[name] = alias
-            self.readers[name] = readers[name]
-        self.types = {
-            each: reader.json_type
-            for each, reader in self.readers.items()
-            if type(reader) is _Reader
+        named = {to_snake_case(name): (name, reader) for name, reader in readers.items()}
+        named |= {name: (alias, readers[name]) for alias, name in self.aliases.items()}
+        self.members = {
+            json_name: (name, reader.plain_type, reader)
+            for json_name, (name, reader) in named.items()
         }
+        self.required = {
+            to_snake_case(name) for name, each in readers.items() if not each.is_nullable
+        }
+        self.nulls: dict[str, Any] = dict.fromkeys(readers)
 
     def read(self, value: Any) -> Any:
         if type(value) is not dict:
             return super().read(value)
         if not self.required <= value.keys():
             raise _MisfitError
-        # Compared without a step for each member: a body may have tens of thousands.
-        if all(map(is_, map(type, value.values()), map(self.types.get, value))):
-            return self.merge(zip(map(self.names.get, value), value.values(), strict=True))
-        members = {}
+        members = self.nulls.copy()
         for json_name, member in value.items():
-            if json_name in self.readers:
-                members[self.names[json_name]] = self.readers[json_name].read(member)
+            if found := self.members.get(json_name):
+                name, plain_type, reader = found
+                # Without a call: a body may have tens of thousands.
+                members[name] = member if type(member) is plain_type else reader.read(member)
             elif not self.is_open:
                 raise _MisfitError
-        return self.merge(members.items())
-
-    def merge(self, given: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-        """Return all members, null if absent, those of second names in the place of the first."""
-        members = self.nulls.copy()
-        members.update(given)
         for alias, name in self.aliases.items():
-            second = members.pop(alias, None)
-            # One that is no id is kept for the rule that says so.
-            if second is not None and (members[name] is None or not is_id(second)):
-                members[name] = second
+            if alias in members:
+                second = members.pop(alias)
+                # One that is no id is kept for the rule that says so.
+                if members[name] is None or not (second is None or is_id(second)):
+                    members[name] = second
         return members
 
     def read_parts(self, value: dict[str, Any], path: str, errors: Errors) -> Any:
         prefix = f"{path}." if path else ""
         members: dict[str, Any] = {}
         is_whole = True
-        for json_name, reader in self.readers.items():
-            name = self.names[json_name]
+        for json_name, (name, _, reader) in self.members.items():
             count = len(errors)
             member = None
             if json_name in value:
@@ -343,7 +335,7 @@ class _ObjectReader(_Reader):
             elif len(errors) > count or (json_name in value and count >= MAX_REPORTED_ERRORS):
                 is_whole = False
         if not self.is_open:
-            unknown = (name for name in value if name not in self.readers)
+            unknown = (name for name in value if name not in self.members)
             errors.update({prefix + name: ["unknown field"] for name in unknown})
         return members if is_whole else PartialInput(members)
 
