@@ -36,7 +36,6 @@ from schema.operation_inputs import (
     TEXT_JSON_PATTERN,
     Input,
     InputDefinition,
-    InputViolation,
     JsonSchema,
     OperationInputs,
 )
@@ -92,13 +91,12 @@ class QueryParameter:
         self.is_sized_by_cursor = input.variable == PAGE_SIZE and input.default is not None
         """Whether a cursor, which has a page size, takes the place of the operation's default."""
         self._parse = _find_parser(input.type)
-        self._check = input.check
 
     def parse(self, text: str) -> Any:
         """Return the variable's value. Raises ValueError with a message that follows the name."""
         value = self._parse(text)
-        if self._check is not None and (errors := self._check(value)):
-            raise ValueError(errors[0].message)
+        if error := self.input.find_error(value):
+            raise ValueError(error)
         # After the argument's own rule: its message names the exact range.
         if isinstance(value, int) and not -MAX_INT32 <= value <= MAX_INT32:
             raise ValueError(f"must be a 32-bit integer, not {value}")
@@ -144,14 +142,14 @@ class EndpointInputs:
 
 
 def _build_fields_input(names: Sequence[str]) -> Input:
-    def check(chosen: Sequence[str]) -> list[InputViolation]:
+    def find_error(chosen: Sequence[str]) -> str | None:
         unknown = next((name for name in chosen if name not in names), None)
         if unknown is None:
-            return []
-        return [InputViolation("", f"must be among {', '.join(names)}, not {unknown[:100]!r}")]
+            return None
+        return f"must be among {', '.join(names)}, not {unknown[:100]!r}"
 
     type = GraphQLList(GraphQLNonNull(GraphQLString))
-    return Input(FIELDS, type, GraphQLArgument(type), InputDefinition(), check)
+    return Input(FIELDS, type, GraphQLArgument(type), InputDefinition(), find_error)
 
 
 def _parse_integer(text: str) -> int:

@@ -5,6 +5,7 @@ and what bounds the values of its result.
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import graphql
@@ -13,7 +14,7 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 from resolvers.distances import MAX_PAIRS as MAX_PAIRS
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS as MAX_QUOTED_CHARACTERS
 from resolvers.request.input_checks import MAX_REPORTED_ERRORS as MAX_REPORTED_ERRORS
-from resolvers.request.input_checks import Check, FieldChecks
+from resolvers.request.input_checks import FieldChecks
 from resolvers.request.input_checks import PartialInput as PartialInput
 from resolvers.request.inputs import ID as ID
 from resolvers.request.inputs import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
@@ -40,7 +41,8 @@ class Input:
     type: graphql.GraphQLInputType
     argument: graphql.GraphQLArgument | graphql.GraphQLInputField
     definition: InputDefinition
-    check: Check | None
+    find_error: Callable[[Any], str | None]
+    """Returns the first error of a value that is not null."""
 
     @property
     def is_required(self) -> bool:
@@ -65,6 +67,13 @@ class OperationInputs:
     def __init__(self, schema: graphql.GraphQLSchema, operation: Operation) -> None:
         collector = _VariableUses(graphql.TypeInfo(schema))
         graphql.visit(operation.document, graphql.TypeInfoVisitor(collector.types, collector))
+        self._nested_uses = [use for use in collector.uses if use.members]
+        uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
+        for use in collector.uses:
+            if use.resolver is not None:
+                uses_by_resolver.setdefault(use.resolver, []).append(use)
+        checks = {resolver: FieldChecks(resolver) for resolver in uses_by_resolver}
+        self._fields = [(checks[resolver], uses) for resolver, uses in uses_by_resolver.items()]
         self.by_variable: dict[str, Input] = {}
         for node in operation.node.variable_definitions or ():
             name, type = node.variable.name.value, graphql.type_from_ast(schema, node.type)
@@ -73,17 +82,11 @@ class OperationInputs:
             argument = copy(use.argument)
             if node.default_value is not None:  # of the variable, in place of the argument's
                 argument.default_value = graphql.value_from_ast_untyped(node.default_value)
-            self.by_variable[name] = Input(
-                name, type, argument, definition_of(argument), use.find_check()
-            )
-        self._nested_uses = [use for use in collector.uses if use.members]
-        uses_by_resolver: dict[Callable[..., Any], list[_VariableUse]] = {}
-        for use in collector.uses:
-            if use.resolver is not None:
-                uses_by_resolver.setdefault(use.resolver, []).append(use)
-        self._fields = [
-            (FieldChecks(resolver), uses) for resolver, uses in uses_by_resolver.items()
-        ]
+            find_error: Callable[[Any], str | None] = lambda _: None  # noqa: E731
+            if use.resolver is not None and not use.members:
+                find_error = partial(checks[use.resolver].find_error, use.parameter)
+            definition = definition_of(argument)
+            self.by_variable[name] = Input(name, type, argument, definition, find_error)
 
     def to_variable(self, path: str) -> str:
         """Return a path in an argument as one in the variable that feeds that part of it.
@@ -126,12 +129,6 @@ class _VariableUse(NamedTuple):
     resolver: Callable[..., Any] | None
     members: tuple[str, ...] = ()
     """The names of the members of the argument that lead to the variable."""
-
-    def find_check(self) -> Check | None:
-        if self.resolver is None or self.members:
-            return None
-        _, check = FieldChecks(self.resolver).arguments.get(self.parameter, (None, None))
-        return check
 
     def put(self, value: Any, arguments: dict[str, Any]) -> None:
         """Put the variable's value where it belongs in a resolver's arguments."""

@@ -38,21 +38,17 @@ class FieldChecks:
 
     def __init__(self, resolver: Callable[..., Any]) -> None:
         self.joint_rules = joint_rules_of(resolver)
-        self.arguments: dict[str, tuple[str, Check]] = {}
-        """Maps a parameter to its GraphQL name and its check."""
+        self.arguments: dict[str, tuple[str, list[_Finder]]] = {}
+        """Maps a parameter to its GraphQL name and its checks."""
         self.requirements: dict[str, Requirement] = {}
         """Maps a parameter to what callers need that give it."""
-        self._finders: list[tuple[str, str, _Finder]] = []
         for parameter in signature(resolver).parameters.values():
             name, definition = read_annotation(parameter.annotation)
-            rules = definition.rules
             if definition.requirement is not None:
                 self.requirements[parameter.name] = definition.requirement
-            if check := build_check(parameter.annotation, rules):
+            if finders := [*_iter_checks(parameter.annotation, definition.rules)]:
                 graphql_name = name or to_camel_case(parameter.name)
-                self.arguments[parameter.name] = graphql_name, check
-                for find in _iter_checks(parameter.annotation, rules):
-                    self._finders.append((parameter.name, graphql_name, find))
+                self.arguments[parameter.name] = graphql_name, finders
 
     def check_requirements(self, caller: Caller, values: Mapping[str, Any]) -> None:
         """Raise FlagRequiredError or PermissionRequiredError for an argument that is given."""
@@ -65,13 +61,20 @@ class FieldChecks:
         errors: list[InputViolation] = []
         if not isinstance(values, PartialInput):
             errors += [error for rule in self.joint_rules if (error := rule.check(values))]
-        failed = None
-        for parameter, name, find in self._finders:
+        for parameter, (name, finders) in self.arguments.items():
             value = values.get(parameter)
-            if value is not None and parameter != failed and (found := find(value)):
-                errors += _locate(name, found)
-                failed = parameter
+            if value is not None:
+                for find in finders:
+                    if found := find(value):
+                        errors += _locate(name, found)
+                        break
         return _first_of_each_path(errors) if errors else errors
+
+    def find_error(self, parameter: str, value: Any) -> str | None:
+        """Return the first error of an argument that is not null."""
+        _, finders = self.arguments.get(parameter, ("", ()))
+        found = next((found for find in finders if (found := find(value))), None)
+        return found[0].message if isinstance(found, list) else found
 
     def check(self, values: Mapping[str, Any]) -> None:
         """Raise InvalidInputError with the errors of arguments by Python's names."""
@@ -134,21 +137,6 @@ def read_annotation(annotation: Any) -> tuple[str | None, InputDefinition]:
         if isinstance(item, StrawberryArgumentAnnotation):
             return item.name, InputDefinition.from_metadata(item.metadata)
     return None, InputDefinition()
-
-
-def build_check(annotation: Any, rules: tuple[Rule, ...]) -> Check | None:
-    """Return the check of values of a type that must meet rules; None if there is nothing to do."""
-    checks = [*_iter_checks(annotation, rules)]
-    if not checks:
-        return None
-
-    def check(value: Any) -> list[InputViolation]:
-        for find in checks:
-            if found := find(value):
-                return _locate("", found)
-        return []
-
-    return check
 
 
 def _iter_checks(annotation: Any, rules: tuple[Rule, ...]) -> Iterator[_Finder]:
