@@ -13,7 +13,7 @@ from bench.data.drawings import draw_unit_map
 from bench.harness import Results, Row, Run, describe_record, experiment
 from bench.report import NO_VALUE, ReportTable, format_figure
 from parsing.svg.unit_map import parse_unit_map
-from tests.fidelity.corpora import find_plans
+from tests.fidelity.measuring import find_plans
 
 Parse = Callable[[bytes], object]
 

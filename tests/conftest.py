@@ -20,9 +20,9 @@ from tests.databases import ReusedDatabase
 pytest_plugins = [
     "tests.progress",
     "tests.fixtures",
-    "tests.gateway.pages.fixtures",
+    "tests.gateway.pages.browser",
     "tests.resolvers.directory",
-    "tests.caching_gateways",
+    "tests.fixtures",
 ]
 
 EXAMPLES = os.environ.get("FLOORGATE_EXAMPLES")

@@ -1,14 +1,11 @@
-"""The database of a worker of pytest: made once, then emptied and filled again for each test.
-
-To create the collections of a database, with their indexes, takes ten times the CPU time of filling
-them. A test that is about creating them takes `fresh_database_name`.
-"""
+"""Databases of workers of pytest, and the drivers to read them by."""
 
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from pymongo import MongoClient
 
 from storage.mongo import driver
@@ -75,3 +72,7 @@ async def _prepare_database(mongo_url: str, name: str) -> None:
     client = driver.connect(mongo_url, timeout_seconds=30)
     await prepare_database(client[name])
     await driver.close(client)
+
+
+EACH_DRIVER = ["motor", pytest.param("pymongo", marks=pytest.mark.slow)]
+"""The fast tests use the default driver."""

@@ -1,8 +1,4 @@
-"""A small catalog of two assets, and clients with API keys for both or for one.
-
-Imported once a process into a database of its own. Tests that only read share it through
-`client`; tests that write ask for `own_world`.
-"""
+"""A small catalog of two assets, gateways that serve it, and HTTP clients for them."""
 
 import asyncio
 import base64
@@ -26,10 +22,12 @@ from gateway.settings import Settings
 from resolvers.drawings.shown_units import parse_with_units
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from storage.administration import api_keys
+from storage.cache import change_feed
 from storage.importing.import_bundles import ParsedSource, import_bundles
 from storage.mongo import driver
 from tests.databases import Documents, ReusedDatabase, read_documents
 from tests.rest.demo_service import NO_BAD_KEY_LIMIT, DemoService, demo_service
+from tests.waiting import TIMEOUT_SECONDS
 
 BASE_URL = "https://directory.test"
 
@@ -429,3 +427,21 @@ async def data_of(
     assert "errors" not in body, body["errors"]
     data: dict[str, Any] = body["data"]
     return data
+
+
+@pytest.fixture
+def never_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cached stays valid, and writes wait, however late the change stream reports."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    monkeypatch.setattr(change_feed, "REPORT_SECONDS", 3600.0)
+
+
+@asynccontextmanager
+async def run_following_gateway(settings: Settings) -> AsyncIterator[Gateway]:
+    """A gateway that follows the changes of its database: until then, it caches nothing."""
+    async with run_gateway(settings) as gateway:
+        assert gateway.state is not None
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while gateway.state.change_feed.take_snapshot() is None:
+                await asyncio.sleep(0.01)
+        yield gateway

@@ -24,9 +24,9 @@ import httpx
 import pytest
 
 from resolvers.request.caller import PERMISSIONS
-from tests.drill.requests import FLAG_HEADERS, build_requests, read
+from tests.drill.drill import FLAG_HEADERS, build_requests, read
 from tests.gateway.floorgate_process import CHECKOUT, Server, floorgate, run_serve_command
-from tests.resolvers import tower
+from tests.resolvers import worlds
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("releases")]
@@ -177,7 +177,7 @@ def sides(
     this.database = previous.database
     for each in (previous, this):
         each.home.mkdir()
-    for bundle in (DEMO, tower.write(home)):
+    for bundle in (DEMO, worlds.write(home)):
         previous.run("import", bundle)
     for map_id in (DEMO_MAP, "tower"):
         previous.run("maps", "process", map_id)
@@ -304,8 +304,8 @@ def test_keys_of_one_are_known_to_the_other(writer_and_reader: tuple[Side, Side]
 
 def import_another_scale(side: Side, scale: float = 2, *options: str) -> None:
     """Import the tower with another scale than that of its network."""
-    unit_map = {**tower.CATALOG["maps"][0], "feet_per_unit": scale}
-    (side.release.home / "tower.svg").write_text(tower.SVG)
+    unit_map = {**worlds.CATALOG["maps"][0], "feet_per_unit": scale}
+    (side.release.home / "tower.svg").write_text(worlds.SVG)
     side.release.import_members(*options, maps=[unit_map])
 
 

@@ -24,10 +24,8 @@ from tests.endpoints import ENDPOINTS
 from tests.fixtures import ALL_FLAGS, SEEN, UNIT, World, gateway_client
 from tests.gateway.cli.commands import floorgate
 from tests.gateway.floorgate_process import storage_options
-from tests.resolvers.tower import SVG, tower
+from tests.resolvers.worlds import SVG, tower
 from tests.test_docs import commands
-
-pytestmark = pytest.mark.anyio
 
 ASSIGNMENT = {"group_id": "view", "attribute_id": "sea", "asset_id": SEEN, "unit_id": "unit-2"}
 ASSIGNED = {**ASSIGNMENT, "unit_id": UNIT}

@@ -1,4 +1,4 @@
-"""Pages name what exists, link where something is, and keep to one width."""
+"""Pages name what exists, link where something is, and keep to one width, also SECURITY.md."""
 
 import ast
 import re
@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.doc_pages import DECISIONS, DOCS, PAGES, PRODUCT, ROOT, USER_PAGES, page, rows
+from tests.doc_pages import (
+    DECISIONS,
+    DOCS,
+    PAGES,
+    PRODUCT,
+    ROOT,
+    USER_PAGES,
+    is_test,
+    page,
+    rows,
+    section,
+)
 
 CODE_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", *DECISIONS]
 """Pages that name files of the project."""
@@ -121,3 +132,27 @@ def test_the_readme_leads_to_every_page() -> None:
             linked = re.findall(r"\]\(([^)#\s]+\.md)", file.read_text())
             pending += [(file.parent / path).resolve() for path in linked if ":" not in path]
     assert {*USER_PAGES} - reached == set()
+
+
+GUARANTEES = section((ROOT / "SECURITY.md").read_text(), "## The tests that enforce this")
+TITLES = re.findall(r"^### .*$", GUARANTEES, re.M)
+ROWS = [row for title in TITLES for row in rows(section(GUARANTEES, title))[1:]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_guarantee_has_tests_or_a_reason_why_it_needs_none(row: list[str]) -> None:
+    _, guarantee, named = row
+    assert bool(named) != guarantee.startswith("Not applicable, because ")
+    assert [name for name in named.split("<br>") if name and not is_test(name)] == []
+
+
+def test_the_top_10_are_complete() -> None:
+    top_10 = rows(section(GUARANTEES, "### OWASP API Security Top 10 (2023)"))[1:]
+    assert [row[0].split()[0] for row in top_10] == [f"API{number}" for number in range(1, 11)]
+
+
+def test_the_page_has_no_guarantee_twice() -> None:
+    assert len(TITLES) == 3
+    for title in TITLES:
+        names = [row[0] for row in rows(section(GUARANTEES, title))]
+        assert sorted({*names}) == sorted(names)

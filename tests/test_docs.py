@@ -1,8 +1,4 @@
-"""The user docs name everything that the code offers.
-
-Every list here comes from the code: adding a setting, an endpoint or a log field shows here
-which page has to describe it.
-"""
+"""The user docs name everything that the code offers, and each limit with its value."""
 
 import ast
 import dataclasses
@@ -10,6 +6,7 @@ import logging
 import re
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import click
@@ -18,17 +15,23 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.exchange import log_request
+from gateway.responses import MIN_COMPRESSED_BYTES
 from gateway.server.config import ConnectionLimits
 from gateway.server.logs import LogFormatter
 from gateway.settings import ALL_OPTIONS, Settings, environment_variable
+from parsing.limits import DEFAULT_LIMITS
+from resolvers.processing.process_pool import WALL_SECONDS_PER_CPU_SECOND, max_seconds
+from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from resolvers.request.errors import RequestError
 from rest.errors import HttpError
 from rest.openapi.description import build_description
+from schema.definitions import cost_of, strawberry_field_of
 from schema.execution import InvalidOperationError
 from schema.query_limits import QueryLimits
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import PRODUCT, ROOT, is_test, page, rows, section
+from tests.endpoints import ENDPOINTS
 from tests.faults.test_scenarios import ALWAYS, SELDOM
 
 OPENAPI = build_description(GRAPHQL_SCHEMA)
@@ -198,3 +201,248 @@ def test_the_changelog_has_the_version_of_the_package() -> None:
         r"^## (\d\S*) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M
     )
     assert released[0] == project["version"]
+
+
+LIMITS = {
+    "bundles.md": """
+        resolvers.drawings.shown_units: MAX_WARNINGS MAX_LEVELS
+        storage.importing.change_plan: MAX_LISTED_CHANGES
+        storage.importing.change_plan: MAX_VALUE_CHARACTERS
+        storage.importing.checking: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
+        storage.importing.stale_networks: MAX_LOSS_NOTES
+        storage.importing.import_run: MAX_SOURCE_NOTES
+        storage.bundles.json_bundles: MAX_MEMBER_CHARACTERS
+        storage.bundles.drawings: MAX_DRAWING_BYTES
+        storage.bundles.violations: MAX_VIOLATIONS
+        storage.catalog: MAX_COORDINATE
+        storage.records.kinds: MAX_ID_CHARACTERS MAX_TEXT_CHARACTERS
+    """,
+    "command-line.md": """
+        parsing.svg.warning_pictures: MAX_PICTURES MAX_MARKERS
+    """,
+    "decisions/server/subscriptions.md": """
+        gateway.graphql.streams: MAX_EVENTS_AT_A_TIME
+    """,
+    "explain.md": """
+        storage.mongo.plans: MAX_EXPLAINED_BYTES
+        storage.mongo.protocols: MAX_COMMANDS
+    """,
+    "floor-plans.md": """
+        parsing.archives: MAX_MEMBERS MAX_UNPACKED_BYTES
+        parsing.drawing: MAX_LISTED_FAULTS
+        parsing.geo.geojson: MAX_SOURCE_BYTES
+        parsing.geo.projection: MAX_EXTENT_FEET MAX_FEATURES
+        parsing.osm.tags: MAX_STOREYS
+        resolvers.plans.connectors: MAX_LIFT_OFFSET_FEET MAX_FLIGHT_FEET
+        resolvers.plans.translation: MAX_BRANCH_FEET
+        resolvers.plans.shapes: MAX_MEETING_CORNERS
+        resolvers.plans.tag_classification: MAX_CROSSINGS
+        resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
+        routing.issues: MAX_LISTED_PROBLEMS MAX_TEXT_CHARS
+        routing.picture: MAX_MARKERS
+        routing.report: MAX_LISTED_LOCATIONS
+        routing.space.plan_repair: MAX_NEIGHBOURS
+        routing.space.door_inference: MAX_WALL_OPENING_FEET
+        routing.space.walkable: MAX_ONE_WAY_DOORS
+    """,
+    "graphql/caching.md": """
+        resolvers.nodes: MAX_NODE_IDS
+    """,
+    "graphql/changes.md": """
+        gateway.server.websocket_connection: MAX_MESSAGE_BYTES MAX_FRAMES_WITHOUT_KEY MAX_FRAGMENTS
+        gateway.graphql.websocket: MAX_ID_CHARACTERS
+        gateway.graphql.websocket: MAX_OPERATIONS
+    """,
+    "graphql/documents.md": """
+        gateway.cli.document_files: MAX_MANIFEST_BYTES MAX_LISTED_ERRORS
+        gateway.graphql.request: MAX_DOCUMENT_ID_CHARACTERS
+        gateway.graphql.request: MAX_PERSISTED_QUERIES MAX_PERSISTED_BYTES
+        storage.administration.trusted_documents: MAX_TRUSTED_DOCUMENTS
+    """,
+    "graphql/errors.md": """
+        schema.compiler.completion: MAX_ERRORS
+        schema.compiler.coercion: MAX_VARIABLE_ERRORS
+        schema.execution: MAX_ITEMS_WHEN_DENIED
+        storage.records.kinds: MAX_INT32
+    """,
+    "graphql/limits.md": """
+        gateway.graphql.request: MAX_BODY_BYTES MAX_JSON_TOKENS
+        resolvers.request.context: MAX_RECORDS_PER_REQUEST
+        schema.execution: MAX_INTERPRETED_COST
+        schema.interpretation: MAX_INTROSPECTED_FIELDS MAX_FIELDS_INTROSPECTED_ALONG
+        schema.operations: MAX_NUMBER_DIGITS
+        schema.validation: MAX_COMPARED_FIELDS
+    """,
+    "graphql/maps.md": """
+        parsing.svg.outcome: MAX_LISTED_PLACES
+        resolvers.drawings.shapes: MAX_DRAWING_BYTES
+        resolvers.routes: MAX_NEAREST_SOURCES
+    """,
+    "graphql/reading.md": """
+        resolvers.request.listing: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
+        resolvers.units: MAX_RELATED_UNITS
+        storage.records.filters: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
+        storage.records.paging: MAX_TOTAL_COUNT
+    """,
+    "graphql/writing.md": """
+        resolvers.administration.audit: MAX_AUDIT_PER_PAGE
+        resolvers.administration.imports: MAX_UNDO_BYTES MAX_REMOVED_IDS MAX_MIRRORED_ASSETS
+        storage.administration.audit: MAX_SHOWN_CHANGES MAX_SHOWN_IDS
+    """,
+    "operation.md": """
+        gateway.server.admission: MAX_ARRIVING_BYTES MAX_KEYLESS_IN_FLIGHT
+        gateway.server.http_connection: MAX_DELAYED_SECONDS
+        gateway.server.config: MAX_LONG_TASK_SECONDS
+        gateway.server.websocket_connection: MAX_FRAMES_WITHOUT_KEY
+        resolvers.administration.api_keys: MAX_ASSETS
+        resolvers.processing.task_process: MAX_PARSE_CPU_SECONDS
+        resolvers.processing.task_process: MAX_TASK_BYTES
+        resolvers.processing.process_pool: MAX_WAITING MAX_WAITING_BYTES MAX_WAIT_SECONDS
+        resolvers.processing.task_process: MAX_IDLE_BYTES
+        resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
+        rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
+        storage.administration.api_keys: MAX_OVERLAP_DAYS
+        storage.administration.audit: MAX_SHOWN_IDS
+        storage.mongo.topology: MAX_SECONDS_WITHOUT_PRIMARY
+    """,
+    "rest.md": """
+        resolvers.changes: MAX_CHANGES
+        resolvers.closures: MAX_CLOSED
+        resolvers.distances: MAX_PAIRS
+        resolvers.locations: MAX_FILTER_CHARACTERS
+        resolvers.maps: MAX_TAGS_CHARACTERS
+        resolvers.reachable: MAX_REACHABLE
+        resolvers.request.inputs: MAX_CURSOR_CHARACTERS
+        resolvers.request.listing: MAX_IDS
+        rest.bodies: MAX_TOKENS
+        rest.parameters: MAX_IGNORED_REPORTED
+        rest.request_body: MAX_URL_BYTES
+        storage.records.kinds: MAX_ID_CHARACTERS
+        storage.records.filters: MAX_TERMS
+    """,
+    "rest/changes.md": """
+        resolvers.changes: MAX_CHANGES
+    """,
+    "rest/distances.md": """
+        resolvers.closures: MAX_CLOSED
+        resolvers.distances: MAX_PAIRS
+        resolvers.reachable: MAX_MINUTES MAX_REACHABLE
+        resolvers.routes: MAX_CANDIDATES MAX_NEAREST
+        storage.catalog: MAX_COORDINATE
+        storage.records.kinds: MAX_TEXT_CHARACTERS
+    """,
+    "rest/maps.md": """
+        rest.responses: MAX_WARNINGS_HEADER_BYTES
+    """,
+    "rest/pictures.md": """
+        resolvers.drawings.drawn_features: MAX_UNITED MAX_MEETING_EDGES MAX_UNION_WORK
+        resolvers.drawings.drawn_features: MAX_POSITIONS
+        resolvers.drawings.geojson: MAX_GEOJSON_DRAWING_BYTES
+        resolvers.drawings.drawn_features: MAX_METRES
+        resolvers.drawings.picture_files: MAX_PNG_SHAPES MAX_PICTURE_HEIGHT
+        resolvers.drawings.pictures: MAX_PICTURE_WIDTH
+    """,
+    "routing.md": """
+        resolvers.routes: MAX_UNITS_TO_NAME
+        routing.directions.manoeuvres: MAX_ASIDE_FEET
+        routing.directions.steps: MAX_EXACT_FEET
+        routing.directions.manoeuvres: MAX_CURVE_FEET
+        routing.network.mesh: MAX_COARSE_CORNERS
+        routing.network.levels: MAX_EXACT_WORK MAX_EXACT_CORNERS
+        routing.network.portals: MAX_DOOR_POINTS MAX_DOOR_PORTALS
+        routing.search.matrix: MAX_TABLE_LOCATIONS
+        routing.space.walkable: MAX_ONE_WAY_DOORS
+        routing.values: MAX_STEP_NAMES
+        routing.verification: MAX_TESTED_LINES
+    """,
+    "runbook.md": """
+        resolvers.networks.routable_maps: MAX_FILES_BYTES
+        resolvers.networks.routable_maps: MAX_CACHE_BYTES
+    """,
+    "spreadsheets.md": """
+        storage.spreadsheets.sheets: MAX_SPREADSHEET_BYTES MAX_ROWS MAX_COLUMNS
+        storage.spreadsheets.workbook_process: MAX_UNPACKED_BYTES MAX_PARTS
+            MAX_MEMORY_BYTES MAX_CPU_SECONDS MAX_CELLS
+        storage.spreadsheets.mapping_file: MAX_MAPPING_BYTES
+        storage.spreadsheets.cells: MAX_CELL_CHARACTERS
+    """,
+    "unit-maps.md": """
+        parsing.svg.viewports: MAX_TRACED
+        parsing.svg.lengths: MAX_MAGNITUDE
+        parsing.svg.outlines: MAX_PATH_CHARS
+        parsing.svg.group_names: MAX_NAME_CHARACTERS
+        parsing.svg.outcome: MAX_PLACES MAX_LISTED_PLACES
+        parsing.svg.shape_checks: MAX_TRACED_CHARS MAX_GLANCE_CHARS
+        parsing.svg.drawing_report: MAX_CHECKED_IDS MAX_ID_CHARACTERS
+        parsing.svg.warnings: MAX_BOXES
+        parsing.svg.style_sheets: MAX_MEDIA_CHARS
+        parsing.svg.style_sheets: MAX_NESTED_RULES MAX_JOINED_CHARS
+        parsing.svg.style_sheets: MAX_COMPOUNDS
+        parsing.svg.style_sheets: MAX_STYLE_CHARS
+        parsing.svg.transforms: MAX_TRANSFORM_CHARS
+        parsing.svg.values: MAX_SUBSTITUTED_CHARS
+        parsing.svg.definitions: MAX_NESTED_USES
+        resolvers.processing.task_process: MAX_PARSE_CPU_SECONDS
+    """,
+}
+"""The constants of which a page has the values, by module."""
+
+
+def values_of(constants: str) -> list[tuple[str, float]]:
+    """Return the names and values of constants that are listed by module."""
+    found = []
+    module = None
+    for word in constants.split():
+        if word.endswith(":"):
+            module = import_module(word[:-1])
+        else:
+            found.append((word, getattr(module, word)))
+    return found
+
+
+def has_number(text: str, value: float) -> bool:
+    """Tell whether a text has the value as a number, as it is written in a sentence or a table."""
+    forms = {f"{value:,}", f"{value}", f"{value:,.0f}", f"{value:g}", f"{value:.0%}"}
+    numbers = rf"(?<!\d)(?<!\d[,.])({'|'.join(map(re.escape, forms))})(?![,.]?\d)"
+    return re.search(numbers, text) is not None
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_page_has_the_values_of_the_code(name: str) -> None:
+    text = page(name)
+    missing = [limit for limit, value in values_of(LIMITS[name]) if not has_number(text, value)]
+    assert not missing, f"{name} must say the value of {missing}"
+
+
+def test_each_limit_of_a_drawing_is_documented() -> None:
+    text = section(page("unit-maps.md"), "## Limits")
+    limits = dataclasses.asdict(DEFAULT_LIMITS)
+    assert not [name for name, value in limits.items() if not has_number(text, value)]
+
+
+def test_each_limit_of_a_request_body_is_documented() -> None:
+    text = section(page("rest.md"), "## Limits")
+    limits = {row.body.max_bytes for row in ENDPOINTS if row.body}
+    assert not [limit for limit in limits if not has_number(text, limit)]
+
+
+def test_the_time_within_which_a_drawing_is_answered_is_documented() -> None:
+    text = section(page("operation.md"), "## Processes for drawings")
+    assert has_number(text, MAX_PARSE_CPU_SECONDS * WALL_SECONDS_PER_CPU_SECOND)
+    assert has_number(text, max_seconds(MAX_PARSE_CPU_SECONDS))
+
+
+def test_the_size_from_which_responses_are_compressed_is_documented() -> None:
+    assert has_number(section(page("rest.md"), "## Caching"), MIN_COMPRESSED_BYTES)
+
+
+def test_the_cost_of_each_expensive_field_is_documented() -> None:
+    documented = {
+        (name.strip("` "), cost)
+        for names, cost, *_ in rows(section(page("graphql/limits.md"), "## Limits"))
+        for name in names.split(",")
+    }
+    for type in GRAPHQL_SCHEMA.type_map.values():
+        for name, definition in getattr(type, "fields", {}).items():
+            cost = cost_of(strawberry_field_of(definition)) if definition.extensions else 0
+            assert not cost or (name, f"{cost:,}") in documented

@@ -1,4 +1,4 @@
-"""`make serve` installs what serving needs; `make test` adds to the same environment."""
+"""How the project is installed and its tests are shared out: lock files and groups."""
 
 import os
 import shutil
@@ -58,3 +58,12 @@ def dry_run(target: str) -> str:
     """Return the commands that make would run in a fresh clone."""
     command = ["make", "--dry-run", "--always-make", target]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.xdist_group("groups")
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs all tests")
+def test_the_plugin_that_divides_the_tests_knows_their_groups(
+    request: pytest.FixtureRequest,
+) -> None:
+    # It sets a private member, which another release of pytest may not have.
+    assert request.node.nodeid.endswith("@groups")

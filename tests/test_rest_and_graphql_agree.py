@@ -30,8 +30,6 @@ from tests.fixtures import (
 )
 from tests.rest.error_bodies import read_message
 
-pytestmark = pytest.mark.anyio
-
 SPECIFIED = {
     ("E1", "GET", "/v1/assets"),
     ("E2", "GET", "/v1/assets/{asset}"),

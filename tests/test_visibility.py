@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
 from graphql import GraphQLObjectType, get_named_type, is_leaf_type
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,8 +17,6 @@ from storage.records.visibility import AssetScope
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import CATALOG, HIDDEN, SEEN
 from tests.test_rest_and_graphql_agree import variables
-
-pytestmark = pytest.mark.anyio
 
 OWNED: dict[str, Callable[[dict[str, Any]], str]] = {
     "assets": lambda record: record["id"],

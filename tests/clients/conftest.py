@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.clients.page_server import serve_directory
-from tests.clients.trust import trust_of
+from tests.clients.environment import serve_directory, trust_of
 from tests.rest.demo_service import FLOORGATE, UNLIMITED, DemoService, demo_service
 from tools import client_generation
 

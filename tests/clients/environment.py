@@ -1,13 +1,29 @@
-"""The environment of users of clients: packages that do not fit with those of Floorgate."""
+"""What users of clients have: packages, programs, pages, generated types and a certificate."""
 
 import fcntl
 import os
+import re
+import ssl
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from tests.doc_pages import page
+from tests.docs.pages import find_blocks
+from tests.rest.demo_service import DemoService
+from tests.rest.packages import Packages
+from tools import client_generation
+from tools.client_generation import TYPESCRIPT
 
 LOCK = Path(__file__).parents[2] / "requirements-clients.lock"
 
@@ -60,3 +76,52 @@ def install() -> Environment:
             pytest.skip(f"pip could not install {LOCK.name}: {error}")
         installed.touch()
     return environment
+
+
+def read_snippets() -> dict[str, tuple[str, str]]:
+    """The last program of each language in the guide, and what the guide shows as its output."""
+    blocks = find_blocks(page("rest/clients.md"))
+    return {one.language: (one.text, other.text) for one, other in pairwise(blocks)}
+
+
+def trust_variables(demo: DemoService) -> dict[str, str]:
+    """What the guide sets, with the certificate of the service."""
+    names = re.findall(r"`(\w+)=\$CURL_CA_BUNDLE`", page("rest/clients.md"))
+    assert names == ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"]
+    return dict.fromkeys(names, str(demo.certificate))
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+    def do_GET(self) -> None:
+        if self.path != "/favicon.ico":  # browsers ask for it by themselves
+            return super().do_GET()
+        self.send_response(HTTPStatus.NO_CONTENT)
+        self.end_headers()
+
+
+@contextmanager
+def serve_directory(directory: Path) -> Iterator[str]:
+    """Yield the address of the files."""
+    handler = partial(QuietHandler, directory=str(directory))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def trust_of(demo: DemoService) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=demo.certificate)
+
+
+def generate_types(installed: Packages) -> None:
+    """Write the types with the packages of the client; others may read them meanwhile."""
+    client_generation.describe_for_typescript()
+    new = TYPESCRIPT / f"schema-{os.getpid()}.ts"
+    installed.tool("openapi-typescript", "openapi.json", "--output", new)
+    new.replace(TYPESCRIPT / "src" / "schema.ts")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients.environment import install, run
 from tests.doc_pages import DOCS
-from tests.docs.markdown import find_blocks
+from tests.docs.pages import find_blocks
 from tests.rest.demo_service import DemoService
 
 pytestmark = [pytest.mark.xdist_group("clients"), pytest.mark.slow]

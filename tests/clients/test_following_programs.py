@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.clients.trust import trust_of
+from tests.clients.environment import trust_of
 from tests.doc_pages import DOCS
-from tests.docs.markdown import find_blocks
+from tests.docs.pages import find_blocks
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, install
 

@@ -13,7 +13,7 @@ from graphql import GraphQLObjectType
 
 from schema.root import GRAPHQL_SCHEMA
 from tests.doc_pages import DOCS
-from tests.docs.markdown import find_blocks
+from tests.docs.pages import find_blocks
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, install
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.environment import install, run
-from tests.clients.generated_types import generate_types
+from tests.clients.environment import generate_types, install, run
 from tests.rest import packages
 from tools import client_generation
 

@@ -13,10 +13,10 @@ import pytest
 
 from rest.openapi.description import build_description
 from schema.root import GRAPHQL_SCHEMA
+from tests.clients.environment import read_snippets, trust_variables
 from tests.clients.rest_clients import MAP, REQUESTS, check, check_errors, check_requests
-from tests.clients.snippets import read_snippets, trust_variables
 from tests.clients.unsteady_service import serve
-from tests.docs.markdown import find_blocks
+from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.rest.demo_service import DemoService
 from tools import client_generation

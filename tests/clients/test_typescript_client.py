@@ -7,11 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.clients.generated_types import generate_types
+from tests.clients.environment import generate_types, read_snippets, trust_variables
 from tests.clients.rest_clients import MAP, check, check_errors, check_requests
-from tests.clients.snippets import read_snippets, trust_variables
 from tests.clients.unsteady_service import serve
-from tests.docs.markdown import find_blocks
+from tests.docs.pages import find_blocks
 from tests.endpoints import ENDPOINTS
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import Packages, install

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.doc_pages import DOCS
-from tests.docs.markdown import find_examples
-from tests.docs.pages import RUN_PAGES
+from tests.docs.pages import RUN_PAGES, find_examples
 from tests.docs.running import Runner, run_page
 from tests.rest.demo_service import DemoService
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tests.fidelity.corpora import CORPORA
-from tests.fidelity.measuring import compare_drawings, summarize
+from tests.fidelity.measuring import CORPORA, compare_drawings, summarize
 
 
 @click.command()

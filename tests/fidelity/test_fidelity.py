@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fidelity.corpora import CORPORA, Corpus
-from tests.fidelity.measuring import (
-    Comparison,
-    compare_drawings,
-    summarize,
-)
+from tests.fidelity.measuring import CORPORA, Comparison, Corpus, compare_drawings, summarize
 from tests.parsing.browser import CHROMIUM
 from tests.parsing.parsed_maps import DEMO, MADE, REAL
 

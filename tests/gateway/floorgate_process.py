@@ -1,19 +1,31 @@
-"""`floorgate` as its users run it: in processes of its own, spoken to over HTTPS."""
+"""`floorgate` as its users run it, and a gateway in this process behind a real socket."""
 
+import asyncio
+import contextlib
 import os
 import select
 import signal
+import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+import uvicorn
 
+from gateway.app import Gateway
+from gateway.response_cache import FastPath, FastResponse
+from gateway.server import worker
+from gateway.server.config import ServerConfig
+from gateway.server.connections import ConnectionTable, Listener
+from gateway.settings import Settings
+from storage.cache import change_feed
 from tests.waiting import TIMEOUT_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
@@ -94,3 +106,127 @@ def run_serve_command(data_dir: Path, *arguments: Any, **given: str) -> Iterator
         if process.poll() is None:
             process.terminate()
             process.communicate(timeout=TIMEOUT_SECONDS)
+
+
+VOLATILE = ("x-request-id", "date", "ratelimit")
+
+
+@dataclass
+class WireResponse:
+    """A response as it came over the connection."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def repeatable(self) -> tuple[int, dict[str, str], bytes]:
+        """Return the parts that an identical request gets as well."""
+        headers = {name: text for name, text in self.headers.items() if name not in VOLATILE}
+        return self.status, headers, self.body
+
+
+class Connection:
+    """A connection to a gateway."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str | None
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.key = key
+
+    def send(self, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> None:
+        given = {"Host": "directory.test"}
+        if body:
+            given |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        given |= {name.replace("_", "-"): text for name, text in headers.items()}
+        if self.key is not None:
+            given = {"API-Key": self.key, **given}
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{name}: {text}" for name, text in given.items()),
+        ]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+
+    async def receive(self, method: str = "GET") -> WireResponse:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            fields = (line.partition(": ") for line in head[1:-2])
+            headers = {name.lower(): text for name, _, text in fields}
+            length = 0 if method == "HEAD" else int(headers.get("content-length", "0"))
+            status = int(head[0].split()[1])
+            body = await self.reader.readexactly(0 if status == 304 else length)
+        return WireResponse(status, headers, body)
+
+    async def request(
+        self, path: str, method: str = "GET", body: bytes = b"", **headers: str
+    ) -> WireResponse:
+        self.send(path, method, body, **headers)
+        return await self.receive(method)
+
+
+@dataclass
+class FastPathServer:
+    """A gateway behind a real socket; `found` has the status of each fast response."""
+
+    gateway: Gateway
+    port: int
+    found: list[int]
+
+    @contextlib.asynccontextmanager
+    async def connect(self, key: str | None) -> AsyncIterator[Connection]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
+        try:
+            yield Connection(reader, writer, key)
+        finally:
+            writer.close()
+
+    async def wait_for_fast_path(self, connection: Connection, path: str) -> None:
+        """Send requests until the fast path responds: creating a key invalidates entries too."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while not self.found:
+                assert (await connection.request(path)).status == 200
+
+
+@contextlib.asynccontextmanager
+async def serve_with_fast_path(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[FastPathServer]:
+    """A gateway that uses its caches however slow this machine is."""
+    monkeypatch.setattr(change_feed, "CONFIRMATION_TTL_SECONDS", 3600.0)
+    found = list[int]()
+    look_up = FastPath.look_up
+
+    def counting(self: FastPath, *request: Any, **method: Any) -> FastResponse | None:
+        answer = look_up(self, *request, **method)
+        if answer is not None:
+            found.append(answer.status)
+        return answer
+
+    monkeypatch.setattr(FastPath, "look_up", counting)
+    gateway = Gateway(settings)
+    service = ServerConfig(lambda _: gateway, headers=(("x-content-type-options", "nosniff"),))
+    guard = worker.LifespanGuard(gateway.build_app())
+    config = worker.build_uvicorn_config(service, gateway, guard)
+    server = uvicorn.Server(config)
+
+    async def create_server(create_protocol: Any, *, sock: socket.socket, **_: Any) -> Listener:
+        return Listener(create_protocol, sock, ConnectionTable(service.limits))
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", create_server)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # As uvloop does; else a response in two parts waits 40 ms for the client's kernel.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        serving = asyncio.create_task(server._serve([listener]))
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while not (
+                server.started and gateway.state and gateway.state.change_feed.take_snapshot()
+            ):
+                if serving.done():  # it could not start
+                    await serving
+                await asyncio.sleep(0.01)
+        yield FastPathServer(gateway, listener.getsockname()[1], found)
+        server.should_exit = True
+        await serving

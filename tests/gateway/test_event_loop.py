@@ -27,7 +27,7 @@ from tests.cpu_cost import measure_cpu_time, work
 from tests.fixtures import ALL_FLAGS, SEEN, World, create_world, drop_world, gateway_client
 from tests.schema.executor_comparison import BUNDLE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("event-loop")]
+pytestmark = pytest.mark.xdist_group("event-loop")
 
 UNITS = 10_000
 MAX_HOLD = 20

@@ -15,7 +15,6 @@ import pytest
 from gateway.app import Gateway
 from gateway.explain import MAX_CHARACTERS, MAX_VALUES, shorten
 from resolvers.request.caller import EXPLAIN_PERMISSION, PERMISSIONS
-from tests.caching_gateways import run_following_gateway
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import (
     ALL_FLAGS,
@@ -28,10 +27,9 @@ from tests.fixtures import (
     make_key,
     open_client,
     open_database,
+    run_following_gateway,
     run_gateway,
 )
-
-pytestmark = pytest.mark.anyio
 
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 STREAM = {"Accept": "text/event-stream"}

@@ -31,17 +31,15 @@ from tests.fixtures import (
     make_key,
     open_database,
 )
-from tests.gateway.fast_path_server import (
+from tests.gateway.floorgate_process import (
     VOLATILE,
     Connection,
     FastPathServer,
     WireResponse,
     serve_with_fast_path,
 )
-from tests.gateway.graphql.requests import persisted
+from tests.gateway.graphql.test_documents import persisted
 from tests.waiting import TIMEOUT_SECONDS
-
-pytestmark = pytest.mark.anyio
 
 PATHS = ("/v1/units", "/v1/units/unit-1", "/v1/units?per-page=2&page=2", "/v1/maps/plan%2Fone")
 UNITS = "query Some($n: Int) { units(perPage: $n) { data { id name } } }"

@@ -21,7 +21,6 @@ from storage.cache.change_feed import ChangeFeed
 from storage.mongo import unavailable
 from storage.mongo.shared_memory import to_integer
 from storage.store import Store
-from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,
     BASE_URL,
@@ -37,6 +36,7 @@ from tests.fixtures import (
     make_key,
     open_client,
     open_database,
+    run_following_gateway,
 )
 from tests.storage.cache.test_change_feed import kill_streams
 from tests.waiting import TIMEOUT_SECONDS
@@ -223,8 +223,6 @@ WRITES: list[Write] = [
 
 # A write ends the cached responses that it concerns, all of them and no others.
 
-
-pytestmark = pytest.mark.anyio
 
 Write_precise_invalidation = Callable[[], Awaitable[object]]
 

@@ -21,8 +21,6 @@ from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import driver
 from tests.fixtures import World, open_client, run_gateway
 
-pytestmark = pytest.mark.anyio
-
 REQUEST = Request({"type": "http"})
 
 

@@ -1,4 +1,4 @@
-"""Cached responses are exact, and only shared by callers who may see the same."""
+"""Cached responses and records are exact, and only shared by callers who may see the same."""
 
 import asyncio
 import gc
@@ -7,10 +7,11 @@ import json
 import logging
 import time
 import tracemalloc
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import count, pairwise
 from typing import Any
 
 import httpx
@@ -22,25 +23,26 @@ from gateway.app import Gateway
 from gateway.response_cache import ResponseCache
 from schema import execution, interpretation
 from storage.cache.change_feed import ChangeTable, RecordChange
+from storage.routing_inputs import NETWORK_FORMAT
 from storage.store import Store
-from tests.caching_gateways import run_following_gateway
 from tests.fixtures import (
     ALL_FLAGS,
     HIDDEN,
+    HIDDEN_MAP,
+    MAP,
     SEEN,
     World,
     data_of,
     make_key,
     open_client,
     open_database,
+    run_following_gateway,
 )
 from tests.waiting import TIMEOUT_SECONDS
 
-pytestmark = pytest.mark.anyio
-
 UNITS = {"unit-1": SEEN, "unit-2": SEEN, "unit-s": HIDDEN}
 FLOORS = {SEEN: "n/1 %", HIDDEN: "s-1"}
-RENAME = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
+IMPORT = "mutation ($bundle: String!) { importCatalog(input: { bundle: $bundle }) { notes } }"
 
 
 @dataclass
@@ -49,6 +51,7 @@ class RunningGateway:
 
     gateway: Gateway
     clients: dict[str, httpx.AsyncClient]
+    numbers: "count[int]" = field(default_factory=count)
 
     @property
     def cache(self) -> ResponseCache:
@@ -58,6 +61,16 @@ class RunningGateway:
     @property
     def full(self) -> httpx.AsyncClient:
         return self.clients["full"]
+
+    @property
+    def restricted(self) -> httpx.AsyncClient:
+        return self.clients["restricted"]
+
+    async def get_map(self, key: str, client: httpx.AsyncClient, fields: str = "name") -> Any:
+        """Look a map up under an alias of its own, so that no response is cached."""
+        query = f"query ($id: ID!) {{ map{next(self.numbers)}: map(id: $id) {{ {fields} }} }}"
+        [found] = (await data_of(client, query, {"id": key})).values()
+        return found
 
 
 @asynccontextmanager
@@ -87,7 +100,7 @@ async def rename(client: httpx.AsyncClient, unit: str, name: str) -> None:
     """Rename a unit through a gateway."""
     asset = UNITS[unit]
     member = {"id": unit, "asset_id": asset, "floor_id": FLOORS[asset], "name": name}
-    await data_of(client, RENAME, {"bundle": json.dumps({"units": [member]})})
+    await data_of(client, IMPORT, {"bundle": json.dumps({"units": [member]})})
 
 
 @pytest.mark.parametrize(
@@ -301,9 +314,6 @@ async def test_the_counters_are_logged_when_they_have_changed(
 
 
 # Equal requests that miss at once read once, and none gets more or less than it would alone.
-
-
-__all__ = ["running_gateway"]
 
 
 LIST = "/v1/units"
@@ -531,3 +541,76 @@ async def test_equal_mutations_do_not_wait_for_each_other(
             )
     assert [each.status_code for each in both] == [200, 200]
     assert cache.counters.entries == 0
+
+
+DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 30">
+<g data-type="Level" data-tags="floor=hall">
+  <g data-type="UnitLayer">
+    <rect id="hall-1" width="20" height="20"/><rect id="hall-2" x="40" width="20" height="20"/>
+  </g>
+  <rect data-tags="indoor=corridor" y="21" width="60" height="9"/>
+  <rect data-tags="door=yes" x="8" y="19" width="4" height="3"/>
+  <rect data-tags="door=yes" x="48" y="19" width="4" height="3"/>
+</g></svg>"""
+HALL: dict[str, list[dict[str, Any]]] = {
+    "assets": [{"id": "hall", "name": "Hall"}],
+    "floors": [{"id": "hall", "asset_id": "hall", "name": "Hall"}],
+    "units": [
+        {"id": f"hall-{number}", "asset_id": "hall", "floor_id": "hall", "name": str(number)}
+        for number in (1, 2)
+    ],
+    "maps": [
+        {
+            "id": "hall",
+            "asset_id": "hall",
+            "name": "Hall",
+            "feet_per_unit": 1,
+            "source": "data:image/svg+xml;base64," + b64encode(DRAWING).decode(),
+        }
+    ],
+}
+
+
+async def test_a_record_that_one_key_sees_is_never_answered_to_another(
+    running_gateway: RunningGateway,
+) -> None:
+    for _ in range(2):
+        assert await running_gateway.get_map(HIDDEN_MAP, running_gateway.full) == {"name": "South"}
+        assert await running_gateway.get_map(HIDDEN_MAP, running_gateway.restricted) is None
+        assert await running_gateway.get_map(MAP, running_gateway.restricted) == {
+            "name": "All floors"
+        }
+
+
+async def test_a_mutation_sees_what_it_has_just_written(
+    running_gateway: RunningGateway,
+) -> None:
+    assign = """mutation ($bundle: String!, $data: [AssignmentInput!]!) {
+        importCatalog(input: { bundle: $bundle }) { notes }
+        assignUnitAttributes(input: { groupId: "view", assignments: $data }) { units { name } }
+    }"""
+    query = '{ unit(id: "unit-2") { name } }'
+    assert await data_of(running_gateway.full, query) == {"unit": {"name": "unit-2"}}
+    unit = {"id": "unit-2", "asset_id": SEEN, "floor_id": "n/1 %", "name": "Suite 2"}
+    assignment = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": "unit-2"}
+    given = {"bundle": json.dumps({"units": [unit]}), "data": [assignment]}
+    made = await data_of(running_gateway.full, assign, given)
+    assert made["assignUnitAttributes"] == {"units": [{"name": "Suite 2"}]}
+
+
+async def test_a_response_without_the_network_is_not_cached(
+    running_gateway: RunningGateway, own_world: World
+) -> None:
+    await data_of(running_gateway.full, IMPORT, {"bundle": json.dumps(HALL)})
+    async with open_database(own_world) as database:
+        state: dict[str, Any] = {"source": "$source", "feet_per_unit": "$feet_per_unit"}
+        state["network_format"] = NETWORK_FORMAT
+        published = {"network": "0" * 64, "network_state": state}
+        await database["maps"].update_one({"_id": "hall"}, [{"$set": published}])
+    await running_gateway.get_map("hall", running_gateway.full)
+    entries = running_gateway.cache.counters.entries
+    matrix = """distanceMatrix(sources: [{x: 10, y: 10, floorId: "hall"}],
+        targets: [{x: 50, y: 10, floorId: "hall"}]) { distanceMethod }"""
+    found = await running_gateway.get_map("hall", running_gateway.full, matrix)
+    assert found == {"distanceMatrix": {"distanceMethod": "euclidean"}}
+    assert running_gateway.cache.counters.entries == entries

@@ -18,8 +18,6 @@ from gateway.responses import ENTRY_OVERHEAD_BYTES, CachedResponse
 from rest.responses import ENCODINGS, Encoding
 from tests.fixtures import World, open_client
 
-pytestmark = pytest.mark.anyio
-
 ADDRESSES = [
     "/v1/units",
     "/v1/units/unit-1",
@@ -215,7 +213,6 @@ def get(response: CachedResponse, **headers: str) -> asyncio.Task[Any]:
     return asyncio.create_task(response.prepare_messages({"method": "GET", "headers": raw}))
 
 
-@pytest.mark.anyio
 async def test_a_large_body_is_compressed_once_and_not_by_the_event_loop(
     compressor: Compressor,
 ) -> None:
@@ -235,7 +232,6 @@ async def test_a_large_body_is_compressed_once_and_not_by_the_event_loop(
     assert response.is_ready(b"gzip", None)
 
 
-@pytest.mark.anyio
 async def test_a_request_that_is_cancelled_leaves_the_compression_to_the_others(
     compressor: Compressor,
 ) -> None:
@@ -249,7 +245,6 @@ async def test_a_request_that_is_cancelled_leaves_the_compression_to_the_others(
     assert compressor.encodings == ["gzip"]
 
 
-@pytest.mark.anyio
 async def test_a_304_compresses_nothing(compressor: Compressor) -> None:
     compressor.release()
     response = CachedResponse(HEADERS, BODY)

@@ -1,13 +1,38 @@
+"""Plans in every format are recognised, unpacked and read, or end with an error for the user."""
+
 import gzip
+import json
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+from random import Random
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import orjson
 import pytest
 
-from parsing import plans
+from parsing import archives, plans
+from parsing.archives import unpack_gzip, unzip
+from parsing.drawing import (
+    MAX_EXAMPLES,
+    MAX_MESSAGE_CHARS,
+    AreaGeometry,
+    Bounds,
+    Drawing,
+    Geometry,
+    LinesGeometry,
+    NoteCollector,
+    PointGeometry,
+    ReadingFault,
+    ReadingNote,
+    SourcePlace,
+    compute_bounds,
+)
 from parsing.errors import DocumentRejectedError, InvalidPlanError, NotWellFormedError, ParsingError
-from parsing.plans import PlanFormat
+from parsing.limits import check_text_length
+from parsing.plans import PlanFormat, read_plan
 from samples.venue import make_archive, make_venue
 from tests.parsing.geography import OsmPlanBuilder, box
 
@@ -198,3 +223,241 @@ def test_a_limit_ends_the_reading_in_any_mode() -> None:
     external = b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><osm>&b;</osm>"
     with pytest.raises(DocumentRejectedError, match=r"^b.osm: line 1"):
         plans.read_plan({"a.osm": builder().to_osm(), "b.osm": external})
+
+
+JUNK: tuple[Any, ...] = (None, True, 3, -1.5, 1e308, "x", "", {}, ((),), "0,5", {"type": "level"})
+PLANS_PER_SEED = 60
+
+
+def break_somewhere(value: Any, random: Random) -> Any:
+    """Return JSON with one value removed, repeated or replaced."""
+    if not value or not isinstance(value, dict | list) or random.random() < 0.1:
+        return random.choice(JUNK)
+    items: dict[Any, Any] = dict(enumerate(value)) if isinstance(value, list) else dict(value)
+    key = random.choice([*items])
+    choice = random.random()
+    if choice < 0.15:
+        del items[key]
+    elif choice < 0.3 and isinstance(value, list):
+        items[len(items)] = items[key]
+    else:
+        items[key] = break_somewhere(items[key], random)
+    return [*items.values()] if isinstance(value, list) else items
+
+
+def read_all(files: dict[str, bytes]) -> Drawing | None:
+    with suppress(ParsingError):
+        read_plan(files, strict=True)
+    with suppress(ParsingError):
+        return read_plan(files)
+    return None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_venue_with_any_value_changed(seed: int) -> None:
+    random, read = Random(seed), 0
+    venue = {name: json.loads(content) for name, content in make_venue().items()}
+    for _ in range(PLANS_PER_SEED):
+        name = random.choice([*venue])
+        broken = {**venue, name: break_somewhere(venue[name], random)}
+        drawing = read_all({name: json.dumps(value).encode() for name, value in broken.items()})
+        read += drawing is not None
+    assert read > PLANS_PER_SEED / 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_an_extract_without_any_of_its_lines(seed: int) -> None:
+    builder = OsmPlanBuilder()
+    builder.add_way(box(0, 0, 5, 5), indoor="room", level="0", name="Hall")
+    builder.add_way(box(5, 0, 9, 5), indoor="corridor", level="0;1")
+    builder.add_way([(6, 1), (6, 4)], highway="steps", level="0;1")
+    builder.add_way(box(-9, -9, 50, 50), shop="mall")
+    builder.add_node((5, 3), door="yes")
+    relation = (
+        "<relation id='7'>\n<member type='way' ref='1' role='outer'/>\n"
+        "<tag k='type' v='multipolygon'/><tag k='indoor' v='area'/><tag k='level' v='1'/>"
+        "</relation>"
+    )
+    lines = builder.to_osm(relation).splitlines(keepends=True)
+    random = Random(seed)
+    for _ in range(PLANS_PER_SEED):
+        inner = [line for line in lines[1:-1] if random.random() < 0.9]
+        drawing = read_all({"plan.osm": b"".join([lines[0], *inner, lines[-1]])})
+        if drawing is not None:
+            named = {fault.part for fault in drawing.faults if "left out" in fault.cause}
+            assert named.isdisjoint(feature.id for feature in drawing.features)
+
+
+def zipped(*members: tuple[str, bytes]) -> bytes:
+    archive = BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as opened:
+        for name, content in members:
+            opened.writestr(name, content)
+    return archive.getvalue()
+
+
+def test_members_come_by_path_without_folders_of_their_own() -> None:
+    assert unzip(zipped(("hall/", b""), ("hall/a.json", b"{}"))) == {"hall/a.json": b"{}"}
+
+
+def test_an_archive_that_unpacks_to_too_much_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
+    bomb = zipped(("a", bytes(60_000)), ("b", bytes(60_000)))
+    assert len(bomb) < 1_000
+    with pytest.raises(DocumentRejectedError, match="unpacks to more than 100,000 bytes"):
+        unzip(bomb)
+
+
+def test_a_gzip_bomb_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
+    half = gzip.compress(bytes(60_000))
+    with pytest.raises(DocumentRejectedError, match="b: unpacks to over 100,000 bytes"):
+        unpack_gzip({"a": half, "b": half})
+    assert unpack_gzip({"a": half, "b": b"plain"}) == {"a": bytes(60_000), "b": b"plain"}
+
+
+def test_a_false_size_in_the_archive_does_not_evade_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 100_000)
+    honest = zipped(("a", bytes(600_000)))
+    lying = honest.replace((600_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    assert lying != honest
+    with pytest.raises((DocumentRejectedError, NotWellFormedError)):
+        unzip(lying)
+
+
+def test_an_archive_of_too_many_members_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
+    with pytest.raises(DocumentRejectedError, match="has 3 members; at most 2"):
+        unzip(zipped(("a", b""), ("b", b""), ("c", b"")))
+
+
+def encrypted() -> bytes:
+    """Return an archive with headers that say that its member is encrypted."""
+    plain = bytearray(zipped(("a", b"secret")))
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        plain[plain.index(signature) + offset] |= 1
+    return bytes(plain)
+
+
+def damaged() -> bytes:
+    archive = bytearray(zipped(("a", bytes(range(256)) * 40)))
+    archive[60] ^= 0xFF
+    return bytes(archive)
+
+
+@pytest.mark.parametrize(
+    ("archive", "message"),
+    [
+        (b"", "not a zip archive"),
+        (b"PK\x03\x04 and then nothing", "not a zip archive"),
+        (zipped(("a", b"x" * 1000))[:-30], "not a zip archive"),
+        (damaged(), "not a zip archive that can be read"),
+        (encrypted(), "a is encrypted; make the archive without a password"),
+    ],
+    ids=[
+        "empty",
+        "a signature alone",
+        "cut off",
+        "damaged",
+        "encrypted",
+    ],  # the bytes hold the time
+)
+def test_an_unreadable_archive_is_an_error(archive: bytes, message: str) -> None:
+    with pytest.raises(NotWellFormedError, match=message):
+        unzip(archive)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_an_error() -> None:
+    with pytest.raises(NotWellFormedError, match="has a twice"):
+        unzip(zipped(("a", b"1"), ("a", b"2")))
+
+
+GEOMETRIES: list[Geometry] = [
+    PointGeometry((1, 9)),
+    LinesGeometry((((0, 0), (5, 0)), ((2, 2), (3, 3)))),
+    AreaGeometry((((0, 0), (4, 0), (4, 7)),)),
+]
+
+
+def test_bounds_cover_all_geometries() -> None:
+    assert compute_bounds(GEOMETRIES) == Bounds(west=0, north=0, east=5, south=9)
+
+
+def test_notes_are_counted_by_message_in_order_of_first_occurrence() -> None:
+    collector = NoteCollector()
+    for number in range(MAX_EXAMPLES + 2):
+        collector.add("without extent", f"wall-{number}")
+    collector.add("without tags")
+    without_extent, without_tags = collector.notes()
+    assert without_extent.count == MAX_EXAMPLES + 2
+    assert len(without_extent.examples) == MAX_EXAMPLES
+    assert without_tags == ReadingNote("without tags", 1)
+
+
+def test_a_note_shows_when_there_are_more_examples() -> None:
+    assert str(ReadingNote("lost", 2, ("a", "b"))) == "lost: 2 (a, b)"
+    assert str(ReadingNote("lost", 9, ("a", "b"))) == "lost: 9 (a, b, ...)"
+    assert str(ReadingNote("lost", 9)) == "lost: 9"
+
+
+def test_a_fault_is_counted_under_its_cause_with_its_part_or_its_place() -> None:
+    collector = NoteCollector()
+    collector.add_fault(ReadingFault("left out, duplicate id", "way/1 is there twice", "way/1"))
+    collector.add_fault(ReadingFault("trailing comma", "a comma", file="a.json", line=10))
+    collector.add_fault(ReadingFault("file missing", "none", file="b.json"))
+    assert [str(note) for note in collector.notes()] == [
+        "left out, duplicate id: 1 (way/1)",
+        "trailing comma: 1 (a.json:10)",
+        "file missing: 1 (b.json)",
+    ]
+    assert collector.describe_faults().splitlines() == [
+        "way/1 is there twice",
+        "a.json, line 10: a comma",
+        "b.json: none",
+    ]
+
+
+def test_a_message_that_quotes_a_long_value_is_cut() -> None:
+    collector = NoteCollector()
+    collector.add_fault(ReadingFault("left out", "x" * 10_000))
+    assert collector.faults[0].message == "x" * MAX_MESSAGE_CHARS + "..."
+
+
+def test_a_fault_without_a_line_gets_that_of_its_part() -> None:
+    collector = NoteCollector()
+    collector.places["way/1"] = SourcePlace("plan.osm", 7)
+    fault = ReadingFault("left out, ring not closed", "way/1 is not closed", "way/1", "plan.osm")
+    collector.add_fault(fault)
+    collector.add_fault(fault._replace(line=9))
+    collector.add_fault(fault._replace(file="other.osm"))  # a way of the same id
+    assert [(each.file, each.line) for each in collector.faults] == [
+        ("plan.osm", 7),
+        ("plan.osm", 9),
+        ("other.osm", 0),
+    ]
+
+
+# Errors have a position, cross processes, and name the limits.
+
+
+def test_the_message_starts_with_the_position_if_it_is_known() -> None:
+    assert str(InvalidPlanError("no room")) == "no room"
+    assert str(InvalidPlanError("no room").with_position((3, 14))) == "line 3, column 14: no room"
+
+
+def test_an_error_survives_pickling_with_its_type_and_position() -> None:
+    copy: ParsingError = pickle.loads(pickle.dumps(InvalidPlanError("no room", 3, 14)))
+    assert type(copy) is InvalidPlanError
+    assert (copy.message, copy.line, copy.column) == ("no room", 3, 14)
+
+
+def test_text_up_to_the_limit_is_returned() -> None:
+    assert check_text_length("abc", "id", 3) == "abc"
+
+
+def test_longer_text_is_rejected_with_the_attribute_and_the_limit() -> None:
+    with pytest.raises(DocumentRejectedError, match="id has 4 characters; at most 3 are read"):
+        check_text_length("abcd", "id", 3)

@@ -1,4 +1,4 @@
-"""Check the properties on random drawings and on inputs that fuzzing found."""
+"""Properties hold for random drawings, and for inputs that fuzzing found."""
 
 from pathlib import Path
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.parsing.fuzz import check_properties
-from tests.parsing.strategies import broken_drawings, drawings
+from tests.parsing.fuzz import broken_drawings, check_properties, drawings
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))
 

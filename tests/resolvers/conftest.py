@@ -12,21 +12,14 @@ from gateway.app import Gateway
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
 from storage.store import Store
-from tests.fixtures import (
-    World,
-    create_world,
-    drop_world,
-    open_client,
-    open_database,
-    run_gateway,
-)
-from tests.resolvers import tower, yard
-from tests.resolvers.work_here import work_here
+from tests.fixtures import World, create_world, drop_world, open_client, open_database, run_gateway
+from tests.resolvers import worlds
+from tests.resolvers.worlds import work_here
 
-GYM = tower.CATALOG["locations"][0]
-LARGE = {**tower.CATALOG["maps"][0], "id": "large", "feet_per_unit": 2}
+GYM = worlds.CATALOG["locations"][0]
+LARGE = {**worlds.CATALOG["maps"][0], "id": "large", "feet_per_unit": 2}
 """The tower drawn at half the scale: everything is twice as far."""
-PLAIN_GYM = {**tower.CATALOG["locations"][1], "id": "a-plain-gym", "tags": GYM["tags"][:1]}
+PLAIN_GYM = {**worlds.CATALOG["locations"][1], "id": "a-plain-gym", "tags": GYM["tags"][:1]}
 """A location of the gym's unit on a map without a network; the first by its id."""
 DESK = {**GYM, "id": "desk", "name": "Desk", "tags": []}
 LATER = [
@@ -54,20 +47,20 @@ async def routes_world(
     directory = tmp_path_factory.mktemp("routes")
     world = await create_world(mongo_url, uuid.uuid4().hex, directory / "world.json")
     bundle = directory / "tower.json"
-    maps, locations = tower.CATALOG["maps"], tower.CATALOG["locations"]
+    maps, locations = worlds.CATALOG["maps"], worlds.CATALOG["locations"]
     more = {"maps": [*maps, LARGE], "locations": [*locations, PLAIN_GYM]}
-    bundle.write_text(json.dumps(tower.CATALOG | more))
-    (directory / "tower.svg").write_text(tower.SVG)
+    bundle.write_text(json.dumps(worlds.CATALOG | more))
+    (directory / "tower.svg").write_text(worlds.SVG)
     async with AsyncExitStack() as stack:
         stack.enter_context(work_here())
         database = await stack.enter_async_context(open_database(world))
         await import_catalog(database, [bundle])
-        await import_catalog(database, [yard.write_bundle(directory)])
+        await import_catalog(database, [worlds.write_bundle(directory)])
         for map_id in ("tower", "large", "yard"):
             request = ProcessingRequest(map_id, {})
             outcome = await process_and_publish(Store(database.client, database.name), request)
             assert outcome.published, outcome.report
-    await tower.import_more(world, directory, floors=[ATTIC], locations=LATER)
+    await worlds.import_more(world, directory, floors=[ATTIC], locations=LATER)
     yield world
     drop_world(world)
 
@@ -83,5 +76,5 @@ async def routes_gateway(routes_world: World) -> AsyncIterator[Gateway]:
 async def walker(routes_world: World, routes_gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
     """A client with all permissions in the world of routes."""
     async with open_client(routes_gateway, routes_world.keys.full) as client:
-        client.headers.update(tower.FLAGS)
+        client.headers.update(worlds.FLAGS)
         yield client

@@ -20,8 +20,6 @@ from tests.fixtures import (
     open_database,
 )
 
-pytestmark = pytest.mark.anyio
-
 FLAG = {"Experimental-Flags": "changes"}
 
 

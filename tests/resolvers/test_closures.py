@@ -24,10 +24,10 @@ from tests.fixtures import (
     open_database,
     run_gateway,
 )
-from tests.resolvers.yard import FLAGS, PLACES, measure, prepare_yard, yard_client
+from tests.resolvers.worlds import FLAGS, PLACES, measure, prepare_yard, yard_client
 from tests.rest.error_bodies import read_error
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 SET = """mutation ($map: ID!, $connectors: [ID!], $doors: [ID!], $spaces: [ID!]) {
     setClosures(input: { map: $map, connectors: $connectors, doors: $doors, spaces: $spaces }) {

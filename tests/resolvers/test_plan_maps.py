@@ -19,10 +19,10 @@ from storage.exporting.bundles import export_bundle
 from storage.store import Store
 from tests.fixtures import BASE_URL, World, data_of, gateway_client, open_database
 from tests.parsing.geography import OsmPlanBuilder, box
-from tests.resolvers.tower import FLAGS
+from tests.resolvers.worlds import FLAGS
 from tests.storage.catalogs import text_of
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
   <rect x="1" y="2" width="3" height="4"/></svg>"""

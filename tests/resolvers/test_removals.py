@@ -26,7 +26,7 @@ from tests.fixtures import (
     post_graphql,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 REMOVE = """mutation($kind: RecordKind!, $ids: [ID!]!, $dry: Boolean! = false, $plan: String) {
   removeRecords(input: { kind: $kind, ids: $ids, dryRun: $dry, plan: $plan }) {

@@ -1,15 +1,4 @@
-"""Floor plans drawn in ASCII, one character a cell.
-
-    #########      # wall, or nothing          . floor of a room, enclosed by whatever is not floor
-    #A..#..B#      + door                      , floor of a corridor
-    ##+###+##      n narrow door               A-Z a location on the floor around it
-    #,,,,,,,#      x locked door               e s m r an elevator, steps, an escalator going up,
-    #########      ? door for no wheelchair        a ramp, on the floor around it
-    ; floor of a private room          > < ^ v one-way door, p private door
-
-Cells of floor that touch are one space, named by its first location, else by its first cell.
-Connectors of one kind at one place on several levels are one.
-"""
+"""Floor plans drawn in ASCII, one character a cell, and reports on them."""
 
 from __future__ import annotations
 
@@ -19,6 +8,7 @@ from textwrap import dedent
 import shapely
 from shapely import Polygon, box
 
+from routing.issues import ProblemGroup
 from routing.plan import (
     Connector,
     ConnectorKind,
@@ -128,3 +118,16 @@ def flood(start: Cell, cells: set[Cell]) -> set[Cell]:
         edge += around & cells - region
         region |= around & cells
     return region
+
+
+def groups_of(plan: Plan) -> dict[str, ProblemGroup]:
+    """Return the groups of a plan's problems by cause, in the report's order."""
+    return {group.cause.value: group for group in process_plan(plan).report.groups}
+
+
+def groups_drawn(*storeys: str) -> dict[str, ProblemGroup]:
+    return groups_of(draw_plan(*storeys))
+
+
+def messages(group: ProblemGroup) -> list[str]:
+    return [problem.message for problem in group.problems]

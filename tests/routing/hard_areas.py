@@ -1,21 +1,28 @@
-"""Areas and plans that are hard to measure exactly, as real plans are.
-
-Walls of many points, walls that are straight but for the last decimals, corners that share a line
-or a place, and all of it turned and moved, so that no coordinate is round.
-"""
+"""Areas and plans that are hard to measure exactly, as real plans are, and plans to measure on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 import numpy as np
+import pytest
 import shapely
 from numpy.typing import NDArray
 from shapely import Polygon, box
 from shapely.affinity import rotate, translate
 
+from bench.data.plans import build_demo
+from parsing import plans
+from resolvers.plans.translation import translate_plan
+from routing.costing import TravelMode
 from routing.network.mesh import grow
+from routing.network.network import Network
+from routing.network.restrictions import Restrictions, close_connectors, close_floor
 from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Polygonal, Space, SpaceKind
+from routing.processing import ProcessedPlan, process_plan
 from routing.space.plan_repair import extract_polygons, make_valid, to_polygonal
 from tests.routing.random_plans import moved, turned
 
@@ -158,3 +165,31 @@ def are_clear(area: Polygonal, starts: Floats, ends: Floats) -> NDArray[np.bool_
     sight_area = grow(area)
     shapely.prepare(sight_area)
     return np.asarray(shapely.covers(sight_area, shapely.linestrings(np.stack((starts, ends), 1))))
+
+
+CASERNE = Path(os.environ.get("FLOORGATE_PLANS", "../shared/data")) / "caserne" / "caserne.osm"
+
+
+@cache
+def process_demo() -> ProcessedPlan:
+    return process_plan(build_demo())
+
+
+@cache
+def process_caserne() -> ProcessedPlan:
+    """The shopping centre; skips the test where its file is absent."""
+    if not CASERNE.exists():
+        pytest.skip(f"{CASERNE} is absent")
+    drawing = plans.read_plan({CASERNE.name: CASERNE.read_bytes()})
+    return process_plan(translate_plan(drawing, "caserne").plan)
+
+
+def restrict_networks(
+    networks: Mapping[TravelMode, Network], restrictions: Restrictions
+) -> dict[TravelMode, Network]:
+    """Return the networks of a map without what is restricted.
+
+    Only levels where floor is closed are built again. A network that loses nothing is the same
+    object.
+    """
+    return close_connectors(close_floor(networks, restrictions), restrictions)

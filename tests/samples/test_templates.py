@@ -1,9 +1,10 @@
-"""Each template of docs/drawing, as its program writes it, is the same property."""
+"""Each template of docs/drawing is the same property, and what the pages say of mistakes is so."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from lxml import etree
 from shapely import Polygon, box
 from shapely.affinity import translate
 
+from gateway.cli.parse import parse
 from parsing import plans
 from parsing.drawing import AreaGeometry, NoteCollector
 from parsing.svg.floor_plan import read_svg_plan
@@ -22,6 +24,7 @@ from samples.draw import SCALES
 from samples.output.files import CHECKOUT
 from samples.templates.elm_place import TemplateBox, build_levels
 from samples.templates.inkscape import draw_inkscape
+from tests.doc_pages import page, rows, section
 
 DRAWINGS = CHECKOUT / "samples" / "drawings"
 BUNDLE = json.loads((DRAWINGS / "elm-place.json").read_bytes())
@@ -30,7 +33,7 @@ UNITS = [unit["id"] for unit in BUNDLE["units"]]
 each_template = pytest.mark.parametrize("name", SCALES)
 
 
-def parse(name: str) -> ParsedUnitMap:
+def parsed_template(name: str) -> ParsedUnitMap:
     return parse_unit_map((DRAWINGS / f"{name}.svg").read_bytes())
 
 
@@ -41,7 +44,7 @@ def elements(name: str, kind: str) -> list[dict[str, Any]]:
             if element["type"] == kind:
                 yield element
 
-    return [*walk(parse(name).to_dict())]
+    return [*walk(parsed_template(name).to_dict())]
 
 
 @each_template
@@ -63,7 +66,7 @@ def test_a_template_has_each_unit_of_the_catalog_and_a_hit_area_for_it(name: str
 
 @each_template
 def test_a_template_gives_no_warnings(name: str) -> None:
-    assert [warning.code for warning in parse(name).warnings if not warning.is_note] == []
+    assert [warning.code for warning in parsed_template(name).warnings if not warning.is_note] == []
 
 
 @each_template
@@ -121,3 +124,91 @@ def test_the_dxf_has_layers_for_each_level_and_the_number_of_each_unit() -> None
         f"{name} {level}" for name in ("Labels", "Rooms", "UnitLayer") for level in (1, 2)
     }
     assert [line for line in entities if line in UNITS] == UNITS
+
+
+PageChange = Callable[[str], str]
+
+
+def replace(old: str, new: str) -> PageChange:
+    """Change the first place of a text that the template has."""
+
+    def change(svg: str) -> str:
+        assert old in svg
+        return svg.replace(old, new, 1)
+
+    return change
+
+
+def insert(element: str) -> PageChange:
+    return replace("</svg>", f"{element}</svg>")
+
+
+# Program, what someone did wrong, and the beginning of the warning.
+MISTAKES: list[tuple[str, PageChange, str]] = [
+    ("inkscape", lambda svg: re.sub("inkscape:label=.*", "", svg), "the drawing has no Level"),
+    (
+        "inkscape",
+        replace('inkscape:label="elm-place-101"', ""),
+        "a shape of a UnitLayer or HitAreaLayer has the id that the drawing program made up: "
+        "<rect> 'rect10'",
+    ),
+    (
+        "inkscape",
+        replace('label="elm-place-102"', 'label="elm-place-101"'),
+        "an id of a Level, Unit or HitArea is used twice: <rect> 'elm-place-101'",
+    ),
+    (
+        "inkscape",
+        replace('label="HitAreaLayer"', 'label="Clicks"'),
+        "a unit has no hit area, so it cannot be clicked",
+    ),
+    ("inkscape", insert('<image width="9" height="9" href="a.png"/>'), "an image is left out"),
+    (
+        "illustrator",
+        replace('id="hitelm-place-101"', 'id="elm-place-1011"'),
+        "a hit area points to a unit that is not drawn: 'elm-place-1011'",
+    ),
+    (
+        "figma",
+        replace('id="elm-place-101_2"', 'id="Rectangle 1"'),
+        "a shape of a UnitLayer or HitAreaLayer has no unit's id, so it is an ordinary shape",
+    ),
+    (
+        "cad",
+        replace('inkscape:label="elm-place-101"', ""),
+        "a shape of a UnitLayer or HitAreaLayer has the id that the drawing program made up",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), MISTAKES)
+def test_a_common_mistake_gives_the_warning_that_the_page_says(
+    name: str, change: PageChange, message: str
+) -> None:
+    svg = change((DRAWINGS / f"{name}.svg").read_text())
+    warnings = parse_unit_map(svg.encode()).warnings
+    described = [
+        warning.describe(place)
+        for warning in warnings
+        if not warning.is_note
+        for place in warning.places
+    ]
+    assert [text for text in described if text.startswith(message)]
+    mistakes = rows(section(page(f"drawing/{name}.md"), "## Common mistakes"))
+    assert any(message in row[1] for row in mistakes)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_page_shows_the_summary_of_its_template(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse.main(["--check", str(DRAWINGS / f"{name}.svg")], standalone_mode=False) is None
+    summary = capsys.readouterr().out.splitlines()[-1].rpartition(".svg: ")[2]
+    assert f"plan.svg: {summary}\n" in page(f"drawing/{name}.md")
+
+
+@pytest.mark.parametrize(("name", "scale"), SCALES.items())
+def test_the_page_gives_the_scale_of_its_template(name: str, scale: float) -> None:
+    written = re.search(r'"feet_per_unit": ([0-9.]+)', page(f"drawing/{name}.md"))
+    assert written is not None
+    assert float(written[1]) == pytest.approx(scale, rel=1e-5)

@@ -20,8 +20,6 @@ from storage.mongo import driver
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 
-pytestmark = pytest.mark.anyio
-
 CALLS: Counter[str] = Counter()
 
 
@@ -270,7 +268,6 @@ async def test_what_graphql_core_has_to_run_is_counted_and_logged_once_for_each_
 NULL = "query ($null: Boolean) { __schema { types { name %s } } }"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "fields",
     [

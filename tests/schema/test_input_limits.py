@@ -1,6 +1,6 @@
-"""What arguments may hold: checked before anything in them is coerced or converted."""
+"""What arguments may hold is checked first; inputs of a wrong type are named in errors."""
 
-from typing import Any
+from typing import Any, cast
 
 import graphql
 import httpx
@@ -8,18 +8,19 @@ import pytest
 import strawberry.types.arguments
 from graphql.execution import values
 
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
 from schema.definitions import Requirement, requirement_of
-from schema.execution import (
-    MAX_ITEMS_WHEN_DENIED,
-    Executor,
-    InvalidOperationError,
-)
+from schema.errors import quote_json
+from schema.execution import MAX_ITEMS_WHEN_DENIED, Executor, InvalidOperationError, OperationResult
+from schema.operation_inputs import MAX_REPORTED_ERRORS, InputViolation, OperationInputs
 from schema.query_limits import QueryLimits
 from schema.query_size import ArgumentSize, measure_value
 from schema.root import GRAPHQL_SCHEMA
+from storage.records.visibility import ALL_ASSETS
+from storage.store import Store
+from tests.endpoints import find_endpoint
 from tests.fixtures import MAP, SEEN, UNIT, post_graphql
-
-pytestmark = pytest.mark.anyio
 
 WAYPOINT = {"id": "loc-1"}
 ASSIGNMENT = {"groupId": "view", "attributeId": "sea", "assetId": SEEN, "unitId": UNIT}
@@ -211,3 +212,201 @@ def test_every_requirement_is_checked_before_arguments_are_converted() -> None:
         for definition in getattr(type, "fields", {}).values():
             if requirement_of(definition) != Requirement():
                 assert definition.resolve.__qualname__.startswith("_guarded.")
+
+
+ROUTE = """query ($from: WaypointInput!, $avoid: [Avoidable!]) {
+  map(id: "m") { nearest(from: $from, avoid: $avoid) { distance } }
+}"""
+UNITS = """query ($n: Int, $updated: DateTime) {
+  units(first: $n, updatedSince: $updated) { data { id } }
+}"""
+UNIT_BY_ID = "query ($id: ID!) { unit(id: $id) { id } }"
+
+
+@pytest.fixture(params=["compiled", "interpreted"])
+def executor(request: pytest.FixtureRequest) -> Executor:
+    return Executor(GRAPHQL_SCHEMA, compile_queries=request.param == "compiled")
+
+
+def new_context() -> Context:
+    """A context that reads nothing."""
+    return Context(Caller("test", ALL_ASSETS), cast(Store, None))
+
+
+async def run(executor: Executor, text: str, variables: dict[str, Any]) -> OperationResult:
+    operation = executor.get_client_operation(text, None, variables)
+    return await executor.run(operation, variables, new_context())
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "name", "reason"),
+    [
+        (UNITS, {"n": "one"}, "n", "Int cannot represent non-integer value: 'one'"),
+        (
+            UNITS,
+            {"updated": [None]},
+            "updated",
+            "Expected value of type 'DateTime', but encountered error "
+            "'must be the text of a time in ISO 8601'; found: [null].",
+        ),
+        (UNIT_BY_ID, {}, "id", "Expected a value of non-null type 'ID!' to be provided."),
+        (UNIT_BY_ID, {"id": {"x": None}}, "id", 'ID cannot represent value: {"x":null}'),
+        (
+            ROUTE,
+            {"from": {"id": "a"}, "avoid": ["stairs", "bus"]},
+            "avoid[1]",
+            "A value of Avoidable must be stairs, escalators, lifts or outdoors, not 'bus'",
+        ),
+        (ROUTE, {"from": {"x": "1"}}, "from.x", "Float cannot represent non numeric value: '1'"),
+        (
+            ROUTE,
+            {"from": {"door": "a", "x": None}},
+            "from",
+            "Expected value of type 'WaypointInput' not to include unknown field 'door', found: "
+            '{"door":"a","x":null}.',
+        ),
+    ],
+)
+async def test_a_variable_of_a_wrong_type_is_named_with_what_is_right(
+    executor: Executor, text: str, variables: dict[str, Any], name: str, reason: str
+) -> None:
+    [error] = (await run(executor, text, variables)).errors
+    assert error.extensions == {
+        "code": "INVALID_INPUT",
+        "fields": {f"variables.{name}": [reason]},
+    }
+    assert error.message.endswith(f": {reason}")
+
+
+async def test_all_wrong_variables_are_named(executor: Executor) -> None:
+    variables = {"n": "one", "updated": 1}
+    errors = (await run(executor, UNITS, variables)).errors
+    names = [name for error in errors for name in (error.extensions or {})["fields"]]
+    assert names == ["variables.n", "variables.updated"]
+
+
+async def test_a_subscription_names_its_variables() -> None:
+    executor = Executor(GRAPHQL_SCHEMA)
+    text = "subscription ($kinds: [RecordKind!]) { changes(kinds: $kinds) { cursor } }"
+    variables = {"kinds": ["units", None]}
+    operation = executor.get_client_operation(text, None, variables)
+    result = await executor.open_events(operation, variables, new_context())
+    assert isinstance(result, OperationResult)
+    assert [[*(error.extensions or {})["fields"]] for error in result.errors] == [
+        ["variables.kinds[1]"]
+    ]
+
+
+async def test_an_argument_that_a_variable_makes_null_is_named(executor: Executor) -> None:
+    text = 'query ($id: ID = "u") { unit(id: $id) { id } }'
+    [error] = (await run(executor, text, {"id": None})).errors
+    reason = "Expected variable '$id' provided to non-null type 'ID!' not to be null."
+    assert error.message == f"Argument 'id' has invalid value: {reason}"
+    assert (error.extensions or {})["fields"] == {"id": [reason]}
+
+
+def test_an_invalid_document_says_null(executor: Executor) -> None:
+    with pytest.raises(InvalidOperationError) as caught:
+        executor.get_client_operation("{ unit(id: null) { id } }", None, {})
+    [error] = caught.value.errors
+    assert error.message == "Expected value of non-null type 'ID!' not to be null."
+
+
+def test_a_long_or_deep_value_is_cut_short() -> None:
+    nested: list[Any] = []
+    for _ in range(300):
+        nested = [nested]
+    assert quote_json([1] * 1000) == "[" + "1," * 24 + "1…"
+    assert quote_json([True, None]) == "[true,null]"
+    assert quote_json("x" * 1000) == repr("x" * 50)
+    assert quote_json(nested) == "…"
+
+
+EXECUTOR = Executor(GRAPHQL_SCHEMA)
+POSITION = {"x": 1.0, "y": 2.0, "floorId": "f"}
+MATRIX_INPUT = {"map": "m", "sources": [{"id": "a"}], "targets": [POSITION]}
+
+
+def inputs_of(operation: str) -> OperationInputs:
+    return OperationInputs(GRAPHQL_SCHEMA, EXECUTOR.prepare(find_endpoint(operation).document))
+
+
+def test_an_input_has_the_description_default_and_example_of_its_argument() -> None:
+    inputs = inputs_of("ListMaps").by_variable
+    assert [*inputs][:6] == ["page", "perPage", "after", "totalCount", "tags", "asset"]
+    page = inputs["page"]
+    assert page.description.startswith("The page to return. Without it")
+    assert page.default is None  # with a cursor, it is the cursor's
+    assert (page.definition.example, page.is_required) == (1, False)
+    assert inputs_of("CalculateDistances").by_variable["sources"].is_required
+
+
+def test_a_variable_that_includes_a_field_has_the_description_of_the_field() -> None:
+    steps = inputs_of("FindRoute").by_variable["steps"]
+    assert (steps.is_required, steps.default) == (False, False)
+    assert steps.description.startswith("Whether to include `steps`. List what to do on the way")
+
+
+def test_all_errors_in_the_items_of_a_list_are_found() -> None:
+    given = {"groupId": "g", "attributeId": "a", "assetId": "s", "unitId": "u"}
+    data = [given, given | {"unitId": "", "assetId": "\0"}, given, given | {"groupId": "x" * 256}]
+    inputs = inputs_of("AssignUnitAttributes")
+    errors = inputs.find_errors({"groupId": "g", "data": data})
+    assert [error.path for error in errors] == [
+        "data[1].assetId",
+        "data[1].unitId",
+        "data[3].groupId",
+    ]
+    assert inputs.find_errors({"groupId": "g", "data": data[:1]}) == []
+    many = inputs.find_errors({"groupId": "", "data": data * MAX_REPORTED_ERRORS})
+    assert len(many) == MAX_REPORTED_ERRORS
+
+
+def test_all_errors_of_different_inputs_are_found() -> None:
+    errors = inputs_of("CalculateDistances").find_errors(
+        {
+            "sources": [POSITION, {}, {"id": "", "x": 1.0}],
+            "targets": [],
+            "costing": "car",
+            "costingOptions": {"pedestrian": {"mode": "bus", "avoid": ["rain"]}},
+            "distanceMethod": "far",
+        }
+    )
+    assert {error.path for error in errors} == {
+        "sources[1]",
+        "sources[2]",
+        "sources[2].id",
+        "targets",
+        "costing",
+        "costingOptions.pedestrian.mode",
+        "costingOptions.pedestrian.avoid",
+        "distanceMethod",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({}, None),
+        ({"costing": None}, None),
+        (
+            {"targets": [POSITION] * 51},
+            InputViolation("sources", "sources times targets must be at most 50 pairs, not 51"),
+        ),
+        (
+            {"targets": [POSITION, {"id": "a", "x": 1.0}]},
+            InputViolation("targets[1]", "must have both x and y, or neither"),
+        ),
+        (
+            {"sources": [{"name": "a"}]},
+            InputViolation(
+                "sources[0]", "must have the id of a location or a unit, or x, y and a floor"
+            ),
+        ),
+    ],
+)
+def test_the_error_of_variables_is_found(
+    changes: dict[str, Any], error: InputViolation | None
+) -> None:
+    inputs = inputs_of("CalculateDistances")
+    assert inputs.find_errors(MATRIX_INPUT | changes)[:1] == ([error] if error else [])

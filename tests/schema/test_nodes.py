@@ -23,8 +23,6 @@ from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import BASE_URL, HIDDEN, MAP, SEEN, UNIT
 from tests.resolvers.directory import Directory
 
-pytestmark = pytest.mark.anyio
-
 NODE = GRAPHQL_SCHEMA.type_map["Node"]
 assert isinstance(NODE, GraphQLInterfaceType)
 ENTITIES = {type.name for type in GRAPHQL_SCHEMA.get_possible_types(NODE)}

@@ -14,18 +14,10 @@ from resolvers.request.context import Context, Info
 from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
 from resolvers.request.inputs import Range, argument
 from schema.definitions import Requirement, guard_fields
-from schema.execution import (
-    Event,
-    Executor,
-    InvalidOperationError,
-    Operation,
-    OperationResult,
-)
+from schema.execution import Event, Executor, InvalidOperationError, Operation, OperationResult
 from schema.fields import resolver_field
 from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
-
-pytestmark = pytest.mark.anyio
 
 CLOSED: list[str] = []
 """The streams that have ended."""

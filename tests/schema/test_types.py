@@ -1,61 +1,50 @@
-"""The types of records, with every field of the record they show."""
+"""The types of records, derived from what resolvers return, with every field and enum they show."""
 
+import asyncio
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 import pytest
+import strawberry
 from graphql import (
+    GraphQLEnumType,
     GraphQLField,
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLScalarType,
     get_named_type,
 )
+from msgspec import Struct
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
+from resolvers.drawings.shapes import PATH_BY_KIND
+from resolvers.networks.waypoints import Avoidable
+from resolvers.request.caller import PERMISSIONS, Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import FlagRequiredError, PermissionRequiredError
+from resolvers.request.kinds import name_word
+from routing.costing import TravelMode
+from routing.plan import ConnectorKind, SpaceKind
+from schema.definitions import Requirement
+from schema.errors import explain_enums
+from schema.execution import Executor, InvalidOperationError
+from schema.fields import output_type, resolver_field
 from schema.root import GRAPHQL_SCHEMA
+from storage import catalog
+from storage.administration import audit
 from storage.administration.api_keys import ApiKey
-from storage.catalog import (
-    Asset,
-    AssetReference,
-    Assignment,
-    Attribute,
-    AttributeGroup,
-    Background,
-    Floor,
-    LevelTag,
-    LevelTagValue,
-    Location,
-    LocationFloor,
-    LocationTag,
-    Map,
-    Unit,
-    UnitReference,
-)
+from storage.catalog import RECORD_TYPES
+from storage.records.kinds import Record
+from storage.records.visibility import ALL_ASSETS
 from tests.fixtures import SEEN, UNIT_IDS
 from tests.resolvers.directory import Directory
 
-RECORDS: dict[str, Any] = {
-    record.__name__: record
-    for record in (
-        ApiKey,
-        Asset,
-        AssetReference,
-        Assignment,
-        Attribute,
-        AttributeGroup,
-        Background,
-        Floor,
-        LevelTag,
-        LevelTagValue,
-        Location,
-        LocationFloor,
-        LocationTag,
-        Map,
-        Unit,
-        UnitReference,
-    )
+RECORDS: dict[str, Any] = {"ApiKey": ApiKey} | {
+    name: record
+    for name, record in vars(catalog).items()
+    if isinstance(record, type) and issubclass(record, Record)
+    if record.__module__ == catalog.__name__
 }
 SHOWN_OTHERWISE = {
     "LevelTag.map_id": "a level tag is only reached from its map",
@@ -139,7 +128,6 @@ CONNECTION = """query ($first: Int, $after: String) {
 }"""
 
 
-@pytest.mark.anyio
 async def test_a_loop_that_passes_only_the_end_cursor_ends(directory: Directory) -> None:
     found: list[str] = []
     after, first = None, 1
@@ -184,3 +172,213 @@ def _svg_document() -> GraphQLScalarType:
     scalar = GRAPHQL_SCHEMA.type_map["SvgDocument"]
     assert isinstance(scalar, GraphQLScalarType)
     return scalar
+
+
+class Step(Struct, frozen=True):
+    """One step of a walk."""
+
+    floor_id: str
+    connector_id: str | None
+    feet: Annotated[float, "How long it is."]
+
+
+class Walk(NamedTuple):
+    """A walk."""
+
+    name: str
+    steps: list[Step]
+
+
+def find_walk(name: str) -> Walk:
+    """A walk by its name."""
+    return Walk(name, [Step("lower", None, 2.5)])
+
+
+SDL = '''type Query {
+  """A walk by its name."""
+  walk(name: String!): Walk
+}
+
+"""One step of a walk."""
+type Step {
+  floorId: ID!
+  connectorId: ID
+
+  """How long it is."""
+  feet: Float!
+}
+
+"""A walk."""
+type Walk {
+  name: String!
+  steps: [Step!]!
+}'''
+
+
+@strawberry.type
+class Query:
+    walk = resolver_field(find_walk, output_type(Walk))
+
+
+SCHEMA = strawberry.Schema(query=Query)
+
+
+def test_a_result_type_becomes_a_graphql_type_with_its_texts_and_ids() -> None:
+    assert SCHEMA.as_str() == SDL
+
+
+def test_results_are_resolved_without_conversion() -> None:
+    result = SCHEMA.execute_sync('{ walk(name: "home") { name steps { floorId feet } } }')
+    assert result.data == {"walk": {"name": "home", "steps": [{"floorId": "lower", "feet": 2.5}]}}
+
+
+def test_a_result_type_has_one_graphql_type() -> None:
+    assert output_type(Step) is output_type(Step)
+
+
+BOTH = Requirement(flag="beta", permission="units.write")
+
+
+def caller(*, flags: tuple[str, ...] = (), permissions: tuple[str, ...] = ()) -> Caller:
+    return Caller("key", ALL_ASSETS, frozenset(permissions), frozenset(flags))
+
+
+def test_a_missing_flag_is_reported_before_a_missing_permission() -> None:
+    with pytest.raises(FlagRequiredError, match="beta"):
+        BOTH.check(caller())
+    with pytest.raises(PermissionRequiredError, match=r"units\.write"):
+        BOTH.check(caller(flags=("beta",)))
+    BOTH.check(caller(flags=("beta",), permissions=("units.write",)))
+
+
+@pytest.mark.parametrize("flags", [(), ("beta",)])
+@pytest.mark.parametrize("permissions", [(), ("units.write",)])
+def test_a_requirement_is_met_if_its_check_passes(
+    flags: tuple[str, ...], permissions: tuple[str, ...]
+) -> None:
+    assert BOTH.is_met(caller(flags=flags, permissions=permissions)) == bool(flags and permissions)
+
+
+ENUMS = {
+    name: type
+    for name, type in GRAPHQL_SCHEMA.type_map.items()
+    if isinstance(type, GraphQLEnumType) and not name.startswith("__")
+}
+
+
+@strawberry.input
+class Options:
+    mode: TravelMode | None = TravelMode.FOOT
+
+
+@strawberry.type
+class EnumQuery:
+    @strawberry.field
+    async def mode(self, mode: TravelMode | None = TravelMode.FOOT) -> TravelMode | None:
+        assert mode is None or isinstance(mode, TravelMode)
+        return mode
+
+    @strawberry.field
+    async def avoided(self, avoid: list[Avoidable] | None = None) -> list[Avoidable]:
+        return avoid or []
+
+    @strawberry.field
+    async def nested(self, options: Options) -> TravelMode | None:
+        return options.mode
+
+    @strawberry.field
+    async def stored(self, word: str) -> TravelMode | None:
+        return word  # type: ignore[return-value]
+
+
+CALLER = Caller("key", ALL_ASSETS)
+ENUM_SCHEMA = strawberry.Schema(EnumQuery)._schema
+explain_enums(ENUM_SCHEMA)
+
+
+class Answer(NamedTuple):
+    data: Any
+    errors: list[str]
+
+
+def ask(text: str, **variables: Any) -> Answer:
+    """Run an operation compiled and interpreted, and return the result, which is the same."""
+    answers = []
+    for is_compiled in (True, False):
+        executor = Executor(ENUM_SCHEMA, compile_queries=is_compiled)
+        operation = executor.get_client_operation(text, None, variables)
+        for _ in range(2):  # without generated code, then with it
+            operation = executor.get_client_operation(text, None, variables)
+            context = Context(CALLER, _store=None)  # type: ignore[arg-type]
+            run = executor.run(operation, variables, context)
+            result = asyncio.run(run)
+            answers.append(Answer(result.data, [error.message for error in result.errors]))
+    assert all(answer == answers[0] for answer in answers)
+    return answers[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "value"),
+    [
+        ("{ mode }", {}, "foot"),
+        ("{ mode(mode: wheelchair) }", {}, "wheelchair"),
+        ("{ mode(mode: null) }", {}, None),
+        ("query($m: TravelMode) { mode(mode: $m) }", {"m": "wheelchair"}, "wheelchair"),
+        ("query($m: TravelMode) { mode(mode: $m) }", {}, "foot"),
+        ("query($m: TravelMode = wheelchair) { mode(mode: $m) }", {}, "wheelchair"),
+        ("{ avoided(avoid: [stairs, lifts]) }", {}, ["stairs", "lifts"]),
+        ("query($a: Avoidable!) { avoided(avoid: [$a]) }", {"a": "lifts"}, ["lifts"]),
+        ("query($a: [Avoidable!]) { avoided(avoid: $a) }", {"a": "stairs"}, ["stairs"]),
+        ("{ nested(options: {}) }", {}, "foot"),
+        ("query($m: TravelMode) { nested(options: {mode: $m}) }", {"m": "foot"}, "foot"),
+        ("query($o: Options!) { nested(options: $o) }", {"o": {"mode": "foot"}}, "foot"),
+        ('{ stored(word: "wheelchair") }', {}, "wheelchair"),
+    ],
+)
+def test_a_value_is_read_and_returned_by_its_name(
+    text: str, variables: dict[str, Any], value: Any
+) -> None:
+    assert [*ask(text, **variables).data.values()] == [value]
+
+
+@pytest.mark.parametrize(
+    ("literal", "message"),
+    [
+        ("bus", "A value of TravelMode must be foot or wheelchair, not bus"),
+        (
+            '"foot"',
+            'A value of TravelMode must be foot or wheelchair without quotation marks, not "foot"',
+        ),
+        ("[foot]", "A value of TravelMode must be foot or wheelchair, not [foot]"),
+    ],
+)
+def test_a_wrong_literal_is_told_what_is_right(literal: str, message: str) -> None:
+    with pytest.raises(InvalidOperationError) as caught:
+        ask(f"{{ mode(mode: {literal}) }}")
+    assert [error.message for error in caught.value.errors] == [message]
+
+
+def test_a_word_that_is_no_value_makes_its_field_null() -> None:
+    answer = ask('{ stored(word: "bus") mode }')
+    assert answer.data == {"stored": None, "mode": "foot"}
+    assert len(answer.errors) == 1
+
+
+def test_an_enum_has_each_word_that_there_is() -> None:
+    for name, words in (
+        ("AuditAction", audit.ACTIONS),
+        ("AuditInterface", get_args(audit.Interface)),
+        ("AuditOperation", get_args(audit.Operation)),
+        ("ClosableKind", (*ConnectorKind, *SpaceKind)),
+        ("Permission", PERMISSIONS),
+        ("RecordKind", tuple(kind.name for kind in RECORD_TYPES)),
+    ):
+        assert tuple(value.value for value in ENUMS[name].values.values()) == words
+    assert {*ENUMS["ShapeType"].values} == {*PATH_BY_KIND}
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_names_are_the_words_of_rest_as_far_as_graphql_allows(name: str) -> None:
+    for value_name, value in ENUMS[name].values.items():
+        assert value_name == name_word(value.value)
+        assert value.description

@@ -20,8 +20,6 @@ from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
 from tests.storage.catalogs import ARCHIVE, small, write_arrays
 
-pytestmark = pytest.mark.anyio
-
 MAP = "am"
 CLOSED = Closures(doors=["d1"], connectors=["lift"])
 LONG_AGO = "2001-01-01T00:00:00+00:00"

@@ -14,7 +14,7 @@ from storage.records.paging import Order, PageRequest
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.store import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 COUNT, PER_ASSET, PER_PAGE, MAX_COUNT = 100_000, 1_000, 20, 500
 TIME, CHANGED_AT = "2026-01-31T12:00:00+00:00", "2026-02-28T12:00:00+00:00"

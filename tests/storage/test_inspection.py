@@ -17,8 +17,6 @@ from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup.preparation import MIGRATIONS_COLLECTION, STATE_ID, prepare_database
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def connection(mongo_url: str, database: Any, tmp_path: Path) -> ConnectionSettings:

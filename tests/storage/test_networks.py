@@ -36,8 +36,6 @@ from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
-
 MAP = "am"
 LONG_AGO = "2001-01-01T00:00:00+00:00"
 FIRST, SECOND = ARCHIVE, ARCHIVE + b"the second network, which has more parts"

@@ -93,7 +93,6 @@ def test_a_document_without_a_required_field_cannot_be_decoded() -> None:
         UNITS.decode([{"_id": "u", "asset_id": "a", "name": "101"}])
 
 
-@pytest.mark.anyio
 async def test_level_tags_are_of_one_key_each_on_a_map_in_the_order_of_keys(
     client: Any, database: Any, path: Path
 ) -> None:
@@ -111,7 +110,6 @@ async def test_level_tags_are_of_one_key_each_on_a_map_in_the_order_of_keys(
     assert {tag.map_id for tag in only_b.data} == {"bm"}
 
 
-@pytest.mark.anyio
 async def test_a_unit_moves_within_its_asset_and_a_background_stays_with_its_map(
     database: Any, bundle: Path, path: Path
 ) -> None:

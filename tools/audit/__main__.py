@@ -90,7 +90,7 @@ AUDITS: dict[str, Audit] = {
     "pip-audit": lambda: look_up(audit_python),
     "npm audit": lambda: look_up(audit_npm),
     "SBOM": check_sboms,
-    "SECURITY.md": lambda: run_tests("tests/test_security_page.py"),
+    "SECURITY.md": lambda: run_tests("tests/test_doc_pages.py"),
 }
 
 

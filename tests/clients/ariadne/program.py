@@ -6,13 +6,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
-from floorgate_graphql import (
-    Client,
-    CostingOptions,
-    PedestrianOptions,
-    TravelMode,
-    WaypointInput,
-)
+from floorgate_graphql import Client, CostingOptions, PedestrianOptions, TravelMode, WaypointInput
 
 MAP = "alder-court-floor-plates"
 

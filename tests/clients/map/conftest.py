@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients.conftest import Site
-from tests.clients.map.pages import build_bundle
-from tests.clients.map.routes_world import World, open_world
+from tests.clients.map.pages import World, build_bundle, open_world
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pymongo import MongoClient
 from tests.databases import Documents, ReusedDatabase, read_documents
 from tests.gateway.cli.commands import floorgate
 from tests.gateway.floorgate_process import storage_options
-from tests.resolvers import tower, yard
+from tests.resolvers import worlds
 
 PROCESS = ["maps", "process"]
 
@@ -26,7 +26,7 @@ def yard_documents(
 ) -> Documents:
     """What a database has with the map `yard`, which is routable, and `plain`, which is not."""
     folder = tmp_path_factory.mktemp("yard")
-    bundle = yard.write_bundle(folder)
+    bundle = worlds.write_bundle(folder)
     return record(mongo_url, reused_database, folder, ["import", bundle], [*PROCESS, "yard"])
 
 
@@ -35,7 +35,7 @@ def yard_storage(
     mongo_url: str, reused_database: ReusedDatabase, yard_documents: Documents, tmp_path: Path
 ) -> list[str]:
     """The options of a database with the yard; the folder of the test has its drawing."""
-    yard.write_bundle(tmp_path)
+    worlds.write_bundle(tmp_path)
     reused_database.refill(yard_documents)
     return storage_options(mongo_url, reused_database.name, tmp_path)
 
@@ -46,7 +46,7 @@ def tower_documents(
 ) -> Documents:
     """What a database has with the map `tower`, which is routable."""
     folder = tmp_path_factory.mktemp("tower")
-    bundle = tower.write(folder)
+    bundle = worlds.write(folder)
     return record(mongo_url, reused_database, folder, ["import", bundle], [*PROCESS, "tower"])
 
 

@@ -17,7 +17,7 @@ from gateway.cli.changes import format_undo_command
 from gateway.settings import STORAGE_OPTIONS, with_options
 from storage.bundles.drawings import to_data_url
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
-from tests.resolvers.tower import SVG, write
+from tests.resolvers.worlds import SVG, write
 from tests.storage.catalogs import SMALL, small, write_arrays
 from tests.storage.spreadsheets.spreadsheets import rent_roll, write_csv
 

@@ -20,7 +20,7 @@ from routing.processing import process_plan
 from storage.routing_inputs import NETWORK_FORMAT
 from tests.databases import ReusedDatabase
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of
-from tests.resolvers.tower import SVG
+from tests.resolvers.worlds import SVG
 from tests.routing.ascii_plans import draw_plan, process_drawing
 
 Run = Callable[..., Result]

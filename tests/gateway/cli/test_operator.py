@@ -17,7 +17,7 @@ from gateway.settings import Settings
 from storage.catalog import RECORD_TYPES
 from storage.errors import EmbeddedServerError, StorageError, UnavailableError
 from storage.mongo import driver
-from tests.drivers import EACH_DRIVER
+from tests.databases import EACH_DRIVER
 from tests.gateway.floorgate_process import floorgate, storage_options
 from tests.storage.mongo.replica_set_of_three import run_replica_set
 

@@ -42,8 +42,6 @@ from tests.resolvers.directory import Commands
 from tests.rest.error_bodies import read_message
 from tests.schema.test_query_size import flat_fragments, nested_fragments
 
-pytestmark = pytest.mark.anyio
-
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 JSON = "application/json"
 

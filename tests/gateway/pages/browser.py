@@ -1,9 +1,16 @@
-"""A real headless Chromium that opens the pages and records every error it reports."""
+"""A real headless Chromium, one for each worker, that opens pages and records every error."""
 
+import asyncio
+import json
+import os
+import re
+import subprocess
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from shutil import which
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,6 +25,7 @@ from playwright.sync_api import (
 )
 
 from gateway import public_endpoints
+from tests.rest.demo_service import FLOORGATE, DemoService
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(which, NAMES)), None)
@@ -164,3 +172,137 @@ def try_units(seen: Visit) -> Locator:
 def _units_operation(seen: Visit) -> Locator:
     in_list = seen.page.locator('[data-path="/v1/units"]')
     return seen.page.locator(".opblock-get").filter(has=in_list)
+
+
+MAP = "alder-court-floor-plates"
+APARTMENT = "ugwo2tfiznm"
+GYM = "l4xusy2pgwt"
+
+DROP = """(target, [name, text]) => {
+  const dataTransfer = new DataTransfer()
+  dataTransfer.items.add(new File([text], name, { type: 'image/svg+xml' }))
+  for (const type of ['dragover', 'drop']) {
+    target.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
+  }
+}"""
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A tab of the browser, and the service that it shows."""
+
+    seen: Visit
+    service: DemoService
+    refusals: list[str] = field(default_factory=list)
+    """Statuses of the responses that the test expects to fail."""
+
+    @property
+    def page(self) -> Page:
+        return self.seen.page
+
+    @property
+    def map(self) -> Locator:
+        return self.page.locator("floorgate-map")
+
+    @property
+    def card(self) -> Locator:
+        return self.page.get_by_role("article")
+
+    @property
+    def warnings(self) -> Locator:
+        return self.page.get_by_role("region", name="Warnings of the drawing")
+
+    def open(self, query: str = "", key: str | None = None) -> None:
+        """Open a link of the explorer, with the key of the demo or another."""
+        self.page.goto(f"{self.service.url}/maps{query}#key={key or self.service.key}")
+
+    def open_map(self, *, key: str | None = None, **state: str) -> None:
+        self.open("?" + "&".join(f"{name}={value}" for name, value in state.items()), key)
+        expect(self.page.get_by_role("application", name="Map of")).to_be_visible()
+
+    def button(self, name: str | re.Pattern[str]) -> Locator:
+        return self.page.get_by_role("button", name=name)
+
+    def floor(self, name: str) -> Locator:
+        return self.page.get_by_role("radio", name=name)
+
+    def choose(self, field: str, text: str) -> None:
+        """Type a text into a search field, and take the first that it finds."""
+        box = self.page.get_by_role("combobox", name=field)
+        box.fill(text)
+        expect(self.page.get_by_role("option").first).to_be_visible()
+        box.press("Enter")
+
+    def drop(self, target: Locator, name: str, text: str) -> None:
+        target.evaluate(DROP, [name, text])
+
+    def errors(self) -> list[str]:
+        return [
+            error
+            for error in self.seen.all_errors()
+            if not any(f"status of {status}" in error for status in self.refusals)
+        ]
+
+    def state(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", self.map.evaluate("map => map.state"))
+
+    def pixels(self, x: float, y: float) -> tuple[float, float]:
+        """Where a position of the drawing is in the window."""
+        inside = self.map.evaluate("(map, point) => map.toPixels(point)", {"x": x, "y": y})
+        box = self.map.bounding_box()
+        assert box
+        return box["x"] + inside["x"], box["y"] + inside["y"]
+
+
+def run_command(service: DemoService, *arguments: str) -> str:
+    """What a command prints that works on the database of the service."""
+    command = [str(FLOORGATE), *arguments]
+    environment = {**os.environ, **service.environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def create_key(service: DemoService, *permissions: str) -> str:
+    """Create a key that sees the demo property."""
+    options = [option for each in permissions for option in ("--permission", each)]
+    command = ("keys", "create", "--name", "test", "--asset", "alder-court", "--json", *options)
+    return str(json.loads(run_command(service, *command))["key"])
+
+
+@pytest.fixture(scope="session")
+def started_chromium() -> Iterator[tuple[Browser, AbstractEventLoop]]:
+    """Start Chromium; tests take `chromium`."""
+    with start_chromium() as started:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield started, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def chromium(started_chromium: tuple[Browser, AbstractEventLoop]) -> Iterator[Browser]:
+    """The running Chromium.
+
+    playwright leaves its event loop running while it is open. It is hidden between the tests that
+    take this fixture, so that others can run event loops of their own.
+    """
+    started, loop = started_chromium
+    asyncio._set_running_loop(loop)
+    yield started
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def seen(chromium: Browser, demo: DemoService) -> Iterator[Visit]:
+    """A new tab, in light colours and without moving parts."""
+    with open_page(chromium, demo.url) as opened:
+        opened.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        yield opened
+
+
+@pytest.fixture
+def explorer(seen: Visit, demo: DemoService) -> Iterator[Explorer]:
+    """A new tab; nothing may go wrong in it, unless the test says so."""
+    yield (explorer := Explorer(seen, demo))
+    assert explorer.errors() == []

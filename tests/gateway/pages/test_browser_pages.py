@@ -22,7 +22,7 @@ from tests.gateway.pages import browser
 from tests.gateway.pages.browser import needs_browser
 from tests.rest.demo_service import DemoService
 
-pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("clients")]
+pytestmark = pytest.mark.xdist_group("clients")
 
 WEB = Path(public_endpoints.__file__).parent / "web"
 AS_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

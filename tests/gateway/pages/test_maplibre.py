@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.clients.trust import trust_of
+from tests.clients.environment import trust_of
 from tests.gateway.pages import browser
 from tests.rest.demo_service import DemoService
 from tests.rest.packages import install

@@ -1,19 +1,36 @@
-"""WebSockets with graphql-transport-ws: messages, limits, and the codes that close them."""
+"""Subscriptions over WebSockets and server-sent events, from the change to the client."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 from msgspec.structs import replace
 from websockets.exceptions import InvalidStatus
 
-from gateway.graphql import websocket
+import resolvers.changes
+from gateway.graphql import event_stream, streams, websocket
+from gateway.graphql.streams import MAX_EVENTS_AT_A_TIME
 from gateway.graphql.websocket import MAX_OPERATIONS, OPERATION_METHOD, CloseError
 from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESSAGE_BYTES
+from gateway.server.worker import EventLoop
+from gateway.state import GatewayState
+from resolvers.request.caller import FLAGS
+from resolvers.request.errors import Cause, UnavailableError
+from schema.root import GRAPHQL_SCHEMA
 from storage.administration import api_keys
+from storage.cache.record_cache import RecordCacheKey
+from storage.changes.events import ChangeCursor
+from storage.records.visibility import AssetScope
 from tests.fixtures import SEEN, UNIT, World, freeze_limiter, make_key, open_database
 from tests.gateway.server.served_application import on_server_loop, run, wait_until
 from tests.gateway.subscriptions.service import (
@@ -23,6 +40,7 @@ from tests.gateway.subscriptions.service import (
     Socket,
     count_subscriptions,
     publish,
+    read_events,
     serve,
     wait_for_subscriptions,
 )
@@ -345,3 +363,546 @@ async def test_a_client_that_vanishes_ends_its_subscriptions(world: World) -> No
 
 def test_reasons_fit_into_a_frame() -> None:
     assert CloseError(4400, "\u00e9" * 100).reason == "\u00e9" * 61
+
+
+ACCEPT = {"Accept": "text/event-stream"}
+
+
+@asynccontextmanager
+async def subscribe(
+    client: httpx.AsyncClient, query: str = TICKS, **headers: str
+) -> AsyncIterator[httpx.Response]:
+    """A stream that has begun."""
+    async with client.stream(
+        "POST", "/graphql", json={"query": query}, headers=ACCEPT | headers
+    ) as response:
+        yield response
+
+
+@on_server_loop
+async def test_each_tick_is_an_event_until_the_source_ends(world: World) -> None:
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-store"
+        assert "content-encoding" not in response.headers
+        await wait_for_subscriptions()
+        for number in (1, 2, 0):
+            publish(number)
+        events = [event async for event in read_events(response)]
+    assert events == [
+        ("next", {"data": {"ticks": {"number": 1}}}),
+        ("next", {"data": {"ticks": {"number": 2}}}),
+        ("complete", None),
+    ]
+
+
+@on_server_loop
+async def test_a_get_carries_the_operation_in_the_query(world: World) -> None:
+    async with serve(world) as service, service.client() as client:
+        parameters = {"query": TICKS, "api-key": world.keys.full}
+        del client.headers["API-Key"]
+        async with client.stream("GET", "/graphql", params=parameters, headers=ACCEPT) as response:
+            await wait_for_subscriptions()
+            publish(7)
+            event = await anext(read_events(response))
+    assert event == ("next", {"data": {"ticks": {"number": 7}}})
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f'{{ unit(id: "{UNIT}") {{ id }} }}', {"data": {"unit": {"id": UNIT}}}),
+        ("{ nothing }", "Cannot query field 'nothing' on type 'Query'."),
+        ("{", "Syntax Error: Expected Name, found <EOF>."),
+    ],
+)
+@on_server_loop
+async def test_other_operations_are_complete_after_one_event(
+    world: World, query: str, expected: Any
+) -> None:
+    async with serve(world) as service, service.client() as client:
+        response = await client.post("/graphql", json={"query": query}, headers=ACCEPT)
+        events = [event async for event in read_events(response)]
+    assert response.status_code == 200
+    (name, body), end = events
+    assert (name, end) == ("next", ("complete", None))
+    assert expected in (body, body.get("errors", [{}])[0].get("message"))
+
+
+@pytest.mark.parametrize(
+    ("accept", "query", "status"),
+    [
+        ("application/json", TICKS, 406),
+        ("*/*", TICKS, 406),
+        ("application/json, text/event-stream", "{ __typename }", 200),
+    ],
+)
+@on_server_loop
+async def test_clients_that_prefer_json_get_json(
+    world: World, accept: str, query: str, status: int
+) -> None:
+    async with serve(world) as service, service.client() as client:
+        response = await client.post("/graphql", json={"query": query}, headers={"Accept": accept})
+    assert response.status_code == status
+    assert response.headers["content-type"].startswith("application/json")
+
+
+@on_server_loop
+async def test_an_error_of_one_field_leaves_the_rest_of_its_event(world: World) -> None:
+    query = "subscription { ticks { number southernUnit { id } secret } }"
+    async with (
+        serve(world) as service,
+        service.client(world.keys.restricted) as client,
+        subscribe(client, query) as response,
+    ):
+        await wait_for_subscriptions()
+        publish(1)
+        _, body = await anext(read_events(response))
+    assert body["data"] == {"ticks": {"number": 1, "southernUnit": None, "secret": None}}
+    [error] = body["errors"]
+    assert error["path"] == ["ticks", "secret"]
+    assert error["extensions"]["code"] == "PERMISSION_REQUIRED"
+
+
+@on_server_loop
+async def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) -> None:
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        await wait_for_subscriptions()
+        publish(UnavailableError("the database is away", Cause.UNREACHABLE))
+        events = [event async for event in read_events(response)]
+    [(_, body), end] = events
+    assert body["errors"][0]["extensions"] == {
+        "code": "SERVICE_UNAVAILABLE",
+        "requestId": response.headers["x-request-id"],
+    }
+    assert end == ("complete", None)
+
+
+@on_server_loop
+async def test_a_client_that_leaves_ends_the_source(world: World) -> None:
+    async with serve(world) as service:
+        async with service.client() as client, subscribe(client):
+            await wait_for_subscriptions()
+            assert len(service.gateway.streams.subscriptions) == 1
+            assert service.gateway.admission.in_flight == 0
+        await wait_until(lambda: count_subscriptions() == 0)
+        await wait_until(lambda: len(service.gateway.streams.subscriptions) == 0)
+
+
+@on_server_loop
+async def test_comments_keep_a_silent_stream_alive(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.01)
+
+    async with (
+        serve(world) as service,
+        service.client() as client,
+        subscribe(client) as response,
+    ):
+        lines = response.aiter_lines()
+        assert [await anext(lines) for _ in range(6)] == [":", "", ":", "", ":", ""]
+
+
+@pytest.mark.parametrize("change", ["revoked", "restricted"])
+@on_server_loop
+async def test_a_key_that_changes_ends_its_silent_streams_and_no_others(
+    own_world: World, change: str
+) -> None:
+    """Without `complete`: the client may connect again."""
+    async with (
+        serve(own_world) as service,
+        open_database(own_world) as database,
+        service.client() as other,
+        subscribe(other) as others,
+    ):
+        key_id, key = await make_key(database, "passing")
+        async with service.client(key) as client, subscribe(client) as response:
+            await wait_for_subscriptions(2)
+            if change == "revoked":
+                await api_keys.revoke_api_key(database, key_id)
+            else:
+                await api_keys.update_api_key(
+                    database, key_id, lambda key: replace(key, asset_ids=[SEEN])
+                )
+            assert [event async for event in read_events(response)] == []
+        publish(1)
+        assert await anext(read_events(others)) == ("next", {"data": {"ticks": {"number": 1}}})
+
+
+@on_server_loop
+async def test_streams_end_without_complete_when_the_service_stops(world: World) -> None:
+    async with serve(world) as service, service.client() as client:
+        async with subscribe(client) as response:
+            await wait_for_subscriptions()
+            service.gateway.streams.end_all()
+            assert [event async for event in read_events(response)] == []
+        async with subscribe(client) as response:
+            assert response.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [({"streams": 2}, 503), ({"streams_per_key": 2}, 429)],
+)
+@on_server_loop
+async def test_more_streams_than_allowed_are_refused(
+    world: World, limits: dict[str, Any], status: int
+) -> None:
+    async with serve(world, **limits) as service, service.client() as client:
+        async with subscribe(client), subscribe(client):
+            await wait_for_subscriptions(2)
+            async with subscribe(client) as third:
+                body = (await third.aread()).decode()
+            assert (third.status_code, third.headers["retry-after"]) == (status, "1")
+            assert "code" in body
+        await wait_for_subscriptions(0)
+        async with subscribe(client) as fourth:
+            assert fourth.status_code == 200
+
+
+QUERY = """subscription($after: String, $kinds: [RecordKind!], $progress: Boolean) {
+  changes(after: $after, kinds: $kinds, progress: $progress) {
+    cursor operation recordId unit { name floor { name } }
+  }
+}"""
+LIFETIME = timedelta(seconds=30)
+
+
+async def follow_events(
+    service: Service, key: str | None = None, **variables: Any
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield the results over server-sent events; the last one is empty if they are complete."""
+    headers = {"Accept": "text/event-stream", "Experimental-Flags": ", ".join(FLAGS)}
+    body = {"query": QUERY, "variables": variables}
+    async with (
+        service.client(key) as client,
+        client.stream("POST", "/graphql", json=body, headers=headers) as response,
+    ):
+        assert response.status_code == 200
+        async for name, result in read_events(response):
+            yield result if name == "next" else {}
+
+
+async def follow_socket(
+    service: Service, key: str | None = None, **variables: Any
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield the results over a WebSocket; the last one is empty if they are complete."""
+    async with service.socket(key, experimentalFlags=[*FLAGS]) as socket:
+        await socket.subscribe(QUERY, variables=variables)
+        while (message := await socket.receive())["type"] == "next":
+            yield message["payload"]
+        assert message["type"] == "complete"
+        yield {}
+
+
+TRANSPORTS = pytest.mark.parametrize("follow", [follow_events, follow_socket])
+
+
+@asynccontextmanager
+async def opened(world: World) -> AsyncIterator[tuple[Service, Any, str]]:
+    """A gateway, its database, and the cursor of now."""
+    async with serve(world, schema=GRAPHQL_SCHEMA) as service, open_database(world) as database:
+        yield service, database, str(await state_of(service).change_hub.get_cursor())
+
+
+def state_of(service: Service) -> GatewayState:
+    assert service.gateway.state is not None
+    return service.gateway.state
+
+
+@TRANSPORTS
+@on_server_loop
+async def test_a_client_that_leaves_leaves_nothing(own_world: World, follow: Any) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        async with aclosing(follow(service, after=cursor)) as results:
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+            change = (await anext(results))["data"]["changes"]
+            assert (change["operation"], change["recordId"]) == ("updated", UNIT)
+            assert state_of(service).change_hub.follower_count == 1
+        await wait_until(lambda: state_of(service).change_hub.follower_count == 0)
+        await wait_until(lambda: not len(service.gateway.streams.subscriptions))
+        await wait_until(lambda: not len(service.gateway.streams.sockets))
+
+
+@TRANSPORTS
+@on_server_loop
+async def test_a_cursor_that_is_too_old_is_told_with_what_to_do(world: World, follow: Any) -> None:
+    async with opened(world) as (service, _, cursor):
+        old = str(ChangeCursor.parse(cursor)._replace(epoch=b"else"))
+        results = [result async for result in follow(service, after=old)]
+    failed, complete = results
+    [error] = failed["errors"]
+    assert error["extensions"]["code"] == "CHANGES_EXPIRED"
+    assert "copy the directory again" in error["message"]
+    assert (error["path"], error["locations"]) == (["changes"], [{"line": 2, "column": 3}])
+    assert failed["data"] is None
+    assert complete == {}
+
+
+@pytest.mark.slow  # a key cannot be one that has expired when its stream begins
+@on_server_loop
+async def test_streams_end_when_their_key_expires(own_world: World) -> None:
+    async with opened(own_world) as (service, database, _):
+        until = datetime.now(UTC) + LIFETIME
+        _, key = await make_key(database, "passing", expires_at=until)
+        async with AsyncExitStack() as stack:
+            events = await stack.enter_async_context(aclosing(follow_events(service, key)))
+            socket = await stack.enter_async_context(
+                service.socket(key, experimentalFlags=["changes"])
+            )
+            await socket.subscribe("subscription { changes { cursor } }")
+            results = asyncio.create_task(_list(events))
+            assert await socket.wait_for_close() == (4403, "The API key has ended")
+            assert await results == []
+        assert datetime.now(UTC) >= until
+
+
+@TRANSPORTS
+@on_server_loop
+async def test_a_collection_that_is_dropped_is_a_reset_and_followed_on(
+    own_world: World, follow: Any
+) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        unit = await database["units"].find_one({"_id": UNIT})
+        variables = {"after": cursor, "kinds": ["units"]}
+        async with (
+            aclosing(follow(service, **variables)) as results,
+            aclosing(follow(service, after=cursor, kinds=["floors"])) as others,
+        ):
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "one"}})
+            assert _named(await anext(results)) == "one"
+            await database["units"].drop()
+            reset = (await anext(results))["data"]["changes"]
+            assert (reset["operation"], reset["recordId"]) == ("reset", None)
+            await database["units"].insert_one({**unit, "name": "two"})
+            assert _named(await anext(results)) == "two"
+            await database["floors"].update_one(
+                {"_id": unit["floor_id"]}, {"$set": {"name": "new"}}
+            )
+            assert (await anext(others))["data"]["changes"]["recordId"] == unit["floor_id"]
+        async with aclosing(follow(service, after=reset["cursor"], kinds=["units"])) as results:
+            assert _named(await anext(results)) == "two"
+
+
+def _named(result: dict[str, Any]) -> str:
+    name: str = result["data"]["changes"]["unit"]["name"]
+    return name
+
+
+async def _list(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [result async for result in results]
+
+
+@on_server_loop
+async def test_records_of_a_change_do_not_come_from_the_record_cache(own_world: World) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        cache = state_of(service).record_cache
+        assert cache is not None
+        unit = await database["units"].find_one({"_id": UNIT})
+
+        async def load_old() -> Any:
+            return {"name": "old"}
+
+        for kind, key in (("units", UNIT), ("floors", unit["floor_id"])):
+            old = RecordCacheKey(kind, "", AssetScope(None), key)
+            await cache.get_or_load(old, load_old)
+        await database["floors"].update_one({"_id": unit["floor_id"]}, {"$set": {"name": "new"}})
+        await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+        async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
+            change = (await anext(results))["data"]["changes"]
+    assert change["unit"] == {"name": "new", "floor": {"name": "new"}}
+
+
+@on_server_loop
+async def test_a_record_that_is_gone_by_now_is_null(own_world: World) -> None:
+    async with opened(own_world) as (service, database, cursor):
+        await database["units"].update_one({"_id": UNIT}, {"$set": {"name": "new"}})
+        await database["units"].delete_one({"_id": UNIT})
+        await database["units"].update_one({"_id": "unit-2"}, {"$set": {"name": "new"}})
+        async with aclosing(follow_events(service, after=cursor, kinds=["units"])) as results:
+            async for result in results:
+                change = result["data"]["changes"]
+                if change["recordId"] == "unit-2":
+                    break
+                assert (change["recordId"], change["unit"]) == (UNIT, None)
+
+
+@TRANSPORTS
+@on_server_loop
+async def test_a_follower_of_what_rarely_changes_gets_new_cursors(
+    world: World, follow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolvers.changes, "PROGRESS_SECONDS", 0.1)
+
+    async with opened(world) as (service, _, cursor):
+        async with aclosing(follow(service, after=cursor, progress=True)) as results:
+            change = (await anext(results))["data"]["changes"]
+            later = (await anext(results))["data"]["changes"]
+        assert (change["operation"], change["recordId"]) == ("progress", None)
+        positions = [ChangeCursor.parse(each["cursor"]) for each in (change, later)]
+        assert ChangeCursor.parse(cursor) <= positions[0] <= positions[1]
+        async with service.client() as client:
+            headers = {"Experimental-Flags": "changes"}
+            page = await client.get(
+                "/v1/changes", params={"after": later["cursor"]}, headers=headers
+            )
+        assert page.json()["data"] == []
+
+
+# One change is an event of every follower: what they share is done once, or a few times.
+
+
+FOLLOWERS = 5 * MAX_EVENTS_AT_A_TIME
+
+
+CONDITIONAL = "subscription($no: Boolean!) { ticks { number @skip(if: $no) unit { name } } }"
+
+
+async def follow(socket: Socket, query: str, count: int = FOLLOWERS) -> None:
+    """Follow ticks so many times over one WebSocket."""
+    for number in range(count):
+        await socket.subscribe(query, id=str(number))
+    await wait_for_subscriptions(count)
+
+
+async def receive(socket: Socket, count: int = FOLLOWERS) -> dict[str, Any]:
+    """The next tick of each subscription, by its id."""
+    messages = [await socket.receive() for _ in range(count)]
+    ticks = {message["id"]: message["payload"]["data"]["ticks"] for message in messages}
+    assert len(ticks) == count
+    return ticks
+
+
+@asynccontextmanager
+async def count_reads(database: Any) -> AsyncIterator[dict[str, int]]:
+    """By collection, how often the block reads the database; filled in at its end."""
+    reads: dict[str, int] = {}
+    await database.command("profile", 2)
+    yield reads
+    await database.command("profile", 0)
+    for collection in ("api_keys", "units"):
+        where = {"ns": f"{database.name}.{collection}", "op": "query"}
+        reads[collection] = await database["system.profile"].count_documents(where)
+
+
+@pytest.mark.usefixtures("never_expire")
+@on_server_loop
+async def test_one_event_is_read_a_few_times_for_any_number_of_followers(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "SHARING_SECONDS", 3600.0)
+
+    async with (
+        serve(own_world) as service,
+        service.socket() as socket,
+        open_database(own_world) as database,
+    ):
+        await follow(socket, "subscription { ticks { number unit { id } } }")
+        assert service.gateway.state is not None
+        feed = service.gateway.state.change_feed
+        # Until then, nothing is cached.
+        await wait_until(lambda: feed.take_snapshot() is not None)
+        async with count_reads(database) as reads:
+            feed.count_write()  # the key may be another now
+            publish(1)
+            ticks = await receive(socket)
+    assert [*ticks.values()] == FOLLOWERS * [{"number": 1, "unit": {"id": UNIT}}]
+    assert 1 <= reads["units"] <= MAX_EVENTS_AT_A_TIME
+    assert 1 <= reads["api_keys"] <= 2 * MAX_EVENTS_AT_A_TIME
+
+
+@on_server_loop
+async def test_followers_with_other_rights_share_nothing(world: World) -> None:
+    query = "subscription { ticks { southernUnit { id } } }"
+    async with (
+        serve(world) as service,
+        service.socket(world.keys.full) as full,
+        service.socket(world.keys.restricted) as restricted,
+    ):
+        await follow(full, query)
+        await restricted.subscribe(query)
+        await wait_for_subscriptions(FOLLOWERS + 1)
+        publish(1)
+        seen, hidden = await receive(full), await receive(restricted, 1)
+    assert [*seen.values()] == FOLLOWERS * [{"southernUnit": {"id": "unit-s"}}]
+    assert [*hidden.values()] == [{"southernUnit": None}]
+
+
+@on_server_loop
+async def test_followers_with_other_variables_share_nothing(world: World) -> None:
+    async with serve(world) as service, service.socket() as socket:
+        for number in range(FOLLOWERS):
+            variables = {"no": number % 2 == 1}
+            await socket.subscribe(CONDITIONAL, id=str(number), variables=variables)
+        await wait_for_subscriptions(FOLLOWERS)
+        publish(1)
+        ticks = await receive(socket)
+    assert all(("number" in tick) == (int(id) % 2 == 0) for id, tick in ticks.items())
+
+
+@on_server_loop
+async def test_errors_are_not_shared_because_they_name_the_request(world: World) -> None:
+    async with serve(world) as service, service.socket(world.keys.restricted) as socket:
+        await follow(socket, "subscription { ticks { number secret } }")
+        publish(1)
+        results = [(await socket.receive())["payload"] for _ in range(FOLLOWERS)]
+    assert {result["data"]["ticks"]["number"] for result in results} == {1}
+    named = {result["errors"][0]["extensions"]["requestId"] for result in results}
+    assert len(named) == FOLLOWERS
+
+
+@on_server_loop
+async def test_what_is_shared_is_soon_read_again(
+    own_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "SHARING_SECONDS", -1.0)
+
+    async with (
+        serve(own_world) as service,
+        service.socket() as socket,
+        open_database(own_world) as database,
+    ):
+        await follow(socket, "subscription { ticks { unit { name } } }", 1)
+        for name in ("one", "two"):
+            await database["units"].update_one({"_id": UNIT}, {"$set": {"name": name}})
+            publish(1)
+            assert await receive(socket, 1) == {"0": {"unit": {"name": name}}}
+
+
+# An idle stream takes little memory: a worker holds a thousand in less than 100 MB.
+
+
+CHECKOUT = Path(__file__).parents[3]
+STREAMS = int(os.environ.get("FLOORGATE_TEST_STREAMS", "200"))
+MAX_KB = 100.0
+
+
+@pytest.mark.slow
+def test_an_idle_stream_takes_less_than_100_kilobytes(world: World) -> None:
+    async def scenario() -> str:
+        async with serve(world, streams=3 * STREAMS, streams_per_key=3 * STREAMS) as service:
+            program = [sys.executable, "-m", "bench.streams", service.address, world.keys.full]
+            options = ["--pid", str(os.getpid()), "--streams", str(STREAMS), "--query", TICKS]
+            process = await asyncio.create_subprocess_exec(
+                *program, *options, cwd=CHECKOUT, stdout=asyncio.subprocess.PIPE
+            )
+            output, _ = await process.communicate()
+            return output.decode()
+
+    with asyncio.Runner(loop_factory=EventLoop) as runner:
+        output = runner.run(scenario())
+
+    sys.stdout.write(output)
+    grown = re.findall(r"^(\w+): ([0-9.-]+) KB", output, re.MULTILINE)
+    assert [transport for transport, _ in grown] == ["websocket", "sse"]
+    assert all(float(kilobytes) < MAX_KB for _, kilobytes in grown), output

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.fixtures import World, gateway_client, open_database
-from tests.resolvers.administration.key_changes import Administration
+from tests.resolvers.administration.test_api_keys import Administration
 
 
 @pytest.fixture

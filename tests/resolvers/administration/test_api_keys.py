@@ -1,11 +1,13 @@
-"""Operators create, change, rotate, list and revoke API keys."""
+"""Operators create, change, rotate, list and revoke API keys, and read the audit log."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from resolvers.administration import api_keys as resolvers
+from resolvers.administration.audit import MAX_AUDIT_PER_PAGE
 from resolvers.request.caller import (
     ADMIN_PERMISSION,
     PARSE_UNIT_MAPS_PERMISSION,
@@ -15,19 +17,203 @@ from resolvers.request.caller import (
 )
 from resolvers.request.kinds import name_word
 from storage.administration import api_keys
-from tests.fixtures import HIDDEN, SEEN
-from tests.resolvers.administration.key_changes import (
-    END,
-    LATER,
-    NOW,
-    ROTATE,
-    SOONER,
-    UPDATE,
-    Administration,
-    is_refused,
+from storage.administration.audit import AUDIT_COLLECTION
+from storage.mongo import driver
+from tests.fixtures import (
+    HIDDEN,
+    SEEN,
+    UNIT,
+    World,
+    data_of,
+    gateway_client,
+    make_key,
+    open_database,
+    post_graphql,
 )
+from tests.fixtures import post_graphql as post
 
-pytestmark = pytest.mark.anyio
+AUDIT_LOG = """query($page: Int, $perPage: Int, $after: String, $since: DateTime, $until: DateTime,
+    $actor: ID, $action: AuditAction, $target: ID) {
+    auditLog(page: $page, perPage: $perPage, after: $after, since: $since, until: $until,
+        actor: $actor, action: $action, target: $target) {
+        paging { perPage currentPage hasNext next }
+        data {
+            auditId at action actor { type actorId name } interface clientAddress requestId
+            target { kind ids } assetIds
+            changes { kind operation count ids before after }
+        }
+    }
+}"""
+WORDS = (ADMIN_PERMISSION, "service.everything")
+CREATE_NAMED = """mutation($name: String!) {
+    createApiKey(input: { name: $name, permissions: [service_unit_maps_parse] }) { apiKey { id } }
+}"""
+
+
+async def test_what_a_client_changes_is_read_at_once(own_world: World) -> None:
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        for name in ("one", "two"):
+            # twice, so that a cached response would be found
+            before = (await data_of(client, AUDIT_LOG, {"actor": None}))["auditLog"]["data"]
+            created = (await data_of(client, CREATE_NAMED, {"name": name}))["createApiKey"]
+            created = created["apiKey"]["id"]
+            latest, *others = (await data_of(client, AUDIT_LOG))["auditLog"]["data"]
+            assert others == before
+            assert latest["action"] == "key_created"
+            assert latest["actor"]["name"] == "full"
+            assert (latest["interface"], latest["clientAddress"]) == ("graphql", "127.0.0.1")
+            assert latest["target"] == {"kind": "api_keys", "ids": [created]}
+            [change] = latest["changes"]
+            assert (change["operation"], change["before"]) == ("inserted", None)
+            assert change["after"] == {
+                "name": name,
+                "permissions": ["service.unit-maps.parse"],
+                "all_assets": False,
+                "expires_at": None,
+            }
+
+
+async def test_it_is_paged_and_filtered(client: httpx.AsyncClient) -> None:
+    everything = (await data_of(client, AUDIT_LOG))["auditLog"]
+    actions = [record["action"] for record in everything["data"]]
+    # the world was imported, and its keys were made
+    assert sorted(actions) == ["catalog_imported", *["key_created"] * 4, "key_revoked"]
+    assert actions[-1] == "catalog_imported"
+    first = (await data_of(client, AUDIT_LOG, {"perPage": 4}))["auditLog"]
+    assert first["paging"]["hasNext"] is True
+    second = (
+        await data_of(
+            client, AUDIT_LOG, {"page": 2, "perPage": 4, "after": first["paging"]["next"]}
+        )
+    )["auditLog"]
+    assert first["data"] + second["data"] == everything["data"]
+    assert everything["paging"]["perPage"] == MAX_AUDIT_PER_PAGE
+    [imported] = everything["data"][5:]
+    for given, count in (
+        ({"action": "key_created"}, 4),
+        ({"target": UNIT}, 1),
+        ({"target": "nothing"}, 0),
+        ({"actor": imported["actor"]["actorId"]}, 6),
+        ({"actor": "key_0"}, 0),
+        ({"since": imported["at"]}, 6),
+        ({"until": imported["at"]}, 0),
+        ({"perPage": 10_000}, 6),
+    ):
+        page = (await data_of(client, AUDIT_LOG, given))["auditLog"]
+        assert len(page["data"]) == count, given
+        assert page["paging"]["perPage"] <= MAX_AUDIT_PER_PAGE
+
+
+async def test_words_that_another_version_has_written_are_null(own_world: World) -> None:
+    other = {"action": "key.lent", "interface": "fax", "actor.type": "robot"}
+    change = {"kind": "units", "operation": "painted", "count": 1, "ids": [UNIT]}
+    async with open_database(own_world) as database:
+        await database[AUDIT_COLLECTION].update_one({}, {"$set": {**other, "changes": [change]}})
+        await database["api_keys"].update_many({}, {"$set": {"permissions": [*WORDS]}})
+    async with gateway_client(own_world.settings(), own_world.keys.full) as client:
+        records = (await data_of(client, AUDIT_LOG))["auditLog"]["data"]
+        keys = (await data_of(client, "{ apiKeys { data { permissions } } }"))["apiKeys"]["data"]
+    [changed] = [record for record in records if record["action"] is None]
+    assert (changed["interface"], changed["actor"]["type"]) == (None, None)
+    assert changed["changes"] == [{**change, "operation": None, "before": None, "after": None}]
+    assert {each["permissions"][0] for each in keys} == {"service_admin"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"since": "soon"}, "since: must be an ISO 8601 time"),
+        ({"until": "soon"}, "until: must be an ISO 8601 time"),
+        ({"action": "key_lost"}, "Variable '$action' has invalid value: A value of AuditAction"),
+        ({"perPage": 0}, "perPage: must be from 1"),
+        ({"target": ""}, "target: must have 1 to 255 characters"),
+        ({"actor": ""}, "actor: must have 1 to 255 characters"),
+    ],
+)
+async def test_a_wrong_filter_is_named(
+    client: httpx.AsyncClient, given: dict[str, str], message: str
+) -> None:
+    [error] = (await post_graphql(client, AUDIT_LOG, given))["errors"]
+    assert error["message"].startswith(message)
+
+
+UPDATE = """mutation (
+    $id: ID!, $name: String, $permissions: [Permission!], $assetIds: [ID!], $addAssetIds: [ID!],
+    $removeAssetIds: [ID!], $allAssets: Boolean! = false, $expires: DateTime,
+    $neverExpires: Boolean! = false
+) {
+    updateApiKey(input: {
+        id: $id, name: $name, permissions: $permissions, assetIds: $assetIds,
+        addAssetIds: $addAssetIds, removeAssetIds: $removeAssetIds, allAssets: $allAssets,
+        expires: $expires, neverExpires: $neverExpires
+    }) { apiKey { id name permissions assetIds expiresAt revokedAt lastUsedAt } }
+}"""
+ROTATE = """mutation ($id: ID!, $overlap: Int! = 3600, $expires: DateTime) {
+    rotateApiKey(input: { id: $id, overlapSeconds: $overlap, expires: $expires }) {
+        apiKey { id expiresAt } key replaced { id expiresAt replacedById }
+    }
+}"""
+
+
+def read_error(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the extensions of an error, with the names of the input's fields."""
+    error: dict[str, Any] = body["errors"][0]["extensions"]
+    if "fields" in error:
+        error["fields"] = {
+            name.removeprefix("input."): found for name, found in error["fields"].items()
+        }
+    return error
+
+
+def name_permissions(given: dict[str, Any]) -> dict[str, Any]:
+    """Return variables with the permissions' names in GraphQL."""
+    words = given.get("permissions")
+    return given if words is None else {**given, "permissions": [*map(name_word, words)]}
+
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+END = NOW + timedelta(days=7)
+LATER = END + timedelta(seconds=1)
+SOONER = END - timedelta(days=1)
+
+
+class Administration(NamedTuple):
+    """A client that can change its key, and the database of its gateway."""
+
+    client: httpx.AsyncClient
+    database: driver.Database
+
+    async def use_key(self, permissions: tuple[str, ...] = PERMISSIONS, **given: Any) -> None:
+        """Send requests with a new key."""
+        _, self.client.headers["API-Key"] = await make_key(
+            self.database, "caller", permissions=permissions, **given
+        )
+
+    async def make(self, *permissions: str, **given: Any) -> str:
+        """Make a key past all rules, as an operator or an older release; return its id."""
+        return (await make_key(self.database, "till", permissions=permissions, **given))[0]
+
+    async def run(self, document: str, **variables: Any) -> dict[str, Any]:
+        """Return the key of a payload with its other fields, or the extensions of the error."""
+        body = await post(self.client, document, name_permissions(variables))
+        if "errors" in body:
+            return read_error(body)
+        [payload] = body["data"].values()
+        assert isinstance(payload, dict)
+        return {**payload.pop("apiKey"), **payload}
+
+    async def find(self, key_id: str) -> api_keys.ApiKey:
+        """Return the stored record of a key."""
+        [found] = await api_keys.list_keys_by_prefix(self.database, key_id, 1)
+        return found
+
+
+def is_refused(result: dict[str, Any], field: str, *parts: str) -> bool:
+    """Whether the result is an error of this argument that has these parts."""
+    assert result["code"] == "INVALID_INPUT", result
+    [rule] = result["fields"][field]
+    return all(part in rule for part in parts)
+
 
 CREATE = """mutation (
     $permissions: [Permission!], $assetIds: [ID!], $all: Boolean!, $expires: DateTime

@@ -23,11 +23,11 @@ from storage.networks import UNLOADABLE
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
 from storage.store import Store
 from tests.fixtures import World, gateway_client, post_graphql
-from tests.resolvers.tower import CATALOG, FLAGS, SVG, ask_matrix, tower
+from tests.resolvers.worlds import CATALOG, FLAGS, SVG, ask_matrix, tower
 from tests.storage.catalogs import text_of
 from tests.waiting import TIMEOUT_SECONDS
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 MOVED_DOOR = SVG.replace('x="8" y="19"', 'x="16" y="19"')
 PATH: dict[str, Any] = {

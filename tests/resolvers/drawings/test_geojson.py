@@ -27,7 +27,7 @@ from tests.fixtures import (
 from tests.resolvers.directory import Directory
 from tests.rest.error_bodies import read_message
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 GEOREFERENCE = '<g data-type="Georeference" data-latitude="56" data-longitude="10" data-zoom="20"/>'
 SVG = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">

@@ -17,9 +17,8 @@ from resolvers.request.errors import RefusedDocumentError
 from storage.bundles.drawings import to_data_url
 from storage.store import Store
 from tests.fixtures import World, gateway_client, open_database
-from tests.resolvers.tower import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
+from tests.resolvers.worlds import FLAGS, SVG, ask_matrix, processed, tower, unit_locations
 
-pytestmark = pytest.mark.anyio
 here = pytest.mark.usefixtures("no_processes")
 """Marks tests that are not about the process in which a network is built."""
 

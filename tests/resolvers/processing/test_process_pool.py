@@ -1,10 +1,14 @@
-"""Work runs in processes, in turns between owners."""
+"""Work runs in processes, in turns between owners, with a limit of CPU time."""
 
+import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ import numpy as np
 import pytest
 from anyio.abc import TaskGroup
 
+from parsing.svg.unit_map import parse_unit_map
 from resolvers.processing import process_pool, task_process
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.processing.task_process import (
@@ -23,18 +28,34 @@ from resolvers.processing.task_process import (
     MemoryExceededError,
     TaskProcess,
     WorkerDiedError,
+    limit_cpu_time,
     report_progress,
 )
 from resolvers.request.errors import ServiceBusyError
-from tests.resolvers.processing.pool_work import (
-    CPU_SECONDS,
-    divide,
-    pid_in,
-    pool_pid,
-    wait_for_end_of,
-)
 
-pytestmark = pytest.mark.anyio
+CPU_SECONDS = 60.0
+
+
+def divide(dividend: int, divisor: int) -> float:
+    return dividend / divisor
+
+
+async def pool_pid(pool: ProcessPool) -> int:
+    return await pool.run(os.getpid, cpu_seconds=CPU_SECONDS)
+
+
+async def pid_in(path: Path) -> int:
+    while not path.exists() or not path.read_text():
+        await anyio.sleep(0.01)
+    return int(path.read_text())
+
+
+async def wait_for_end_of(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        with anyio.fail_after(CPU_SECONDS):
+            while True:
+                os.kill(pid, 0)
+                await anyio.sleep(0.01)
 
 
 def die() -> None:
@@ -343,3 +364,52 @@ async def test_a_call_cancelled_in_the_queue_leaves_it(
         others.cancel_scope.cancel()
     await waiting.end("a1")
     assert await pool_pid(pool)
+
+
+MESSAGE = "the drawing takes over 0.01 seconds of CPU time to parse; simplify it"
+
+
+def test_parsing_stops_after_its_cpu_time_without_a_position() -> None:
+    large = f"<svg>{'<g><path/></g>' * 50_000}</svg>".encode()
+    with pytest.raises(CpuTimeExceededError) as caught, limit_cpu_time(0.01):
+        parse_unit_map(large)
+    assert str(caught.value) == MESSAGE
+    assert str(pickle.loads(pickle.dumps(caught.value))) == MESSAGE
+
+
+def test_waiting_takes_no_cpu_time() -> None:
+    with limit_cpu_time(0.05):
+        time.sleep(0.2)
+
+
+def test_the_limit_ends_with_the_block() -> None:
+    handler = signal.getsignal(signal.SIGPROF)
+    with limit_cpu_time(0.05):
+        pass
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+    assert signal.getsignal(signal.SIGPROF) == handler
+
+
+def test_a_limit_counts_what_is_used_inside_a_shorter_one() -> None:
+    with (
+        pytest.raises(CpuTimeExceededError, match=r"^1 outside$"),
+        limit_cpu_time(1.0, "{:g} outside"),
+    ):
+        with limit_cpu_time(0.9, "{:g} inside"):
+            compute(0.4)
+        compute(0.8)  # less than the limit, but for what was used inside
+
+
+def test_the_limit_holds_where_its_exception_is_lost() -> None:
+    """As in a finalizer, where Python prints an exception and goes on."""
+    with pytest.raises(CpuTimeExceededError), limit_cpu_time(0.05):
+        with suppress(CpuTimeExceededError):
+            compute(10.0)
+        compute(10.0)
+
+
+def compute(seconds: float) -> None:
+    """Use CPU time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass

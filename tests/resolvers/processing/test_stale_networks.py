@@ -22,9 +22,9 @@ from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store
 from tests.fixtures import World
-from tests.resolvers.tower import CATALOG, SVG, tower
+from tests.resolvers.worlds import CATALOG, SVG, tower
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_processes")]
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 BASEMENT = {"floors": [{**CATALOG["floors"][0], "sort": -1}]}
 ANNEX = SVG.replace('rect id="', 'rect id="annex-').replace("floor=", "floor=annex-")

@@ -1,16 +1,29 @@
-"""The context reads what the caller may see, and logs what it reads."""
+"""The context reads what the caller may see, counts it, and tells callers apart by rights."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from graphql import GraphQLObjectType
 
 from resolvers.maps import load_drawings, load_routable_map
 from resolvers.networks.routable_maps import RoutableMapCache
-from resolvers.request.caller import Caller
-from resolvers.request.context import Context, DataLoader, FirstPage, ReadLog, Relation
+from resolvers.request import caller
+from resolvers.request.caller import EXPLAIN_PERMISSION, FLAGS, PERMISSIONS, Caller
+from resolvers.request.context import (
+    MAX_RECORDS_PER_REQUEST,
+    Budget,
+    Context,
+    DataLoader,
+    FirstPage,
+    ReadLog,
+    Relation,
+)
+from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import PageArguments
+from schema.definitions import Requirement, requirement_of
+from schema.root import GRAPHQL_SCHEMA
 from storage.cache.change_feed import ChangeFeed
 from storage.cache.read_set import whole
 from storage.cache.record_cache import RecordCache
@@ -22,8 +35,6 @@ from storage.records.visibility import ALL_ASSETS, MAX_ASSETS_IN_COMMAND, AssetS
 from storage.routing_inputs import NETWORK_FORMAT
 from storage.setup import preparation
 from storage.store import Store
-
-pytestmark = pytest.mark.anyio
 
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 
@@ -319,3 +330,125 @@ async def test_an_error_is_raised_again_without_a_call() -> None:
             await recording.loader.load([-1])
     assert await recording.loader.load([1]) == [2]
     assert recording.calls == [[-1], [1]]
+
+
+SOME = AssetScope(frozenset({"elm", "oak"}))
+
+
+def make(**given: Any) -> Caller:
+    return Caller(**{"key_id": "key", "scope": SOME, **given})
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"key_id": "another"},
+        {"scope": AssetScope(frozenset({"oak", "elm"}))},
+        {"permissions": frozenset()},
+        {"flags": frozenset()},
+    ],
+)
+def test_callers_with_equal_rights_share_responses(same: dict[str, Any]) -> None:
+    assert make(**same).rights == make().rights
+    assert hash(make(**same).rights) == hash(make().rights)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"scope": ALL_ASSETS},
+        {"scope": AssetScope(frozenset({"oak"}))},
+        {"scope": AssetScope(frozenset())},
+        {"permissions": frozenset({caller.PARSE_UNIT_MAPS_PERMISSION})},
+        {"flags": frozenset({caller.REFERENCES_FLAG})},
+    ],
+)
+def test_callers_with_other_rights_do_not(other: dict[str, Any]) -> None:
+    assert make(**other).rights != make().rights
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_admin"),
+    [(ALL_ASSETS, True), (SOME, False), (AssetScope(frozenset()), False)],
+)
+def test_only_who_sees_all_assets_is_an_administrator(scope: AssetScope, is_admin: bool) -> None:
+    permissions = make(scope=scope, permissions=frozenset(PERMISSIONS)).permissions
+    assert permissions == {*PERMISSIONS} - ({*()} if is_admin else {caller.ADMIN_PERMISSION})
+
+
+def test_a_flag_is_no_permission_of_the_same_name() -> None:
+    names = frozenset({"x"})
+    both = make(flags=names, permissions=names)
+    rights = {make(flags=names).rights, make(permissions=names).rights, both.rights}
+    assert len(rights) == 3
+
+
+REQUIREMENTS = {
+    requirement_of(field)
+    for type in GRAPHQL_SCHEMA.type_map.values()
+    if isinstance(type, GraphQLObjectType)
+    for field in type.fields.values()
+} - {Requirement()}
+
+
+def test_every_flag_and_permission_is_known_and_opens_some_field() -> None:
+    flags = {requirement.flag for requirement in REQUIREMENTS}
+    permissions = {requirement.permission for requirement in REQUIREMENTS}
+    assert flags - {None} == {*FLAGS}
+    # Explanations are of requests, not of fields.
+    assert permissions - {None} == {*PERMISSIONS} - {EXPLAIN_PERMISSION}
+
+
+@pytest.mark.parametrize("count", [Budget.count_read, Budget.count_cost])
+def test_records_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, count: object) -> None:
+    monkeypatch.setattr("resolvers.request.context.MAX_RECORDS_PER_REQUEST", 3)
+    counts = Budget()
+    assert callable(count)
+    count(counts, 3)
+    for _ in range(2):  # once exceeded, a limit stays exceeded
+        with pytest.raises(LimitExceededError, match="more than 3 records") as raised:
+            count(counts, 1)
+        assert raised.value.extensions == {"code": "LIMIT_EXCEEDED", "limit": "records", "max": 3}
+
+
+def test_reading_and_returning_are_counted_apart() -> None:
+    counts = Budget()
+    counts.count_read(MAX_RECORDS_PER_REQUEST)
+    counts.count_cost(MAX_RECORDS_PER_REQUEST)
+
+
+def test_a_drawing_counts_each_time_it_is_written() -> None:
+    counts = Budget(max_bytes=100)
+    counts.count_bytes(50)
+    counts.count_bytes(50)
+    counts.check_least(counts.drawing_bytes)
+    counts.count_bytes(50)
+    with pytest.raises(LimitExceededError, match="at least 150 bytes, over the limit of 100"):
+        counts.check_least(counts.drawing_bytes)
+
+
+def test_drawings_are_checked_before_they_are_read() -> None:
+    counts = Budget(max_bytes=100)
+    counts.check_least(100)
+    assert counts.drawing_bytes == 0
+    with pytest.raises(LimitExceededError) as raised:
+        counts.check_least(101)
+    assert raised.value.extensions == {
+        "code": "LIMIT_EXCEEDED",
+        "limit": "response_bytes",
+        "max": 100,
+        "requested": 101,
+    }
+
+
+def test_a_response_may_be_as_large_as_the_limit() -> None:
+    counts = Budget(max_bytes=100)
+    counts.check_response(100)
+    with pytest.raises(LimitExceededError, match="have 101 bytes"):
+        counts.check_response(101)
+
+
+def test_without_a_limit_a_response_may_have_any_size() -> None:
+    counts = Budget()
+    counts.check_least(10**12)
+    counts.check_response(10**12)

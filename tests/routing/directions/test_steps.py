@@ -32,7 +32,7 @@ from routing.search.matrix import Position, WaypointRef
 from routing.search.router import ComputedRoute, ConnectorLeg, WalkLeg, find_route
 from routing.values import MAX_STEP_NAMES
 from tests.routing.ascii_plans import draw_plan, process_drawing
-from tests.routing.buildings import process_caserne, process_demo, restrict_networks
+from tests.routing.hard_areas import process_caserne, process_demo, restrict_networks
 from tests.routing.random_plans import draw_fewer, plans, turned
 
 WARD = """

@@ -19,8 +19,8 @@ from routing.processing import process_plan
 from routing.search.router import Position, Router, WalkLeg
 from routing.space.plan_repair import extract_polygons
 from routing.space.walkable import WalkableLevel
-from tests.routing.buildings import restrict_networks
 from tests.routing.geodesic import geodesic_feet, search
+from tests.routing.hard_areas import restrict_networks
 
 Floats = NDArray[np.float64]
 ERROR_FEET = 1e-6

@@ -27,8 +27,7 @@ from routing.search.isochrone import (
 from routing.search.matrix import WaypointRef
 from routing.search.router import Isochrone, Position, Router
 from tests.routing.ascii_plans import process_drawing
-from tests.routing.buildings import process_caserne, process_demo
-from tests.routing.hard_areas import WALLS, Walls, build_plan
+from tests.routing.hard_areas import WALLS, Walls, build_plan, process_caserne, process_demo
 from tests.routing.random_plans import draw_fewer, plans
 
 LINE_TOLERANCE_FEET = 0.02

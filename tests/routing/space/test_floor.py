@@ -1,9 +1,12 @@
-"""Floors of levels, without gaps that are too narrow to pass."""
+"""Floors of levels, what of them is walkable, and what faulty plans end with."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +16,27 @@ from hypothesis import strategies as st
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 from shapely.geometry.base import BaseGeometry
 
+from routing.costing import Costing, TravelMode
+from routing.errors import PlanError
 from routing.issues import IssueKind, PlanIssue
 from routing.picture import draw_level
-from routing.plan import Barrier, Door, Level, Plan, PlanLocation, Space, SpaceKind
+from routing.plan import (
+    Barrier,
+    Connector,
+    ConnectorKind,
+    Door,
+    Level,
+    Plan,
+    PlanLocation,
+    Space,
+    SpaceKind,
+)
 from routing.processing import ProcessedPlan, process_plan
 from routing.space.floor import SIMPLIFY_FEET, WALL_FEET, FloorSurface, build_floor
+from routing.space.plan_repair import repair_plan
+from routing.space.walkable import WalkableLevel, build_walkable_levels
 from routing.values import FEET_PER_METRE
+from tests.routing.ascii_plans import draw_plan
 from tests.routing.random_plans import draw_fewer, plans, turned
 
 GROUND = Level("0", 0)
@@ -334,3 +352,167 @@ def test_niches_and_all_other_floor_stay_as_they_are_drawn() -> None:
 def test_a_polygon_without_any_wide_floor_has_no_gap() -> None:
     slit = Polygon([(0, 0), (50, 0), (50, 0.3), (25, 0.2), (0, 0.3)])
     assert list_narrow_gaps(process_plan(build(slit, ends=((1, 0.1), (49, 0.1))))) == []
+
+
+def parts(built: WalkableLevel, mode: TravelMode = TravelMode.FOOT) -> int:
+    free = built.walkable_area(built.passable_openings(mode, Costing()))
+    return int(shapely.get_num_geometries(free))
+
+
+def test_a_wheelchair_has_less_floor_joined_than_feet_have() -> None:
+    plan = draw_plan(
+        """
+        #####
+        #A#B#
+        #n#?#
+        #,,,#
+        #####
+        """
+    )
+    (built,), _ = build_walkable_levels(plan)
+    assert parts(built) == 1
+    assert parts(built, TravelMode.WHEELCHAIR) == 3
+
+
+LONG_HALL = Space("hall", "0", box(0, 0, 400, 20), SpaceKind.CORRIDOR)
+ACROSS = LineString([(195, 9), (205, 11)])
+
+
+@pytest.mark.parametrize(
+    ("steps", "says", "parts_on_wheels"),
+    [
+        (box(195, 0, 205, 20), {}, 2),
+        (box(195, 0.5, 205, 18), {}, 2),  # too narrow beside them
+        (box(195, 4, 205, 16), {}, 1),
+        (ACROSS, {}, 2),  # as wide as the corridor
+        (LineString([(195, 3), (205, 3)]), {}, 2),
+        (LineString([(200, 0), (200, 20)]), {}, 2),
+        (ACROSS, {"width_feet": 6.0}, 1),
+        (ACROSS, {"kind": ConnectorKind.ESCALATOR}, 2),
+        (ACROSS, {"wheelchair": True}, 1),
+        (ACROSS, {"kind": ConnectorKind.RAMP}, 1),
+        (box(195, 0, 205, 20), {"entrances": {"0": ACROSS, "1": ACROSS}}, 1),
+    ],
+)
+def test_no_wheelchair_crosses_steps_that_lead_from_one_part_of_a_level_to_another(
+    steps: Polygon | LineString, says: dict[str, Any], parts_on_wheels: int
+) -> None:
+    connector = Connector(
+        **{"id": "s", "kind": ConnectorKind.STEPS, "entrances": {"0": steps}, **says}
+    )
+    levels = Level("0", 0), Level("1", 1)
+    (built, _), _ = build_walkable_levels(Plan(levels, (LONG_HALL,), connectors=(connector,)))
+    assert parts(built) == 1
+    area = built.walkable_area((), TravelMode.WHEELCHAIR)
+    assert shapely.get_num_geometries(area) == parts_on_wheels
+    assert built.are_all_passable(TravelMode.WHEELCHAIR, Costing()) is built.steps.is_empty
+
+
+def test_steps_in_a_wide_hall_leave_a_way_around() -> None:
+    square = replace(LONG_HALL, polygon=box(0, -100, 400, 100))
+    steps = Connector("s", ConnectorKind.STEPS, {"0": LineString([(190, 0), (210, 0)])})
+    (built,), _ = build_walkable_levels(Plan((Level("0", 0),), (square,), connectors=(steps,)))
+    assert built.steps.bounds == (190, -2.5, 210, 2.5)
+
+
+@pytest.mark.parametrize("apart_feet", [-1e-6, -1e-9, 0.0, 1e-6])
+def test_corridors_that_touch_in_a_point_are_not_joined(apart_feet: float) -> None:
+    corridors = box(0, 0, 20, 8), box(20 + apart_feet, 8, 40, 16)
+    spaces = [Space(str(at), "0", shape, SpaceKind.CORRIDOR) for at, shape in enumerate(corridors)]
+    [level], _ = build_walkable_levels(Plan((Level("0", 0),), tuple(spaces), (), (), (), ()))
+    one, other = shapely.get_parts(level.walkable_area(()))
+    assert one.distance(other) > 1e-5
+
+
+BOWTIE = Polygon([(0, 0), (20, 20), (20, 0), (0, 20)])
+
+
+def kinds(plan: Plan) -> list[IssueKind]:
+    return [problem.kind for problem in repair_plan(plan)[1]]
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (Plan(()), "has no levels"),
+        (Plan((GROUND, GROUND)), "2 levels have the id '0'"),
+        (
+            Plan((Level("0", float("nan")),)),
+            "level '0' has a coordinate that is not a finite number",
+        ),
+        (
+            Plan((GROUND, Level("1", 1)), (replace(HALL, level_id="2"),)),
+            "space 'hall' is on level '2', which the plan does not have; it has '0', '1'",
+        ),
+        (Plan((GROUND,), doors=(Door("d", "9", Point(0, 0)),)), "door 'd' is on level '9'"),
+        (
+            Plan((GROUND,), (HALL,), (Barrier("0", box(0, 0, float("inf"), 1), "b"),)),
+            "barrier 'b' has a coordinate that is not a finite number",
+        ),
+        (
+            Plan((GROUND,), locations=(PlanLocation("a", "0", 1, 1), PlanLocation("a", "0", 2, 2))),
+            "2 locations have the id 'a'",
+        ),
+        (
+            Plan((GROUND,), locations=(PlanLocation("a", "0", float("nan"), 1),)),
+            "location 'a' has a coordinate that is not a finite number",
+        ),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(plan: Plan, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        repair_plan(plan)
+
+
+def test_rooms_by_the_hundred_in_one_place_are_refused_before_they_are_compared() -> None:
+    """On several levels, they are a tower."""
+    rooms = tuple(Space(f"r{n}", "0", box(0, 0, 20, 20)) for n in range(1_100))
+    with pytest.raises(
+        PlanError, match="Too many rooms of level '0' lie over one another, such as"
+    ):
+        repair_plan(Plan((GROUND,), rooms))
+    levels = tuple(Level(str(n), n) for n in range(1_100))
+    stacked = tuple(replace(room, level_id=str(n)) for n, room in enumerate(rooms))
+    assert repair_plan(Plan(levels, stacked))[1] == []
+
+
+def test_a_self_crossing_outline_is_repaired_and_reported() -> None:
+    plan, problems = repair_plan(Plan((GROUND,), (Space("bow", "0", BOWTIE, name="Bow"),)))
+    assert [problem.kind for problem in problems] == [IssueKind.SELF_CROSSING]
+    assert "room 'bow' (Bow) crosses itself" in problems[0].message
+    assert plan.spaces[0].polygon.is_valid
+    assert plan.spaces[0].polygon.area == pytest.approx(200)
+
+
+def test_a_space_without_area_is_left_out_and_reported() -> None:
+    flat = Space("line", "0", Polygon([(0, 0), (10, 0), (20, 0)]))
+    plan, problems = repair_plan(Plan((GROUND,), (HALL, flat)))
+    assert IssueKind.NO_AREA in [problem.kind for problem in problems]
+    assert plan.spaces == (HALL,)
+
+
+@pytest.mark.parametrize(
+    ("other", "overlaps"),
+    [
+        (box(10, 0, 30, 20), True),
+        (box(0, 0, 20, 20), True),  # the same room drawn twice
+        (box(2, 2, 8, 8), False),  # a closet
+        (box(19.98, 0, 40, 20), False),  # drawn by hand
+    ],
+)
+def test_overlapping_rooms_are_reported(other: Polygon, overlaps: bool) -> None:
+    rooms = (Space("a", "0", box(0, 0, 20, 20)), Space("b", "0", other))
+    assert (IssueKind.OVERLAPPING_ROOMS in kinds(Plan((GROUND,), rooms))) is overlaps
+
+
+def test_two_levels_of_one_name_are_reported() -> None:
+    plan = Plan((Level("0", 0, "Floor"), Level("1", 1, "Floor"), Level("2", 2), Level("3", 3)))
+    assert kinds(plan) == [IssueKind.DUPLICATE_LEVEL_NAME]
+
+
+@pytest.mark.parametrize("feet", [1.0, 100_000.0])
+def test_an_implausible_scale_is_reported(feet: float) -> None:
+    [issue] = repair_plan(Plan((GROUND,), (Space("a", "0", box(0, 0, feet, feet)),)))[1]
+    assert issue.kind is IssueKind.IMPLAUSIBLE_SCALE
+    assert json.loads(json.dumps(issue.at)) == [feet / 2, feet / 2]
+    assert all(type(number) is float for number in issue.at or ())

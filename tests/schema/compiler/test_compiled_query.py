@@ -2,23 +2,33 @@
 
 import threading
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from graphql import (
+    GraphQLBoolean,
+    GraphQLFloat,
+    GraphQLID,
+    GraphQLInt,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLString,
+    Undefined,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolvers.request.context import Context
 from schema.compiler.compiled_query import MAX_PLANS, QueryPlan
-from schema.compiler.selection import MAX_FIELDS
+from schema.compiler.completion import InvalidResultError, build_completion, build_type_test
+from schema.compiler.plan import PlannedField
+from schema.compiler.selection import MAX_FIELDS, UnsupportedQueryError
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
-from tests.schema.executor_comparison import (
-    CALLERS,
-    RIGHTS,
-    STORES,
-    ExecutorComparison,
-)
+from tests.schema.executor_comparison import CALLERS, RIGHTS, STORES, ExecutorComparison
 from tests.schema.operations import DrawnOperation, operations
 
 UNIT = 'unit(id: "unit-1")'
@@ -210,3 +220,111 @@ def test_a_query_of_one_field_at_a_time_expects_no_siblings(
         operation = comparison.compiling.prepare(text)
         assert not comparison.runner.run(comparison.compiling.run(operation, {}, context)).errors
         assert context._loads.is_sequential is is_sequential
+
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 1.0, 1.5,
+    float("inf"), float("-inf"), float("nan"), "", "text", b"bytes", [], {}, Undefined,
+]  # fmt: skip
+
+
+def passes_fast_test(output_type: GraphQLOutputType, value: Any) -> bool:
+    test = build_type_test(output_type)
+    assert test is not None
+    return bool(eval(test.format("value"), {"value": value}))
+
+
+@pytest.mark.parametrize(
+    "scalar", [GraphQLID, GraphQLString, GraphQLInt, GraphQLFloat, GraphQLBoolean], ids=str
+)
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_value_that_passes_the_fast_test_is_serialized_unchanged(scalar: Any, value: Any) -> None:
+    if passes_fast_test(scalar, value):
+        completed = build_completion(scalar)(value)
+        assert (type(completed), completed) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        (GraphQLID, "a"),
+        (GraphQLString, ""),
+        (GraphQLInt, -1),
+        (GraphQLFloat, 0.5),
+        (GraphQLBoolean, False),
+    ],
+)
+def test_the_usual_values_pass_the_fast_test(scalar: Any, value: Any) -> None:
+    assert passes_fast_test(scalar, value)
+    assert passes_fast_test(GraphQLNonNull(scalar), value)
+    assert passes_fast_test(scalar, None)
+    assert not passes_fast_test(GraphQLNonNull(scalar), None)
+
+
+def test_times_that_are_stored_as_text_have_the_test_of_text() -> None:
+    timestamp: Any = GRAPHQL_SCHEMA.type_map["DateTime"]
+    parsed_map: Any = GRAPHQL_SCHEMA.type_map["ParsedMap"]
+    assert build_type_test(timestamp) == build_type_test(GraphQLString)
+    assert build_type_test(parsed_map) is None
+
+
+def test_completion_converts_as_graphql_core_does() -> None:
+    assert build_completion(GraphQLFloat)(1) == 1.0
+    assert build_completion(GraphQLString)(True) == "true"
+    assert build_completion(GraphQLInt)(Undefined) is None
+    with pytest.raises(InvalidResultError, match="non-integer"):
+        build_completion(GraphQLInt)("one")
+
+
+def test_a_list_is_no_leaf() -> None:
+    with pytest.raises(UnsupportedQueryError, match=r"\[Int\] is not a leaf type"):
+        build_type_test(GraphQLList(GraphQLInt))
+
+
+OBJECT = GraphQLObjectType("Floor", {})
+REQUIRED = GraphQLNonNull(OBJECT)
+A, B, ERROR = object(), object(), ValueError()
+ROW_A, ROW_B, ROW_A2 = {"id": "a"}, {"id": "b"}, {"id": "a again"}
+
+
+def field_of(output_type: GraphQLOutputType) -> PlannedField:
+    selected: Any = SimpleNamespace(key="floor", output_type=output_type)
+    return PlannedField(selected, None, None, {}, None, None)
+
+
+def test_siblings_that_share_an_object_share_its_row() -> None:
+    field, values = field_of(OBJECT), [A, None, B, A]
+    assert field.flatten(values, None) == ([A, B], [2, 1])
+    assert field.flatten(values, [2, 3, 4, 5]) == ([A, B], [7, 4])
+    assert field.put_back(values, [A, B], [ROW_A, ROW_B]) == [ROW_A, None, ROW_B, ROW_A]
+
+
+def test_lists_keep_their_lengths() -> None:
+    field, values = field_of(GraphQLList(OBJECT)), [[A], [], (B, A)]
+    assert field.flatten(values, [1, 5, 2]) == ([A, B, A], [1, 2, 2])
+    rows = [ROW_A, ROW_B, ROW_A2]
+    assert field.put_back(values, [A, B, A], rows) == [[ROW_A], [], [ROW_B, ROW_A2]]
+    assert field.put_back([[A, B]], [A, B], [ROW_A, ROW_B]) == [[ROW_A, ROW_B]]
+
+
+@pytest.mark.parametrize(
+    ("output_type", "values", "objects"),
+    [
+        (REQUIRED, [A, None], [A]),
+        (REQUIRED, [None], []),
+        (OBJECT, [ERROR, A], [A]),
+        (OBJECT, [ERROR], []),
+        (GraphQLList(REQUIRED), [[A, None]], [A]),
+        (GraphQLList(OBJECT), [[ERROR]], []),
+        (GraphQLList(OBJECT), [[A], None], [A]),
+        (GraphQLList(OBJECT), ["text"], []),
+        (GraphQLList(OBJECT), [{}], []),
+        (GraphQLList(GraphQLList(OBJECT)), [[[A]]], [A]),
+    ],
+)
+def test_values_that_need_a_closer_look_are_told_apart(
+    output_type: GraphQLOutputType, values: list[Any], objects: list[Any]
+) -> None:
+    field = field_of(output_type)
+    assert [*field.flatten(values, None)[0]] == objects
+    assert field.put_back(values, objects, [ROW_A] * len(objects)) is None

@@ -26,10 +26,7 @@ from storage.administration.audit import (
     iter_audit_records,
     list_audit_records,
 )
-from storage.attribute_assignments import (
-    assign_attributes,
-    unassign_attributes,
-)
+from storage.attribute_assignments import assign_attributes, unassign_attributes
 from storage.catalog import FOOT_ROUTING, Assignment
 from storage.importing.import_bundles import finish_interrupted_import, import_bundles
 from storage.importing.import_run import ImportRun
@@ -38,8 +35,6 @@ from storage.publication import Publication
 from storage.records.paging import PageRequest
 from storage.records.visibility import ALL_ASSETS
 from tests.storage.catalogs import SMALL, small, write_arrays
-
-pytestmark = pytest.mark.anyio
 
 ORIGIN = Origin(Actor("key", "key_9", "till"), "rest", "192.0.2.7", "request-1")
 HOUR = timedelta(hours=1)

@@ -1,8 +1,15 @@
-"""A backup has everything as of one moment, and nothing of an import that is half applied."""
+"""A backup has everything as of one moment; a restore that is killed leaves all or nothing."""
 
 import asyncio
+import gzip
+import hashlib
 import io
 import itertools
+import json
+import signal
+import subprocess
+import sys
+import tarfile
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -12,6 +19,7 @@ from typing import Any
 import bson
 import pytest
 from msgspec.structs import replace
+from pymongo import monitoring
 
 from storage.administration import api_keys
 from storage.administration.api_keys import (
@@ -26,13 +34,18 @@ from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX
 from storage.administration.trusted_documents import TrustedDocument, register_documents
 from storage.attribute_assignments import assign_attributes
 from storage.backup import backup_file, backups
+from storage.backup.backup_file import BackupReader, Header, read_manifest
 from storage.backup.backups import OMITTED_COLLECTIONS, SAVED_COLLECTIONS, save_backup
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES, Assignment
 from storage.errors import BackupError, ImportRunningError, UnavailableError
 from storage.importing.change_plan import ChangeRequest
-from storage.importing.import_bundles import ImportProgress, import_bundles
+from storage.importing.import_bundles import (
+    ImportProgress,
+    finish_interrupted_import,
+    import_bundles,
+)
 from storage.importing.mirroring import RemovalLimit
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError
@@ -40,19 +53,20 @@ from storage.records.visibility import ALL_ASSETS
 from storage.setup import preparation
 from storage.setup.preparation import prepare_database
 from tests.storage.backup.archives import (
+    HEADER,
     change_everything,
     documents_in,
     fill_and_save,
+    list_members,
     read_archive,
     restore,
     save,
     saved_contents,
     write_archive,
 )
-from tests.storage.catalogs import SMALL, contents, write_arrays
+from tests.storage.catalogs import SMALL, contents, expire_lease, write_arrays
+from tests.storage.importing.killing import Killed, open_with_listener
 from tests.waiting import TIMEOUT_SECONDS
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -484,3 +498,216 @@ async def test_memory_does_not_grow_with_the_number_of_documents(
     many, parts_of_many = await save_and_restore(20_000)
     assert parts_of_many > 4 * parts_of_few
     assert many < 1.5 * few
+
+
+@pytest.fixture
+async def archive(database: Any, bundle: Path, tmp_path: Path) -> Path:
+    """An archive of another state than the database has."""
+    path = tmp_path / "archive.tar"
+    path.write_bytes(await fill_and_save(database, bundle))
+    await change_everything(database, tmp_path)
+    await database["api_keys"].delete_many({})
+    return path
+
+
+async def finish(database: Any) -> None:
+    while not await finish_interrupted_import(database):
+        await asyncio.sleep(0.1)
+    names = await database.list_collection_names()
+    assert not [name for name in names if name.startswith(STAGING_PREFIX)]
+
+
+def kill_before(
+    command: str, number: int, seen: list[str]
+) -> Callable[[monitoring.CommandStartedEvent], None]:
+    """Let so many commands of a kind be sent; the next one is not, nor is any after it."""
+
+    def count(event: monitoring.CommandStartedEvent) -> None:
+        if event.command_name == command:
+            seen.append(command)
+        if len(seen) > number:
+            raise Killed
+
+    return count
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "is_restored"),
+    [
+        ("insert", 1, False),  # the catalog is staged
+        ("insert", 5, False),
+        ("commitTransaction", 0, False),  # it is not yet committed
+        ("renameCollection", 0, True),  # it is, and no collection is replaced
+        ("renameCollection", 4, True),
+    ],
+)
+async def test_a_restore_killed_at_any_point_is_whole_or_has_not_happened(
+    database: Any, mongo_url: str, archive: Path, command: str, number: int, is_restored: bool
+) -> None:
+    old, seen = await saved_contents(database), list[str]()
+    async with open_with_listener(mongo_url, kill_before(command, number, seen)) as doomed:
+        with pytest.raises(Killed):
+            content = io.BytesIO(archive.read_bytes())
+            await backups.restore_backup(doomed[database.name], content, "archive.tar")
+    assert len(seen) > number
+    await expire_lease(database)
+    await finish(database)
+    found = await saved_contents(database)
+    recorded = await database["audit_log"].count_documents({"action": "catalog.restored"})
+    assert (found == old, recorded) == ((False, 1) if is_restored else (True, 0))
+    if is_restored:
+        await backups.restore_backup(database, io.BytesIO(archive.read_bytes()), "archive.tar")
+        assert await saved_contents(database) == found
+
+
+RESTORE = """
+import asyncio, sys
+from storage.backup import backups as restoring
+from storage.mongo import driver, lease
+
+url, name, path = sys.argv[1:]
+lease.LEASE_SECONDS, lease.HEARTBEAT_SECONDS = 5.0, 0.2
+
+async def main():
+    client = driver.connect(url, timeout_seconds=30)
+    report = lambda progress: print(progress.phase, flush=True)
+    with open(path, "rb") as file:
+        await restoring.restore_backup(client[name], file, "archive.tar", progress=report)
+    await driver.close(client)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_a_restore_that_stood_still_does_not_write_over_what_came_later(
+    database: Any, mongo_url: str, archive: Path, bundle: Path
+) -> None:
+    command = [sys.executable, "-c", RESTORE, mongo_url, database.name, str(archive)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "switching\n":
+                process.send_signal(signal.SIGSTOP)
+                break
+        await finish(database)
+        await import_bundles(database, [bundle])
+        await database["units"].delete_many({})
+        before = await contents(database)
+        process.send_signal(signal.SIGCONT)
+        process.wait()
+    assert process.returncode != 0
+    assert await contents(database) == before
+
+
+UNITS = [bson.encode({"_id": "u1", "name": "101"}), bson.encode({"_id": "u2", "name": "102"})]
+WHOLE = write_archive({"units": UNITS, "assets": [bson.encode({"_id": "a"})]})
+
+
+def test_an_archive_is_a_tar_of_compressed_bson_with_checksums() -> None:
+    with tarfile.open(fileobj=io.BytesIO(WHOLE)) as tar:
+        contents = {
+            name: file.read()
+            for name in tar.getnames()
+            if (file := tar.extractfile(name)) is not None
+        }
+    assert [*contents] == [
+        "header.json",
+        "units/000000.bson.gz",
+        "units/000001.bson.gz",
+        "assets/000000.bson.gz",
+        "manifest.json",
+        "manifest.json.sha256",
+    ]
+    assert bson.decode(gzip.decompress(contents["units/000001.bson.gz"]))["name"] == "102"
+    digest = hashlib.sha256(contents["manifest.json"]).hexdigest()
+    assert contents["manifest.json.sha256"].decode() == f"{digest}  manifest.json\n"
+    first = json.loads(contents["manifest.json"])["parts"][0]
+    assert first == {
+        "name": "units/000000.bson.gz",
+        "documents": 1,
+        "bytes": len(UNITS[0]),
+        "sha256": hashlib.sha256(contents["units/000000.bson.gz"]).hexdigest(),
+    }
+    assert {member.mode for member in list_members(WHOLE)} == {0o600}
+
+
+def test_the_documents_come_out_as_they_went_in() -> None:
+    reader = BackupReader(io.BytesIO(WHOLE))
+    assert reader.header == HEADER
+    loaded = [(each.part.collection, each.content) for each in reader.iter_parts()]
+    assert loaded[:2] == [("units", UNITS[0]), ("units", UNITS[1])]
+    assert reader.manifest == read_manifest(io.BytesIO(WHOLE))
+    assert reader.manifest.count_documents() == {"units": 2, "assets": 1}
+
+
+def test_no_archive_that_is_cut_off_is_whole() -> None:
+    end = list_members(WHOLE)[-1].offset_data + 1  # a tar may lack the empty blocks at its end
+    for length in range(0, end, 97):
+        with pytest.raises(BackupError):
+            read_archive(WHOLE[:length])
+        with pytest.raises(BackupError):
+            read_manifest(io.BytesIO(WHOLE[:length]))
+
+
+def test_a_changed_byte_of_any_member_is_found() -> None:
+    for member in list_members(WHOLE):
+        for position in range(member.offset_data, member.offset_data + member.size, 11):
+            changed = bytearray(WHOLE)
+            changed[position] ^= 0x20
+            with pytest.raises(BackupError):
+                read_archive(bytes(changed))
+
+
+def test_a_part_that_is_left_out_is_missed() -> None:
+    _, first, second, *_ = list_members(WHOLE)
+    with pytest.raises(BackupError, match="has other parts than manifest"):
+        read_archive(WHOLE[: first.offset] + WHOLE[second.offset :])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not whole|no backup"),
+        (b"no tar at all" * 100, "no backup"),
+        (gzip.compress(WHOLE), "no backup"),
+    ],
+    ids=["empty", "text", "compressed"],
+)
+def test_what_is_no_archive_is_said_to_be_none(content: bytes, message: str) -> None:
+    with pytest.raises(BackupError, match=message):
+        read_archive(content)
+
+
+def test_another_tar_is_said_to_be_no_backup() -> None:
+    output = io.BytesIO()
+    with tarfile.open(fileobj=output, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("photo.jpg"))
+    with pytest.raises(BackupError, match="not a backup: it has 'photo"):
+        read_archive(output.getvalue())
+    with pytest.raises(BackupError, match="not a backup: it has no header"):
+        read_manifest(io.BytesIO(output.getvalue()))
+
+
+def test_the_format_of_a_newer_release_is_refused() -> None:
+    newer = write_archive({}, Header(format=2, release="9.0.0", migration=1, created=""))
+    for read in (read_archive, lambda content: read_manifest(io.BytesIO(content))):
+        with pytest.raises(BackupError, match="has format 2, and this release reads 1"):
+            read(newer)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"no BSON", UNITS[0] + b"\0", UNITS[0][:-1], b"\xff\xff\xff\xff" * 4],
+)
+def test_a_part_that_is_no_bson_is_damaged(content: bytes) -> None:
+    with pytest.raises(BackupError, match=r"units/000000.bson.gz of the archive is damaged"):
+        read_archive(write_archive({"units": [content]}))
+
+
+def test_a_part_that_would_take_too_much_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backup_file, "MAX_PART_BYTES", 1000)
+    with pytest.raises(BackupError, match="too large"):
+        read_archive(write_archive({"units": [bson.encode({"_id": "u", "name": "a" * 2000})]}))

@@ -17,9 +17,6 @@ from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
 
-pytestmark = pytest.mark.anyio
-
-
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 MEMBERS = sum(len(array) for array in SMALL.values())
 

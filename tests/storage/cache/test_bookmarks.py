@@ -18,8 +18,6 @@ from storage.store import Store
 from tests.storage.cache.conftest import ChangesInMemory
 from tests.waiting import TIMEOUT_SECONDS
 
-pytestmark = pytest.mark.anyio
-
 STRIDE = 10
 SCOPES = (ALL_ASSETS, AssetScope(frozenset({"a"})), AssetScope(frozenset()))
 WHERES: tuple[Document, ...] = ({}, {"asset_id": "a"}, {"asset_id": "b"})

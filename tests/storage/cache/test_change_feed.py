@@ -28,8 +28,6 @@ from tests.storage.cache.conftest import ChangesInMemory
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
 from tests.waiting import TIMEOUT_SECONDS
 
-pytestmark = pytest.mark.anyio
-
 
 async def wait_for_snapshot(followed: ChangeFeed) -> ChangeSnapshot:
     """Wait for a snapshot."""

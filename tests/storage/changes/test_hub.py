@@ -24,8 +24,6 @@ from storage.mongo import change_stream, driver
 from storage.setup import preparation
 from tests.waiting import TIMEOUT_SECONDS
 
-pytestmark = pytest.mark.anyio
-
 STAMPS = {"created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00"}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.embedded.servers import nothing_left
+from tests.storage.embedded.test_embedded_mongo import nothing_left
 from tests.waiting import wait_until
 
 

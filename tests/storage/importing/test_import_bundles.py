@@ -19,16 +19,7 @@ from storage.importing.import_bundles import (
     finish_interrupted_import,
     import_bundles,
 )
-from tests.storage.catalogs import (
-    SMALL,
-    contents,
-    expire_lease,
-    small,
-    write_arrays,
-    write_lines,
-)
-
-pytestmark = pytest.mark.anyio
+from tests.storage.catalogs import SMALL, contents, expire_lease, small, write_arrays, write_lines
 
 MEMBERS = sum(len(array) for array in SMALL.values())
 

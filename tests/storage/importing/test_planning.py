@@ -1,25 +1,40 @@
-"""What staged members change in the catalog: merged fields, timestamps, batches read ahead."""
+"""What staged members change in the catalog, and the plan and the undoing of an import."""
 
 import asyncio
+import errno
+import io
 import json
+import os
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from storage.administration.import_lease import STAGING_PREFIX
 from storage.bundles.drawings import to_data_url
-from storage.catalog import LOCATIONS, UNITS
+from storage.bundles.json_bundles import read_members
+from storage.bundles.violations import Violations
+from storage.catalog import ASSIGNMENTS, LOCATIONS, RECORD_TYPES, UNITS
 from storage.errors import BundleError
-from storage.importing.change_plan import ChangeRequest, FieldChange, RecordChange
+from storage.importing import staging as staging_module
+from storage.importing.change_plan import (
+    ChangeRequest,
+    FieldChange,
+    RecordChange,
+    open_pending_file,
+)
 from storage.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
 from storage.importing.planning import PipelinedWriter, has_same_content, read_ahead, set_timestamps
+from storage.importing.staging import Staging
+from storage.mongo import driver
+from storage.records.kinds import RecordType
 from storage.spreadsheets.mapping_file import parse_mapping
 from storage.spreadsheets.reader import Spreadsheet
-from tests.storage.catalogs import SMALL, Bundle, contents, small, write_arrays
+from tests.storage.catalogs import SMALL, Bundle, contents, small, stage, write_arrays
 from tests.storage.importing.random_catalogs import records_of
-
-pytestmark = pytest.mark.anyio
+from tests.storage.importing.test_mirroring import MIRROR, exported, ids_of, mirror
 
 MERGE = ChangeRequest(merges=True)
 LONG_AGO = "2001-01-01T00:00:00+00:00"
@@ -466,3 +481,269 @@ async def test_an_error_is_raised_by_the_next_call_and_no_other_write_starts() -
     with pytest.raises(OSError, match="disk full"):
         await writer.submit(write())
     await writer.drain()
+
+
+def assets(*ids: str) -> dict[str, list[dict[str, Any]]]:
+    return {"assets": [{"id": id, "name": f"Name of {id}"} for id in ids]}
+
+
+async def staged(staging: Staging, kind: RecordType[Any]) -> list[list[tuple[str, str]]]:
+    """The keys and origins of the staged members, batch by batch."""
+    return [
+        [(document["_id"], document["_place"]) for document in batch]
+        async for batch in staging.iter_batches(kind)
+    ]
+
+
+async def test_members_come_back_in_bundle_order_in_batches(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "BATCH_DOCUMENTS", 2)
+    staging = await stage(database, assets("c", "a"), assets("b"))
+    assert await staged(staging, RECORD_TYPES[0]) == [
+        [("c", "b0: $.assets[0]"), ("a", "b0: $.assets[1]")],
+        [("b", "b1: $.assets[0]")],
+    ]
+
+
+async def test_members_that_may_share_a_key_come_sorted_so_that_they_are_neighbours(
+    database: Any,
+) -> None:
+    staging = await stage(database, {"attribute_assignments": SMALL["attribute_assignments"]})
+    (batch,) = await staged(staging, ASSIGNMENTS)
+    assert [key for key, _ in batch] == ["extras\0u1\0quiet", "extras\0u1\0view", "plan\0u1\0s"]
+
+
+async def test_a_repeated_key_is_a_violation_that_names_both_origins(database: Any) -> None:
+    with pytest.raises(BundleError) as caught:
+        await stage(database, assets("a", "b", "a"), assets("b", "c"))
+    assert caught.value.violations == [
+        'b0: $.assets[2]: asset "a" is already at b0: $.assets[0]',
+        'b1: $.assets[0]: asset "b" is already at b0: $.assets[1]',
+    ]
+
+
+@pytest.mark.parametrize("many", [1, 3])
+async def test_this_is_so_too_where_the_index_is_built_at_the_end(
+    database: Any, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", many)
+    with pytest.raises(BundleError) as caught:
+        await stage(database, assets("a", "b"), assets("c", "d"), assets("d", "e", "a"))
+    assert sorted(caught.value.violations) == [
+        'b2: $.assets[0]: asset "d" is already at b1: $.assets[1]',
+        'b2: $.assets[2]: asset "a" is already at b0: $.assets[0]',
+    ]
+
+
+async def test_only_the_first_member_of_a_key_is_kept_so_that_others_can_be_checked(
+    database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "BULK_MEMBERS", 1)
+    monkeypatch.setattr(driver, "BATCH_DOCUMENTS", 2)
+    staging, violations = Staging(database, "import"), Violations()
+    content = io.BytesIO(json.dumps(assets("a", "b", "a", "b", "a", "c")).encode())
+    for member in read_members(content, "b", violations):
+        await staging.add_members([member], violations)
+    await staging.build_indexes(violations)
+    batches = await staged(staging, RECORD_TYPES[0])
+    assert [key for batch in batches for key, _ in batch] == ["a", "b", "c"]
+    assert [each.place for each in violations.list_first()] == [
+        f"b: $.assets[{number}]" for number in (2, 3, 4)
+    ]
+    indexes = await database[staging.collection_of("assets").name].index_information()
+    assert "_key_1__id_1" in indexes
+
+
+async def test_dropping_also_drops_what_killed_imports_left_and_nothing_else(database: Any) -> None:
+    await database["api_key_uses"].insert_one({"_id": "live"})
+    await stage(database, assets("a"), import_id="killed")
+    staging = await stage(database, SMALL)
+    await staging.drop(await staging.list_names())
+    names = await database.list_collection_names()
+    assert [name for name in names if name.startswith(STAGING_PREFIX)] == []
+    assert await database["api_key_uses"].count_documents({}) == 1
+    assert await staged(staging, RECORD_TYPES[0]) == []
+
+
+async def test_a_plan_names_what_is_added_and_each_field_that_changes(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    source = {"units": [*small()["units"], {**SMALL["units"][0], "id": "u9"}]}
+    source["units"][0] |= {"name": "x" * 200, "map_ids": None}
+    source["level_tags"] = [SMALL["level_tags"][0] | {"values": []}]
+    summary = await mirror(database, path, source, dry_run=True)
+    assert summary.plan is not None
+    assert summary.plan.changes == [
+        RecordChange(
+            "units",
+            "changed",
+            "u1",
+            [
+                FieldChange("name", '"101"', '"' + "x" * 78 + "\N{HORIZONTAL ELLIPSIS}"),
+                FieldChange("map_ids", '["am"]', "null"),
+            ],
+        ),
+        RecordChange("units", "added", "u9"),
+        RecordChange(
+            "level_tags",
+            "changed",
+            "am/floor",
+            [
+                FieldChange(
+                    "values",
+                    '[{"name":"First","value":"a1"},{"name":"Roof","value":"roof"}]',
+                    "[]",
+                )
+            ],
+        ),
+    ]
+
+
+async def test_a_plan_shows_the_items_and_drawings_that_differ(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    plan = small()["attribute_groups"][0]
+    plan["attributes"] = [
+        {"attribute_id": each, "attribute_name": each.title(), "attribute_key": each}
+        for each in ("s", "vacant", "occupied", "leased")
+    ]
+    group = {"attribute_groups": [{**plan, "attributes": plan["attributes"][:3]}]}
+    drawing = {
+        "id": "am",
+        "asset_id": "a",
+        "name": "Plates",
+        "background_id": "ab",
+        "tags": ["ils"],
+    }
+    old, new = (to_data_url(f"<svg>{text}</svg>".encode()) for text in ("one", "x" * 1_000))
+    await import_bundles(database, [bundle])
+    written: list[RecordChange] = []
+    request = ChangeRequest(is_planned=True, write_change=written.append)
+    await mirror(database, path, {**group, "maps": [{**drawing, "source": old}]}, request)
+    written.clear()
+    source = {"attribute_groups": [plan], "maps": [{**drawing, "source": new}]}
+    summary = await mirror(database, path, source, request, dry_run=True)
+    assert summary.plan is not None
+    shown = {each.record_id: each.fields for each in summary.plan.changes}
+    leased = '{"attribute_id":"leased","attribute_name":"Leased","attribute_key":"leased"}'
+    assert shown["plan"] == [FieldChange("attributes", "[…]", f"[…,{leased}]")]
+    [change] = shown["am"]
+    assert re.fullmatch(r"drawing [0-9a-f]{8} \(14 bytes\)", change.before)
+    assert re.fullmatch(r"drawing [0-9a-f]{8} \(1.0 kB\)", change.after)
+    [whole] = [each.fields[0] for each in written if each.record_id == "plan"]
+    assert json.loads(whole.after) == plan["attributes"]
+
+
+async def test_a_plan_lists_the_first_changes_and_writes_all(
+    database: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.importing.change_plan.MAX_LISTED_CHANGES", 2)
+    written: list[RecordChange] = []
+    request = ChangeRequest(is_planned=True, write_change=written.append)
+    summary = await mirror(database, path, SMALL, request)
+    assert summary.plan is not None
+    total = sum(len(array) for array in SMALL.values())
+    assert len(written) == total == len(summary.plan.changes) + summary.plan.unlisted
+    assert sum(change.kind == "units" for change in summary.plan.changes) == 2
+
+
+async def test_a_wrong_mirror_is_undone_by_importing_its_undo_file(
+    database: Any, bundle: Path, path: Path
+) -> None:
+    await import_bundles(database, [bundle])
+    before = await exported(database)
+    undo = path.with_name("undo.ndjson")
+    request = MIRROR._replace(undo_path=undo)
+    wrong: Bundle = {name: [] for name in SMALL}
+    assert (await mirror(database, path, wrong, request, dry_run=True)).undo is None
+    assert not undo.exists()
+    summary = await mirror(database, path, wrong, request)
+    assert summary.undo == str(undo)
+    assert await ids_of(database, "units") == []
+    await import_bundles(database, [undo])
+    assert await exported(database) == before
+    with pytest.raises(Exception, match="exists already"):
+        await mirror(database, path, wrong, request)
+    assert [each.name for each in path.parent.iterdir() if "partial" in each.name] == []
+
+
+@pytest.mark.parametrize("was_single", [True, False])
+async def test_the_undo_file_leaves_how_many_attributes_units_have(
+    database: Any, path: Path, was_single: bool
+) -> None:
+    """Units that stay may have got as many: there were none, or the import would be refused."""
+    catalog = small() | {"attribute_assignments": []}
+    [group, *groups] = catalog["attribute_groups"]
+    group["one_attribute_per_unit"] = was_single
+    await import_bundles(database, [write_arrays(path, catalog)])
+    changed = {**group, "group_name": "wrong", "one_attribute_per_unit": not was_single}
+    given = [
+        {"group_id": "plan", "attribute_id": each, "asset_id": "a", "unit_id": "u1"}
+        for each in (["s", "t"] if was_single else ["s"])
+    ]
+    source = catalog | {
+        "units": catalog["units"][:1],
+        "attribute_groups": [changed, *groups],
+        "attribute_assignments": given,
+    }
+    undo = path.with_name("undo.ndjson")
+    await mirror(database, path, source, MIRROR._replace(undo_path=undo))
+    await import_bundles(database, [undo])
+    assert await ids_of(database, "units") == ["u1", "u2", "v1"]
+    undone = await database["attribute_groups"].find_one({"_id": "plan"})
+    assert undone["group_name"] == group["group_name"]
+    assert undone["one_attribute_per_unit"] is not was_single
+
+
+# Files that get their name when they are kept
+
+
+def test_a_kept_file_has_its_name_and_all_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    with open_pending_file(path) as file:
+        file.stream.write(b"{}\n")
+        assert not path.exists()
+        file.keep()
+        assert path.read_bytes() == b"{}\n"
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_not_kept_is_deleted(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), open_pending_file(tmp_path / "undo.ndjson"):
+        raise ZeroDivisionError
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_has_taken_the_name_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    with open_pending_file(path) as file:
+        path.write_text("of another program")
+        with pytest.raises(FileExistsError):
+            file.keep()
+    assert path.read_text() == "of another program"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("fails", ["open", "fsync"])
+def test_an_error_names_the_file_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def is_full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "undo.ndjson"
+    monkeypatch.setattr(os, fails, is_full)
+    with pytest.raises(OSError, match="No space left") as caught, open_pending_file(path) as file:
+        file.keep()
+    assert caught.value.filename == str(path)
+
+
+def test_what_a_killed_program_has_left_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "undo.ndjson"
+    (tmp_path / "undo.ndjson.partial").write_text("half")
+    with open_pending_file(path) as file:
+        file.keep()
+    assert path.read_bytes() == b""

@@ -19,9 +19,6 @@ from tests.storage.catalogs import (
     write_lines,
 )
 
-pytestmark = pytest.mark.anyio
-
-
 INVALID_MEMBERS: list[tuple[str, int, dict[str, Any], str]] = [
     (
         "units",

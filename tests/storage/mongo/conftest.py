@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from storage.mongo import driver
-from tests.drivers import EACH_DRIVER
+from tests.databases import EACH_DRIVER
 
 
 @pytest.fixture(params=EACH_DRIVER)

@@ -1,18 +1,20 @@
-"""Reading lists through either driver, also when one reply does not do."""
+"""Reading lists through either driver, also in many replies, and collections as BSON."""
 
 import asyncio
 from pathlib import Path
 from typing import Any
 
+import bson
 import pytest
+from bson.raw_bson import RawBSONDocument
 from pymongo import ReadPreference
 
 from storage.attribute_assignments import assign_attributes
 from storage.catalog import UNITS, WHEELCHAIR_ROUTING, Assignment
 from storage.changes.hub import ChangeHub
-from storage.errors import UnavailableError
+from storage.errors import BackupError, UnavailableError
 from storage.importing.import_bundles import import_bundles
-from storage.mongo import driver, topology
+from storage.mongo import driver, raw_documents, topology
 from storage.mongo.connection import DriverName
 from storage.mongo.driver import iter_batches
 from storage.networks import publish_network
@@ -22,8 +24,6 @@ from storage.records.visibility import ALL_ASSETS
 from storage.store import Store
 from tests.storage.catalogs import ARCHIVE
 from tests.waiting import TIMEOUT_SECONDS
-
-pytestmark = pytest.mark.anyio
 
 DRIVERS: tuple[DriverName, ...] = ("motor", "pymongo")
 
@@ -109,7 +109,6 @@ FOREVER = {"$expr": {"$eq": [SLOW, 1]}}
 MANY = [{"_id": number} for number in range(10_000)]
 
 
-@pytest.mark.anyio
 async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_url: str) -> None:
     await database["things"].insert_many(MANY)
     patient = driver.connect(mongo_url, timeout_seconds=600)
@@ -120,7 +119,6 @@ async def test_mongodb_ends_a_command_that_takes_too_long(database: Any, mongo_u
     await driver.close(patient)
 
 
-@pytest.mark.anyio
 async def test_reads_that_met_a_new_primary_are_made_again(
     mongo_url: str, database_name: str
 ) -> None:
@@ -242,3 +240,39 @@ async def test_documents_inserted_behind_the_reader_are_not_seen(database: Any) 
     await anext(batches)
     await database["all"].insert_many([{"_id": 5}, {"_id": 25}])
     assert [batch async for batch in batches] == [[{"_id": 25}, {"_id": 30}]]
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 5_000, 1 << 20])
+async def test_batches_hold_all_documents_in_order(
+    database: Any, batch_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raw_documents, "_QUERY_DOCUMENTS", 300)
+    documents = [{"_id": f"{number:04}", "text": "a" * 50} for number in range(1000)]
+    await database["any"].insert_many(documents[::-1])
+    batches = [
+        batch async for batch in raw_documents.iter_raw_batches(database["any"], batch_bytes)
+    ]
+    found = [document for batch in batches for document in bson.decode_all(batch.content)]
+    assert found == documents
+    assert [batch.documents for batch in batches] == [
+        raw_documents.count_documents(batch.content) for batch in batches
+    ]
+    assert all(len(batch.content) >= batch_bytes for batch in batches[:-1])
+
+
+async def test_an_empty_collection_has_no_batches(database: Any) -> None:
+    assert [each async for each in raw_documents.iter_raw_batches(database["none"], 1)] == []
+
+
+async def test_a_collection_that_has_been_renamed_is_left_alone(database: Any) -> None:
+    await database["new"].insert_one({"_id": 1})
+    await database["old"].insert_one({"_id": 2})
+    for _ in range(2):
+        await raw_documents.rename_collection(database, "new", "old")
+        assert await database["old"].find().to_list(None) == [{"_id": 1}]
+
+
+async def test_an_error_says_which_document_mongodb_rejects(database: Any) -> None:
+    documents = [RawBSONDocument(bson.encode({"_id": "unit-1"}))] * 2
+    with pytest.raises(BackupError, match=r"of the archive: E11000 .*unit-1"):
+        await raw_documents.insert_raw(database["any"], documents)

@@ -7,8 +7,6 @@ import pytest
 from storage.errors import LeaseLostError, UnavailableError
 from storage.mongo import driver, files
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,17 @@
-"""A lease has one holder at a time, and a dead one is replaced."""
+"""What processes share: leases and counts in memory; and tasks that end."""
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
 
 from storage.errors import LeaseLostError
-from storage.mongo import lease
+from storage.mongo import lease, shared_memory
 from storage.mongo.lease import Lease
+from storage.mongo.shared_memory import REPORTED_BYTES, CounterSlot, ReportedTimes, WriteCounter
+from storage.mongo.tasks import cancel_and_wait, run_in_background
 from tests.waiting import TIMEOUT_SECONDS
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_one_of_many_acquires_it(database: Any) -> None:
@@ -120,3 +121,89 @@ async def test_heartbeats_keep_it(database: Any, monkeypatch: pytest.MonkeyPatch
         while (await leases.find_one())["expires"] == expires:
             await asyncio.sleep(0.01)
     assert await Lease(database["leases"]).try_acquire()
+
+
+async def test_a_task_that_ignores_cancellations_is_cancelled_again() -> None:
+    ignored = 0
+
+    async def ignore_cancellations() -> None:
+        nonlocal ignored
+        while ignored < 3:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                ignored += 1
+
+    task = asyncio.create_task(ignore_cancellations())
+    await asyncio.sleep(0)
+    await cancel_and_wait(task)
+    assert (task.done(), ignored) == (True, 3)
+
+
+async def test_what_a_task_raised_is_not_raised_again() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    await cancel_and_wait(asyncio.create_task(fail()))
+
+
+async def test_background_work_ends_with_its_context() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    with pytest.raises(ZeroDivisionError):
+        async with run_in_background(work()):
+            await started.wait()
+            assert not ended.is_set()
+            raise ZeroDivisionError
+    assert ended.is_set()
+
+
+def test_workers_of_one_gateway_see_each_others_writes() -> None:
+    descriptor = shared_memory.create_shared_memory(2)
+    first, second = (WriteCounter.attach(CounterSlot(descriptor, number)) for number in (0, 1))
+    os.close(descriptor)
+    before = first.read()
+    assert second.read() == before
+    second.increment()
+    assert first.read() == second.read() != before
+    first.increment()
+    assert second.read() not in (before, b"")
+
+
+def attach(count: int) -> list[ReportedTimes]:
+    """Return the times of processes that share memory."""
+    memory = memoryview(bytearray(count * REPORTED_BYTES))
+    return [ReportedTimes(memory, number) for number in range(count)]
+
+
+def test_all_processes_that_follow_have_to_reach_a_time() -> None:
+    first, second, _ = attach(3)
+    first.publish(5)
+    second.publish(4)
+    assert first.have_reached(4)
+    assert not first.have_reached(5)
+    second.publish(5)
+    assert first.have_reached(5)
+
+
+def test_a_process_that_uses_no_cache_is_not_waited_for() -> None:
+    first, second = attach(2)
+    first.publish(5)
+    second.publish(4)
+    second.clear()
+    assert first.have_reached(5)
+
+
+def test_a_process_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = attach(2)
+    second.publish(4)
+    assert not first.have_reached(5)
+    monkeypatch.setattr(shared_memory, "DEAD_NS", 0)
+    assert first.have_reached(5)

@@ -26,7 +26,7 @@ from tests.storage.mongo.replica_set_of_three import (
     until_done,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("open_transactions")]
+pytestmark = pytest.mark.xdist_group("open_transactions")
 
 USER = "writer"
 """May read and write, but not see what others do, let alone end it."""

@@ -9,8 +9,6 @@ from storage.mongo.plans import MAX_EXPLAINED_BYTES, explain_command
 from storage.mongo.protocols import MAX_COMMANDS, CommandLog, with_log, with_prefix
 from storage.setup.preparation import prepare_database
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def database_name(fresh_database_name: str) -> str:

@@ -1,4 +1,4 @@
-"""Preparing a database: its validators accept what records hold, however often it is done."""
+"""A database is prepared: its validators accept what records hold, however often it is done."""
 
 import asyncio
 import json
@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pymongo.errors import WriteError
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import AsyncMongoClient
+from pymongo.errors import InvalidOperation, WriteError
 
 from storage.bundles.members import parse_member
 from storage.catalog import (
@@ -17,11 +19,16 @@ from storage.catalog import (
     RECORD_TYPES_BY_NAME,
     WHEELCHAIR_ROUTING,
 )
+from storage.errors import MigrationRunningError
 from storage.importing.import_bundles import ImportCounts, import_bundles
 from storage.mongo import files, lease
+from storage.mongo.connection import ConnectionSettings, DriverName
+from storage.mongo.lease import Lease
 from storage.networks import publish_network
 from storage.publication import Publication
 from storage.routing_inputs import NETWORK_FORMAT, OTHER_FORMAT, list_stale_networks
+from storage.setup import preparation
+from storage.setup.database import open_database
 from storage.setup.preparation import (
     MIGRATIONS,
     MIGRATIONS_COLLECTION,
@@ -34,8 +41,6 @@ from storage.setup.preparation import (
     run_pending,
 )
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
-
-pytestmark = pytest.mark.anyio
 
 
 async def shape(database: Any) -> dict[str, Any]:
@@ -359,3 +364,43 @@ async def test_importing_the_same_bundle_adds_the_fields_that_it_gives(
     assert summary.kinds["units"] == ImportCounts(updated=1, unchanged=2)  # u1 has map_ids
     floors = (await contents(earlier))["floors"]
     assert json.dumps(floors).count("short_label") == len(SMALL["floors"])
+
+
+@pytest.mark.parametrize(
+    ("driver", "client_type"), [("motor", AsyncIOMotorClient), ("pymongo", AsyncMongoClient)]
+)
+async def test_a_database_is_prepared_and_its_client_closed_at_the_end(
+    mongo_url: str, database_name: str, tmp_path: Path, driver: DriverName, client_type: type
+) -> None:
+    settings = ConnectionSettings(tmp_path, mongo_url, driver, database_name)
+    async with open_database(settings, 30) as client:
+        assert isinstance(client, client_type)
+        names = await client[database_name].list_collection_names()
+        assert {kind.name for kind in RECORD_TYPES} <= {*names}
+    with pytest.raises(InvalidOperation, match="after close"):
+        await client[database_name].list_collection_names()
+    assert not [*tmp_path.iterdir()]  # another MongoDB needs no data directory
+
+
+async def test_migrations_that_do_not_end_are_an_error(
+    database: Any, mongo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ConnectionSettings(tmp_path, mongo_url, database=database.name)
+    monkeypatch.setattr(preparation, "WAIT_SECONDS", 0.0)
+    await database.create_collection("assets")  # not a new database, which has none to run
+    assert await Lease(
+        database[preparation.MIGRATIONS_COLLECTION], preparation.STATE_ID
+    ).try_acquire()
+    with pytest.raises(MigrationRunningError):
+        async with open_database(settings, 30):
+            pass
+
+
+async def test_without_an_address_the_embedded_mongodb_is_started_in_the_data_directory(
+    tmp_path: Path,
+) -> None:
+    settings = ConnectionSettings(tmp_path)
+    async with open_database(settings, 30) as first, open_database(settings, 30) as second:
+        await first["floorgate"]["notes"].insert_one({"_id": 1})
+        assert await second["floorgate"]["notes"].find_one({}) == {"_id": 1}
+    assert (tmp_path / "mongod").is_dir()

@@ -1,19 +1,32 @@
-"""Sheets of workbooks and text files, and what is wrong with them."""
+"""Sheets, headers and mapping files: what is wrong in one is named, and no cell is lost."""
 
 import gzip
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.errors import BundleError
 from storage.spreadsheets import sheets
+from storage.spreadsheets.cells import DateOrder
+from storage.spreadsheets.mapping_file import read_mapping
 from storage.spreadsheets.reader import is_spreadsheet
 from storage.spreadsheets.workbook_process import MAX_UNPACKED_BYTES
-from tests.storage.spreadsheets.spreadsheets import RENT_ROLL_HEADERS, read, write_csv, write_xlsx
+from tests.doc_pages import page, section
+from tests.storage.spreadsheets.spreadsheets import (
+    RENT_ROLL_HEADERS,
+    Read,
+    Rows,
+    read,
+    write_csv,
+    write_xlsx,
+)
 
 ROWS = [["id", "name"], ["a", "Café"]]
 
@@ -303,3 +316,365 @@ def test_a_reader_that_dies_is_one_sentence(path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(sheets, "PROGRAM", program)
     [error] = read(path).errors
     assert error.startswith("b.xlsx: the workbook needs too much memory or time to read")
+
+
+@pytest.fixture
+def mapping_path(tmp_path: Path) -> Path:
+    return tmp_path / "mapping.yaml"
+
+
+def test_the_example_of_the_docs(mapping_path: Path) -> None:
+    text = section(page("spreadsheets.md"), "## A mapping file")
+    mapping_path.write_text(text.partition("```yaml\n")[2].partition("```")[0])
+    mapping = read_mapping(mapping_path)
+    assert mapping.asset.name == "Oak Street"
+    assert mapping.dates is DateOrder.MONTH_FIRST
+    assert mapping.sheet("rent roll").read_as == "apartments"
+    assert mapping.sheet("rent roll").header_row == 3
+    assert mapping.floor("mezzanine").sort == 1
+    assert mapping.columns["No"] == "unit"  # not the boolean of YAML
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("colums: {}", 'there is no key "colums"; did you mean "columns"?'),
+        ("sheets: {A: {colums: {}}}", 'sheets: A: there is no key "colums"; did you mean'),
+        ("sheets: {A: untis}", 'sheets: A: read_as: there is nothing called "untis"; there are'),
+        (
+            "columns: {A: 'attribute:'}",
+            'columns: A: there is nothing called "attribute:"; there are asset, asset_id, building,'
+            " floor, floor_id, floor_sort, unit, unit_id, map_ids, attribute:GROUP,"
+            " attributes:GROUP, date:GROUP, reference:KEY, ignore, and the fields of records",
+        ),
+        ("columns: {A: 'attribut:Rent'}", '"attribut:Rent"; did you mean "attribute:Rent"?'),
+        (
+            "defaults: {markt: x}",
+            'defaults: markt: there is no field "markt"; did you mean "market"?',
+        ),
+        ("defaults: foo", 'defaults: expected fields and their values, such as "style: b", not "f'),
+        ("floors: {7: 7, 6: x}", 'floors: 6: sort: expected a whole number, not "x"'),
+        (
+            "sheets: {A: {header_row: 0}}",
+            'sheets: A: header_row: expected the number of a row, from 1 to 1,048,576, not "0"',
+        ),
+        ("empty: n/a", 'empty: expected a list of words, such as ["-", "n/a"], not "n/a"'),
+        ("columns: {A: {B: unit}}", "columns: A: expected headers and what each column holds"),
+        ("columns: &a {A: unit}\nfloors: *a", "aliases such as *name are not read"),
+        ("- a", "a mapping file has keys such as asset:"),
+        ("columns: {A: unit, A: floor}", '"A" is given more than once'),
+        ("columns: {", "expected the node content"),
+    ],
+)
+def test_what_is_wrong_is_said(mapping_path: Path, text: str, message: str) -> None:
+    mapping_path.write_text(text)
+    with pytest.raises(BundleError) as caught:
+        read_mapping(mapping_path)
+    assert str(caught.value).startswith(str(mapping_path))
+    assert message in str(caught.value)
+
+
+def test_all_that_is_wrong_is_said_at_once(mapping_path: Path) -> None:
+    mapping_path.write_text(
+        "unit_ids: numbers\nempty: x\nignore_rows: Total\ncolumns: {A: a, B: b}"
+    )
+    with pytest.raises(BundleError) as caught:
+        read_mapping(mapping_path)
+    places = [error.removeprefix(f"{mapping_path}: ") for error in caught.value.violations]
+    assert [place.partition(": ")[0] for place in places] == [
+        *("columns", "columns", "empty", "ignore_rows", "unit_ids")
+    ]
+
+
+def test_the_first_of_many_errors_are_listed(mapping_path: Path) -> None:
+    mapping_path.write_text("columns:\n" + "".join(f"  column {n}: unti {n}\n" for n in range(300)))
+    with pytest.raises(BundleError) as caught:
+        read_mapping(mapping_path)
+    assert len(caught.value.violations) == 101
+    assert caught.value.violations[-1] == f"{mapping_path}: there are more errors than these"
+
+
+def test_a_file_is_limited(mapping_path: Path) -> None:
+    mapping_path.write_text("#" * 1_048_577)
+    with pytest.raises(BundleError, match="larger than 1,048,576 bytes"):
+        read_mapping(mapping_path)
+
+
+# Names that no spreadsheet has
+
+
+RENT_ROWS: Rows = [["Property", "Floor", "Unit", "Rent"], ["Oak", "1", "101", "1500"]]
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Any:
+    book = write_xlsx(tmp_path / "building.xlsx", {"Rent roll": RENT_ROWS, "Notes": [["..."]]})
+
+    def read_with(mapping: dict[str, Any]) -> Read:
+        return read(book, mapping=mapping)
+
+    return read_with
+
+
+@pytest.mark.parametrize(
+    ("mapping", "error"),
+    [
+        (
+            {"sheets": {"Rent rol": "apartments"}},
+            'the mapping: sheets: there is no sheet "Rent rol"; did you mean "Rent roll"?',
+        ),
+        (
+            {"sheets": {"Rent roll": {"columns": {"Rnt": "attribute:Rent"}}}},
+            'the mapping: columns: there is no column "Rnt"; did you mean "Rent"?',
+        ),
+    ],
+)
+def test_a_sheet_or_column_that_is_in_no_file_is_an_error(
+    found: Any, mapping: dict[str, Any], error: str
+) -> None:
+    assert found(mapping).errors == [error]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "note"),
+    [
+        ({"sheets": {"Note": "ignore"}}, 'there is no sheet "Note" to ignore; did you mean "Notes'),
+        ({"columns": {"Rnt": "ignore"}}, 'there is no column "Rnt" to ignore; did you mean "Rent"'),
+        ({"floors": {"PH": "30"}}, 'floors: no row has the floor "PH"'),
+        ({"defaults": {"style": "b"}}, 'defaults: no sheet has records with the field "style"'),
+    ],
+)
+def test_what_comes_and_goes_is_a_note(found: Any, mapping: dict[str, Any], note: str) -> None:
+    result = found(mapping)
+    assert result.errors == []
+    assert any(note in each for each in result.notes), result.notes
+
+
+def test_one_of_several_files_may_have_it(tmp_path: Path) -> None:
+    rents, keys = tmp_path / "rents.csv", tmp_path / "keys.csv"
+    write_csv(rents, RENT_ROWS)
+    write_csv(keys, [["Property", "Unit", "Key no"], ["Oak", "101", "K1"]])
+    mapping = {"columns": {"Key no": "reference:keyring", "Rent": "ignore"}}
+    assert read(rents, keys, mapping=mapping).errors == []
+
+
+def test_a_file_that_cannot_be_read_may_have_it(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"PK\x03\x04")
+    [error] = read(broken, mapping={"sheets": {"Rent roll": "apartments"}}).errors
+    assert error.startswith("broken.xlsx: ")
+
+
+def test_the_first_of_many_names_are_listed(tmp_path: Path) -> None:
+    """A mapping may have more names than it takes time to look for what each was meant to be."""
+    headers = [f"column {number} of the table of apartments" for number in range(400)]
+    path = write_csv(tmp_path / "wide.csv", [["Property", "Floor", "Unit", *headers]])
+    columns = {f"colum {number} in a table of an apartment": "ignore" for number in range(2_000)}
+    notes = [
+        note for note in read(path, mapping={"columns": columns}).notes if "the mapping" in note
+    ]
+    assert "; did you mean" in notes[0]
+    assert notes[100:] == ["the mapping: ... and 1,900 more names that are in none of the files"]
+    columns = dict.fromkeys(columns, "reference:key")
+    errors = read(path, mapping={"columns": columns}).errors
+    assert len([error for error in errors if "did you mean" in error]) == 100
+
+
+TABLE_HEADERS = ["Property", "Floor", "Unit", "Status"]
+
+
+@pytest.fixture
+def table_path(tmp_path: Path) -> Path:
+    return tmp_path / "rents.csv"
+
+
+def test_a_row_with_more_cells_than_headers_is_an_error(table_path: Path) -> None:
+    """A separator that is not in quotes has shifted them."""
+    table_path.write_text("Property,Floor,Unit,Rent,Status\nO,1,101,1,500,Vacant\nO,1,102,900,?\n")
+    errors = read(table_path).errors
+    assert errors[0] == (
+        "rents.csv: row 2: there are 6 cells below 5 headers; a cell that has the separator in it"
+        ' must be in quotes: "1,500"'
+    )
+    assert errors[1].startswith("rents.csv: row 3, column")
+    assert len(errors) == 2
+
+
+def test_cells_below_an_empty_header_are_noted(table_path: Path, tmp_path: Path) -> None:
+    rows: Rows = [
+        [*TABLE_HEADERS[:3], "", "Status"],
+        *(["O", 1, n, "x", "Vacant"] for n in (1, 2)),
+    ]
+    note = (
+        ": 2 cells were not read, because there is no header above: the first is in row 2, column D"
+    )
+    found = read(write_csv(table_path, rows))
+    assert found.errors == []
+    assert f"rents.csv{note}" in found.notes
+    book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows})
+    assert f'b.xlsx: sheet "Rents"{note}' in read(book).notes
+
+
+def test_words_of_the_mapping_are_empty_cells(table_path: Path) -> None:
+    rows = [
+        [*TABLE_HEADERS, "Layout"],
+        ["O", "1", "101", "-", "#N/A"],
+        ["O", "1", "102", "N/A", "A1"],
+    ]
+    assert len(read(write_csv(table_path, rows)).errors) == 2
+    found = read(table_path, mapping={"empty": ["-", "n/a", "#N/A"]})
+    assert found.errors == []
+    assert [each["unit_id"] for each in found.members["attribute_assignments"]] == ["o-102"]
+
+
+def test_a_sign_alone_is_no_attribute_and_the_remedy_is_said(table_path: Path) -> None:
+    [error] = read(write_csv(table_path, [TABLE_HEADERS, ["O", "1", "101", "\N{EM DASH}"]])).errors
+    assert error.endswith(
+        'no id can be made of "\N{EM DASH}": it has neither letters nor digits; if it means that'
+        ' there is none, say so in the mapping: empty: ["\N{EM DASH}"]'
+    )
+
+
+def test_the_same_mistake_in_many_rows_is_one_error(table_path: Path) -> None:
+    rows = [["O", "1", f"{number}", "-" if number % 2 else "?"] for number in range(1, 5001)]
+    first, second = read(write_csv(table_path, [TABLE_HEADERS, *rows])).errors
+    assert first.startswith('rents.csv: row 2, column "Status": no id can be made of "-"')
+    assert first.endswith("(and in 2,499 more rows)")
+    assert second.startswith('rents.csv: row 3, column "Status": no id can be made of "?"')
+
+
+def test_an_attribute_that_may_mean_none_is_noted_with_its_remedy(table_path: Path) -> None:
+    notes = read(write_csv(table_path, [TABLE_HEADERS, ["O", "1", "101", "n/a"]])).notes
+    assert any(
+        note.endswith('if "n/a" means that there is none, say so in the mapping: empty: ["n/a"]')
+        for note in notes
+    )
+
+
+def test_rows_of_totals_are_ignored_if_the_mapping_says_so(table_path: Path) -> None:
+    rows = [
+        TABLE_HEADERS,
+        ["O", "1", "101", ""],
+        ["Total units", "", "", "1"],
+        ["", "TOTALS", "", ""],
+    ]
+    floor, unit, *_ = read(write_csv(table_path, rows)).errors
+    assert floor == (
+        'rents.csv: row 3, column "Floor": a floor is required; if this is a row of totals, say so'
+        ' in the mapping: ignore_rows: ["Total"]'
+    )
+    assert unit.startswith('rents.csv: row 3, column "Unit": a unit is required; if this is')
+    found = read(table_path, mapping={"ignore_rows": ["total"]})
+    assert (found.errors, found.ids("assets"), found.ids("units")) == ([], ["o"], ["o-101"])
+    assert "rents.csv: 2 rows are ignored, as the mapping says: the first is row 3" in found.notes
+
+
+def test_headers_that_are_repeated_on_each_page_are_skipped_with_a_note(table_path: Path) -> None:
+    rows = [
+        TABLE_HEADERS,
+        ["O", "1", "101", "Vacant"],
+        [*TABLE_HEADERS, ""],
+        ["O", "1", "102", "Vacant"],
+    ]
+    found = read(write_csv(table_path, rows))
+    assert (found.ids("assets"), found.ids("units")) == (["o"], ["o-101", "o-102"])
+    assert [each["unit_id"] for each in found.members["attribute_assignments"]] == [
+        "o-101",
+        "o-102",
+    ]
+    assert found.notes[1] == (
+        "rents.csv: 1 row is skipped, because headers are repeated or have several rows: the first"
+        " is row 3"
+    )
+
+
+def merge(*ranges: str) -> Callable[[Any], None]:
+    def finish(book: Any) -> None:
+        sheet = book.get_worksheet_by_name("Rents")
+        for each in ranges:
+            first, _, text = each.partition("=")
+            sheet.merge_range(first, text)
+
+    return finish
+
+
+def test_merged_headers_are_no_row_of_data(tmp_path: Path) -> None:
+    rows: Rows = [
+        ["", "", "", "", ""],
+        ["", "No.", "Type", "", ""],
+        *(["O", f"10{number}", "A1", "1", "Vacant"] for number in (1, 2, 3)),
+    ]
+    merged = merge("A1:A2=Property", "B1:C1=Unit", "D1:D2=Floor", "E1:E2=Status")
+    found = read(write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}, merged))
+    assert (found.errors, found.ids("assets")) == ([], ["o"])
+    assert found.ids("units") == ["o-101", "o-102", "o-103"]
+    [group] = found.members["attribute_groups"]
+    assert [each["attribute_name"] for each in group["attributes"]] == ["Vacant"]
+    assert any("have several rows: the first is row 2" in note for note in found.notes)
+
+
+def test_a_row_with_nothing_but_a_merged_cell_from_above_is_blank(tmp_path: Path) -> None:
+    rows: Rows = [TABLE_HEADERS, ["", "1", "101", ""], [], ["", "1", "102", ""], ["", "Total", 2]]
+    book = write_xlsx(tmp_path / "b.xlsx", {"Rents": rows}, merge("A2:A5=O"))
+    found = read(book, mapping={"ignore_rows": ["Total"]})
+    assert (found.errors, found.ids("units")) == ([], ["o-101", "o-102"])
+
+
+# Columns that are absent or misspelt
+
+
+@pytest.mark.parametrize(
+    ("header", "misspelt", "message"),
+    [
+        ("Property", "Propertty", "; add one, or name it in the mapping: asset: ID"),
+        ("Floor", "Flor", ", which is required"),
+    ],
+)
+def test_a_misspelt_column_is_one_error(
+    table_path: Path, header: str, misspelt: str, message: str
+) -> None:
+    """Not one of each row, and its units are not said to be absent."""
+    headers = [misspelt if each == header else each for each in ("Property", "Floor", "Unit")]
+    rows = [["Oak", "1", f"{number}", f"u{number}", "Vacant"] for number in range(300)]
+    found = read(write_csv(table_path, [[*headers, "Unit ID", "Status"], *rows]))
+    assert len(found.errors) == 1
+    assert found.errors[0].startswith(
+        f'rents.csv: row 1: there is no column "{header}"{message};'
+        f' "{misspelt}" was not read: did you mean that?'
+    )
+    assert "attribute_assignments" not in found.members
+
+
+def test_a_table_without_units_names_the_header_that_may_be_meant(table_path: Path) -> None:
+    [error] = read(
+        write_csv(table_path, [["Property", "Floor", "Unitt #"], ["O", "1", "1"]])
+    ).errors
+    assert error.startswith("rents.csv: there is nothing to import")
+    assert error.endswith('; "Unitt #" was not read: did you mean "unit"?')
+
+
+def test_a_column_that_resembles_floors_is_no_column_of_them(table_path: Path) -> None:
+    rows = [["Asset ID", "Unit ID", "Status", "Flooring"], ["o", "u", "Vacant", "Oak"]]
+    assert read(write_csv(table_path, rows)).errors == []
+
+
+def test_misspelt_columns_are_noted_with_what_may_be_meant(table_path: Path) -> None:
+    headers = ["Bedroms", "Statuss", "Unitt ID", "SqFt"]
+    rows = [["Property", "Floor", "Unit", *headers], ["Oak", "1", "101", "1", "Vacant", "u", "9"]]
+    notes = [note for note in read(write_csv(table_path, rows)).notes if "was not read" in note]
+    assert [note.partition("; ")[2].split(";")[0] for note in notes] == [
+        'did you mean "bedrooms"?',
+        'did you mean "status"?',
+        'did you mean "unit id"?',
+        "map it to attribute:GROUP, reference:KEY or ignore",
+    ]
+
+
+def test_a_wrong_key_of_references_is_one_error(table_path: Path) -> None:
+    rows = [["o", f"{number}", "K1"] for number in range(300)]
+    table_path = write_csv(table_path, [["Asset ID", "Unit", "reference:Key ring"], *rows])
+    assert read(table_path).errors == [
+        'rents.csv: row 1, column "reference:Key ring": "Key ring" is no key of references:'
+        " expected a lowercase letter, then 1 to 254 lowercase letters, digits or hyphens;"
+        " reference:key-ring is one"
+    ]
