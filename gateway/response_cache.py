@@ -288,7 +288,7 @@ class FastPathEntry(NamedTuple):
     request: a registered document can be named by an id, and removed, and the id given to another
     one."""
     authenticated_key: AuthenticatedKey
-    """As the pipeline saw it. If the key is read again, its permissions may have changed."""
+    """The key as the pipeline saw it. If it is read again, its permissions may have changed."""
     route: str
     operation: str | None
 

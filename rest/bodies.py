@@ -36,14 +36,14 @@ from rest.scope_members import SCOPE_BODY_DIGEST
 from schema.operation_inputs import MAX_REPORTED_ERRORS, Input, Items, PartialInput, is_id
 
 BodyParser = Callable[[bytes], dict[str, Any]]
-"""From a body to variables. Raises HttpError 400 or 422, and BodyShapeError."""
+"""Converts a body to variables. Raises HttpError 400 or 422, and BodyShapeError."""
 
 MAX_TOKENS = 200_000
 """Commas, colons and opening brackets of a JSON body: 10,000 assignments have 90,000.
 
 No other thread runs while orjson makes the values, nor while they are freed: up to 50 ms."""
 MAX_BODY_BYTES: Final = 1_000_000
-"""Of a JSON body, unless its operation says otherwise."""
+"""The limit of a JSON body, unless its operation says otherwise."""
 MAX_REPEATED_BODY_BYTES = 16_384
 """A larger body is not recognised when it is sent again."""
 

@@ -23,7 +23,7 @@ from schema.operation_inputs import is_id
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 SegmentTree: TypeAlias = dict[Any, Any]
-"""From a segment to the tree of following segments; from `END_OF_PATH` to a route."""
+"""Maps a segment to the tree of following segments, and `END_OF_PATH` to a route."""
 
 ANY_SEGMENT = object()
 END_OF_PATH = object()

@@ -135,7 +135,8 @@ class Endpoint:
 
     name: str
     number: str
-    """That of the specification, or an X for an extension; empty for an operator's endpoint."""
+    """The number in the specification, or an X for an extension; empty for an operator's endpoint.
+    """
     method: str
     path: str
     tag: str
@@ -147,7 +148,7 @@ class Endpoint:
     members: tuple[str, ...]
     """The names of the members of the resources in a response."""
     path_parameters: Mapping[str, str]
-    """From the parameters of the path to their variables."""
+    """Maps the parameters of the path to their variables."""
     query_names: Mapping[str, str]
     """The names of query parameters by variable, where they are not those in kebab-case."""
     body: RequestBody | None

@@ -31,7 +31,7 @@ from rest.responses import (
     write_json,
 )
 from rest.scope_members import SCOPE_DEPRECATION, SCOPE_OPERATION
-from schema.errors import Cause, UnavailableError
+from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import (
     Caller,
     Context,
@@ -193,7 +193,7 @@ class EndpointHandler:
                 data = await self._run_operation(variables, context)
             except HttpError as error:  # it can be read: the caller is writing to it
                 raise UnavailableError(
-                    error.message, error.cause or Cause.WRITE_CONFLICT
+                    error.message, error.cause or UnavailableCause.WRITE_CONFLICT
                 ) from error
             response = await self._build_response(data, request_url)
             precondition.check(compute_etag(bytes(response.body), response.raw_headers))

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from rest.request_body import BodyTooLargeError
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
-from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, Cause, RequestError
+from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError, UnavailableCause
 
 ERRORS_PATH: Final = "/v1/errors"
 """The page that explains the codes; each has its own anchor."""
@@ -84,7 +84,7 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
     ),
     "HTTP_VERSION_NOT_SUPPORTED": ErrorCode(505, "the request is not HTTP/1.0 or HTTP/1.1", _NO),
 }
-"""By code, in the order of their statuses."""
+"""The descriptions of errors by code, in the order of their statuses."""
 STATUS_BY_CODE = {code: entry.status for code, entry in ERROR_CODES.items()}
 """HTTP status by error code."""
 
@@ -136,7 +136,7 @@ class HttpError(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         fields: Mapping[str, Sequence[str]] | None = None,
-        cause: Cause | None = None,
+        cause: UnavailableCause | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -145,7 +145,7 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
         self.fields = fields
         self.cause = cause
-        """Of a 503, for the log: clients do not see it."""
+        """The cause of a 503, for the log: clients do not see it."""
 
     def describe(self, source: ErrorSource) -> dict[str, Any]:
         """Return the body: `message`, `code`, `request_id`, `docs`; a 422 has `fields` too.
@@ -217,7 +217,7 @@ def bad_keys_error(wait_seconds: float) -> HttpError:
     return HttpError(429, "Too many invalid API keys", "RATE_LIMITED", headers=headers)
 
 
-def service_unavailable_error(cause: Cause) -> HttpError:
+def service_unavailable_error(cause: UnavailableCause) -> HttpError:
     """Return the 503; raised from an error that has a cause, that is logged instead."""
     code, headers = "SERVICE_UNAVAILABLE", RETRY_AFTER_HEADERS
     return HttpError(503, UNAVAILABLE_MESSAGE, code, headers=headers, cause=cause)
@@ -318,16 +318,16 @@ def note_errors(scope: Scope, errors: Iterable[HttpError | GraphQLError]) -> Non
             scope.setdefault(SCOPE_CAUSE, cause)
 
 
-def find_cause(error: BaseException | None) -> Cause | None:
+def find_cause(error: BaseException | None) -> UnavailableCause | None:
     """Return the cause of an error: that of the first in its chain that has one.
 
-    >>> find_cause(service_unavailable_error(Cause.QUEUE))
+    >>> find_cause(service_unavailable_error(UnavailableCause.QUEUE))
     <UnavailableCause.QUEUE: 'queue'>
     """
     found = None
     while error is not None:
         cause = getattr(error, "cause", None)
-        found = cause if isinstance(cause, Cause) else found
+        found = cause if isinstance(cause, UnavailableCause) else found
         error = getattr(error, "original_error", None) or error.__cause__
     return found
 

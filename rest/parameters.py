@@ -43,7 +43,8 @@ from schema.operation_inputs import (
 MAX_PARAMETERS = 100
 MAX_DIGITS = 100
 MIN_LIKENESS = 0.76
-"""From 0 to 1, of a name that is suggested: `floor` for `floor-id` (0.77), not for `foo` (0.75)."""
+"""The least likeness, from 0 to 1, of a name that is suggested: `floor` for `floor-id` (0.77), not
+for `foo` (0.75)."""
 MAX_IGNORED_REPORTED = 10
 """Unknown parameters that a response names."""
 API_KEY_PARAMETER = "api-key"
@@ -64,7 +65,7 @@ _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)"
 _PLAIN_NAME = re.compile(r"[0-9A-Za-z_.\[\]-]{1,40}")
 """Names that a header can repeat as they are."""
 _JSON_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-"""As programs write floats; leading zeros do no harm."""
+"""Matches floats as programs write them; leading zeros do no harm."""
 _POSITION = re.compile(f"{_NUMBER},{_NUMBER},(.+)\\Z", re.DOTALL)
 
 
@@ -108,12 +109,12 @@ class EndpointInputs:
     """All inputs of an endpoint."""
 
     path: dict[str, Input]
-    """By path parameter."""
+    """The variables by path parameter."""
     query: tuple[QueryParameter, ...]
     body: tuple[Input, ...]
     operation: OperationInputs
     fields: QueryParameter | None = None
-    """Of the members of resources to return; no variable of the operation."""
+    """The parameter with the members of resources to return; no variable of the operation."""
 
     @cached_property
     def all_query(self) -> tuple[QueryParameter, ...]:
@@ -208,7 +209,7 @@ WAYPOINT_SCHEMA: Final[JsonSchema] = {
     "maxLength": 2 * len("-123456789012.123456789012,") + MAX_ID_CHARACTERS,
     "pattern": TEXT_JSON_PATTERN,
 }
-"""Of the texts that `parse_waypoint` reads."""
+"""The pattern of the texts that `parse_waypoint` reads."""
 
 
 def parse_attribute(text: str) -> dict[str, Any]:
@@ -247,7 +248,7 @@ class TextForm(NamedTuple):
     parse: Callable[[str], dict[str, Any]]
     json_schema: JsonSchema
     description: str
-    """Of the form, after that of the argument."""
+    """The description of the form, which follows that of the argument."""
     write_example: Callable[[dict[str, Any]], str]
 
 
@@ -279,7 +280,7 @@ TEXT_FORMS: Final = {
         lambda example: f"{example['key']}:{example['value']}",
     ),
 }
-"""By the type of the variable."""
+"""The forms of parameters by the type of the variable."""
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "Int": _parse_integer,
@@ -288,7 +289,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "DateTime": _parse_time,
     **{name: form.parse for name, form in TEXT_FORMS.items()},
 }
-"""By the type of the variable; other values are texts."""
+"""The parsers by the type of the variable; other values are texts."""
 
 
 def _find_parser(input_type: GraphQLInputType) -> Callable[[str], Any]:

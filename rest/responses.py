@@ -1,4 +1,4 @@
-"""From the result of an operation to a response: its form, members, bytes and entity tag."""
+"""Make responses of the results of operations: their form, members, bytes and entity tags."""
 
 import base64
 import hashlib

@@ -12,12 +12,12 @@ from graphql import ConstValueNode, EnumValueNode, GraphQLError, GraphQLSchema, 
 from strawberry.schema.schema_converter import CustomGraphQLEnumType
 
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS
-from resolvers.request.errors import Cause as Cause
 from resolvers.request.errors import ChangesExpiredError as ChangesExpiredError
 from resolvers.request.errors import FlagRequiredError as FlagRequiredError
 from resolvers.request.errors import PermissionRequiredError as PermissionRequiredError
 from resolvers.request.errors import PreconditionFailedError as PreconditionFailedError
 from resolvers.request.errors import RequestError as RequestError
+from resolvers.request.errors import UnavailableCause as UnavailableCause
 from resolvers.request.errors import UnavailableError as UnavailableError
 
 UNAVAILABLE_MESSAGE = "Service unavailable"

@@ -22,7 +22,6 @@ pytest_plugins = [
     "tests.fixtures",
     "tests.gateway.pages.browser",
     "tests.resolvers.directory",
-    "tests.fixtures",
 ]
 
 EXAMPLES = os.environ.get("FLOORGATE_EXAMPLES")

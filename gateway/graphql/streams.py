@@ -24,7 +24,7 @@ from resolvers.request.caller import Caller
 from resolvers.request.context import Context
 from rest.endpoints import RequestServices
 from rest.errors import RETRY_AFTER_HEADERS, HttpError, note_errors, service_unavailable_error
-from schema.errors import Cause, UnavailableError
+from schema.errors import UnavailableCause, UnavailableError
 from schema.execution import Event, Operation, OperationResult
 from schema.interpretation import list_event_variables
 from storage.administration.api_keys import ApiKey
@@ -79,7 +79,9 @@ class StreamTable:
         """Count a stream while the block runs. Raises HttpError 503 or 429."""
         key_id = stream.key.record.id
         if self.is_closed or len(self._open) >= self._limit:
-            raise service_unavailable_error(Cause.RESTART if self.is_closed else Cause.QUEUE)
+            raise service_unavailable_error(
+                UnavailableCause.RESTART if self.is_closed else UnavailableCause.QUEUE
+            )
         if self._open_by[key_id] >= self._key_limit:
             raise HttpError(
                 429,
@@ -126,7 +128,7 @@ class StreamKeys:
         try:
             end = await self.find_end(key)
         except (UnavailableError, TimeoutError) as error:
-            raise service_unavailable_error(Cause.DEADLINE) from error
+            raise service_unavailable_error(UnavailableCause.DEADLINE) from error
         if end is not None:
             raise StreamEndedError(end)
 

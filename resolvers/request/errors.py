@@ -21,10 +21,9 @@ RequestError                code, message and perhaps fields; graphql-core passe
 
 from typing import Any
 
-from storage.errors import UnavailableCause
+from storage.errors import UnavailableCause as UnavailableCause
 from storage.errors import UnavailableError as UnavailableError
 
-Cause = UnavailableCause
 MAX_QUOTED_CHARACTERS = 50
 """An error quotes so much of a value."""
 
@@ -37,7 +36,7 @@ class RequestError(Exception):
     """An expected error; GraphQL adds `extensions` to the message."""
 
     code = "REQUEST_ERROR"
-    cause: Cause | None = None
+    cause: UnavailableCause | None = None
     """Why the service cannot do what is asked, if nothing is wrong with the request."""
 
     def __init__(self, message: str, **details: Any) -> None:
@@ -124,7 +123,7 @@ WHOLE_OPERATION_ERRORS = (OperationError, UnavailableError)
 class DeadlineExceededError(OperationError):
     """The operation took longer than it may."""
 
-    code, cause = "DEADLINE_EXCEEDED", Cause.DEADLINE
+    code, cause = "DEADLINE_EXCEEDED", UnavailableCause.DEADLINE
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The operation took over {seconds:g} seconds; ask for less at a time")
@@ -133,7 +132,7 @@ class DeadlineExceededError(OperationError):
 class LateFieldError(RequestError):
     """A field of a mutation was not begun, because those before it took too long."""
 
-    code, cause = "DEADLINE_EXCEEDED", Cause.DEADLINE
+    code, cause = "DEADLINE_EXCEEDED", UnavailableCause.DEADLINE
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
@@ -197,7 +196,7 @@ class ChangedPlanError(RequestError):
 class ServiceBusyError(RequestError):
     """There is too much work of one kind; nothing is wrong with the request."""
 
-    code, cause = "SERVICE_UNAVAILABLE", Cause.QUEUE
+    code, cause = "SERVICE_UNAVAILABLE", UnavailableCause.QUEUE
 
     def __init__(self, message: str = "The service is busy; try again later") -> None:
         super().__init__(message)
@@ -206,7 +205,7 @@ class ServiceBusyError(RequestError):
 class ImportLostError(RequestError):
     """Another process completes or discards this import; the message says so."""
 
-    code, cause = "SERVICE_UNAVAILABLE", Cause.IMPORT
+    code, cause = "SERVICE_UNAVAILABLE", UnavailableCause.IMPORT
 
 
 def _rebuild_error(

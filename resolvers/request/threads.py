@@ -83,7 +83,7 @@ ROUTING = DeferredImport(
     "routing.archive",
     "routing.search.matrix",
 )
-"""With numpy, shapely and igraph."""
+"""Routing imports numpy, shapely and igraph."""
 DRAWINGS = DeferredImport("parsing.svg.unit_map", "resolvers.drawings.drawn_features")
-"""For what other processes make of drawings: the classes of their results."""
+"""The classes of the results that other processes make of drawings."""
 ALL = (ROUTING, DRAWINGS)

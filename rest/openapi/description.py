@@ -80,7 +80,7 @@ TAG_DESCRIPTIONS: Final = {
 """Descriptions of the groups of operations, in their order in the description."""
 
 LICENSE: Final = {"name": "MIT License", "identifier": "MIT"}
-"""Of the service, as in `LICENSE` and pyproject.toml (SPDX identifier)."""
+"""The licence of the service, as in `LICENSE` and pyproject.toml (SPDX identifier)."""
 EXAMPLES_FILE: Final = Path(__file__).with_name("examples.json")
 """Examples of responses by operation id, as the demo property has sent them: `make examples`."""
 CONTACT: Final = {"name": "The operator of this service"}

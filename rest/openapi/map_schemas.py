@@ -7,7 +7,7 @@ from schema.operation_inputs import MAX_ID_CHARACTERS, JsonSchema
 
 OpenApiObject: TypeAlias = dict[str, Any]
 OUTPUT_TEXT_PATTERN = r"^[^\x00]*$"
-"""Of texts in responses: none has a NUL, which the database does not store either."""
+"""The pattern of texts in responses: none has a NUL, which the database does not store either."""
 COMPONENTS_PREFIX = "#/components/schemas/"
 ELEMENT_COUNT_LIMIT: Final = UNIT_MAP_BODY.max_bytes // 4
 """Bound of the children of an element: `<g/>` is the shortest."""

@@ -15,11 +15,11 @@ from rest.parameters import EndpointInputs, parse_query
 from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
 from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER, Precondition
 from schema.errors import (
-    Cause,
     ChangesExpiredError,
     FlagRequiredError,
     PermissionRequiredError,
     PreconditionFailedError,
+    UnavailableCause,
 )
 from schema.execution import Executor
 from schema.operation_inputs import MAX_INT32, MAX_REPORTED_ERRORS, JsonSchema
@@ -27,7 +27,7 @@ from schema.root import GRAPHQL_SCHEMA
 from schema.types import MAX_TOTAL_COUNT
 
 BASE_URL: Final = "https://localhost:8443"
-"""Of the examples."""
+"""The request id of the examples."""
 EXAMPLE_SOURCE: Final = ErrorSource("019aa0c5f3b1e4a7c09d5b62f1380e7d", BASE_URL)
 LONGEST_MESSAGE_CHARACTERS: Final = 1_000_000
 """Bound of a message in the description: it may list errors of a hundred inputs."""
@@ -172,7 +172,7 @@ DEPRECATION_HEADERS: Final[dict[str, OpenApiObject]] = {
         "Thu, 01 Jul 2027 00:00:00 GMT",
     ),
 }
-"""Of responses of deprecated endpoints; no component, as most descriptions would not use it."""
+"""The headers of deprecated endpoints; no component, as most descriptions would not use it."""
 _COMMON_HEADERS: Final = (
     "RateLimit-Policy",
     "RateLimit",
@@ -329,7 +329,7 @@ ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {
     503: ErrorResponse(
         "ServiceUnavailable",
         "The service cannot respond at the moment.",
-        {"database": errors.service_unavailable_error(Cause.NO_PRIMARY)},
+        {"database": errors.service_unavailable_error(UnavailableCause.NO_PRIMARY)},
         ("Retry-After",),
     ),
     505: ErrorResponse(

@@ -15,7 +15,7 @@ from graphql import GraphQLInputObjectType, GraphQLNonNull, GraphQLObjectType
 from resolvers.request import context
 from resolvers.request.caller import ADMINISTER, Caller
 from resolvers.request.context import Context, DataLoader, Info, extend_read, without_deadline
-from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
+from resolvers.request.errors import InvalidInputError, UnavailableCause, UnavailableError
 from resolvers.request.inputs import Length, argument
 from schema.definitions import Requirement, guard_fields
 from schema.execution import Executor, OperationResult
@@ -229,7 +229,7 @@ async def do_work(info: Info, seconds: float) -> bool:
 async def ask_database(info: Info, seconds: float) -> bool:
     """A read that MongoDB ends."""
     await asyncio.sleep(seconds)
-    raise UnavailableError("stopped", Cause.DEADLINE)
+    raise UnavailableError("stopped", UnavailableCause.DEADLINE)
 
 
 async def replace_everything(info: Info, seconds: float) -> bool:

@@ -11,7 +11,7 @@ from graphql import SourceLocation
 
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
-from resolvers.request.errors import Cause, InvalidInputError, UnavailableError
+from resolvers.request.errors import InvalidInputError, UnavailableCause, UnavailableError
 from resolvers.request.inputs import Range, argument
 from schema.definitions import Requirement, guard_fields
 from schema.execution import Event, Executor, InvalidOperationError, Operation, OperationResult
@@ -35,7 +35,7 @@ async def count_up(
     try:
         for number in range(1, to + 1):
             if number == fail_at:
-                raise UnavailableError("no source", Cause.UNREACHABLE)
+                raise UnavailableError("no source", UnavailableCause.UNREACHABLE)
             yield number
     finally:
         CLOSED.append("countUp")

@@ -25,7 +25,7 @@ from gateway.server.websocket_connection import MAX_FRAMES_WITHOUT_KEY, MAX_MESS
 from gateway.server.worker import EventLoop
 from gateway.state import GatewayState
 from resolvers.request.caller import FLAGS
-from resolvers.request.errors import Cause, UnavailableError
+from resolvers.request.errors import UnavailableCause, UnavailableError
 from schema.root import GRAPHQL_SCHEMA
 from storage.administration import api_keys
 from storage.cache.record_cache import RecordCacheKey
@@ -477,7 +477,7 @@ async def test_a_source_that_fails_ends_the_stream_with_its_error(world: World) 
         subscribe(client) as response,
     ):
         await wait_for_subscriptions()
-        publish(UnavailableError("the database is away", Cause.UNREACHABLE))
+        publish(UnavailableError("the database is away", UnavailableCause.UNREACHABLE))
         events = [event async for event in read_events(response)]
     [(_, body), end] = events
     assert body["errors"][0]["extensions"] == {
