@@ -13,22 +13,30 @@ import graphql
 import httpx
 from graphql import TypeInfo, TypeInfoVisitor, Visitor, visit
 
-from rest.responses import Data, Document, LinkedList, List, Matrix, NoBody, Object, Page, Picture
+from rest.responses import (
+    Data,
+    Document,
+    LinkedList,
+    List,
+    Matrix,
+    NoBody,
+    Object,
+    Page,
+    Picture,
+)
 from storage.mongo import driver
 from tests.authorisation.catalog import find_markers, to_ghosts
-from tests.authorisation.generation import ApiRequest, WireRequest
-from tests.authorisation.oracle import (
+from tests.authorisation.directory import (
     ANY,
     ANY_NUMBER,
     REQUIRED,
     REQUIRED_ARGUMENTS,
-    SCHEMA,
     Directory,
-    OracleGap,
     View,
     find_mismatch,
-    run,
 )
+from tests.authorisation.oracle import SCHEMA, OracleGap, run
+from tests.authorisation.requests import ApiRequest, WireRequest
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL
 from tests.rest.error_bodies import read_error

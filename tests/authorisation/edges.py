@@ -1,226 +1,20 @@
 """The fields of the schema that lead from one record to others, for a key that sees some."""
 
-import base64
 import copy
-import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from graphql import GraphQLError
-
 from rest.names import to_snake_case
-from storage.records.paging import Order, digest_list
+from tests.authorisation import routing_edges
 from tests.authorisation.catalog import Record
-from tests.authorisation.generation import NodeId
-from tests.authorisation.oracle import ANY, ANY_NUMBER, NODES, WAYS_TO_NODES, View, error
-
-NOTHING_CLOSED: Record = {"connectors": [], "doors": [], "spaces": []}
-
-
-def unit_id_of(location: Record) -> str | None:
-    return next((tag["value"] for tag in location["tags"] if tag["key"] == "svc:id"), None)
-
-
-def location_of_unit(view: View, unit: Record, given: dict[str, Any]) -> Record | None:
-    where = {} if given.get("map") is None else {"unit_map_id": given["map"]}
-    found = view.visible("locations", asset_id=unit["asset_id"], **where)
-    return next((each for each in found if unit_id_of(each) == unit["id"]), None)
-
-
-def meets(location: Record, tags: str | None) -> bool:
-    """Return whether a location meets every term of a filter."""
-    words = {tag["key"].casefold() for tag in location["tags"]}
-    words |= {f"{tag['key']}=={tag['value']}".casefold() for tag in location["tags"]}
-    for term in re.split(r"(?<!\\),", tags) if tags else ():
-        word = re.sub(r"\\(.)", r"\1", term.removeprefix("-")).casefold()
-        if (word in words) == term.startswith("-"):
-            return False
-    return True
-
-
-def locations_on_map(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    found = view.visible("locations", unit_map_id=unit_map["id"])
-    return view.page("locations", [each for each in found if meets(each, given["tags"])], given)
-
-
-def complete(view: View, unit_map: Record, point: dict[str, Any]) -> Record:
-    """Return a waypoint with the fields of its location. Raises GraphQLError."""
-    id, unit_id = point.get("id"), point.get("unitId")
-    x, floor_id = point.get("x"), point.get("floorId")
-    location = view.one("locations", id=id, unit_map_id=unit_map["id"]) if id is not None else None
-    if location is None and (x is None or floor_id is None):
-        on_map = view.visible("locations", unit_map_id=unit_map["id"])
-        of_unit = (each for each in on_map if unit_id_of(each) == (unit_id or id))
-        location = next(of_unit, None)
-    floors = [each["id"] for each in location["floors"]] if location else []
-    if floor_id is not None and not view.one("floors", id=floor_id, asset_id=unit_map["asset_id"]):
-        raise error("INVALID_INPUT")
-    if (x is None or floor_id is None) and (location is None or floor_id not in (None, *floors)):
-        raise error("INVALID_INPUT")
-    known = location or {"name": None}
-    return {
-        "waypoint_id": id or unit_id,
-        "own_ids": (id, location["id"] if location else None),
-        "name": known["name"] if point.get("name") is None else point["name"],
-        "x": known.get("x") if x is None else x,
-        "y": known.get("y") if x is None else point["y"],
-        "floor_id": floor_id or floors[0],
-    }
-
-
-def require_routable(view: View, unit_map: Record, points: list[dict[str, Any]]) -> list[Record]:
-    waypoints = [complete(view, unit_map, point) for point in points]
-    if unit_map["id"] not in view.directory.routable:
-        raise error("INVALID_INPUT")
-    return waypoints
-
-
-def matrix(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    sources, targets = (
-        [complete(view, unit_map, point) for point in given[name]]
-        for name in ("sources", "targets")
-    )
-    is_routable = unit_map["id"] in view.directory.routable
-    if not is_routable and (
-        given["distanceMethod"] == "pathfinding" or not unit_map["feet_per_unit"]
-    ):
-        raise error("INVALID_INPUT")
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    cells = [{**target, **walk, "index": index} for index, target in enumerate(targets)]
-    rows = [{**source, "index": index, "targets": cells} for index, source in enumerate(sources)]
-    return {"distance_method": ANY, "sources": rows}
-
-
-def routing(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    is_routable = unit_map["id"] in view.directory.routable
-    return {"is_routable": is_routable, "is_stale": False, "reason": None}
-
-
-def routing_report(view: View, unit_map: Record, given: dict[str, Any]) -> Any:
-    return ANY if unit_map["id"] in view.directory.routable else None
-
-
-def near(view: View, unit_map: Record, start: Record, given: dict[str, Any]) -> list[Record]:
-    """Return what is nearest to a waypoint."""
-    found = [
-        (math.dist((each["x"], each["y"]), (start["x"], start["y"])), each["id"], each)
-        for each in view.visible("locations", unit_map_id=unit_map["id"])
-        if meets(each, given["tags"])
-        and each["id"] not in start["own_ids"]
-        and each["floors"][0]["id"] == start["floor_id"]
-    ]
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    return [{"location": each, **walk} for _, _, each in sorted(found)[: given["limit"]]]
-
-
-def nearest(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
-    [start] = require_routable(view, unit_map, [given["from"]])
-    return near(view, unit_map, start, given)
-
-
-def nearest_from_sources(view: View, unit_map: Record, given: dict[str, Any]) -> list[Record]:
-    starts = require_routable(view, unit_map, given["sources"])
-    return [
-        {**start, "index": index, "locations": near(view, unit_map, start, given)}
-        for index, start in enumerate(starts)
-    ]
-
-
-def nearest_to_unit(view: View, unit: Record, given: dict[str, Any]) -> list[Record] | None:
-    location = location_of_unit(view, unit, given)
-    if location is None:
-        return None
-    unit_map = view.one("maps", id=location["unit_map_id"])
-    assert unit_map is not None
-    return nearest(view, unit_map, {**given, "from": {"id": location["id"]}})
-
-
-def reachable(view: View, unit_map: Record, given: dict[str, Any]) -> Record:
-    require_routable(view, unit_map, [given["from"]])
-    return {
-        "mode": given["mode"] or "foot",
-        "minutes": given["minutes"],
-        "search": (unit_map, given),
-    }
-
-
-def reachable_locations(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
-    unit_map, start = source["search"]
-    limit = given["limit"] or 100
-    return nearest(view, unit_map, {**given, "from": start["from"], "limit": limit})
-
-
-def reachable_units(view: View, source: Record, given: dict[str, Any]) -> list[Record]:
-    tags = ",".join(filter(None, (given["tags"], "svc:id")))
-    # The limit counts units: several locations may stand for one.
-    near_all = reachable_locations(view, source, {**given, "tags": tags, "limit": 1_000})
-    ids = dict.fromkeys(unit_id_of(near["location"]) for near in near_all)
-    units = [view.one("units", id=id) for id in ids]
-    walk = {"distance": ANY_NUMBER, "time": ANY_NUMBER}
-    found = [{"unit": unit, **walk} for unit in units if unit is not None]
-    return found[: given["limit"] or 100]
-
-
-def set_closures(view: View, source: Record, given: dict[str, Any]) -> Record:
-    unit_map = view.one("maps", id=given["map"])
-    if unit_map is None:
-        raise error("NOT_FOUND")
-    if any(given.get(name) for name in NOTHING_CLOSED):
-        raise error("INVALID_INPUT")
-    return {"map": unit_map, "closures": NOTHING_CLOSED}
-
+from tests.authorisation.directory import (
+    ANY,
+    View,
+    error,
+)
+from tests.authorisation.nodes import NODE_EDGES
 
 Edge: TypeAlias = Callable[[View, Record, dict[str, Any]], Any]
-
-
-def _find_node(view: View, text: str) -> Record | None:
-    """Return the record of a node id. Raises GraphQLError."""
-    type, key = NodeId.decode(text)
-    view.check(WAYS_TO_NODES.get(type, ""), {})
-    kind, fields = NODES[type]
-    if type == "Attribute":
-        group = view.one(kind, group_id=key[0])
-        found = [a for a in group["attributes"] if a["attribute_id"] == key[1]] if group else []
-        record = {**found[0], "group_id": key[0]} if found else None
-    else:
-        record = view.one(kind, **dict(zip(fields, key, strict=True)))
-    return record and {**record, "__typename": type}
-
-
-def _find_nodes(view: View, source: Record, given: dict[str, Any]) -> list[Any]:
-    nodes: list[Any] = []
-    for text in given["ids"]:
-        try:
-            nodes.append(_find_node(view, text))
-        except GraphQLError as failed:
-            nodes.append(failed)
-    return nodes
-
-
-def _node_id(type: str) -> Edge:
-    fields = NODES[type][1]
-    return lambda view, source, given: NodeId(type, tuple(source[f] for f in fields)).encode()
-
-
-def _entity_id(type: str) -> Edge:
-    node_id = _node_id(type)
-
-    def find(view: View, source: Record, given: dict[str, Any]) -> str:
-        text = base64.urlsafe_b64decode(node_id(view, source, given) + "==").decode()
-        return text.partition(":")[2]
-
-    return find
-
-
-NODE_EDGES: dict[str, Edge] = {
-    "Query.node": lambda view, source, given: _find_node(view, given["id"]),
-    "Query.nodes": _find_nodes,
-    **{f"{type}.nodeId": _node_id(type) for type in NODES},
-    **{f"{type}.id": _entity_id(type) for type, (_, fields) in NODES.items() if fields != ("id",)},
-}
-
-
 """From a view, a record and arguments to the field's value. Raises GraphQLError."""
 
 
@@ -391,7 +185,7 @@ def _picture(view: View, unit_map: Record, given: dict[str, Any]) -> Record | No
     if drawing is None:
         return None
     if ends[0] is not None:
-        require_routable(view, unit_map, ends)  # type: ignore[arg-type]
+        routing_edges.require_routable(view, unit_map, ends)  # type: ignore[arg-type]
     elements = drawing["elements"]
     # A hall has a Level and no units, and other drawings have one unit.
     is_hall = elements[0]["type"] == "Level"
@@ -448,12 +242,14 @@ EDGES: dict[str, Edge] = {
     "Unit.maps": _maps_of_unit,
     "Unit.references": _list("unit_references", unit_id="id"),
     "Unit.attributes": _list("attribute_assignments", unit_id="id"),
-    "Unit.location": location_of_unit,
-    "Unit.nearest": nearest_to_unit,
+    "Unit.location": routing_edges.location_of_unit,
+    "Unit.nearest": routing_edges.nearest_to_unit,
     "Background.map": MAP,
     "Location.asset": ASSET,
     "Location.map": MAP,
-    "Location.unit": lambda view, source, given: view.one("units", id=unit_id_of(source)),
+    "Location.unit": lambda view, source, given: view.one(
+        "units", id=routing_edges.unit_id_of(source)
+    ),
     "LocationFloor.floorId": lambda view, source, given: source["id"],
     "LocationFloor.floor": _edge("floors", id="id"),
     "Map.url": _url,
@@ -468,17 +264,17 @@ EDGES: dict[str, Edge] = {
     "Map.units": _units_on_map,
     "Map.unit": _unit_on_map,
     "Map.parsed": lambda view, source, given: view.directory.drawings.get(source["id"]),
-    "Map.routing": routing,
-    "Map.routingReport": routing_report,
-    "Map.locations": locations_on_map,
-    "Map.distanceMatrix": matrix,
-    "Map.nearest": nearest,
-    "Map.nearestFromSources": nearest_from_sources,
-    "Map.reachable": reachable,
-    "Reachable.locations": reachable_locations,
-    "Reachable.units": reachable_units,
-    "Map.closures": lambda view, source, given: NOTHING_CLOSED,
-    "Mutation.setClosures": set_closures,
+    "Map.routing": routing_edges.routing,
+    "Map.routingReport": routing_edges.routing_report,
+    "Map.locations": routing_edges.locations_on_map,
+    "Map.distanceMatrix": routing_edges.matrix,
+    "Map.nearest": routing_edges.nearest,
+    "Map.nearestFromSources": routing_edges.nearest_from_sources,
+    "Map.reachable": routing_edges.reachable,
+    "Reachable.locations": routing_edges.reachable_locations,
+    "Reachable.units": routing_edges.reachable_units,
+    "Map.closures": lambda view, source, given: routing_edges.NOTHING_CLOSED,
+    "Mutation.setClosures": routing_edges.set_closures,
     "AssetReference.asset": ASSET,
     "UnitReference.asset": ASSET,
     "UnitReference.unit": UNIT,
@@ -494,57 +290,3 @@ EDGES: dict[str, Edge] = {
     "ProcessMapPayload.map": lambda view, payload, given: None,
 }
 """Fields that are not stored in their record, by coordinate."""
-
-
-PAGING = {"page", "perPage", "after", "first"}
-ORDER = "orderBy"
-
-ROOT_LISTS = {
-    "Query.assets": "assets",
-    "Query.units": "units",
-    "Query.maps": "maps",
-    "Query.assetReferences": "asset_references",
-    "Query.unitReferences": "unit_references",
-    "Query.attributeGroups": "attribute_groups",
-}
-"""The kind of each list that starts at the root, by coordinate."""
-CHILD_LISTS = {
-    "Asset.floors": ("floors", ("asset_id",)),
-    "Asset.units": ("units", ("asset_id",)),
-    "Asset.maps": ("maps", ("asset_id",)),
-    "Asset.references": ("asset_references", ("asset_id",)),
-    "Floor.units": ("units", ("floor_id",)),
-    "Map.backgrounds": ("backgrounds", ("unit_map_id",)),
-    "Map.levelTags": ("level_tags", ("map_id",)),
-    "Map.units": ("units", ("asset_id", "map_ids")),
-    "Map.locations": ("locations", ("unit_map_id",)),
-    "Unit.references": ("unit_references", ("unit_id",)),
-    "AttributeGroup.assignments": ("attribute_assignments", ("group_id",)),
-}
-"""The kind of each list of a record, and the fields of its condition."""
-FILTER_FIELDS = {"tags": "words", "asset": "asset_id"}
-"""Fields that arguments add to the condition of a list of a record."""
-
-
-def parse_order(given: Mapping[str, Any]) -> Order:
-    """Return the order of a list with some arguments."""
-    word: str = given.get(ORDER) or "id"
-    field = word.removesuffix("_desc")
-    return Order(None if field == "id" else field, word.endswith("_desc"))
-
-
-def digest_of(coordinate: str, parent_id: str | None, given: Mapping[str, Any]) -> bytes:
-    """Return the digest of a list with some arguments, or `b""` for a list unknown here."""
-    order = parse_order(given)
-    used = {n: v for n, v in given.items() if v is not None and n not in (*PAGING, ORDER)}
-    if any(isinstance(value, dict) for value in used.values()):
-        return b""
-    filters = tuple(sorted((to_snake_case(name), repr(value)) for name, value in used.items()))
-    if kind := ROOT_LISTS.get(coordinate):
-        return digest_list((kind, filters), order)
-    if coordinate not in CHILD_LISTS:
-        return b""
-    kind, fields = CHILD_LISTS[coordinate]
-    added = (FILTER_FIELDS[name] for name in used if name in FILTER_FIELDS)
-    where = tuple(sorted({*fields, *added}))
-    return digest_list((kind, where, (parent_id,), filters), order)

@@ -29,16 +29,17 @@ from storage.records.kinds import TIMESTAMP_FIELDS
 from storage.store import Store
 from tests.authorisation import catalog as catalogs
 from tests.authorisation.checking import ApiCaller, Checker
+from tests.authorisation.directory import ADMIN, REQUIRED, Directory
 from tests.authorisation.edges import EDGES
 from tests.authorisation.generation import (
-    ApiRequest,
     graphql_requests,
     has_path_to,
     requests_along,
     requests_of,
     rest_requests,
 )
-from tests.authorisation.oracle import ADMIN, REQUIRED, SCHEMA, Directory
+from tests.authorisation.oracle import SCHEMA
+from tests.authorisation.requests import ApiRequest
 from tests.authorisation.values import Values
 from tests.endpoints import ENDPOINTS
 from tests.fixtures import BASE_URL, Keys, World, drop_world, make_key, open_database
@@ -47,6 +48,7 @@ from tests.gateway.log_lines import capture_log_lines
 from tests.resolvers.worlds import work_here
 
 pytestmark = [
+    pytest.mark.anyio,
     pytest.mark.xdist_group("authorisation"),
     # A failure is made smaller for minutes before it is shown.
     pytest.mark.timeout(900),

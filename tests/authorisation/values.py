@@ -7,9 +7,10 @@ from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLList, get_nu
 from hypothesis import strategies as st
 
 from tests.authorisation.catalog import ATTRIBUTES, GROUPS, UNITS, Catalog
-from tests.authorisation.edges import parse_order
-from tests.authorisation.generation import Cursor, EnumWord, NodeId
-from tests.authorisation.oracle import FUTURE, NODES, PAST, Directory, split_words
+from tests.authorisation.directory import NODES, Directory
+from tests.authorisation.filters import FUTURE, PAST, split_words
+from tests.authorisation.lists import parse_order
+from tests.authorisation.requests import Cursor, EnumWord, NodeId
 
 DRAWING = UNITS.format(unit="any")
 
