@@ -25,7 +25,8 @@ KEYS = {"all": ASSETS, "most": 900, "half": 500, "few": 50}
 """How many of the assets each API key sees."""
 ZIPF_EXPONENT = 1.1
 DISTINCT_REQUESTS = 20_000
-"""In the sequence that is sent; the most popular ones occur many times in it."""
+"""The different requests of the sequence that is sent; the most popular ones occur many times in
+it."""
 CONNECTIONS = 64
 PROBE_SECONDS = 0.005
 STALL_MS = 20.0

@@ -51,7 +51,7 @@ PIPED_COLUMNS = 120
 # The shapes
 
 TOO_LONG = ("units-10000", "graphql-units-10000")
-"""As 1,000 units, ten times; left out to save time."""
+"""These repeat what 1,000 units show, ten times; they are left out to save time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ MAX_RATIO = 1.03
 MAX_ERROR = 0.005
 """Probability that the median is below the lower end, and that it is above the upper one."""
 MIN_ROUNDS = 8
-"""With fewer, not even the extremes are so certain: 1 / 2 ** 8 is below `MAX_ERROR`."""
+"""The fewest rounds: with fewer, not even the extremes are so certain, as 1 / 2 ** 8 is below
+`MAX_ERROR`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ def _run_git(*arguments: str) -> str:
 # The same requests in turn, at the same time
 
 BATCH_CPU_SECONDS = 0.04
-"""Of a batch of requests, about: more than a garbage collection, less than a change of the load."""
+"""A batch of requests takes about this: more than a garbage collection, less than a change of the
+load."""
 BATCH_LIMITS = 60.0, 4
 """The seconds that a batch may take, and its connections."""
 WARM_UP_REQUESTS = 20

@@ -124,10 +124,10 @@ READS_PER_SECOND = 500.0
 WRITES_TO_ONE, WRITES_TO_ALL = 100.0, 10.0
 READERS, WRITERS = 12, 4
 WRITTEN_UNITS = 20
-"""Of each asset."""
+"""The number of units of each asset that are written."""
 MIN_HITS_OF_OTHERS, MIN_HITS_OF_MIX = 0.999, 0.95
 MIN_RATE_REACHED = 0.9
-"""Of the writes that fell due: a busy machine makes fewer."""
+"""The least share of the due writes that has to be made: a busy machine makes fewer."""
 MAX_COMMIT_MS = 10.0
 FILLS, MAX_FILL_SECONDS = 3, 600.0
 

@@ -338,7 +338,7 @@ TITLES = {
     "maps": "Maps of 504 rooms in a process",
     "areas of": "Areas within reach",
 }
-"""By the first field of the rows."""
+"""The titles of the tables by the first field of their rows."""
 
 
 def build_tables(results: Results) -> list[ReportTable]:

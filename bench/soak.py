@@ -29,7 +29,7 @@ MIXED = (UNIT, "units-100", "locations", MATRIX, "graphql-unit", "graphql-units-
 KEYLESS = (LoadRequest("/v1/openapi.json"), LoadRequest("/health/ready"))
 STEADY_CONNECTIONS, OVERLOAD_CONNECTIONS = 16, 400
 STEADY_SHARE, OVERLOAD_SHARE = 0.6, 0.2
-"""Of each period; the rest of it is a rest."""
+"""The shares of each period under either load; nothing is sent in the remainder."""
 MAX_RSS_GROWTH, MAX_RSS_GROWTH_MB = 0.05, 5.0
 """Allowed together."""
 MAX_DESCRIPTOR_GROWTH = 5

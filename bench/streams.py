@@ -126,7 +126,7 @@ class Followers:
     def __init__(self, count: int, query: str = CHANGES) -> None:
         self._count, self._query = count, query
         self.told = Counter[str]()
-        """By unit, how many followers know of its change."""
+        """The number of followers that know of the change of each unit."""
         self._reached: dict[str, asyncio.Event] = {}
 
     async def wait_for(self, unit: str) -> None:

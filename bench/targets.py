@@ -50,7 +50,7 @@ PEER_TITLES = {
         *(UNCACHED, CACHED, RAW, BY_HAND, WITH_BYTES, WITH_MODELS, STRAWBERRY, SOFA_JS, SOFA_JIT),
     )
 }
-"""In the order of the tables."""
+"""The titles of the peers in the order of the tables."""
 RIVAL_PEERS = tuple(peer.name for peer in (WITH_MODELS, WITH_BYTES, STRAWBERRY, SOFA_JS, SOFA_JIT))
 """Alternatives that a user could choose; the other two peers are limits."""
 

@@ -55,7 +55,7 @@ class Directory:
     database: str
     key: str
     unit_ids: list[str]
-    """In the order of their assets."""
+    """The ids of the units in the order of their assets."""
     location_ids: list[str]
     """Locations of the first property's map, which is routable."""
     answers_path: Path

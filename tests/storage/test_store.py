@@ -10,7 +10,7 @@ import bson
 import pytest
 from pymongo import MongoClient
 
-from storage import store as visible_reads
+from storage import store as store_module
 from storage.attribute_assignments import (
     AttributeGroupNotFoundError,
     InvalidAssignmentsError,
@@ -359,8 +359,8 @@ async def _walk(
 async def test_lists_for_many_assets_are_complete_and_in_order(
     filled: Store, scope: AssetScope, scanned: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible_reads, "MAX_WINDOW_RECORDS", 70)
-    monkeypatch.setattr(visible_reads, "MAX_SCANNED_RECORDS", scanned)
+    monkeypatch.setattr(store_module, "MAX_WINDOW_RECORDS", 70)
+    monkeypatch.setattr(store_module, "MAX_SCANNED_RECORDS", scanned)
     for kind, where, order in LISTS:
         expected = await _list_expected(filled, kind, scope, where, order)
         store, _ = _record(filled)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage import store as visible_reads
+from storage import store as store_module
 from storage.cache.bookmarks import MAX_LISTS, ListKey, PageBookmarks, PageStart, Stride
 from storage.cache.read_set import whole
 from storage.catalog import UNITS, Unit
@@ -97,8 +97,8 @@ async def test_a_jump_of_a_key_that_sees_nothing_of_a_list_reads_little_and_goes
 ) -> None:
     monkeypatch.setattr(visibility, "MAX_ASSETS_IN_COMMAND", 0)
     monkeypatch.setattr("storage.store.MAX_SCANNED_RECORDS", 2 * STRIDE)
-    monkeypatch.setattr(visible_reads, "MAX_SCANNED_RECORDS", 2 * STRIDE)
-    monkeypatch.setattr(visible_reads, "MAX_WINDOW_RECORDS", STRIDE)
+    monkeypatch.setattr(store_module, "MAX_SCANNED_RECORDS", 2 * STRIDE)
+    monkeypatch.setattr(store_module, "MAX_WINDOW_RECORDS", STRIDE)
     scope = AssetScope(frozenset({"c"}))
     for starts in (["", "u0009"], ["u0019", "u0029"], ["u0039", "u0049"]):
         store.database = with_log(plain.database, log := CommandLog())
