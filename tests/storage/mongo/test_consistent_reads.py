@@ -19,9 +19,9 @@ from storage.mongo.topology import PrimaryListener
 from tests.storage.mongo.replica_set_of_three import ReplicaSet
 from tests.waiting import TIMEOUT_SECONDS
 
-NUMBERS = {"$range": [0, {"$add": ["$value", 300_000]}]}
+NUMBERS = {"$range": [0, {"$add": ["$value", 1_000_000]}]}
 SLOW = {"$expr": {"$gte": [{"$sum": {"$map": {"input": NUMBERS, "in": "$$this"}}}, 0]}}
-"""Takes a tenth of a second for each document."""
+"""Takes 0.03 to 0.3 seconds for each document."""
 
 
 async def read_directly_read_connections(database: Any, command: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +87,8 @@ async def test_the_reply_to_a_cancelled_read_is_given_to_no_other(direct: Any) -
 async def test_mongodb_ends_a_read_in_time(direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consistent_reads, "_GRACE_SECONDS", 60.0)  # MongoDB looks at times only
     with pymongo.timeout(1.0), pytest.raises(ExecutionTimeout):
-        await read_directly_read_connections(direct, {"find": "things", "filter": SLOW})
+        command = {"find": "things", "filter": SLOW, "batchSize": 1_000}
+        await read_directly_read_connections(direct, command)
     with driver.limit_time(0.05), pytest.raises(UnavailableError):
         await find(direct, SLOW)
     assert len(await find(direct, {"_id": 1})) == 1
