@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from storage.administration.audit import Operation
 from storage.bundles.members import encode_line, to_member
 from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, PARSED_FIELD
 from storage.errors import BundleError, StorageError
 from storage.importing.mirroring import RemovalLimit
-from storage.importing.planning import PlannedBatch, list_changed_fields
-from storage.importing.removals import OWNER_FIELD, VALUES_FIELD
+from storage.importing.planning import Change, list_changed_fields
 from storage.mongo import driver, files
 from storage.records.kinds import (
-    TIMESTAMP_FIELDS,
     Document,
     RecordType,
     format_key,
@@ -104,6 +102,12 @@ def _cut_one(text: str, start: int) -> str:
 # applied can be compared with what was shown.
 
 ChangeOperation: TypeAlias = Literal["added", "changed", "removed"]
+CHANGE_OPERATIONS: dict[Operation, ChangeOperation] = {
+    "inserted": "added",
+    "updated": "changed",
+    "removed": "removed",
+}
+"""A plan calls the operations of the audit log so."""
 
 MAX_LISTED_CHANGES = 1_000
 """Changes of one kind and operation in a plan."""
@@ -158,38 +162,15 @@ class PlanRecorder:
         self._counts: dict[tuple[str, str], int] = {}
         self._hash = hashlib.sha256()
 
-    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
-        """Add the changes of staged members."""
-        changes = [
-            (document, list_changed_fields(kind, change.fields, batch.live.get(change.key)))
-            for document, change in zip(batch.documents, batch.changes, strict=True)
-            if change.fields is not None
+    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+        """Add changes."""
+        fields = [
+            list_changed_fields(kind, change.after, change.before) if change.after else {}
+            for change in changes
         ]
-        drawings = await self._describe_drawings([changed for _, changed in changes])
-        for document, changed in changes:
-            operation: ChangeOperation = "changed" if document["_id"] in batch.live else "added"
-            key = format_key(get_key_values(kind, document))
-            self._add(kind, operation, key, changed, drawings=drawings)
-
-    async def add_removed(
-        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
-    ) -> None:
-        """Add staged removals."""
-        for removal in removals:
-            key = format_key(removal[VALUES_FIELD])
-            self._add(kind, "removed", key, {}, owner=removal.get(OWNER_FIELD))
-
-    async def add_cleared(
-        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
-    ) -> None:
-        """Add records that lose references."""
-        for document in live:
-            changed = {
-                name: (document[name], value)
-                for name, value in fields[document["_id"]].items()
-                if name not in TIMESTAMP_FIELDS
-            }
-            self._add(kind, "changed", format_key(get_key_values(kind, document)), changed)
+        drawings = await self._describe_drawings(fields)
+        for change, changed in zip(changes, fields, strict=True):
+            self._add(kind, change, changed, drawings)
 
     def finish(self) -> ChangePlan:
         """Return the plan."""
@@ -199,13 +180,12 @@ class PlanRecorder:
     def _add(
         self,
         kind: RecordType[Any],
-        operation: ChangeOperation,
-        key: str,
+        change: Change,
         changed: Mapping[str, tuple[Any, Any]],
-        *,
-        owner: str | None = None,
-        drawings: Mapping[str, str] = MappingProxyType({}),
+        drawings: Mapping[str, str],
     ) -> None:
+        operation, owner = CHANGE_OPERATIONS[change.operation], change.owner
+        key = format_key(get_key_values(kind, change.after or change.before))
         self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
         count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
         is_listed = count <= MAX_LISTED_CHANGES
@@ -377,30 +357,15 @@ class UndoBundle:
         self.size_bytes = 0
         self.has_drawings = False
 
-    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
-        """Add the records that a batch of staged members changes."""
-        changed = [
-            _restore_group(batch.live[change.key], change.fields)
-            if kind is ATTRIBUTE_GROUPS
-            else batch.live[change.key]
-            for change in batch.changes
-            if change.fields is not None and change.key in batch.live
+    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+        """Add the records that are changed or removed."""
+        documents = [
+            _restore_group(each.before, each.after)
+            if kind is ATTRIBUTE_GROUPS and each.after
+            else each.before
+            for each in changes
+            if each.before
         ]
-        await self._add(kind, changed)
-
-    async def add_removed(
-        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
-    ) -> None:
-        """Add records that are removed."""
-        await self._add(kind, live)
-
-    async def add_cleared(
-        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
-    ) -> None:
-        """Add records that lose references."""
-        await self._add(kind, live)
-
-    async def _add(self, kind: RecordType[Any], documents: Sequence[Document]) -> None:
         for record in kind.decode(documents):
             member = await to_member(self._database, kind, record)
             line = encode_line(kind, member)

@@ -33,11 +33,13 @@ async def write_changes(
     database: driver.Database,
     lease: ImportLease,
     kind: RecordType[Any],
-    changes: list[planning.MemberChange],
+    changes: list[planning.Change],
     has_tombstones: bool,
 ) -> None:
     """Write changes of members of a kind, and end the tombstones of new ones, if there are any."""
-    new, updated = _split_changes(changes)
+    changed = [each for each in changes if not each.is_unchanged]
+    new = [each.after for each in changed if not each.before]
+    updated = [each.after for each in changed if each.before]
     if new:
         lease.check_held()
         if has_tombstones:
@@ -50,15 +52,6 @@ async def write_changes(
         lease.check_held()
         updates = [driver.UpdateOne({"_id": each["_id"]}, {"$set": each}) for each in updated]
         await database[kind.name].bulk_write(updates, ordered=False)
-
-
-def _split_changes(changes: list[planning.MemberChange]) -> tuple[list[Document], list[Document]]:
-    """Return the documents to insert, and those to update."""
-    new, updated = list[Document](), list[Document]()
-    for key, is_new, fields in changes:
-        if fields is not None:
-            (new if is_new else updated).append({"_id": key, **fields})
-    return new, updated
 
 
 async def _update_assignments(
@@ -80,47 +73,24 @@ BUNDLES = "bundles"
 
 
 class AuditTrail:
-    """Collects the changes of an import, batch by batch."""
+    """Collects the changes of an import."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, audit.Operation], int] = {}
         self._ids: dict[tuple[str, audit.Operation], list[str]] = {}
         self._asset_ids: set[str] = set()
 
-    async def add_batch(self, kind: RecordType[Any], batch: planning.PlannedBatch) -> None:
-        """Add the changes of a batch."""
-        for document, change in zip(batch.documents, batch.changes, strict=True):
-            if change.fields is None:
-                continue
-            operation: audit.Operation = "inserted" if change.is_new else "updated"
-            asset_id = document[kind.scope_field] if kind.scope_field else ""
-            self._add(kind, operation, change.key, asset_id)
-
-    async def add_removed(
-        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
-    ) -> None:
-        """Add staged removals."""
-        for removal in removals:
-            self._add(kind, "removed", removal["_id"], removal["asset_id"])
-
-    async def add_cleared(
-        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
-    ) -> None:
-        """Add records that lose references."""
-        for document in live:
-            asset_id = document[kind.scope_field] if kind.scope_field else ""
-            self._add(kind, "updated", document["_id"], asset_id)
-
-    def _add(
-        self, kind: RecordType[Any], operation: audit.Operation, record_id: str, asset_id: str
-    ) -> None:
-        key = kind.name, operation
-        self._counts[key] = self._counts.get(key, 0) + 1
-        ids = self._ids.setdefault(key, [])
-        if len(ids) < audit.MAX_LISTED_IDS:
-            ids.append(record_id)
-        if asset_id and len(self._asset_ids) < audit.MAX_LISTED_IDS:
-            self._asset_ids.add(asset_id)
+    async def add(self, kind: RecordType[Any], changes: Sequence[planning.Change]) -> None:
+        """Add changes."""
+        for change in changes:
+            key = kind.name, change.operation
+            self._counts[key] = self._counts.get(key, 0) + 1
+            ids = self._ids.setdefault(key, [])
+            if len(ids) < audit.MAX_LISTED_IDS:
+                ids.append(change.key)
+            asset_id = (change.after or change.before).get(kind.scope_field)
+            if asset_id and len(self._asset_ids) < audit.MAX_LISTED_IDS:
+                self._asset_ids.add(asset_id)
 
     def build_entry(self, action: audit.Action, target: audit.AuditTarget) -> audit.AuditEntry:
         """Return the audit entry of the import."""
@@ -181,14 +151,11 @@ class ImportCounts(msgspec.Struct):
         """
         return cls(*map(sum, zip((0, 0, 0, 0), *map(msgspec.structs.astuple, parts), strict=True)))
 
-    def add(self, change: planning.MemberChange) -> None:
-        """Count the change of a member."""
-        if change.fields is None:
-            self.unchanged += 1
-        elif change.is_new:
-            self.inserted += 1
-        else:
-            self.updated += 1
+    def add(self, changes: Sequence[planning.Change]) -> None:
+        """Count changes."""
+        for change in changes:
+            name = "unchanged" if change.is_unchanged else change.operation
+            setattr(self, name, getattr(self, name) + 1)
 
     @property
     def written(self) -> int:
@@ -254,6 +221,19 @@ SourceParser: TypeAlias = Callable[[bytes], Awaitable[ParsedSource]]
 
 def ignore_progress(progress: ImportProgress) -> None:
     """Ignore progress."""
+
+
+async def _review(
+    kind: RecordType[Any],
+    changes: Sequence[planning.Change],
+    counts: ImportCounts,
+    observers: Sequence[planning.ChangeObserver],
+) -> None:
+    """Count changes of records, and show them to observers."""
+    counts.add(changes)
+    changed = [change for change in changes if not change.is_unchanged]
+    for observer in observers:
+        await observer(kind, changed)
 
 
 class ImportRun:
@@ -391,22 +371,23 @@ class ImportRun:
         recorder = change_plan.PlanRecorder(self._database, request.write_change)
         summary = ImportSummary()
         networks = StaleNetworks(self._database)
-        observers: list[planning.ChangeObserver] = [self._audit_trail, networks]
-        observers += [recorder] if request.needs_plan else []
-        observers += [undo] if undo is not None else []
+        observers: list[planning.ChangeObserver] = [self._audit_trail.add, networks.add]
+        observers += [recorder.add] if request.needs_plan else []
+        observers += [undo.add] if undo is not None else []
         done = 0
         for kind in catalog.RECORD_TYPES:
             counts = ImportCounts()
             async for batch in self._planner.plan_batches(kind):
                 self._lease.check_held()
                 await validator.validate_batch(kind, batch)
-                for change in batch.changes:
-                    counts.add(change)
-                for observer in observers:
-                    await observer.add_batch(kind, batch)
+                if kind is catalog.MAPS:
+                    networks.add_maps(batch.changes)
+                await _review(kind, batch.changes, counts, observers)
                 done += len(batch.changes) + len(batch.incomplete)
                 self._progress(ImportProgress("checking", done, self._member_count))
-            await self._review_removals(kind, counts, observers)
+            async for changes in self._removals.iter_changes(kind):
+                self._lease.check_held()
+                await _review(kind, changes, counts, observers)
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         await validator.validate_rejected()
@@ -429,32 +410,6 @@ class ImportRun:
         mentions = self._violations.mentions
         notes = await mirroring.note_unmentioned_assets(self._database, mentions, request.asset_ids)
         return [*notes, *mirroring.note_unused_floors(self._unused_floors)]
-
-    async def _review_removals(
-        self,
-        kind: RecordType[Any],
-        counts: ImportCounts,
-        observers: Sequence[planning.ChangeObserver],
-    ) -> None:
-        """Count what of a kind is removed, and what loses references, and show it to observers."""
-        if self._removals.is_empty:
-            return
-        async for removals in self._removals.iter_removed(kind):
-            self._lease.check_held()
-            live = await self._load(kind, [each["_id"] for each in removals])
-            counts.removed += len(removals)
-            for observer in observers:
-                await observer.add_removed(kind, removals, live)
-        async for fields in self._removals.iter_cleared(kind):
-            live = await self._load(kind, [*fields])
-            counts.updated += len(live)
-            for observer in observers:
-                await observer.add_cleared(kind, fields, live)
-
-    async def _load(self, kind: RecordType[Any], keys: list[str]) -> list[Document]:
-        where = {"_id": {"$in": keys}}
-        found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
-        return [kind.fill_defaults(document) for document in found]
 
     async def find_excess(self, request: change_plan.ChangeRequest) -> str | None:
         """Return what exceeds the limit of removals; None if nothing does."""
@@ -532,7 +487,7 @@ class ImportRun:
                             self._database, self._lease, kind, batch.changes, has_tombstones
                         )
                     )
-                    done += sum(change.fields is not None for change in batch.changes)
+                    done += sum(not change.is_unchanged for change in batch.changes)
                     self._progress(ImportProgress("writing", done, total))
                 # Owners are visible before the members that refer to them.
                 await writer.drain()

@@ -18,10 +18,11 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from storage.administration.audit import Operation
 from storage.bundles.members import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.cache.cache import MISSING, Cache
 from storage.catalog import MAPS, PARSED_FIELDS, RECORD_TYPES
@@ -144,10 +145,10 @@ def has_same_content(kind: RecordType[Any], document: Document, live: Document) 
 
 
 def list_changed_fields(
-    kind: RecordType[Any], document: Document, live: Document | None
+    kind: RecordType[Any], document: Document, live: Document
 ) -> dict[str, tuple[Any, Any]]:
     """Return the fields in which two documents differ except for timestamps, each with the value
-    before and after; all fields of a document that is new (`live` is None)."""
+    before and after; all fields of a document that is new (`live` is empty)."""
     contents: dict[str, Callable[[Any], Any]] = {
         **{field: _same for field in PLAIN_FIELDS[kind.name]},
         **{nested.field: partial(_items_of, nested) for nested in TIMESTAMPED_ARRAYS[kind.name]},
@@ -155,8 +156,8 @@ def list_changed_fields(
     changed = {}
     for field, get_content in contents.items():
         after = get_content(document.get(field))
-        before = None if live is None else get_content(live.get(field))
-        if live is None or before != after:
+        before = get_content(live.get(field)) if live else None
+        if not live or before != after:
             changed[field] = (before, after)
     return changed
 
@@ -341,12 +342,36 @@ async def find_left(
     return left
 
 
-class MemberChange(NamedTuple):
-    """The change that one staged member makes; `fields` is None if it is unchanged."""
+class Change(NamedTuple):
+    """The document of a record before and after an import."""
 
-    key: str
-    is_new: bool
-    fields: Document | None
+    before: Document
+    """Empty if the record is new."""
+    after: Document
+    """Empty if it is removed, the document before if it is unchanged."""
+    owner: str | None = None
+    """It is removed with this record, such as `floor oak-1`; None if it is removed for itself."""
+
+    @property
+    def key(self) -> str:
+        """The key of the record."""
+        return str((self.after or self.before)["_id"])
+
+    @property
+    def is_unchanged(self) -> bool:
+        """True if the record stays as it is."""
+        return self.after is self.before
+
+    @property
+    def operation(self) -> Operation:
+        """The operation, of a record that changes."""
+        if not self.before:
+            return "inserted"
+        return "updated" if self.after else "removed"
+
+
+ChangeObserver: TypeAlias = Callable[[RecordType[Any], Sequence[Change]], Awaitable[None]]
+"""Is shown all that an import changes: kind by kind, in batches."""
 
 
 class IncompleteMember(NamedTuple):
@@ -364,9 +389,7 @@ class PlannedBatch(NamedTuple):
     documents: list[Document]
     origins: list[str]
     """Each document came from this place in the bundle."""
-    live: dict[str, Document]
-    """The records in the catalog that they replace, by key."""
-    changes: list[MemberChange]
+    changes: list[Change]
     incomplete: Sequence[IncompleteMember] = ()
     """Members that are not among the documents."""
 
@@ -415,7 +438,7 @@ class ChangePlanner:
                 self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
                 for document in documents
             ]
-            yield PlannedBatch(documents, origins, live, changes)
+            yield PlannedBatch(documents, origins, changes)
 
     async def _plan_merge(
         self,
@@ -445,7 +468,7 @@ class ChangePlanner:
             self._plan_change(kind, document, live.get(document["_id"]), kind.stored_fields, given)
             for document, given in zip(documents, nulls, strict=True)
         ]
-        return PlannedBatch(documents, complete_origins, live, changes, incomplete)
+        return PlannedBatch(documents, complete_origins, changes, incomplete)
 
     async def _clear_kept_references(
         self,
@@ -496,32 +519,13 @@ class ChangePlanner:
         live: Document | None,
         stored_fields: Sequence[str],
         given_nulls: Collection[str] = (),
-    ) -> MemberChange:
-        key = document["_id"]
-        fields = {**dict.fromkeys(stored_fields), **document}
-        del fields["_id"]
+    ) -> Change:
+        fields = {"_id": document["_id"], **dict.fromkeys(stored_fields), **document}
         fields.pop(SHOWN_FIELD, None)
         if live is not None and kind.keep_on_import:
             kept = kind.keep_on_import(fields, live)
             fields |= {name: kept[name] for name in kept if name not in given_nulls}
         if live is not None and has_same_content(kind, fields, live):
-            return MemberChange(key, False, None)
+            return Change(live, live)
         set_timestamps(kind, fields, live, self._import_time)
-        return MemberChange(key, live is None, fields)
-
-
-class ChangeObserver(Protocol):
-    """Is shown all that an import changes: kind by kind, in batches."""
-
-    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
-        """Take the changes of staged members."""
-
-    async def add_removed(
-        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
-    ) -> None:
-        """Take staged removals, and the records as they are."""
-
-    async def add_cleared(
-        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
-    ) -> None:
-        """Take the fields to set in records that lose references, by key, and the records."""
+        return Change(live or {}, fields)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from storage.administration.import_lease import ImportLease
 from storage.catalog import ASSIGNMENTS, RECORD_TYPES, RECORD_TYPES_BY_NAME
-from storage.importing.planning import find_left, values_at
+from storage.importing.planning import Change, find_left, values_at
 from storage.importing.staging import KEY_FIELD, Staging
 from storage.mongo import driver
 from storage.records.kinds import (
@@ -235,6 +235,23 @@ class Removals:
         where = {"_id": {"$in": sorted(keys)}}
         found = self.collection_of(kind_name).find(where, {"_id": 1})
         return {document["_id"] async for document in found}
+
+    async def iter_changes(self, kind: RecordType[Any]) -> AsyncIterator[list[Change]]:
+        """Yield what is removed of a kind, then what loses a reference."""
+        if self.is_empty:
+            return
+        async for removals in self.iter_removed(kind):
+            owners = {each["_id"]: each.get(OWNER_FIELD) for each in removals}
+            live = await self._load(kind, [*owners])
+            yield [Change(document, {}, owners[document["_id"]]) for document in live]
+        async for fields in self.iter_cleared(kind):
+            live = await self._load(kind, [*fields])
+            yield [Change(document, document | fields[document["_id"]]) for document in live]
+
+    async def _load(self, kind: RecordType[Any], keys: list[str]) -> list[Document]:
+        where = {"_id": {"$in": keys}}
+        found = await self._database[kind.name].find(where, sort=[("_id", 1)]).to_list(None)
+        return [kind.fill_defaults(document) for document in found]
 
     async def iter_removed(self, kind: RecordType[Any]) -> AsyncIterator[list[Document]]:
         """Yield the staged removals of a kind, by key."""

@@ -5,11 +5,12 @@ They are withdrawn in the transaction that commits the import, before anything i
 no network is ever beside what it does not match.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from storage import catalog
 from storage.bundles.violations import quote_json
-from storage.importing.planning import PlannedBatch
+from storage.importing.planning import Change
 from storage.mongo import driver
 from storage.records.kinds import Document, RecordType
 from storage.routing_inputs import (
@@ -29,7 +30,7 @@ PLAN_REPLACED = "its plan is being replaced"
 
 
 class StaleNetworks:
-    """The networks that an import makes stale; give it all planned batches, then ask."""
+    """The networks that an import makes stale; give it all changes, then ask."""
 
     def __init__(self, database: driver.Database) -> None:
         self._database = database
@@ -45,53 +46,38 @@ class StaleNetworks:
         self._withdrawn: list[StaleNetwork] = []
         """Maps of the import that an earlier one made stale, and that were not processed since."""
 
-    async def add_batch(self, kind: RecordType[Any], batch: PlannedBatch) -> None:
-        """Note what a batch changes."""
-        if kind.name not in (catalog.MAPS.name, catalog.FLOORS.name, catalog.LOCATIONS.name):
-            return
-        if kind is catalog.MAPS:
-            self._note_withdrawn(batch)
-        routable = await self._load_maps()
-        for change in batch.changes if routable else ():
-            live = batch.live.get(change.key)
-            if change.fields is None:
-                continue
-            if kind is catalog.FLOORS:
-                sorts = self._floor_sorts.setdefault(change.fields["asset_id"], {})
-                sorts[change.key] = change.fields["sort"]
-            elif live is None:  # a new map has no network; a network need not know all locations
-                continue
-            elif kind is catalog.MAPS and change.key in routable:
-                planned = {name: change.fields[name] for name in ("source", "feet_per_unit")}
-                routable[change.key] |= planned
-            elif kind is catalog.LOCATIONS and position_of(change.fields) != position_of(live):
-                self._moved.add(change.fields["unit_map_id"])
-
-    async def add_removed(
-        self, kind: RecordType[Any], removals: list[Document], live: list[Document]
-    ) -> None:
-        """Note records that the import removes."""
-        keys = [removal["_id"] for removal in removals]
+    async def add(self, kind: RecordType[Any], changes: Sequence[Change]) -> None:
+        """Note what changes."""
         if kind is catalog.FLOORS:
-            self._removed_floors.update(keys)
+            for change in changes:
+                if change.after:
+                    sorts = self._floor_sorts.setdefault(change.after["asset_id"], {})
+                    sorts[change.key] = change.after["sort"]
+                else:
+                    self._removed_floors.add(change.key)
         elif kind is catalog.MAPS:
-            self._removed_maps.update(keys)
-            self._losses += filter(None, map(_describe_loss, live))
+            routable = await self._load_maps()
+            for change in changes:
+                if not change.after:
+                    self._removed_maps.add(change.key)
+                    self._losses += filter(None, [_describe_loss(change.before)])
+                elif change.key in routable:
+                    planned = {name: change.after[name] for name in ("source", "feet_per_unit")}
+                    routable[change.key] |= planned
         elif kind is catalog.LOCATIONS:
-            self._moved.update(location["unit_map_id"] for location in live)
+            for change in changes:
+                # A network need not know all locations: new ones are not in its way.
+                if change.before and (
+                    not change.after or position_of(change.after) != position_of(change.before)
+                ):
+                    self._moved.add(change.before["unit_map_id"])
 
-    async def add_cleared(
-        self, kind: RecordType[Any], fields: dict[str, Document], live: list[Document]
-    ) -> None:
-        """Note locations that lose floors."""
-        if kind is catalog.LOCATIONS:
-            self._moved.update(location["unit_map_id"] for location in live)
-
-    def _note_withdrawn(self, batch: PlannedBatch) -> None:
-        for change in batch.changes:
-            unit_map = {**batch.live.get(change.key, {}), **(change.fields or {})}
+    def add_maps(self, changes: Sequence[Change]) -> None:
+        """Note the maps of the import, also unchanged ones, that have no network any more."""
+        for change in changes:
+            unit_map = change.after
             state = read_state(unit_map)
-            if change.fields is not None and _claims_network(unit_map):
+            if not change.is_unchanged and _claims_network(unit_map):
                 self._withdrawn.append(StaleNetwork(change.key, UNPROCESSED, True, True))
             elif state is not None and state.is_stale and state.withdrawn is not None:
                 can_rebuild = can_be_rebuilt(unit_map)

@@ -156,8 +156,9 @@ class BundleValidator:
             self._validate_assets(kind, batch, self._asset_ids)
         if kind.single_valued_flag:
             self._validate_unique_keys(batch)
-        for document, origin in zip(batch.documents, batch.origins, strict=True):
-            if live := batch.live.get(document["_id"]):
+        members = zip(batch.documents, batch.origins, batch.changes, strict=True)
+        for document, origin, change in members:
+            if live := change.before:
                 self._validate_immutable_fields(kind, document, live, origin)
                 await self._validate_owned_records(kind, document, live, origin)
 
@@ -191,7 +192,7 @@ class BundleValidator:
     async def validate_rejected(self) -> None:
         """Validate the owners of members that were rejected for something else."""
         for member in self._violations.rejected.members:
-            batch = planning.PlannedBatch([member.document], [member.origin], {}, [])
+            batch = planning.PlannedBatch([member.document], [member.origin], [])
             for owner in member.kind.foreign_keys:
                 await self._validate_owners(member.kind, owner, batch)
 
