@@ -2,7 +2,7 @@
 
 graphql-core cancels the siblings of a field that fails and must not be null, so which errors it
 reports depends on what was faster. Here every field runs to its end, and each null that an error
-causes has one error: of several, the first in document order. `schema.compiler.level_execution`
+causes has one error: of several, the first in document order. `schema.compiler.compiled_query`
 follows the same rule.
 """
 
@@ -24,8 +24,8 @@ from resolvers.request.threads import run_in_thread
 from schema import definitions
 from schema.compiler.coercion import MAX_VARIABLE_ERRORS
 from schema.compiler.compiled_query import Event
-from schema.compiler.completion import MAX_ERRORS, InvalidResultError
 from schema.compiler.plan import Counter, build_counter, settle_all
+from schema.compiler.rows import MAX_ERRORS, InvalidResultError
 from schema.operations import Operation
 
 MAX_INTROSPECTED_FIELDS = 20_000

@@ -260,7 +260,7 @@ LIMITS = {
         storage.administration.trusted_documents: MAX_TRUSTED_DOCUMENTS
     """,
     "graphql/errors.md": """
-        schema.compiler.completion: MAX_ERRORS
+        schema.compiler.rows: MAX_ERRORS
         schema.compiler.coercion: MAX_VARIABLE_ERRORS
         schema.execution: MAX_ITEMS_WHEN_DENIED
         storage.records.kinds: MAX_INT32

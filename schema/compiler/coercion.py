@@ -24,7 +24,6 @@ from graphql.utilities.coerce_input_value import coerce_default_value
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.base import StrawberryObjectDefinition
 
-from schema.compiler.completion import FAST_TESTS
 from schema.compiler.selection import SelectedField, UnsupportedQueryError
 from schema.query_size import measure_value
 
@@ -32,6 +31,20 @@ Converter = Callable[[Any], Any]
 
 MAX_EXACT_INTEGER = 2**53
 """Integers up to this are exact as a double; graphql-core coerces larger ones for Float."""
+FAST_TESTS = {
+    "ID": "type(v := {}) is str",
+    "String": "type(v := {}) is str",
+    "Int": "type(v := {}) is int and -2147483648 <= v <= 2147483647",
+    # True of what is finite, in half the time that comparing with both infinities takes.
+    "Float": "type(v := {}) is float and v - v == 0",
+    "Boolean": "type(v := {}) is bool",
+    "DateTime": "type(v := {}) is str",
+}
+"""Test by scalar, with `{}` for an expression; the test names its value `v`.
+
+True if graphql-core would serialize `v` unchanged: Int has 32 bits and Float is finite (section 3.5
+of the GraphQL specification). `type(v) is` and not `isinstance`: bool is a subclass of int.
+"""
 IMMUTABLE_TYPES = (str, int, float, bool, type(None))
 """Types of the defaults that all requests may share."""
 

@@ -1,28 +1,343 @@
-"""Compile queries: plan an operation, and generate the code that makes its rows.
+"""Run operations by plans: a resolver is called once for all objects of a level.
 
-Operations that are not supported are left to graphql-core, and so is what a request asks of the
-schema: docs/decisions/graphql/compiled-queries.md.
+Generated code makes the rows of objects where there is any, and it only knows how to succeed. Where
+there is none yet, or where it fails, rows are completed field by field, with the errors of each.
+
+Every field runs to its end. Each null that an error causes has one error: if several fields of an
+object fail that must not be null, the first in document order (GraphQL, section 6.4.4). Operations
+that are not supported are left to graphql-core, and so is what a request asks of the schema:
+docs/decisions/graphql/compiled-queries.md.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import graphql
+from graphql import GraphQLError, Node
 from graphql.execution.values import VariableValues
+from msgspec import Struct
 
-from resolvers.request.context import Context
-from resolvers.request.threads import run_in_thread
+from resolvers.request.context import Context, check_deadline
+from resolvers.request.errors import WHOLE_OPERATION_ERRORS, RequestError
+from resolvers.request.threads import OBJECTS_IN_PART, build_in_parts, pause_if_due, run_in_thread
 from schema.compiler.coercion import VariableCoercer, is_large
-from schema.compiler.level_execution import LevelExecutor
-from schema.compiler.plan import Level, RunInfo, plan_levels
-from schema.compiler.rows import generate_rows
+from schema.compiler.plan import (
+    FieldResolver,
+    Level,
+    MakeRows,
+    PlannedField,
+    Row,
+    RunInfo,
+    Weights,
+    charge_cost,
+    plan_levels,
+    settle_all,
+)
+from schema.compiler.rows import (
+    MAX_ERRORS,
+    Complete,
+    FailedPartError,
+    FieldError,
+    build_value_completion,
+    generate_rows,
+)
 from schema.compiler.selection import (
     FieldCollector,
     UnsupportedQueryError,
     fragments_by_name,
 )
+
+
+# A Struct: a named tuple takes twice as long to make, and there are several for each request.
+class Completed(Struct, frozen=True, eq=False):
+    """The rows of some objects, or the values of a field of them.
+
+    Errors and failures are by the position of an object.
+    """
+
+    values: Sequence[Any]
+    errors: dict[int, list[FieldError]]
+    """Errors of nulls inside."""
+    failures: dict[int, FieldError]
+    """Errors that make the row or value itself null; of a field, only if that may not be."""
+
+
+class LevelExecutor:
+    """One run of an operation."""
+
+    def __init__(self, run: RunInfo, *, check_requirements: bool = False) -> None:
+        self._run = run
+        self._check_requirements = check_requirements
+        self._known: dict[PlannedField, Sequence[Any]] = {}
+        """Values of fields of the root that no resolver is called for."""
+        self.failure: Exception | None = None
+        """The last exception that generated code raised."""
+
+    async def execute(
+        self, root: Level, *, serially: bool = False, event: Sequence[Any] | None = None
+    ) -> tuple[Row | None, list[GraphQLError]]:
+        """Return the data and the errors of an operation; `serially` for mutations.
+
+        An `event` is the value of the root field of a subscription, its only one.
+        """
+        if event is not None:
+            self._known[root.fields[0]] = event
+        self._run.context.expect_siblings(expected=len(root.columns) > 1 and not serially)
+        rows = await self._complete_level(root, (None,), None, serially=serially)
+        if rows.failures:
+            return None, to_graphql_errors([rows.failures[0]])
+        return rows.values[0], to_graphql_errors(rows.errors[0]) if rows.errors else []
+
+    async def _complete_level(
+        self, level: Level, objects: Sequence[Any], weights: Weights, *, serially: bool = False
+    ) -> Completed:
+        if not objects:
+            return Completed([], {}, {})
+        rows, fields = None, level.columns
+        if level.make_rows is not None:
+            rows = await self._make(level.make_rows, objects, level.part_size)
+        if rows is None:
+            rows, fields = [level.blank.copy() for _ in objects], level.fields
+        completed = Completed(rows, {}, {})
+        if serially:
+            await self._complete_serially(completed, fields, objects)
+        elif len(fields) == 1:  # the usual case, without a task
+            column = await self._complete_field(fields[0], objects, weights)
+            _add_column(completed, fields[0].key, column)
+        elif fields:
+            await self._complete_concurrently(completed, fields, objects, weights)
+        if completed.failures:
+            for position in completed.failures:
+                completed.errors.pop(position, None)
+        return completed
+
+    async def _make(
+        self, make: MakeRows, objects: Sequence[Any], part_size: int | None = OBJECTS_IN_PART
+    ) -> list[Any] | None:
+        """Return what generated code makes of objects; None if one of them has an error."""
+        try:
+            if part_size is None:
+                made: list[Any] = await make(self._run, objects)
+                return made
+            if len(objects) == 1:  # the usual case, without the cost of parts
+                return [*make(self._run, objects)]
+            return await build_in_parts(partial(make, self._run), objects, part_size)
+        except WHOLE_OPERATION_ERRORS:
+            raise
+        except Exception as error:
+            self.failure = error
+            return None
+
+    async def _complete_serially(
+        self, completed: Completed, fields: Sequence[PlannedField], objects: Sequence[Any]
+    ) -> None:
+        """Complete the fields of a mutation, except those that the ones before them made late."""
+        for field in fields:
+            try:
+                check_deadline()
+            except RequestError as error:
+                self._known[field] = [error]
+            _add_column(completed, field.key, await self._complete_field(field, objects, None))
+            if completed.failures:
+                break
+
+    async def _complete_concurrently(
+        self,
+        completed: Completed,
+        fields: Sequence[PlannedField],
+        objects: Sequence[Any],
+        weights: Weights,
+    ) -> None:
+        """Complete fields so that their loads share batches."""
+        waiting = [field for field in fields if field.has_resolvers]
+        columns: dict[str, Completed] = {}
+        if len(waiting) > 1:
+            self._run.context.expect_siblings(expected=True)
+            coroutines: list[Coroutine[Any, Any, Completed]] = [
+                self._complete_field(field, objects, weights) for field in waiting
+            ]
+            for field, column in zip(waiting, await settle_all(coroutines), strict=True):
+                if isinstance(column, Exception):
+                    raise column
+                columns[field.key] = column
+        for field in fields:
+            column = columns.get(field.key) or await self._complete_field(field, objects, weights)
+            _add_column(completed, field.key, column)
+            if len(objects) > OBJECTS_IN_PART:
+                await pause_if_due()
+
+    async def _complete_field(
+        self, field: PlannedField, objects: Sequence[Any], weights: Weights
+    ) -> Completed:
+        """Resolve or read a field of some objects, and complete its values."""
+        values: Sequence[Any]
+        if field.resolver is not None:
+            values = await self._resolve(field, field.resolver, objects, weights)
+        elif len(objects) == 1:
+            values = [field.read(objects[0], self._run)]
+        else:
+            read, run = field.read, self._run
+            values = await build_in_parts(lambda part: [read(item, run) for item in part], objects)
+        if field.levels:
+            return await self._complete_objects(field, values, weights)
+        if field.complete_values is not None:
+            made = await self._make(field.complete_values, values)
+            if made is not None:
+                return Completed(made, {}, {})
+        selected = field.selected
+        complete = build_value_completion(selected, selected.output_type, None)
+        return await _complete_each(field, values, complete)
+
+    async def _resolve(
+        self,
+        field: PlannedField,
+        resolver: FieldResolver,
+        objects: Sequence[Any],
+        weights: Weights,
+    ) -> Sequence[Any]:
+        """Return a value or an exception for each object, and count them."""
+        run = self._run
+        if self._check_requirements:
+            try:
+                resolver.requirement.check(run.context.caller)
+            except Exception as error:
+                return [error] * len(objects)
+        budget = run.context.budget
+        if field.cost:
+            charge_cost(budget, field.cost, objects, weights)
+        values = self._known.get(field) if self._known else None
+        if values is None:
+            try:
+                values = await resolver(run, objects)
+            except WHOLE_OPERATION_ERRORS:
+                raise
+            except Exception as error:
+                values = [error] * len(objects)
+        if field.counter is not None:
+            field.counter.count(budget, values, weights)
+        return values
+
+    async def _complete_objects(
+        self, field: PlannedField, values: Sequence[Any], weights: Weights
+    ) -> Completed:
+        """Complete values that are objects, or lists of them."""
+        if field.documents is not None:  # generated code has not made rows of them
+            values = await field.documents.decode(values)
+            self.failure = None
+        objects, weights = field.flatten(values, weights)
+        if field.level is not None:
+            completed = await self._complete_level(field.level, objects, weights)
+            if not completed.errors and not completed.failures:
+                rows = field.put_back(values, objects, completed.values)
+                if rows is not None:
+                    return Completed(rows, {}, {})
+        else:
+            objects, completed = await self._complete_types(field, objects, weights)
+        positions = {id(each): position for position, each in enumerate(objects)}
+
+        def complete_object(value: Any, errors: list[FieldError]) -> Any:
+            position = positions[id(value)]
+            if position in completed.failures:
+                raise FailedPartError(completed.failures[position])
+            errors += completed.errors.get(position, ())
+            return completed.values[position]
+
+        selected = field.selected
+        complete = build_value_completion(selected, selected.output_type, complete_object)
+        return await _complete_each(field, values, complete)
+
+    async def _complete_types(
+        self, field: PlannedField, objects: Sequence[Any], weights: Weights
+    ) -> tuple[Sequence[Any], Completed]:
+        """Complete objects of several types; return them by type, and their rows."""
+        positions: dict[str, list[int]] = {}
+        for position, item in enumerate(objects):
+            positions.setdefault(field.selected.type_name_of(item), []).append(position)
+        if len(positions) > 1:
+            self._run.context.expect_siblings(expected=True)
+        levels = await settle_all(
+            [
+                self._complete_level(
+                    field.levels[name],
+                    [objects[position] for position in of_type],
+                    weights and [weights[position] for position in of_type],
+                )
+                for name, of_type in positions.items()
+            ]
+        )
+        rows: list[Row] = []
+        completed = Completed(rows, {}, {})
+        for level in levels:
+            if isinstance(level, Exception):
+                raise level
+            start = len(rows)
+            rows += level.values
+            completed.errors.update({start + n: each for n, each in level.errors.items()})
+            completed.failures.update({start + n: each for n, each in level.failures.items()})
+        return [objects[each] for of_type in positions.values() for each in of_type], completed
+
+
+async def _complete_each(
+    field: PlannedField, values: Sequence[Any], complete: Complete
+) -> Completed:
+    """Complete values one by one, with the errors of each."""
+    all_completed: list[Any] = []
+    column = Completed(all_completed, {}, {})
+    for position, value in enumerate(values):
+        errors: list[FieldError] = []
+        completed: Any = None
+        failed: FieldError | None = None
+        try:
+            completed = complete(value, errors)
+        except FailedPartError as failure:
+            failed = failure.field_error
+        except Exception as error:
+            failed = FieldError((), field.selected.nodes, error)
+        all_completed.append(completed)
+        if failed is not None and field.is_required:
+            column.failures[position] = failed
+        elif failed is not None:
+            column.errors[position] = [failed]
+        elif errors:
+            column.errors[position] = errors
+        if position % OBJECTS_IN_PART == OBJECTS_IN_PART - 1:
+            await pause_if_due()
+    return column
+
+
+def to_graphql_errors(errors: Sequence[FieldError]) -> list[GraphQLError]:
+    """Return the first errors in the form that graphql-core gives them."""
+    places: dict[tuple[int, ...], GraphQLError] = {}
+    made = []
+    for path, nodes, error in errors[:MAX_ERRORS]:
+        message = str(error)
+        places_of: Sequence[Node] = nodes
+        if isinstance(error, GraphQLError):  # of an argument: it has the argument's place
+            message, places_of = error.message, error.nodes or places_of
+        made_error = GraphQLError(message, path=path, original_error=error)
+        # To find its line, graphql-core reads the document: do so once for each field.
+        key = tuple(map(id, places_of))
+        place = places[key] = places.get(key) or GraphQLError("", [*places_of])
+        made_error.nodes, made_error.source = place.nodes, place.source
+        made_error.positions, made_error.locations = place.positions, place.locations
+        made.append(made_error)
+    return made
+
+
+def _add_column(completed: Completed, key: str, column: Completed) -> None:
+    for row, value in zip(completed.values, column.values, strict=True):
+        row[key] = value
+    if not column.failures and not column.errors:
+        return
+    for position, field_error in column.failures.items():
+        completed.failures.setdefault(position, field_error.within(key))
+    for position, field_errors in column.errors.items():
+        known = completed.errors.setdefault(position, [])
+        known += [each.within(key) for each in field_errors[: MAX_ERRORS - len(known)]]
+
 
 ConditionValues: TypeAlias = tuple[bool, ...]
 """Values of the variables in `@skip` and `@include`, in the order of their declaration."""

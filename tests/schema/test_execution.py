@@ -222,7 +222,7 @@ async def test_an_error_of_the_whole_operation_is_the_only_one(executor: Executo
 async def test_a_response_has_a_limited_number_of_errors(
     executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("schema.interpretation", "schema.compiler.level_execution"):
+    for module in ("schema.interpretation", "schema.compiler.compiled_query"):
         monkeypatch.setattr(f"{module}.MAX_ERRORS", 2)
     result = await run(executor, "{ sensors { value refused } }")
     assert [path for _, path in summary(result)] == [

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from resolvers.request.context import Context
 from schema.compiler.compiled_query import MAX_PLANS, QueryPlan
-from schema.compiler.completion import InvalidResultError, build_completion, build_type_test
 from schema.compiler.plan import PlannedField
+from schema.compiler.rows import InvalidResultError, build_completion, build_type_test
 from schema.compiler.selection import MAX_FIELDS, UnsupportedQueryError
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
