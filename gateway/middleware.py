@@ -31,7 +31,6 @@ from rest.errors import (
     server_error,
     service_unavailable_error,
 )
-from rest.request_body import ClientDisconnectedError
 from rest.scope_members import (
     IGNORED_HEADER,
     SCOPE_CAUSE,
@@ -40,6 +39,7 @@ from rest.scope_members import (
     SCOPE_IGNORED_PARAMETERS,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
+    ClientDisconnectedError,
 )
 from storage.errors import UnavailableCause
 

@@ -34,7 +34,6 @@ from gateway.responses import SCOPE_CACHED_RESPONSE, CachedResponse
 from resolvers.request.context import Context
 from rest.bodies import MAX_REPEATED_BODY_BYTES
 from rest.endpoints import CacheKey
-from rest.request_body import ClientDisconnectedError
 from rest.scope_members import (
     SCOPE_BODY_DIGEST,
     SCOPE_DEPRECATION,
@@ -42,6 +41,7 @@ from rest.scope_members import (
     SCOPE_KEEPS_DOCUMENT,
     SCOPE_OPERATION,
     SCOPE_ROUTE,
+    ClientDisconnectedError,
 )
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache, CacheCounters

@@ -22,6 +22,7 @@ from graphql import (
     get_nullable_type,
 )
 from starlette.requests import Request
+from starlette.types import Receive
 
 from rest.errors import (
     HttpError,
@@ -31,9 +32,8 @@ from rest.errors import (
     unsupported_media_type_error,
 )
 from rest.names import to_snake_case
-from rest.request_body import BodyTooLargeError, receive_body
 from rest.responses import DATA
-from rest.scope_members import SCOPE_BODY_DIGEST
+from rest.scope_members import SCOPE_BODY_DIGEST, ClientDisconnectedError
 from schema.operation_inputs import MAX_REPORTED_ERRORS, Input, Items, PartialInput, is_id
 
 BodyParser = Callable[[bytes], dict[str, Any]]
@@ -163,13 +163,48 @@ async def read_request_body(request: Request, media_type: str, max_bytes: int) -
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise compressed_body_error()
     length = request.headers.get("content-length")
-    try:
-        body = await receive_body(request.receive, max_bytes, length.encode() if length else None)
-    except BodyTooLargeError as error:
-        raise body_too_large_error(error) from error
+    body = await receive_body(request.receive, max_bytes, length.encode() if length else None)
     if len(body) <= MAX_REPEATED_BODY_BYTES:
         request.scope[SCOPE_BODY_DIGEST] = hashlib.sha256(body).digest()
     return body
+
+
+async def receive_body(
+    receive: Receive, max_bytes: int, content_length: bytes | None = None
+) -> bytes:
+    """Return the whole body.
+
+    Raises HttpError 413 for a `Content-Length` over the limit before reading, so a client
+    that waits for `100 Continue` never sends the body (RFC 9110, 10.1.1), and for a chunked body
+    once it exceeds the limit. Raises ClientDisconnectedError if the client closes early.
+    """
+    if content_length is not None and _exceeds_limit(content_length, max_bytes):
+        raise body_too_large_error(max_bytes)
+    chunks: list[bytes] = []
+    received_bytes = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnectedError
+        chunk = message.get("body", b"")
+        received_bytes += len(chunk)
+        if received_bytes > max_bytes:
+            raise body_too_large_error(max_bytes)
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _exceeds_limit(content_length: bytes, max_bytes: int) -> bool:
+    """Return whether Content-Length exceeds the limit.
+
+    If it is not a number, the bytes are counted instead.
+    """
+    digits = content_length.strip().lstrip(b"0")
+    if not digits.isdigit():
+        return False
+    # More than 18 digits are over any limit; int() raises ValueError for more than 4,300.
+    return len(digits) > 18 or int(digits) > max_bytes
 
 
 def has_more_tokens(text: bytes, limit: int) -> bool:

@@ -16,8 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rest.errors import HttpError, method_not_allowed_error
-from rest.request_body import ClientDisconnectedError
-from rest.scope_members import SCOPE_ROUTE
+from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
 from schema.operation_inputs import is_id
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]

@@ -13,7 +13,6 @@ from graphql import GraphQLError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rest.request_body import BodyTooLargeError
 from rest.scope_members import SCOPE_CAUSE, SCOPE_ERROR_CODES
 from schema.errors import SERVER_ERROR_MESSAGE, UNAVAILABLE_MESSAGE, RequestError, UnavailableCause
 
@@ -240,9 +239,10 @@ def method_not_allowed_error(allowed: Sequence[str]) -> HttpError:
     )
 
 
-def body_too_large_error(error: BodyTooLargeError) -> HttpError:
+def body_too_large_error(max_bytes: int) -> HttpError:
     """Return the 413; its message names the limit."""
-    return HttpError(413, str(error), "BODY_TOO_LARGE")
+    message = f"The request body must not be over {max_bytes} bytes"
+    return HttpError(413, message, "BODY_TOO_LARGE")
 
 
 def url_too_long_error(max_bytes: int) -> HttpError:

@@ -300,7 +300,7 @@ LIMITS = {
         resolvers.processing.process_pool: MAX_WAITING MAX_WAITING_BYTES MAX_WAIT_SECONDS
         resolvers.processing.task_process: MAX_IDLE_BYTES
         resolvers.processing.pipeline: MAX_PROCESSING_CPU_SECONDS
-        rest.request_body: MAX_HEADER_BYTES MAX_URL_BYTES
+        rest.scope_members: MAX_HEADER_BYTES MAX_URL_BYTES
         storage.administration.api_keys: MAX_OVERLAP_DAYS
         storage.administration.audit: MAX_SHOWN_IDS
         storage.mongo.topology: MAX_SECONDS_WITHOUT_PRIMARY
@@ -316,7 +316,7 @@ LIMITS = {
         resolvers.request.listing: MAX_IDS
         rest.bodies: MAX_TOKENS
         rest.parameters: MAX_IGNORED_REPORTED
-        rest.request_body: MAX_URL_BYTES
+        rest.scope_members: MAX_URL_BYTES
         storage.records.kinds: MAX_ID_CHARACTERS
         storage.records.filters: MAX_TERMS
     """,

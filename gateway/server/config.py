@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gateway.rate_limits import ArrivalTables
 from gateway.server.logs import LogFormat
-from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
+from rest.scope_members import MAX_HEADER_BYTES, MAX_URL_BYTES
 from storage.mongo.shared_memory import CounterSlot, WriteCounter
 
 if TYPE_CHECKING:

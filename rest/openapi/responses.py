@@ -12,8 +12,8 @@ from rest.endpoint_files import built_in_endpoints
 from rest.errors import ERROR_CODES, JSON_MEDIA_TYPE, ErrorSource, HttpError
 from rest.openapi.map_schemas import COMPONENTS_PREFIX, OUTPUT_TEXT_PATTERN, OpenApiObject
 from rest.parameters import EndpointInputs, parse_query
-from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES, BodyTooLargeError
 from rest.responses import RESPONSE_HEADERS, TOTAL_COUNT_HEADER, VARY, WARNINGS_HEADER, Precondition
+from rest.scope_members import MAX_HEADER_BYTES, MAX_URL_BYTES
 from schema.errors import (
     ChangesExpiredError,
     FlagRequiredError,
@@ -231,7 +231,7 @@ def _body_of(name: str) -> RequestBody:
 
 
 def _too_large_error(max_bytes: int) -> HttpError:
-    return errors.body_too_large_error(BodyTooLargeError(max_bytes))
+    return errors.body_too_large_error(max_bytes)
 
 
 ERROR_RESPONSES: Final[dict[int, ErrorResponse]] = {

@@ -34,10 +34,10 @@ from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.context import extend_read
 from resolvers.request.errors import RefusedDocumentError
 from rest import dispatch
+from rest.bodies import receive_body
 from rest.errors import ErrorSource, HttpError
-from rest.request_body import ClientDisconnectedError, receive_body
 from rest.responses import WARNINGS_HEADER
-from rest.scope_members import SCOPE_ROUTE
+from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.mongo import driver
 from storage.store import Store

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from resolvers.distances import MAX_PAIRS
 from resolvers.request.inputs import ID
-from rest.request_body import MAX_HEADER_BYTES, MAX_URL_BYTES
+from rest.scope_members import MAX_HEADER_BYTES, MAX_URL_BYTES
 
 DRAWINGS = st.builds(
     lambda width, x, fill: (

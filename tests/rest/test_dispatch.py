@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 
 from rest import dispatch
 from rest.dispatch import PathRoute, PathRouter, decode_segment, run_while_connected, split_path
-from rest.request_body import ClientDisconnectedError
-from rest.scope_members import SCOPE_ROUTE
+from rest.scope_members import SCOPE_ROUTE, ClientDisconnectedError
 from tests.fixtures import HIDDEN, ODD_IDS
 from tests.rest.error_bodies import read_error
 

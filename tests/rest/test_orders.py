@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from resolvers.request.kinds import get_record_limits
-from rest.request_body import MAX_URL_BYTES
+from rest.scope_members import MAX_URL_BYTES
 from tests.fixtures import MAP, World, gateway_client, open_database
 from tests.rest.page_walks import query_of, walk
 

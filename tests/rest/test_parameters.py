@@ -14,8 +14,7 @@ from rest.parameters import (
     describe_ignored,
     parse_query,
 )
-from rest.request_body import MAX_URL_BYTES
-from rest.scope_members import IGNORED_HEADER
+from rest.scope_members import IGNORED_HEADER, MAX_URL_BYTES
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from tests.cpu_cost import measure_cost

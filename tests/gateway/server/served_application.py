@@ -23,7 +23,7 @@ from gateway.server.http_connection import HttpConnection
 from gateway.server.server import open_listeners
 from gateway.server.websocket_connection import MAX_MESSAGE_BYTES, WebSocketProtocol
 from gateway.server.worker import EventLoop
-from rest.request_body import receive_body
+from rest.bodies import receive_body
 from tests.gateway.small_app import PlainApplication
 from tests.waiting import TIMEOUT_SECONDS
 

@@ -28,7 +28,7 @@ from gateway.server.admission import (
     ScheduledInput,
     Standing,
 )
-from rest.request_body import receive_body
+from rest.bodies import receive_body
 from tests.gateway.server.served_application import on_server_loop, wait_until
 
 

@@ -20,7 +20,7 @@ from gateway.server.config import ConnectionLimits
 from gateway.server.connections import Connection, ConnectionTable, ReadingPace, UnreadResponses
 from gateway.server.connections import Listener as ServerListener
 from gateway.server.server import open_listeners
-from rest.request_body import receive_body
+from rest.bodies import receive_body
 from tests.gateway.log_lines import LogLines, capture_log_lines
 from tests.gateway.server.served_application import (
     GET,
