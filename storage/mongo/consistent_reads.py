@@ -9,9 +9,7 @@ import asyncio
 import math
 import struct
 import time
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from itertools import count
+from collections.abc import Mapping
 from typing import Any
 
 import bson
@@ -70,9 +68,10 @@ async def find_documents(
     It falls back to a cursor when the result exceeds one reply (16 MB).
     """
     limit = max(limit, 1)  # 0 means no limit to MongoDB
-    order = {"sort": sort} if sort else {}
-    options = {"skip": skip, "limit": limit, "batchSize": limit, **order}
-    command = {"find": collection, "filter": where, "projection": projection, **options}
+    command: Document = {"find": collection, "filter": where, "projection": projection}
+    command |= {"skip": skip, "limit": limit, "batchSize": limit}
+    if sort:
+        command["sort"] = sort
     if (documents := await _read_whole(database, collection, command, session)) is not None:
         return documents
     cursor = (await _open(database, collection, session)).find(
@@ -119,16 +118,16 @@ async def _read(database: Database, command: Document) -> Document:
         return reply
     while (snapshot_time := operation.get_snapshot_time()) is None:
         if operation.first_read is None:
-            operation.first_read = asyncio.Event()
+            operation.first_read = asyncio.get_running_loop().create_future()
             operation.snapshot_taken = time.monotonic()
             operation.began_reading = min(operation.began_reading, operation.snapshot_taken)
             try:
                 reply, operation.snapshot_time = await _send(database, command, None)
                 return reply
             finally:
-                operation.first_read.set()
+                operation.first_read.set_result(None)
                 operation.first_read = None
-        await operation.first_read.wait()
+        await asyncio.wait([operation.first_read])
     reply, shown = await _send(database, command, snapshot_time)
     if shown is not None:
         operation.snapshot_time = shown  # another one if the collection has been replaced
@@ -143,25 +142,27 @@ async def _send(
     That is None for a collection that does not exist.
     """
     deployment = topology.of(database.client)
+    listener, clock = deployment.listener, deployment.clock
     read = None if has_own_commands(database) else deployment.read
     deadline = time.monotonic() + TIMEOUT_SECONDS
     was_lost = False
     while True:
-        primary = deployment.listener.primary
-        members = deployment.choose_members()
-        safe_time = deployment.listener.get_safe_time()
-        if snapshot_time is None and not deployment.is_readable():
-            if time.monotonic() > deadline:
-                raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
-            await asyncio.sleep(_READ_AGAIN_SECONDS)
-            continue
-        clock = deployment.clock.now()
+        primary, safe_time = listener.primary, None
+        if listener.lost_at is not None:
+            deployment.choose_members()  # raises UnavailableError if it was lost too long ago
+            safe_time = listener.get_safe_time()
+            if snapshot_time is None and safe_time is None:
+                if time.monotonic() > deadline:
+                    raise UnavailableError("MongoDB has no majority", UnavailableCause.NO_MAJORITY)
+                await asyncio.sleep(_READ_AGAIN_SECONDS)
+                continue
         is_local = safe_time is not None and snapshot_time in (None, safe_time)
-        concern = _build_concern(clock, snapshot_time, is_local=is_local)
+        concern = _build_concern(clock.now(), snapshot_time, is_local=is_local)
+        demand = {**command, "readConcern": concern}
         try:
-            demand = {**command, "readConcern": concern}
-            reply = None if read is None else await read(database.name, demand)
+            reply = None if read is None or is_local else await read(database.name, demand)
             if reply is None:
+                members = deployment.choose_members()
                 reply = await database.command(demand, read_preference=members)
         except AutoReconnect as error:
             if error.timeout or was_lost:
@@ -172,9 +173,9 @@ async def _send(
             if error.code not in _ANOTHER_TIME_CODES:
                 raise
             if time.monotonic() > deadline:
-                if error.code == _CLOCK_AHEAD_CODE and deployment.listener.lost_at is None:
+                if error.code == _CLOCK_AHEAD_CODE and listener.lost_at is None:
                     # Not of this database: it was put back to an earlier state, or replaced.
-                    deployment.clock.restart()
+                    clock.restart()
                 message = "MongoDB has not reached the time of the read"
                 raise UnavailableError(message, UnavailableCause.LAG) from error
             snapshot_time = None
@@ -184,9 +185,9 @@ async def _send(
                 is_valid = shown == safe_time
             else:
                 # Without a given time, it may have waited for a primary with a later one.
-                is_valid = snapshot_time is not None or deployment.listener.primary == primary
+                is_valid = snapshot_time is not None or listener.primary == primary
             if is_valid:
-                deployment.clock.advance(shown)
+                clock.advance(shown)
                 return reply, shown
             if time.monotonic() > deadline:
                 raise UnavailableError("No member has what a majority has", UnavailableCause.LAG)
@@ -235,11 +236,14 @@ _GRACE_SECONDS = 0.5
 """MongoDB has this long to say that it has ended a command in time, before the connection counts as
 lost."""
 _MAX_MESSAGE_BYTES = 16 << 20
-_FIRST_NUMBER = 1 << 31
-"""Listeners tell commands apart by numbers; those of the driver are smaller than this."""
 _OP_MSG = 2013
 _HEADER = struct.Struct("<iiiiIB")
 """Length, request id, response to, opcode, flags, and that one document follows."""
+_LENGTH = struct.Struct("<i")
+_CURSOR = b"\x03cursor\0"
+_CURSOR_START = _HEADER.size + _LENGTH.size + len(_CURSOR)
+_OK = b"\x01ok\0" + struct.pack("<d", 1)
+"""The beginnings of the first two members of a reply to a read that has succeeded."""
 
 
 class ReadConnections:
@@ -261,7 +265,6 @@ class ReadConnections:
         )
         self._max_idle_seconds = options.pool_options.max_idle_time_seconds
         """`maxIdleTimeMS` of the URL in seconds; None for ever."""
-        self._numbers = count(_FIRST_NUMBER)
 
     async def run(self, database: str, command: Mapping[str, Any]) -> Document | None:
         """Return the reply to a read, or None if it is for the driver to send.
@@ -273,52 +276,21 @@ class ReadConnections:
         if seconds is None or seconds <= 0 or not self._has_idle():
             return None
         limit = {"maxTimeMS": math.ceil(seconds * 1000), "$db": database}
-        sent = {**command, **limit}
-        content = bson.encode(sent)
+        content = bson.encode({**command, **limit})
         if len(content) > _MAX_MESSAGE_BYTES:
             return None
-        publish_end = self._publish_start(database, sent)
-        reply: Document | None = None
         try:
-            received = await self._idle.pop().send(content, seconds)
-            reply = bson.decode(memoryview(received)[_HEADER.size :])
+            reply = _decode_reply(await self._idle.pop().send(content, seconds))
         except NetworkTimeout:
             raise
         except AutoReconnect:
             return None
-        finally:
-            if publish_end is not None:
-                publish_end(reply)
         if reply["ok"] != 1:
             labels = reply.get("errorLabels", ())
             if reply.get("code") in _CODES_FOR_DRIVER or "RetryableError" in labels:
                 return None
             _check_command_response(reply, None)
         return reply
-
-    def _publish_start(
-        self, database: str, command: Document
-    ) -> Callable[[Document | None], None] | None:
-        """Tell the listeners of the client, if there are any; return what tells them the end."""
-        listeners = self._options.pool_options._event_listeners
-        if listeners is None or not listeners.enabled_for_commands:
-            return None
-        started, number, name = datetime.now(UTC), next(self._numbers), next(iter(command))
-        address = self._primary[0]
-        listeners.publish_command_start(command, database, number, address, None)
-
-        def publish_end(reply: Document | None) -> None:
-            took = datetime.now(UTC) - started
-            if reply is not None and reply["ok"] == 1:
-                listeners.publish_command_success(
-                    took, reply, name, number, address, None, database_name=database
-                )
-            else:
-                listeners.publish_command_failure(
-                    took, reply or {}, name, number, address, None, database_name=database
-                )
-
-        return publish_end
 
     def lose_primary(self) -> None:
         """Close all connections: the reads under way are left to the driver. Thread-safe."""
@@ -378,6 +350,20 @@ class ReadConnections:
             connection.close()
 
 
+def _decode_reply(message: bytearray) -> Document:
+    """Return the reply to a read in a message of MongoDB.
+
+    Of one that has succeeded it is the cursor alone: PyMongo would make objects in Python of the
+    times that follow.
+    """
+    if message.startswith(_CURSOR, _CURSOR_START - len(_CURSOR)):
+        (length,) = _LENGTH.unpack_from(message, _CURSOR_START)
+        end = _CURSOR_START + length
+        if message.startswith(_OK, end):
+            return {"cursor": bson.decode(memoryview(message)[_CURSOR_START:end]), "ok": 1.0}
+    return bson.decode(memoryview(message)[_HEADER.size :])
+
+
 class _ReadConnection(asyncio.Protocol):
     """A connection, which carries one command at a time."""
 
@@ -421,12 +407,13 @@ class _ReadConnection(asyncio.Protocol):
         """Receive a part of a reply."""
         received = self._received
         received += data
-        if len(received) < _HEADER.size:
+        size = len(received)
+        if size < _HEADER.size:
             return
         length, _, _, opcode, _, kind = _HEADER.unpack_from(received)
-        if len(received) < length:
+        if size < length:
             return
-        if self._reply is None or (len(received), opcode, kind) != (length, _OP_MSG, 0):
+        if self._reply is None or size != length or opcode != _OP_MSG or kind:
             self.close()  # not what was asked for
             return
         self._received = bytearray()

@@ -175,9 +175,16 @@ def get_clock(client: Client) -> ClusterClock:
 
 @asynccontextmanager
 async def open_read_connections(client: Client) -> AsyncIterator[None]:
-    """Let the event loop itself send reads outside transactions, while the context lasts."""
+    """Let the event loop itself send reads outside transactions, while the context lasts.
+
+    The driver sends them where it has to tell somebody of each command.
+    """
     deployment = topology.of(client)
     options: Any = client
+    listeners = options.options.pool_options._event_listeners
+    if listeners is not None and listeners.enabled_for_commands:
+        yield
+        return
     connections = ReadConnections(options.options, deployment.listener)
     deployment.read, deployment.listener.on_loss = connections.run, connections.lose_primary
     try:

@@ -112,9 +112,10 @@ class ClusterClock:
         if time is None:
             return
         value = to_integer(time)
+        if value <= self._times[self._number]:
+            return
         with self._lock:
-            if value > self._times[self._number]:
-                self._times[self._number] = value
+            self._times[self._number] = max(value, self._times[self._number])
 
     def count_write(self, time: Timestamp | None) -> None:
         """Move the clock to the time of a write of this process."""

@@ -58,11 +58,13 @@ class OperationDeadline:
     """A moment before that snapshot was taken, by `time.monotonic`."""
     began_reading: float = math.inf
     """A moment before the first snapshot: what was read then may be used again later."""
-    first_read: asyncio.Event | None = None
-    """Set when the read that takes the snapshot has ended; None while there is none."""
+    first_read: asyncio.Future[None] | None = None
+    """Done when the read that takes the snapshot has ended; None while there is none."""
 
     def get_snapshot_time(self) -> Timestamp | None:
         """Return the time of the snapshot, unless there is none or it may be too old to read."""
+        if self.snapshot_time is None:
+            return None
         is_recent = time.monotonic() - self.snapshot_taken < SNAPSHOT_SECONDS
         return self.snapshot_time if is_recent else None
 
