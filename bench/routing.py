@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]
 from bench.data.plans import build_comb, build_demo, build_hall, build_office
 from bench.harness import Results, Row, Run, experiment
 from bench.report import ReportTable, tabulate
-from resolvers.networks.routable_maps import (
+from resolvers.routable_maps import (
     Placement,
     RoutableMap,
     deserialize_routable_map,

@@ -15,8 +15,8 @@ from gateway.middleware import CorsHeaderLines
 from gateway.rate_limits import RateLimiter
 from gateway.response_cache import FastPath, ResponseCache
 from gateway.settings import BYTES_PER_MB, Settings
-from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.processing.process_pool import ProcessPool
+from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import delete_audit_records
 from storage.cache.api_key_cache import ApiKeyCache
 from storage.cache.bookmarks import PageBookmarks

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
+from resolvers.directory import load_unit_names
 from resolvers.maps import MapId, load_archive, load_closures, load_whole_map, prepare_routes
-from resolvers.networks.routable_maps import RoutableMap
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
 from resolvers.request.inputs import ID, Each, Items, PageArguments, argument
 from resolvers.request.kinds import DescribedEnum, find_word, graphql_enum
 from resolvers.request.listing import batch_resolver, paged
 from resolvers.request.threads import run_in_thread
-from resolvers.units import load_unit_names
+from resolvers.routable_maps import RoutableMap
 from routing.values import TravelMode
 from storage import closures
 from storage.catalog import MAPS, Map

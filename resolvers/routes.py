@@ -1,4 +1,4 @@
-"""Resolvers of routes between waypoints of a map, their steps, and the nearest locations.
+"""Resolvers of routes between waypoints of a map, their steps, and what is near or within reach.
 
 What is nearest to several waypoints or units of one map is one computation: its tags are looked up
 once, and a matrix has a row for each start.
@@ -12,35 +12,38 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
 
-from resolvers.distances import Mode, WaypointId, WaypointIndex, round_up
-from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags, find_matching_ids
-from resolvers.maps import load_routable_map
-from resolvers.networks.routable_maps import RoutableMap
-from resolvers.networks.waypoints import (
+from resolvers.directory import load_unit_names
+from resolvers.distances import (
     Avoid,
     Avoidable,
+    Mode,
     Waypoint,
+    WaypointId,
+    WaypointIndex,
     WaypointInput,
     resolve_waypoints,
+    round_up,
     run_search,
     to_restrictions,
     to_waypoint_refs,
 )
+from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags, find_matching_ids, get_unit_id
+from resolvers.maps import load_routable_map
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, Items, PageArguments, Range, argument
 from resolvers.request.listing import batch_resolver
-from resolvers.request.threads import ROUTING
-from resolvers.units import load_unit_names
+from resolvers.request.threads import ROUTING, run_in_thread
+from resolvers.routable_maps import RoutableMap
 from routing.values import MAX_STEP_NAMES, ConnectorKind, NearestLocation, TravelMode, WaypointRef
-from storage.catalog import FLOORS, LOCATIONS, MAPS, Floor, Location, Map, Unit
+from storage.catalog import FLOORS, LOCATIONS, MAPS, UNITS, Floor, Location, Map, Unit
 
 if TYPE_CHECKING:
+    from routing.directions.steps import Step
     from routing.network.network import Network
+    from routing.search.isochrone import Isochrone
     from routing.search.router import ComputedRoute as RoutingRoute
     from routing.search.router import Leg, Router
-if TYPE_CHECKING:
-    from routing.directions.steps import Step
 
 
 # Resolvers of the route between two waypoints of a map, and of the nearest locations.
@@ -537,3 +540,139 @@ async def _load_locations(
     ids = [near.location_id for each in sources for near in each.found]
     locations = await context.load_by_id(LOCATIONS, ids)
     return [to_near_locations(each.found, locations) for each in sources]
+
+
+MAX_MINUTES = 60
+MAX_REACHABLE = 1_000
+DEFAULT_REACHABLE = 100
+
+Limit = Annotated[
+    int | None,
+    argument("How many to return, nearest first.", Range(1, MAX_REACHABLE), example=20),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """What is within some minutes of a waypoint; its fields search for it."""
+
+    search: Search
+    minutes: float
+
+    @property
+    def mode(self) -> TravelMode:
+        """The travel mode."""
+        return self.search.mode
+
+
+@dataclass(frozen=True, slots=True)
+class NearUnit:
+    """A unit, with the distance and time of the fastest route to its location."""
+
+    unit: Unit
+    distance: Annotated[float, "In feet."]
+    time: Annotated[float, "In seconds."]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachableArea:
+    """The part of a floor that is within reach."""
+
+    floor_id: str
+    square_feet: float
+    polygons: Annotated[
+        list[list[list[list[float]]]],
+        "Each is a list of rings: its outline, and the holes in it. A ring is a line of x, y in "
+        "the map's own coordinates that ends where it begins.",
+    ]
+
+
+async def find_reachable(
+    parent: strawberry.Parent[Map],
+    info: Info,
+    source: Start,
+    minutes: Annotated[
+        float, argument("How long to travel at most.", Range(0, MAX_MINUTES), example=2.5)
+    ],
+    mode: Mode = TravelMode.FOOT,
+    avoid: Avoid = None,
+) -> Reachable:
+    """Find what is within some minutes of a waypoint: locations, units and areas."""
+    search = await start_search(info.context, parent, source, mode or TravelMode.FOOT, avoid)
+    return Reachable(search, minutes)
+
+
+async def list_reachable_locations(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    tags: LocationTags = None,
+    limit: Limit = DEFAULT_REACHABLE,
+) -> list[NearLocation]:
+    """List the locations within reach, nearest first; `tags` filters them."""
+    count = DEFAULT_REACHABLE if limit is None else limit
+    return await list_nearest(info.context, parent.search, tags, count, 60 * parent.minutes)
+
+
+async def list_reachable_units(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    tags: LocationTags = None,
+    limit: Limit = DEFAULT_REACHABLE,
+) -> list[NearUnit]:
+    """List the units of the locations within reach, nearest first; `tags` filters locations."""
+    count = DEFAULT_REACHABLE if limit is None else limit
+    nearest = await find_nearest(
+        info.context, parent.search, tags, MAX_CANDIDATES, 60 * parent.minutes, of_units=True
+    )
+    found: dict[str | None, NearUnit] = {}
+    # Several locations may stand for one unit, or for none that the key sees. As batches double,
+    # any number of them takes few queries.
+    size = max(count, DEFAULT_REACHABLE)
+    while nearest and len(found) < count:
+        batch, nearest = nearest[:size], nearest[size:]
+        size *= 2
+        locations = await load_near_locations(info.context, batch)
+        unit_ids = [get_unit_id(near.location) for near in locations]
+        units = await info.context.load_in_order(UNITS, unit_ids)
+        for unit_id, unit, near in zip(unit_ids, units, locations, strict=True):
+            if unit is not None:
+                found.setdefault(unit_id, NearUnit(unit, near.distance, near.time))
+    return [*found.values()][:count]
+
+
+async def list_reachable_areas(
+    parent: strawberry.Parent[Reachable],
+    info: Info,
+    floor_id: Annotated[
+        strawberry.ID | None, argument("Only on the floor with this id.", ID)
+    ] = None,
+) -> list[ReachableArea]:
+    """List the areas within reach, by floor; arcs are drawn up to half a foot too near."""
+    search = parent.search
+    isochrone = await run_search(
+        search.router.isochrone, search.start, 60 * parent.minutes, search.mode
+    )
+    scale = search.unit_map.feet_per_unit or 1.0
+    # One at a time, and not in the thread of searches: areas of halls with thousands of corners
+    # take half a second each.
+    areas = [
+        await run_in_thread(_draw_area, isochrone, level_id, scale)
+        for level_id in isochrone.level_ids
+        if floor_id in (None, level_id)
+    ]
+    return [area for area in areas if area.polygons]
+
+
+def _draw_area(isochrone: "Isochrone", level_id: str, scale: float) -> ReachableArea:
+    import numpy as np
+    import shapely
+
+    area = isochrone.area(level_id)
+    polygons = [
+        [
+            (np.round(shapely.get_coordinates(ring) / scale, 3) + 0.0).tolist()
+            for ring in (polygon.exterior, *polygon.interiors)
+        ]
+        for polygon in shapely.get_parts(area).tolist()
+    ]
+    return ReachableArea(level_id, round_up(area.area), polygons)

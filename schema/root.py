@@ -9,18 +9,13 @@ from strawberry.schema.config import StrawberryConfig
 import resolvers.administration.api_keys
 import resolvers.administration.audit
 import resolvers.administration.imports
-import resolvers.assets
 import resolvers.attributes
 import resolvers.changes
 import resolvers.closures
-import resolvers.floors
+import resolvers.directory
 import resolvers.locations
 import resolvers.maps
 import resolvers.nodes
-import resolvers.processed_maps
-import resolvers.references
-import resolvers.unit_maps
-import resolvers.units
 from resolvers.nodes import type_name_of
 from resolvers.request import caller
 from schema import types
@@ -52,11 +47,11 @@ def _resolve_type(record: Any, *_: Any) -> str:
 class Query:
     node = resolver_field(resolvers.nodes.get_node, types.Node | None)
     nodes = resolver_field(resolvers.nodes.get_nodes, list[types.Node | None], nullable=False)
-    assets = resolver_field(resolvers.assets.list_assets, types.Page[types.Asset])
-    asset = resolver_field(resolvers.assets.get_asset, types.Asset | None)
-    floor = resolver_field(resolvers.floors.get_floor, types.Floor | None)
-    units = resolver_field(resolvers.units.list_units, types.Page[types.Unit])
-    unit = resolver_field(resolvers.units.get_unit, types.Unit | None)
+    assets = resolver_field(resolvers.directory.list_assets, types.Page[types.Asset])
+    asset = resolver_field(resolvers.directory.get_asset, types.Asset | None)
+    floor = resolver_field(resolvers.directory.get_floor, types.Floor | None)
+    units = resolver_field(resolvers.directory.list_units, types.Page[types.Unit])
+    unit = resolver_field(resolvers.directory.get_unit, types.Unit | None)
     maps = resolver_field(resolvers.maps.list_maps, types.Page[types.Map])
     map = resolver_field(resolvers.maps.get_map, types.Map | None)
     background = resolver_field(resolvers.maps.get_background, types.Background | None)
@@ -64,18 +59,18 @@ class Query:
         resolvers.locations.get_location, types.Location | None, caller.READ_LOCATIONS
     )
     parsed_unit_map = resolver_field(
-        resolvers.unit_maps.parse_unit_map,
-        output_type(resolvers.unit_maps.UnitMapParse, map=types.ParsedMap),
+        resolvers.maps.parse_unit_map,
+        output_type(resolvers.maps.UnitMapParse, map=types.ParsedMap),
         caller.PARSE_MAPS,
         cost=types.PROCESS_COST,
     )
     asset_references = resolver_field(
-        resolvers.references.list_asset_references,
+        resolvers.directory.list_asset_references,
         types.Page[types.AssetReference],
         caller.READ_ASSET_REFERENCES,
     )
     unit_references = resolver_field(
-        resolvers.references.list_unit_references,
+        resolvers.directory.list_unit_references,
         types.Page[types.UnitReference],
         caller.READ_UNIT_REFERENCES,
     )
@@ -157,7 +152,7 @@ class Mutation:
     )
     process_map = mutation_field(
         "ProcessMap",
-        resolvers.processed_maps.process_map,
+        resolvers.administration.imports.process_map,
         types.ProcessMapPayload,
         caller.ADMINISTER,
         cost=types.PROCESS_COST,

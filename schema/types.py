@@ -16,30 +16,25 @@ from strawberry.types.scalar import ScalarDefinition
 
 import resolvers.administration.api_keys
 import resolvers.administration.imports
-import resolvers.assets
 import resolvers.attributes
 import resolvers.changes
 import resolvers.closures
+import resolvers.directory
 import resolvers.distances
 import resolvers.drawings.geojson
 import resolvers.drawings.pictures
 import resolvers.drawings.shapes
-import resolvers.floors
 import resolvers.locations
 import resolvers.maps
 import resolvers.nodes
-import resolvers.processed_maps
-import resolvers.reachable
-import resolvers.references
 import resolvers.routes
-import resolvers.unit_maps
-import resolvers.units
-from resolvers.administration import api_keys, audit, enums
+from resolvers.administration import api_keys, audit
 from resolvers.administration.imports import PlannedOperation
 from resolvers.attributes import MAX_ASSIGNMENTS
 from resolvers.changes import ChangeOperation
 from resolvers.distances import TravelMode
 from resolvers.drawings.shapes import ShapePart, ShapeType
+from resolvers.maps import SvgDocument
 from resolvers.request import caller
 from resolvers.request.inputs import DEFAULT_PER_PAGE as DEFAULT_PER_PAGE
 from resolvers.request.inputs import MAX_INT32, Items, Range
@@ -48,7 +43,6 @@ from resolvers.request.inputs import MAX_TOTAL_COUNT as MAX_TOTAL_COUNT
 from resolvers.request.kinds import RecordKind
 from resolvers.request.listing import count_total
 from resolvers.request.times import DateTime
-from resolvers.unit_maps import SvgDocument
 from schema.fields import bounded_field, output_type, resolver_field
 
 # What fields cost, in records; a record takes some 5 microseconds of CPU time. The worst case of
@@ -222,12 +216,12 @@ class Asset(Node):
     name: str
     created_at: DateTime
     updated_at: DateTime
-    floors = resolver_field(resolvers.floors.list_floors_of_asset, Page["Floor"])
-    floor = resolver_field(resolvers.floors.get_floor_of_asset, "Floor | None")
-    units = resolver_field(resolvers.units.list_units_of_asset, Page["Unit"])
+    floors = resolver_field(resolvers.directory.list_floors_of_asset, Page["Floor"])
+    floor = resolver_field(resolvers.directory.get_floor_of_asset, "Floor | None")
+    units = resolver_field(resolvers.directory.list_units_of_asset, Page["Unit"])
     maps = resolver_field(resolvers.maps.list_maps_of_asset, Page["Map"])
     references = resolver_field(
-        resolvers.references.list_references_of_asset,
+        resolvers.directory.list_references_of_asset,
         Page["AssetReference"],
         caller.READ_ASSET_REFERENCES,
     )
@@ -243,8 +237,8 @@ class Floor(Node):
     sort: int
     created_at: DateTime
     updated_at: DateTime
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
-    units = resolver_field(resolvers.units.list_units_of_floor, Page["Unit"])
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
+    units = resolver_field(resolvers.directory.list_units_of_floor, Page["Unit"])
 
 
 @strawberry.type(description="An apartment, a shop, an office.")
@@ -255,11 +249,11 @@ class Unit(Node):
     name: str
     created_at: DateTime
     updated_at: DateTime
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
-    floor = resolver_field(resolvers.floors.load_floor_of_unit, Floor | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
+    floor = resolver_field(resolvers.directory.load_floor_of_unit, Floor | None)
     maps = resolver_field(resolvers.maps.list_maps_of_unit, Page["Map"])
     references = resolver_field(
-        resolvers.references.list_references_of_unit,
+        resolvers.directory.list_references_of_unit,
         Page["UnitReference"],
         caller.READ_UNIT_REFERENCES,
     )
@@ -335,7 +329,7 @@ class Location(Node):
     created_at: DateTime
     updated_at: DateTime
     tag = resolver_field(resolvers.locations.get_tag_of_location, str | None)
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
     map = resolver_field(resolvers.locations.load_map_of_location, "Map | None")
     unit = resolver_field(resolvers.locations.load_unit_of_location, Unit | None)
 
@@ -373,8 +367,8 @@ class Route:
     steps = resolver_field(resolvers.routes.list_steps_of_route, "list[RouteStep]", cost=STEPS_COST)
 
 
-NearUnit = output_type(resolvers.reachable.NearUnit, unit=Unit)
-ReachableArea = output_type(resolvers.reachable.ReachableArea)
+NearUnit = output_type(resolvers.routes.NearUnit, unit=Unit)
+ReachableArea = output_type(resolvers.routes.ReachableArea)
 
 
 @strawberry.type(description="What is within some minutes of a waypoint.")
@@ -382,13 +376,13 @@ class Reachable:
     mode: TravelMode
     minutes: float
     locations = resolver_field(
-        resolvers.reachable.list_reachable_locations, "list[NearLocation]", cost=NEAREST_COST
+        resolvers.routes.list_reachable_locations, "list[NearLocation]", cost=NEAREST_COST
     )
     units = resolver_field(
-        resolvers.reachable.list_reachable_units, "list[NearUnit]", cost=NEAREST_COST
+        resolvers.routes.list_reachable_units, "list[NearUnit]", cost=NEAREST_COST
     )
     areas = resolver_field(
-        resolvers.reachable.list_reachable_areas,
+        resolvers.routes.list_reachable_areas,
         "list[ReachableArea]",
         cost=AREAS_COST,
     )
@@ -424,29 +418,29 @@ class Map(Node):
         description="A map that has been processed for pathfinding carries `pathfinding`."
     )
     routing_tier: str
-    geojson_url = resolver_field(resolvers.unit_maps.load_geojson_url_of_map, str | None)
-    url = resolver_field(resolvers.unit_maps.load_url_of_map, str | None)
+    geojson_url = resolver_field(resolvers.maps.load_geojson_url_of_map, str | None)
+    url = resolver_field(resolvers.maps.load_url_of_map, str | None)
     feet_per_unit: float | None = strawberry.field(
         description="How many feet one unit of the map's coordinates is; null when unknown."
     )
     created_at: DateTime
     updated_at: DateTime
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
     background = resolver_field(resolvers.maps.get_background_of_map, Background | None)
     chosen_background = resolver_field(
         resolvers.maps.load_chosen_background_of_map, Background | None
     )
     backgrounds = resolver_field(resolvers.maps.list_backgrounds_of_map, Page[Background])
     level_tags = resolver_field(resolvers.maps.list_level_tags_of_map, Page[LevelTag])
-    units = resolver_field(resolvers.units.list_units_on_map, Page[Unit])
-    unit = resolver_field(resolvers.units.get_unit_on_map, Unit | None)
+    units = resolver_field(resolvers.directory.list_units_on_map, Page[Unit])
+    unit = resolver_field(resolvers.directory.get_unit_on_map, Unit | None)
     routing = resolver_field(
         resolvers.maps.load_routing_of_map, output_type(resolvers.maps.RoutingState, "MapRouting")
     )
     routing_report = resolver_field(
         resolvers.maps.load_routing_report_of_map, JSON | None, cost=REPORT_COST
     )
-    parsed = resolver_field(resolvers.unit_maps.load_parsed_drawing_of_map, ParsedMap | None)
+    parsed = resolver_field(resolvers.maps.load_parsed_drawing_of_map, ParsedMap | None)
     drawing = resolver_field(
         resolvers.drawings.shapes.load_drawing_of_map, Drawing | None, cost=DRAWING_COST
     )
@@ -486,7 +480,7 @@ class Map(Node):
         cost=NEAREST_FROM_SOURCES_COST,
     )
     reachable = resolver_field(
-        resolvers.reachable.find_reachable, Reachable, caller.CALCULATE_DISTANCES, cost=LOAD_COST
+        resolvers.routes.find_reachable, Reachable, caller.CALCULATE_DISTANCES, cost=LOAD_COST
     )
     closures = resolver_field(
         resolvers.closures.load_closures_of_map, Closures, caller.CALCULATE_DISTANCES
@@ -507,7 +501,7 @@ class AssetReference(Node):
     value: str = strawberry.field(description="The asset's id in that system.")
     created_at: DateTime
     updated_at: DateTime
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
 
 
 @strawberry.type(description="A unit's id in a third-party system.")
@@ -522,8 +516,8 @@ class UnitReference(Node):
     )
     created_at: DateTime
     updated_at: DateTime
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
-    unit = resolver_field(resolvers.units.load_unit, Unit | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
+    unit = resolver_field(resolvers.directory.load_unit, Unit | None)
 
 
 @strawberry.type(description="An attribute that a unit can have.")
@@ -542,8 +536,8 @@ class Assignment(Node):
     asset_id: strawberry.ID
     unit_id: strawberry.ID
     attribute = resolver_field(resolvers.attributes.load_attribute_of_assignment, Attribute | None)
-    asset = resolver_field(resolvers.assets.load_asset, Asset | None)
-    unit = resolver_field(resolvers.units.load_unit, Unit | None)
+    asset = resolver_field(resolvers.directory.load_asset, Asset | None)
+    unit = resolver_field(resolvers.directory.load_unit, Unit | None)
 
 
 @strawberry.type(description="Attributes that belong together.")
@@ -592,7 +586,7 @@ class Removal(output_type(resolvers.changes.Removal)):  # type: ignore[misc]
 class ApiKey(Node):
     id: strawberry.ID
     name: str
-    permissions = resolver_field(api_keys.list_permissions, list[enums.Permission], nullable=False)
+    permissions = resolver_field(api_keys.list_permissions, list[audit.Permission], nullable=False)
     asset_ids: list[strawberry.ID] | None = strawberry.field(
         description="The assets that the key sees; null means all of them."
     )
@@ -607,22 +601,22 @@ class ApiKey(Node):
 
 @strawberry.type(description=inspect.getdoc(audit.Actor))
 class AuditActor(output_type(audit.Actor)):  # type: ignore[misc]
-    type = resolver_field(audit.find_actor_type, enums.AuditActorType | None)
+    type = resolver_field(audit.find_actor_type, audit.AuditActorType | None)
 
 
 @strawberry.type(description=inspect.getdoc(audit.AuditChange))
 class AuditChange(
     output_type(audit.AuditChange, before=JSON | None, after=JSON | None)  # type: ignore[misc]
 ):
-    operation = resolver_field(audit.find_operation, enums.AuditOperation | None)
+    operation = resolver_field(audit.find_operation, audit.AuditOperation | None)
 
 
 @strawberry.type(description=inspect.getdoc(audit.AuditRecord))
 class AuditRecord(
     output_type(audit.AuditRecord, actor=AuditActor, changes=list[AuditChange])  # type: ignore[misc]
 ):
-    action = resolver_field(audit.find_action, enums.AuditAction | None)
-    interface = resolver_field(audit.find_interface, enums.AuditInterface | None)
+    action = resolver_field(audit.find_action, audit.AuditAction | None)
+    interface = resolver_field(audit.find_interface, audit.AuditInterface | None)
 
 
 # What mutations return: the records that they changed, so that a client's cache is up to date.

@@ -280,7 +280,7 @@ LIMITS = {
     """,
     "graphql/reading.md": """
         resolvers.request.listing: MAX_IDS MAX_SEARCH_CHARACTERS MAX_SEARCH_WORDS
-        resolvers.units: MAX_RELATED_UNITS
+        resolvers.directory: MAX_RELATED_UNITS
         storage.records.filters: MAX_INDEXED_WORDS MAX_WORD_CHARACTERS
         storage.records.paging: MAX_TOTAL_COUNT
     """,
@@ -311,7 +311,7 @@ LIMITS = {
         resolvers.distances: MAX_PAIRS
         resolvers.locations: MAX_FILTER_CHARACTERS
         resolvers.maps: MAX_TAGS_CHARACTERS
-        resolvers.reachable: MAX_REACHABLE
+        resolvers.routes: MAX_REACHABLE
         resolvers.request.inputs: MAX_CURSOR_CHARACTERS
         resolvers.request.listing: MAX_IDS
         rest.bodies: MAX_TOKENS
@@ -326,7 +326,7 @@ LIMITS = {
     "rest/distances.md": """
         resolvers.closures: MAX_CLOSED
         resolvers.distances: MAX_PAIRS
-        resolvers.reachable: MAX_MINUTES MAX_REACHABLE
+        resolvers.routes: MAX_MINUTES MAX_REACHABLE
         resolvers.routes: MAX_CANDIDATES MAX_NEAREST
         storage.catalog: MAX_COORDINATE
         storage.records.kinds: MAX_TEXT_CHARACTERS
@@ -356,8 +356,8 @@ LIMITS = {
         routing.verification: MAX_TESTED_LINES
     """,
     "runbook.md": """
-        resolvers.networks.routable_maps: MAX_FILES_BYTES
-        resolvers.networks.routable_maps: MAX_CACHE_BYTES
+        resolvers.routable_maps: MAX_FILES_BYTES
+        resolvers.routable_maps: MAX_CACHE_BYTES
     """,
     "spreadsheets.md": """
         storage.spreadsheets.sheets: MAX_SPREADSHEET_BYTES MAX_ROWS MAX_COLUMNS

@@ -43,7 +43,7 @@ def doctor(as_json: bool, **values: Any) -> None:
 
     Exit status 1 if something is wrong, 0 if all is well or there are only warnings.
     """
-    from resolvers.networks.routable_maps import is_loadable
+    from resolvers.routable_maps import is_loadable
 
     settings = settings_from_parameters(values)
     findings = [

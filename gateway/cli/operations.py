@@ -8,9 +8,9 @@ from graphql import GraphQLError
 
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
-from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request.caller import FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import Context
+from resolvers.routable_maps import RoutableMapCache
 from schema.execution import Executor
 from schema.root import GRAPHQL_SCHEMA
 from storage.errors import StorageError

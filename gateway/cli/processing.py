@@ -14,13 +14,16 @@ from gateway.cli.operations import execute
 from gateway.cli.operator import run_with_database
 from gateway.settings import Settings
 from parsing.drawing import is_number
-from resolvers.networks.routable_maps import is_loadable
-from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing.pipeline import ProcessingOutcome
 from resolvers.processing.pipeline import ProcessingRequest as ProcessingRequest
 from resolvers.processing.process_pool import ProcessPool
-from resolvers.processing.stale_networks import SettledNetwork, settle_stale_networks
+from resolvers.processing.stale_networks import (
+    SettledNetwork,
+    process_with_other_maps,
+    settle_stale_networks,
+)
 from resolvers.request.errors import NotFoundError, RequestError
+from resolvers.routable_maps import is_loadable
 from storage.mongo import driver
 from storage.routing_inputs import list_stale_networks
 from storage.store import Store

@@ -8,7 +8,7 @@ import msgspec
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.administration.enums import Permission
+from resolvers.administration.audit import Permission
 from resolvers.request.caller import ADMIN_PERMISSION, Caller
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError, NotFoundError

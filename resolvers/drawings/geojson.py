@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import orjson
 import strawberry
 
+from resolvers.directory import load_floors
 from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
-from resolvers.floors import load_floors
 from resolvers.locations import get_unit_id
-from resolvers.maps import load_drawing_digests, load_drawings, load_stored_drawings
+from resolvers.maps import (
+    load_drawing_digests,
+    load_drawings,
+    load_stored_drawings,
+    process_drawing,
+)
 from resolvers.request.caller import READ_ATTRIBUTES, READ_LOCATIONS
 from resolvers.request.context import (
     MAX_KEYS_PER_COMMAND,
@@ -22,7 +27,6 @@ from resolvers.request.context import (
 from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
 from resolvers.request.inputs import ID, argument
 from resolvers.request.threads import DRAWINGS, run_in_thread
-from resolvers.unit_maps import process_drawing
 from storage.catalog import (
     ASSIGNMENTS,
     ATTRIBUTE_GROUPS,

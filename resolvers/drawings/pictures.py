@@ -9,7 +9,14 @@ import strawberry
 from msgspec import Struct
 
 from parsing.svg.render import Marks, RouteStop
-from resolvers.distances import TRAVEL_MODES
+from resolvers.directory import load_floors
+from resolvers.distances import (
+    AVOID_DESCRIPTION,
+    AVOID_RULES,
+    TRAVEL_MODES,
+    Avoidable,
+    WaypointInput,
+)
 from resolvers.drawings.picture_files import (
     NoSuchPartError,
     PictureFile,
@@ -18,16 +25,13 @@ from resolvers.drawings.picture_files import (
     make_picture,
 )
 from resolvers.drawings.shapes import MAX_DRAWING_BYTES
-from resolvers.floors import load_floors
-from resolvers.maps import load_drawing_digests, load_drawings
-from resolvers.networks.waypoints import AVOID_DESCRIPTION, AVOID_RULES, Avoidable, WaypointInput
+from resolvers.maps import load_drawing_digests, load_drawings, process_drawing
 from resolvers.request import inputs
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError, LimitExceededError
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.routes import Route, find_route
-from resolvers.unit_maps import process_drawing
 from routing.values import TravelMode
 from storage.catalog import Map
 

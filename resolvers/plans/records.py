@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from resolvers.plans.locations import LocationCandidate
 from resolvers.plans.shapes import to_shape
-from resolvers.plans.translation import TranslatedPlan
+from resolvers.plans.translation import LocationCandidate, TranslatedPlan
 from resolvers.processing.build_task import ExistingLocation, RecordDict
 from routing.plan import PlanLocation
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from resolvers.networks.routable_maps import Placement
 from resolvers.request.inputs import Range
+from resolvers.routable_maps import Placement
 from storage.closures import NetworkPart
 
 if TYPE_CHECKING:

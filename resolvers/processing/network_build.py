@@ -12,9 +12,8 @@ from parsing.archives import unzip
 from parsing.drawing import Drawing, ReadingFault
 from parsing.errors import DocumentRejectedError
 from parsing.plans import detect_format, read_plan
+from resolvers import routable_maps
 from resolvers.closures import list_parts
-from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import Placement
 from resolvers.plans.parsed_map import build_parsed_map
 from resolvers.plans.records import (
     build_directory,
@@ -26,6 +25,7 @@ from resolvers.plans.tag_classification import leave_out_tangles
 from resolvers.plans.translation import TranslatedPlan, is_used, translate_plan
 from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest, RecordDict
 from resolvers.processing.task_process import limit_cpu_time, report_progress
+from resolvers.routable_maps import Placement
 from routing.costing import TravelMode
 from routing.diagnosis.names import shorten
 from routing.issues import IssueKind, PlanIssue, ToSource

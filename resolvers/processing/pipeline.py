@@ -12,10 +12,9 @@ import orjson
 
 from parsing.archives import zip_files
 from parsing.errors import ParsingError
+from resolvers import routable_maps
 from resolvers.administration.catalog import import_catalog
 from resolvers.locations import get_unit_id
-from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import to_placement
 from resolvers.processing.build_process import build_network
 from resolvers.processing.build_task import (
     REQUIRED_PERCENTAGE,
@@ -33,6 +32,7 @@ from resolvers.request.errors import (
     RefusedDocumentError,
     RequestError,
 )
+from resolvers.routable_maps import to_placement
 from routing.errors import RoutingError
 from routing.values import ProcessingProgress, TravelMode, ignore_progress
 from storage import networks

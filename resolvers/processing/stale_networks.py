@@ -5,11 +5,13 @@ This module imports the packages for routing only to process a map: they take mo
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from resolvers.administration.catalog import import_catalog
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.errors import RequestError
+from routing.values import ProcessingProgress
+from routing.values import ignore_progress as ignore_processing
 from storage.administration.audit import Origin
 from storage.bundles.violations import quote_json
 from storage.errors import StorageError
@@ -23,6 +25,9 @@ from storage.importing.import_bundles import (
 )
 from storage.routing_inputs import StaleNetwork
 from storage.store import Store
+
+if TYPE_CHECKING:
+    from resolvers.processing.pipeline import ProcessingOutcome, ProcessingRequest
 
 
 class NetworkPolicy(StrEnum):
@@ -97,6 +102,30 @@ async def _process_again(
             modes = " and ".join(outcome.report["modes"])
             return f"was processed again: routable by {modes}", True
     return f"is no longer routable until `{stale.command}`, which failed: {failure}", False
+
+
+async def process_with_other_maps(
+    store: Store,
+    request: "ProcessingRequest",
+    networks: str = REPROCESS,
+    progress: ProcessingProgress = ignore_processing,
+    origin: Origin | None = None,
+    pool: ProcessPool | None = None,
+    owner: str = "",
+) -> "ProcessingOutcome":
+    """Make a map routable as `process_and_publish` does, and with `networks` `reprocess` also the
+    other maps whose networks the floors of its plan make stale. Notes say what became of these.
+
+    Raises what `process_and_publish` does.
+    """
+    from resolvers.processing.pipeline import process_and_publish
+
+    outcome = await process_and_publish(store, request, progress, origin, pool, owner)
+    settled = await settle_stale_networks(
+        store, outcome.stale_networks, networks, origin, pool, owner
+    )
+    outcome.report["notes"] += map(str, settled)
+    return outcome
 
 
 async def import_and_process(

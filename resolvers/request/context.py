@@ -21,7 +21,6 @@ import strawberry
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.caller import Caller
 from resolvers.request.errors import (
@@ -32,6 +31,7 @@ from resolvers.request.errors import (
     UnavailableError,
 )
 from resolvers.request.inputs import PageArguments, check_list
+from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import Origin
 from storage.cache.cache import Cache as Cache
 from storage.cache.read_set import MAX_TAGS, Read, ReadSet, find_tags, key_tag

@@ -28,7 +28,8 @@ from gateway.exchange import (
 )
 from gateway.graphql.endpoint import negotiate_media_type
 from gateway.middleware import CLIENT_CLOSED_REQUEST, AccessLogMiddleware, ForwardedHttpsMiddleware
-from resolvers import processed_maps, unit_maps
+from resolvers import maps
+from resolvers.administration import imports
 from resolvers.processing import process_pool, stale_networks
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request.context import extend_read
@@ -511,7 +512,7 @@ async def test_a_drawing_that_waits_for_too_long_is_503_and_not_its_fault(
         with extend_read(seconds):
             yield
 
-    monkeypatch.setattr(unit_maps, "extend_read", extend)
+    monkeypatch.setattr(maps, "extend_read", extend)
     async with (
         run_gateway(world.settings()) as gateway,
         open_client(gateway, world.keys.full) as client,
@@ -540,7 +541,7 @@ async def test_an_import_and_the_processing_of_a_map_have_no_deadline(
         raise RefusedDocumentError("no")
 
     monkeypatch.setattr(stale_networks, "import_catalog", refuse)
-    monkeypatch.setattr(processed_maps, "process_with_other_maps", refuse)
+    monkeypatch.setattr(imports, "process_with_other_maps", refuse)
     async with (
         run_gateway(world.settings()) as gateway,
         open_client(gateway, world.keys.full) as client,

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from parsing import plans
-from resolvers.plans.locations import LocationCandidate
-from resolvers.plans.translation import TranslatedPlan, translate_plan
+from resolvers.plans.translation import LocationCandidate, TranslatedPlan, translate_plan
 from tests.parsing.geography import OsmPlanBuilder
 
 FLOORS = {"f1": 10, "f2": 20}

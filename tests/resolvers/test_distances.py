@@ -7,7 +7,7 @@ import httpx
 import pytest
 from shapely import Point, Polygon
 
-from resolvers import reachable
+from resolvers import routes
 from resolvers import routes as steps
 from resolvers.processing.pipeline import is_processed
 from storage import networks
@@ -338,12 +338,12 @@ async def test_locations_and_units_meet_every_term(walker: httpx.AsyncClient, ta
 
 
 async def test_a_limit_leaves_the_nearest(walker: httpx.AsyncClient) -> None:
-    most = await find_reachable(walker, 5, limit=reachable.MAX_REACHABLE)
+    most = await find_reachable(walker, 5, limit=routes.MAX_REACHABLE)
     everything, first = await find_reachable(walker, 5), await find_reachable(walker, 5, limit=1)
     for name in ("locations", "units"):
         assert first[name] == everything[name][:1]
     assert await find_reachable(walker, 5, limit=None) == everything == most
-    for limit in (0, reachable.MAX_REACHABLE + 1):
+    for limit in (0, routes.MAX_REACHABLE + 1):
         assert await invalid_fields(walker, limit=limit) == ["limit"]
 
 
@@ -356,7 +356,7 @@ async def test_a_limit_counts_units_not_their_locations(
         gym | {"id": id, "tags": [{"key": "svc:id", "value": unit}]}
         for id, unit in stands_for.items()
     ]
-    monkeypatch.setattr(reachable, "DEFAULT_REACHABLE", 1)  # the first batch is as small
+    monkeypatch.setattr(routes, "DEFAULT_REACHABLE", 1)  # the first batch is as small
     async with processed(own_world, tmp_path, locations=copies) as walker:
         everything = (await find_reachable(walker, 60))["units"]
         assert sorted(near["unit"]["id"] for near in everything) == sorted(

@@ -18,8 +18,8 @@ from graphql import (
 from msgspec import Struct
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
+from resolvers.distances import Avoidable
 from resolvers.drawings.shapes import PATH_BY_KIND
-from resolvers.networks.waypoints import Avoidable
 from resolvers.request.caller import PERMISSIONS, Caller
 from resolvers.request.context import Context
 from resolvers.request.errors import FlagRequiredError, PermissionRequiredError

@@ -15,8 +15,8 @@ from gateway.cli.main import COMMANDS, main
 from gateway.server.supervisor import WORKER_PROGRAM
 from parsing.plans import PLAN_FORMATS
 from resolvers.closures import PARTS
+from resolvers.distances import Avoidable
 from resolvers.drawings import pictures
-from resolvers.networks.waypoints import Avoidable
 from resolvers.processing import stale_networks
 from routing.values import TravelMode
 from tests.fixtures import CATALOG

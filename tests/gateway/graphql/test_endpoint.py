@@ -12,7 +12,7 @@ import orjson
 import pytest
 from pymongo import monitoring
 
-import resolvers.unit_maps
+import resolvers.maps
 from gateway.authentication import Authenticator
 from gateway.graphql.endpoint import write_result
 from gateway.graphql.request import MAX_BODY_BYTES
@@ -647,7 +647,7 @@ async def test_an_operation_may_parse_only_a_few_drawings(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        resolvers.unit_maps, "run_on_drawing", lambda *_: pytest.fail("parses a drawing")
+        resolvers.maps, "run_on_drawing", lambda *_: pytest.fail("parses a drawing")
     )
     query = PARSE_OFTEN[:-1] + "more: parsedUnitMap(svg: $svg) { map } }"
     body = await post_graphql(client, query, {"svg": "<svg/>"})

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from parsing.errors import ParsingError
-from resolvers.networks.routable_maps import Placement, deserialize_routable_map
 from resolvers.processing.build_task import (
     BuildTask,
     BuiltNetwork,
@@ -15,6 +14,7 @@ from resolvers.processing.build_task import (
 )
 from resolvers.processing.network_build import build_network
 from resolvers.request.errors import InvalidInputError
+from resolvers.routable_maps import Placement, deserialize_routable_map
 from routing.values import ignore_progress
 from samples.venue import make_venue
 from tests.parsing.geography import OsmPlanBuilder, box, lon_lat

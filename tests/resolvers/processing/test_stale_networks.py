@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from resolvers.administration.catalog import import_catalog
-from resolvers.processed_maps import process_with_other_maps
 from resolvers.processing import pipeline
 from resolvers.processing.pipeline import ProcessingRequest, process_and_publish
+from resolvers.processing.stale_networks import process_with_other_maps
 from resolvers.request.errors import InvalidInputError, RefusedDocumentError
 from storage.catalog import MAPS
 from storage.errors import NetworkOutdatedError

@@ -8,7 +8,6 @@ import pytest
 from graphql import GraphQLObjectType
 
 from resolvers.maps import load_drawings, load_routable_map
-from resolvers.networks.routable_maps import RoutableMapCache
 from resolvers.request import caller
 from resolvers.request.caller import EXPLAIN_PERMISSION, FLAGS, PERMISSIONS, Caller
 from resolvers.request.context import (
@@ -22,6 +21,7 @@ from resolvers.request.context import (
 )
 from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import PageArguments
+from resolvers.routable_maps import RoutableMapCache
 from schema.definitions import Requirement, requirement_of
 from schema.root import GRAPHQL_SCHEMA
 from storage.cache.change_feed import ChangeFeed

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from resolvers.networks.waypoints import LocationOrPosition
+from resolvers.distances import LocationOrPosition
 from resolvers.request.caller import FLAGS
 from rest.bodies import RequestBody
 from rest.endpoint_files import Endpoint

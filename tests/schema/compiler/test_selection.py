@@ -24,8 +24,7 @@ from graphql.utilities import coerce_input_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.distances import CostingOptions, PedestrianOptions, TravelMode
-from resolvers.networks.waypoints import WaypointInput
+from resolvers.distances import CostingOptions, PedestrianOptions, TravelMode, WaypointInput
 from resolvers.request.listing import MAX_JOINED_RECORDS, ListedKind
 from schema.compiler import coercion, selection
 from schema.compiler.coercion import (

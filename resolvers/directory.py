@@ -1,11 +1,10 @@
-"""Resolvers of units and the filters of their lists."""
+"""Resolvers of assets, of their floors and units, and of the ids of both in third-party systems."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeAlias
 
 import strawberry
 
-from resolvers.references import REFERENCE_KEY_RULES, REFERENCE_VALUE_RULES
 from resolvers.request import listing
 from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
@@ -16,11 +15,199 @@ from resolvers.request.caller import (
 )
 from resolvers.request.context import Context, Info, Relation
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import ID, AssetFilter, PageArguments, argument, required_input_field
-from storage.catalog import ASSIGNMENTS, FLOORS, MAPS, UNIT_REFERENCES, UNITS, Map, Unit
-from storage.records.kinds import KEY_SEPARATOR, Document, RecordType
+from resolvers.request.inputs import (
+    ID,
+    MAX_PER_PAGE,
+    STORABLE,
+    AssetFilter,
+    Length,
+    PageArguments,
+    Pattern,
+    argument,
+    required_input_field,
+)
+from resolvers.request.listing import (
+    FLOOR_ORDERS,
+    UpdatedSince,
+    batch_resolver,
+    build_filter,
+    combine,
+    list_resolver,
+    paged,
+)
+from storage.catalog import (
+    ASSET_REFERENCES,
+    ASSETS,
+    ASSIGNMENTS,
+    FLOORS,
+    MAPS,
+    UNIT_REFERENCES,
+    UNITS,
+    Asset,
+    AssetReference,
+    Floor,
+    Map,
+    Unit,
+    UnitReference,
+)
+from storage.records.kinds import (
+    KEY_SEPARATOR,
+    MAX_TEXT_CHARACTERS,
+    REFERENCE_KEY_FORM,
+    REFERENCE_KEY_PATTERN,
+    Document,
+    RecordType,
+)
 from storage.records.paging import Page
 from storage.records.visibility import NOTHING
+
+AssetId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the asset.", ID, example="alder-court")
+]
+
+
+class HasAssetId(Protocol):
+    """A record that belongs to an asset."""
+
+    @property
+    def asset_id(self) -> str: ...
+
+
+@listing.paged
+@listing.lists(ASSETS)
+async def list_assets(
+    info: Info,
+    pages: PageArguments,
+    ids: listing.IdsFilter = None,
+    search: listing.NameSearch = None,
+    updated_since: listing.UpdatedSince = None,
+) -> Page[Asset]:
+    """List the assets that the API key sees, or those of them that meet all filters."""
+    filter = await listing.build_filter(info.context, ASSETS, ids, search, updated_since)
+    where = listing.combine(filter.build_conditions())
+    return await info.context.list_page(ASSETS, where, pages)
+
+
+async def get_asset(info: Info, id: AssetId) -> Asset | None:
+    """Get an asset."""
+    return await info.context.get_record(ASSETS, id)
+
+
+@listing.batch_resolver
+async def load_asset(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
+    """Get the asset that a record belongs to."""
+    return await info.context.load_in_order(ASSETS, [parent.asset_id for parent in parents])
+
+
+FloorId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the floor.", ID, example="alder-court-floor-1")
+]
+
+FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
+
+
+list_floors_of_asset = list_resolver(
+    FLOORS_OF_ASSET, "List the floors of an asset, from the lowest up.", orders=FLOOR_ORDERS
+)
+
+
+async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
+    """Return all floors of an asset."""
+    pages = PageArguments(1, MAX_PER_PAGE)
+    [page] = await context.load_pages(FLOORS_OF_ASSET, [(asset_id,)], pages)
+    return page.data
+
+
+async def get_floor(info: Info, id: FloorId) -> Floor | None:
+    """Get a floor."""
+    return await info.context.get_record(FLOORS, id)
+
+
+@batch_resolver
+async def get_floor_of_asset(
+    parents: Sequence[Asset], info: Info, id: FloorId
+) -> list[Floor | None]:
+    """Get a floor of an asset."""
+    floor = await info.context.get_record(FLOORS, id)
+    return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
+
+
+@batch_resolver
+async def load_floor_of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
+    """Get the floor that a unit is on."""
+    return await info.context.load_in_order(FLOORS, [parent.floor_id for parent in parents])
+
+
+REFERENCE_KEY_RULES: Final = (
+    Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
+    Length(2, 255),
+)
+REFERENCE_VALUE_RULES: Final = (Length(1, MAX_TEXT_CHARACTERS), STORABLE)
+
+ReferenceKeyArgument: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only references to the third-party system that this key names.",
+        *REFERENCE_KEY_RULES,
+        example="rentwell",
+    ),
+]
+
+ReferenceValueArgument: TypeAlias = Annotated[
+    str | None,
+    argument(
+        "Only references with this id in the third-party system.",
+        *REFERENCE_VALUE_RULES,
+        example="AL-101",
+    ),
+]
+
+REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": asset_id})
+REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
+
+
+@paged
+async def list_asset_references(
+    info: Info,
+    pages: PageArguments,
+    asset: AssetFilter = None,
+    key: ReferenceKeyArgument = None,
+    value: ReferenceValueArgument = None,
+    updated_since: UpdatedSince = None,
+) -> Page[AssetReference]:
+    """List the asset references that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, ASSET_REFERENCES, updated_since=updated_since)
+    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
+    return await info.context.list_page(ASSET_REFERENCES, where, pages)
+
+
+@paged
+async def list_unit_references(
+    info: Info,
+    pages: PageArguments,
+    asset: AssetFilter = None,
+    key: ReferenceKeyArgument = None,
+    value: ReferenceValueArgument = None,
+    updated_since: UpdatedSince = None,
+) -> Page[UnitReference]:
+    """List the unit references that the API key sees, or those of them that meet all filters."""
+    filter = await build_filter(info.context, UNIT_REFERENCES, updated_since=updated_since)
+    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
+    return await info.context.list_page(UNIT_REFERENCES, where, pages)
+
+
+list_references_of_asset = list_resolver(
+    REFERENCES_OF_ASSET, "List the ids of an asset in third-party systems."
+)
+list_references_of_unit = list_resolver(
+    REFERENCES_OF_UNIT, "List the ids of a unit in third-party systems."
+)
+
+
+def _build_conditions(asset: str | None, key: str | None, value: str | None) -> list[Document]:
+    given = {"asset_id": asset, "key": key, "value": value}
+    return [{name: {"$eq": each}} for name, each in given.items() if each is not None]
+
 
 MAX_RELATED_UNITS = 10_000
 """Units with an attribute or a reference that a filter takes."""

@@ -29,8 +29,6 @@ from storage.cache.cache import Cache
 from storage.catalog import Location
 
 if TYPE_CHECKING:
-    from routing.search.router import Router
-if TYPE_CHECKING:
     from routing.network.network import Network
     from routing.search.router import Router
 

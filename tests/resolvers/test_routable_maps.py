@@ -15,8 +15,19 @@ import numpy as np
 import pytest
 
 import routing.network.restrictions as restrictions_module
-from resolvers.networks import routable_maps
-from resolvers.networks.routable_maps import (
+from resolvers import routable_maps
+from resolvers.distances import (
+    LocationOrPosition,
+    Waypoint,
+    WaypointInput,
+    find_locations,
+    resolve_waypoints,
+    to_waypoint_refs,
+)
+from resolvers.request.caller import Caller
+from resolvers.request.context import Context
+from resolvers.request.errors import InvalidInputError
+from resolvers.routable_maps import (
     ARCHIVE_KIND,
     ArchiveFiles,
     Placement,
@@ -29,17 +40,6 @@ from resolvers.networks.routable_maps import (
     serialize_routable_map,
     to_placement,
 )
-from resolvers.networks.waypoints import (
-    LocationOrPosition,
-    Waypoint,
-    WaypointInput,
-    find_locations,
-    resolve_waypoints,
-    to_waypoint_refs,
-)
-from resolvers.request.caller import Caller
-from resolvers.request.context import Context
-from resolvers.request.errors import InvalidInputError
 from routing.archive import FORMAT_VERSION, pack_archive, serialize_router, weigh_networks
 from routing.costing import TravelMode
 from routing.errors import ArchiveError
