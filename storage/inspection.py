@@ -10,7 +10,7 @@ from storage.administration.api_keys import list_expiring_keys
 from storage.administration.import_lease import LEASE_COLLECTION, LEASE_ID
 from storage.catalog import MAPS, RECORD_TYPES
 from storage.errors import StorageError
-from storage.importing.import_run import MAP_FILE_FIELDS
+from storage.importing.import_bundles import MAP_FILE_FIELDS
 from storage.mongo import driver, files
 from storage.mongo.connection import ConnectionSettings
 from storage.mongo.unavailable import explain_refusals

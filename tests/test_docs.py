@@ -209,8 +209,8 @@ LIMITS = {
         storage.importing.change_plan: MAX_LISTED_CHANGES
         storage.importing.change_plan: MAX_VALUE_CHARACTERS
         storage.importing.checking: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
-        storage.importing.stale_networks: MAX_LOSS_NOTES
-        storage.importing.import_run: MAX_SOURCE_NOTES
+        storage.importing.change_plan: MAX_LOSS_NOTES
+        storage.importing.import_bundles: MAX_SOURCE_NOTES
         storage.bundles.json_bundles: MAX_MEMBER_CHARACTERS
         storage.bundles.drawings: MAX_DRAWING_BYTES
         storage.bundles.violations: MAX_VIOLATIONS

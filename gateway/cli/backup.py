@@ -18,7 +18,7 @@ from gateway.cli.terminal import show_progress
 from gateway.settings import STORAGE_OPTIONS, Settings, settings_from_parameters, with_options
 from storage.administration.audit import AUDIT_COLLECTION
 from storage.backup import backups
-from storage.backup.backup_file import BackupReader, Manifest, read_manifest
+from storage.backup.backups import BackupReader, Manifest, read_manifest
 from storage.embedded import embedded_mongo
 from storage.mongo import driver
 

@@ -26,7 +26,7 @@ from storage.records.visibility import ALL_ASSETS, AssetScope
 
 if TYPE_CHECKING:
     from storage.importing.batches import BundleSource
-    from storage.importing.mirroring import RemovalLimit
+    from storage.importing.removals import RemovalLimit
     from storage.mongo import driver
 
 TIMEOUT_SECONDS = 120.0
@@ -46,7 +46,7 @@ class LimitType(click.ParamType["RemovalLimit"]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> RemovalLimit:
         """Return the limit; fails with a sentence."""
-        from storage.importing.mirroring import RemovalLimit
+        from storage.importing.removals import RemovalLimit
 
         try:
             return value if isinstance(value, RemovalLimit) else RemovalLimit.parse(value)
@@ -206,7 +206,7 @@ def import_(
         raise click.UsageError("--merge excludes --sync, which needs whole records")
     from gateway.cli.changes import make_changes
     from storage.importing.change_plan import ChangeRequest
-    from storage.importing.mirroring import RemovalLimit
+    from storage.importing.removals import RemovalLimit
 
     request = ChangeRequest(
         force_drawings=force_drawings,
@@ -240,7 +240,7 @@ def remove(
     """
     from gateway.cli.changes import make_changes
     from storage.importing.change_plan import ChangeRequest
-    from storage.importing.mirroring import RemovalLimit
+    from storage.importing.removals import RemovalLimit
 
     request = ChangeRequest(
         removed_kind=kind,

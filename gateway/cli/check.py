@@ -14,7 +14,7 @@ from gateway.cli.terminal import count_of
 if TYPE_CHECKING:
     from gateway.cli.parse import DrawingCheck
     from storage.importing.checking import CheckResult
-    from storage.importing.import_run import ParsedSource
+    from storage.importing.import_bundles import ParsedSource
 
 DRAWING_SUFFIX = ".svg"
 
@@ -80,7 +80,7 @@ def parse_drawing(svg: bytes) -> ParsedSource:
     from resolvers.drawings.shown_units import parse_with_units
     from resolvers.processing.task_process import limit_cpu_time
     from storage.bundles.drawings import SourceError
-    from storage.importing.import_run import ParsedSource
+    from storage.importing.import_bundles import ParsedSource
 
     try:
         with limit_cpu_time():

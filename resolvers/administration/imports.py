@@ -23,7 +23,7 @@ from storage.importing.batches import BundleSource
 from storage.importing.change_plan import ChangePlan as ChangePlan
 from storage.importing.change_plan import ChangeRequest
 from storage.importing.change_plan import RecordChange as RecordChange
-from storage.importing.mirroring import RemovalLimit
+from storage.importing.removals import RemovalLimit
 
 describe_enum(
     NetworkPolicy,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from storage.bundles.members import encode_line, to_member
+from storage.bundles.json_bundles import encode_line, to_member
 from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, RECORD_TYPES, UNITS, Unit
 from storage.importing.import_bundles import open_settled_snapshot
 from storage.mongo import driver

@@ -21,10 +21,10 @@ from storage.mongo import driver
 from storage.records.kinds import TIMESTAMP_FIELDS, RecordType
 from storage.records.visibility import ALL_ASSETS, AssetScope
 from storage.spreadsheets.cells import MAX_CELL_CHARACTERS, CellError, clean, join_items
-from storage.spreadsheets.known_records import KnownGroups
 from storage.spreadsheets.mapping import ATTRIBUTE, ATTRIBUTES
 from storage.spreadsheets.record_sheets import DRAWING_FIELD, ColumnField, column_fields
 from storage.spreadsheets.sheets import MAX_ROWS, column_letters
+from storage.spreadsheets.unit_tables import KnownGroups
 
 CellValue: TypeAlias = str | float | bool | None
 MAX_NOTED_CELLS = 20

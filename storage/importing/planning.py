@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from storage.administration.audit import Operation
-from storage.bundles.members import TIMESTAMPED_ARRAYS, TimestampedArray
+from storage.bundles.json_bundles import TIMESTAMPED_ARRAYS, TimestampedArray
 from storage.cache.cache import MISSING, Cache
 from storage.catalog import MAPS, PARSED_FIELDS, RECORD_TYPES
 from storage.importing.staging import KEPT_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging

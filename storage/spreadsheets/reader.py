@@ -13,7 +13,6 @@ from storage.bundles.violations import Violations
 from storage.catalog import ASSETS, FLOORS, RECORD_TYPES_BY_NAME, UNITS
 from storage.records.kinds import Document, RecordType
 from storage.spreadsheets import tables, unit_tables
-from storage.spreadsheets.known_records import KnownRecords
 from storage.spreadsheets.mapping import IGNORE, TABLE, MappingUse, SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.record_sheets import (
     KINDS_BY_SHEET,
@@ -31,6 +30,7 @@ from storage.spreadsheets.sheets import (
     iter_sheets,
     read_rows,
 )
+from storage.spreadsheets.unit_tables import KnownRecords
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".tab")
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from storage.bundles.json_bundles import BundleMember, build_member
-from storage.bundles.members import PARTIAL_STRUCTS, MemberError
+from storage.bundles.json_bundles import PARTIAL_STRUCTS, BundleMember, MemberError, build_member
 from storage.bundles.names import fold, header_of, suggest
 from storage.bundles.violations import Violations
 from storage.records.kinds import RecordType

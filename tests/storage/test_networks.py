@@ -10,7 +10,7 @@ from pymongo.errors import PyMongoError
 
 from storage.administration import import_lease
 from storage.administration.import_lease import ImportLease
-from storage.bundles.members import parse_member
+from storage.bundles.json_bundles import parse_member
 from storage.catalog import (
     FOOT_ROUTING,
     LOCATIONS,

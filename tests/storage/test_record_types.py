@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from storage.bundles.members import parse_member
+from storage.bundles.json_bundles import parse_member
 from storage.catalog import (
     ASSETS,
     ASSIGNMENTS,

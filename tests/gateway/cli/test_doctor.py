@@ -21,7 +21,7 @@ import pytest
 from pymongo import MongoClient
 
 from gateway.server import tls
-from storage.backup.backup_file import read_manifest
+from storage.backup.backups import read_manifest
 from storage.embedded.embedded_mongo import EXCLUSIVE, open_lock_file, try_lock
 from tests.gateway.cli.commands import assert_explains, floorgate, output_of, run_at_terminal
 from tests.gateway.floorgate_process import COMMAND, environment, run_serve_command

@@ -16,7 +16,7 @@ from resolvers.processing.stale_networks import NETWORK_POLICIES, import_and_pro
 from resolvers.request.errors import RefusedDocumentError
 from storage.catalog import PATHFINDING_TAG
 from storage.exporting.bundles import export_bundle
-from storage.importing import import_run
+from storage.importing import import_bundles
 from storage.importing.import_bundles import finish_interrupted_import
 from storage.mongo.lease import Lease
 from storage.networks import UNLOADABLE
@@ -238,9 +238,9 @@ async def test_an_import_that_is_killed_leaves_no_network_beside_another_drawing
         raise KilledError
 
     monkeypatch.setattr(Lease, "release", die)
-    monkeypatch.setattr(import_run.ImportRun, "apply" if is_committed else "commit", die)
+    monkeypatch.setattr(import_bundles.ImportRun, "apply" if is_committed else "commit", die)
     if not is_committed:
-        monkeypatch.setattr(import_run.ImportRun, "clean_up", die)
+        monkeypatch.setattr(import_bundles.ImportRun, "clean_up", die)
     with pytest.raises(KilledError):
         await service.load("reprocess", svg=MOVED_DOOR)
     monkeypatch.undo()

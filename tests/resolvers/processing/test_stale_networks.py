@@ -16,7 +16,7 @@ from resolvers.processing.stale_networks import process_with_other_maps
 from resolvers.request.errors import InvalidInputError, RefusedDocumentError
 from storage.catalog import MAPS
 from storage.errors import NetworkOutdatedError
-from storage.importing import import_run
+from storage.importing import import_bundles
 from storage.networks import load_state
 from storage.records.visibility import ALL_ASSETS
 from storage.routing_inputs import list_stale_networks
@@ -80,7 +80,7 @@ async def test_nothing_changes_if_the_map_is_changed_while_it_is_processed(
     async def refuse(*_: Any) -> None:
         raise NetworkOutdatedError("the map has changed")
 
-    monkeypatch.setattr(import_run, "check_unchanged", refuse)
+    monkeypatch.setattr(import_bundles, "check_unchanged", refuse)
     with pytest.raises(RefusedDocumentError, match="the map has changed"):
         await process_with_other_maps(store, GIVEN)
     assert await store.find_record(MAPS, ALL_ASSETS, {"_id": "annex"}) is None

@@ -28,8 +28,7 @@ from storage.administration.audit import (
 )
 from storage.attribute_assignments import assign_attributes, unassign_attributes
 from storage.catalog import FOOT_ROUTING, Assignment
-from storage.importing.import_bundles import finish_interrupted_import, import_bundles
-from storage.importing.import_run import ImportRun
+from storage.importing.import_bundles import ImportRun, finish_interrupted_import, import_bundles
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.records.paging import PageRequest

@@ -8,8 +8,15 @@ from typing import Any
 import bson
 
 from storage.administration.api_keys import create_api_key
-from storage.backup.backup_file import BackupReader, BackupWriter, Header, Manifest
-from storage.backup.backups import RestoreSummary, restore_backup, save_backup
+from storage.backup.backups import (
+    BackupReader,
+    BackupWriter,
+    Header,
+    Manifest,
+    RestoreSummary,
+    restore_backup,
+    save_backup,
+)
 from storage.importing.import_bundles import import_bundles
 from storage.mongo import files
 from tests.storage.catalogs import contents, small, write_arrays

@@ -33,9 +33,15 @@ from storage.administration.audit import AUDIT_COLLECTION
 from storage.administration.import_lease import LEASE_COLLECTION, STAGING_PREFIX, ImportLease
 from storage.administration.trusted_documents import TrustedDocument, register_documents
 from storage.attribute_assignments import assign_attributes
-from storage.backup import backup_file, backups
-from storage.backup.backup_file import BackupReader, Header, read_manifest
-from storage.backup.backups import OMITTED_COLLECTIONS, SAVED_COLLECTIONS, save_backup
+from storage.backup import backups
+from storage.backup.backups import (
+    OMITTED_COLLECTIONS,
+    SAVED_COLLECTIONS,
+    BackupReader,
+    Header,
+    read_manifest,
+    save_backup,
+)
 from storage.cache.change_feed import ChangeFeed, is_unchanged_since
 from storage.cache.read_set import whole
 from storage.catalog import RECORD_TYPES, Assignment
@@ -46,7 +52,7 @@ from storage.importing.import_bundles import (
     finish_interrupted_import,
     import_bundles,
 )
-from storage.importing.mirroring import RemovalLimit
+from storage.importing.removals import RemovalLimit
 from storage.mongo import driver, files, raw_documents
 from storage.mongo.raw_documents import SnapshotLostError
 from storage.records.visibility import ALL_ASSETS
@@ -383,7 +389,7 @@ async def test_the_change_feed_reports_every_collection_that_is_replaced(
         (write_archive({"units": [b"no BSON"]}), "damaged"),
         (write_archive({"visits": [bson.encode(UNIT)]}), "visits/000000.bson.gz"),
         (
-            write_archive({}, backup_file.Header(release="9.0.0", migration=999, created="")),
+            write_archive({}, backups.Header(release="9.0.0", migration=999, created="")),
             r"of release 9\.0\.0, whose migration 999",
         ),
     ],
@@ -474,7 +480,7 @@ async def test_a_restore_waits_for_an_import(database: Any, saved: bytes) -> Non
 async def test_memory_does_not_grow_with_the_number_of_documents(
     database: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(backup_file, "PART_BYTES", 1 << 18)
+    monkeypatch.setattr(backups, "PART_BYTES", 1 << 18)
     monkeypatch.setattr("storage.backup.backups.PART_BYTES", 1 << 18)
     await prepare_database(database)
 
@@ -708,6 +714,6 @@ def test_a_part_that_is_no_bson_is_damaged(content: bytes) -> None:
 def test_a_part_that_would_take_too_much_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(backup_file, "MAX_PART_BYTES", 1000)
+    monkeypatch.setattr(backups, "MAX_PART_BYTES", 1000)
     with pytest.raises(BackupError, match="too large"):
         read_archive(write_archive({"units": [bson.encode({"_id": "u", "name": "a" * 2000})]}))

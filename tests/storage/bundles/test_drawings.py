@@ -9,9 +9,13 @@ from storage import networks
 from storage.bundles.drawings import ShownLevel, ShownParts, SourceError
 from storage.errors import BundleError
 from storage.importing.change_plan import ChangeRequest
-from storage.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
-from storage.importing.import_run import SourceParser
-from storage.importing.mirroring import RemovalLimit
+from storage.importing.import_bundles import (
+    ImportCounts,
+    ParsedSource,
+    SourceParser,
+    import_bundles,
+)
+from storage.importing.removals import RemovalLimit
 from storage.mongo import files
 from storage.publication import Publication
 from storage.records.visibility import ALL_ASSETS

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.bundles.description import build_bundle_schema
-from storage.bundles.members import parse_member
+from storage.bundles.json_bundles import parse_member
 from storage.bundles.names import header_of
 from storage.catalog import ASSIGNMENTS, RECORD_TYPES, RECORD_TYPES_BY_NAME
 from storage.errors import StorageError

@@ -24,10 +24,9 @@ from storage.catalog import (
 from storage.errors import UnavailableError
 from storage.importing import removals
 from storage.importing.change_plan import ChangeRequest
-from storage.importing.import_bundles import finish_interrupted_import, import_bundles
-from storage.importing.import_run import ParsedSource
-from storage.importing.mirroring import RemovalLimit
+from storage.importing.import_bundles import ParsedSource, finish_interrupted_import, import_bundles
 from storage.importing.planning import values_at
+from storage.importing.removals import RemovalLimit
 from storage.mongo import driver
 from storage.publication import Publication
 from storage.records.kinds import TIMESTAMP_FIELDS, stored_name

@@ -10,9 +10,14 @@ from hypothesis import Phase, given, settings
 from storage.errors import BundleError, PlanChangedError, RemovalRefusedError
 from storage.exporting.bundles import export_bundle
 from storage.importing.change_plan import NO_REMOVALS, ChangeRequest, FieldChange, RecordChange
-from storage.importing.import_bundles import ImportCounts, finish_interrupted_import, import_bundles
-from storage.importing.import_run import ImportRun, ImportSummary
-from storage.importing.mirroring import RemovalLimit
+from storage.importing.import_bundles import (
+    ImportCounts,
+    ImportRun,
+    ImportSummary,
+    finish_interrupted_import,
+    import_bundles,
+)
+from storage.importing.removals import RemovalLimit
 from tests.storage.catalogs import (
     SMALL,
     Bundle,

@@ -11,7 +11,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import AsyncMongoClient
 from pymongo.errors import InvalidOperation, WriteError
 
-from storage.bundles.members import parse_member
+from storage.bundles.json_bundles import parse_member
 from storage.catalog import (
     FOOT_ROUTING,
     NO_ROUTING,
