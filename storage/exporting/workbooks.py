@@ -3,17 +3,18 @@
 import contextlib
 import csv
 import io
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import xlsxwriter
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.worksheet import Worksheet
 
 from storage.bundles.description import describe_field
 from storage.bundles.names import ID_SOURCES, header_of
-from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES, RECORD_TYPES_BY_NAME
+from storage.catalog import ATTRIBUTE_GROUPS, RECORD_TYPES
 from storage.errors import StorageError
 from storage.exporting.bundles import iter_members, iter_units_with_attributes
 from storage.importing.import_bundles import open_settled_snapshot
@@ -52,6 +53,11 @@ class WorkbookSheet:
             sheet.set_column(0, len(headers) - 1, COLUMN_WIDTH)
         for column, (header, format) in enumerate(zip(headers, formats, strict=True)):
             sheet.write_string(0, column, header, format)
+
+    def offer(self, column: int, source: str | Sequence[str]) -> None:
+        """Offer values in a column: a list, or a range of cells; other values are accepted."""
+        options = {"validate": "list", "source": source, "error_type": "information"}
+        self.sheet.data_validation(1, column, CHOICE_ROWS, column, options)
 
     def add_row(self, values: Sequence[CellValue]) -> None:
         """Write the next row. Raises StorageError if it does not fit."""
@@ -201,7 +207,7 @@ async def _iter_attribute_rows(
 ) -> AsyncIterator[list[str]]:
     """Yield the headers, then a row for each unit."""
     documents = iter_members(database, ATTRIBUTE_GROUPS, ALL_ASSETS, session)
-    groups = KnownGroups([_to_document(member) async for member in documents])
+    groups = KnownGroups([msgspec.to_builtins(member) async for member in documents])
     columns = {group.group_id: group for group in groups}
     prefixes = [ATTRIBUTE if group.is_single else ATTRIBUTES for group in groups]
     headers = [
@@ -216,21 +222,10 @@ async def _iter_attribute_rows(
         yield [unit.asset_id, unit.id, unit.name, *cells]
 
 
-def _join(names: Iterable[str], is_single: bool) -> str:
-    values = [*names]
-    if not values:
-        return ""
-    return values[0] if is_single else join_items(values)
-
-
-def _to_document(member: Any) -> dict[str, Any]:
-    return {
-        **member,
-        "attributes": [
-            {field: getattr(item, field) for field in item.__struct_fields__}
-            for item in member["attributes"]
-        ],
-    }
+def _join(names: Sequence[str], is_single: bool) -> str:
+    if is_single:
+        return names[0] if names else ""
+    return join_items(names) if names else ""
 
 
 Members = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -301,17 +296,12 @@ def _list_sources(kind: RecordType[Any], field: ColumnField) -> tuple[str, ...]:
 def _add_choices(
     sheet: WorkbookSheet, column: int, kind: RecordType[Any], field: ColumnField
 ) -> None:
-    """Offer the ids of the sheet with its owners, or TRUE and FALSE; other values are accepted."""
-    choices: str | list[str] | None = None
+    """Offer the ids of the sheet with its owners, or TRUE and FALSE."""
     if field.form == "TRUE or FALSE":
-        choices = ["TRUE", "FALSE"]
+        sheet.offer(column, ["TRUE", "FALSE"])
     for owner in kind.foreign_keys:
         if owner.field == field.name and field.form == "text":
-            title = title_of(RECORD_TYPES_BY_NAME[owner.kind].name)
-            choices = f"='{title}'!$A$2:$A${CHOICE_ROWS + 1}"
-    if choices is not None:
-        options = {"validate": "list", "source": choices, "error_type": "information"}
-        sheet.sheet.data_validation(1, column, CHOICE_ROWS, column, options)
+            sheet.offer(column, f"='{title_of(owner.kind)}'!$A$2:$A${CHOICE_ROWS + 1}")
 
 
 def write_table_template(path: Path, members: Members) -> None:
@@ -332,9 +322,7 @@ def write_table_template(path: Path, members: Members) -> None:
     references = {
         (each["unit_id"], each["key"]): each["value"] for each in members.get("unit_references", ())
     }
-    prefixes = [
-        "attribute:" if each["one_attribute_per_unit"] else "attributes:" for each in groups
-    ]
+    prefixes = [ATTRIBUTE if each["one_attribute_per_unit"] else ATTRIBUTES for each in groups]
     headers = [
         *("Property", "Asset ID", "Floor", "Floor ID", "Unit #", "Unit ID"),
         *(prefix + each["group_name"] for prefix, each in zip(prefixes, groups, strict=True)),
@@ -384,9 +372,6 @@ def _describe_reference(key: str) -> str:
 
 
 def _add_names(sheet: WorkbookSheet, column: int, names: Sequence[str]) -> None:
-    if sum(len(name) + 1 for name in names) > MAX_CHOICE_CHARACTERS or any(
-        "," in name for name in names
-    ):
-        return
-    options = {"validate": "list", "source": [*names], "error_type": "information"}
-    sheet.sheet.data_validation(1, column, CHOICE_ROWS, column, options)
+    is_short = sum(len(name) + 1 for name in names) <= MAX_CHOICE_CHARACTERS
+    if is_short and not any("," in name for name in names):
+        sheet.offer(column, names)

@@ -8,6 +8,7 @@ docs/decisions/import/reading.md.
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -89,7 +90,8 @@ class MemberIndex:
         return self._sorted_keys[kind_name]
 
 
-class Reference(NamedTuple):
+@dataclass(slots=True)
+class Reference:
     """Members that refer to one owner and have the same values of what must match it."""
 
     owner: ForeignKey
@@ -97,37 +99,13 @@ class Reference(NamedTuple):
     values: Document
     """The fields of the members that must match the owner."""
     places: list[str]
+    """The first of the members."""
+    count: int = 1
 
     def find_faults(self, owner: IndexedMember | None) -> Iterator[validation.ReferenceFault]:
         """Yield what is wrong with the reference, given the owner."""
         facts = owner.facts if owner else None
         return validation.find_reference_faults(self.owner, self.key, self.values, facts)
-
-
-class References:
-    """References to owners that were not read before the members, or do not match them.
-
-    They wait until all members are read. Members that refer to an owner in the same way are one
-    reference, which keeps the first places and counts all.
-    """
-
-    def __init__(self, max_places: int) -> None:
-        self._max_places = max_places
-        self._counts: dict[tuple[object, ...], int] = {}
-        self._references: dict[tuple[object, ...], Reference] = {}
-
-    def add(self, reference: Reference) -> None:
-        """Add a reference from one place."""
-        identity = (reference.owner, reference.key, *reference.values.values())
-        known = self._references.setdefault(identity, reference)
-        self._counts[identity] = self._counts.get(identity, 0) + 1
-        if known is not reference and len(known.places) < self._max_places:
-            known.places.extend(reference.places)
-
-    def iter_counted(self) -> Iterator[tuple[Reference, int]]:
-        """Yield the references with the number of members of each."""
-        for identity, reference in self._references.items():
-            yield reference, self._counts[identity]
 
 
 def iter_references(kind: RecordType[Any], document: Document, place: str) -> Iterator[Reference]:
@@ -223,7 +201,8 @@ class _BundleCheck:
         self._parse_drawing = parse_drawing
         self._is_merge = is_merge
         self._index = MemberIndex()
-        self._references = References(violations.max_kept)
+        self._references: dict[tuple[object, ...], Reference] = {}
+        """References to owners that were not read before the members, or do not match them."""
         self.shown: dict[str, tuple[str | None, ShownParts]] = {}
         """They are the asset of the map, if known, and what it shows, by place of the drawing."""
         self._changed: Counter[tuple[str, str]] = Counter()
@@ -243,7 +222,19 @@ class _BundleCheck:
         for reference in iter_references(kind, document, place):
             owner = self._index.get(reference.owner.kind, reference.key)
             if any(reference.find_faults(owner)):
-                self._references.add(reference)
+                self._add_reference(reference)
+
+    def _add_reference(self, reference: Reference) -> None:
+        """Add a reference from one place, to be checked when all members are read.
+
+        Members that refer to an owner in the same way are one reference.
+        """
+        identity = (reference.owner, reference.key, *reference.values.values())
+        known = self._references.setdefault(identity, reference)
+        if known is not reference:
+            known.count += 1
+            if len(known.places) < self._violations.max_kept:
+                known.places += reference.places
 
     def add_rejected(self) -> None:
         """Add what members refer to that were rejected for something else."""
@@ -251,7 +242,7 @@ class _BundleCheck:
             if member.document.get("source") is not None:
                 self._add_drawing(member.document, member.origin, member.directory)
             for reference in iter_references(member.kind, member.document, member.origin):
-                self._references.add(reference)
+                self._add_reference(reference)
 
     def _add_drawing(self, document: Document, place: str, directory: Path | None) -> None:
         try:
@@ -279,8 +270,8 @@ class _BundleCheck:
         """Check the references that waited; return the owners that do not exist."""
         missing = self._changed
         rejected = self._violations.rejected
-        for reference, count in self._references.iter_counted():
-            owner, key = reference.owner, reference.key
+        for reference in self._references.values():
+            owner, key, count = reference.owner, reference.key, reference.count
             member = self._index.get(owner.kind, key)
             if member and rejected.includes(owner.kind, key):
                 continue

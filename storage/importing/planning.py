@@ -14,10 +14,11 @@ from collections.abc import (
     Collection,
     Coroutine,
     Iterable,
+    Iterator,
     Sequence,
 )
 from contextlib import aclosing, suppress
-from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -137,11 +138,7 @@ PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in RECORD_TYPES}
 
 def has_same_content(kind: RecordType[Any], document: Document, live: Document) -> bool:
     """Return whether two documents are equal except for timestamps."""
-    return all(document.get(field) == live.get(field) for field in PLAIN_FIELDS[kind.name]) and all(
-        [_content_of(nested, item) for item in document[nested.field]]
-        == [_content_of(nested, item) for item in live.get(nested.field, ())]
-        for nested in TIMESTAMPED_ARRAYS[kind.name]
-    )
+    return not any(_iter_changed_fields(kind, document, live))
 
 
 def list_changed_fields(
@@ -149,17 +146,24 @@ def list_changed_fields(
 ) -> dict[str, tuple[Any, Any]]:
     """Return the fields in which two documents differ except for timestamps, each with the value
     before and after; all fields of a document that is new (`live` is empty)."""
-    contents: dict[str, Callable[[Any], Any]] = {
-        **{field: _same for field in PLAIN_FIELDS[kind.name]},
-        **{nested.field: partial(_items_of, nested) for nested in TIMESTAMPED_ARRAYS[kind.name]},
+    return {
+        field: (before, after)
+        for field, before, after in _iter_changed_fields(kind, document, live)
     }
-    changed = {}
-    for field, get_content in contents.items():
-        after = get_content(document.get(field))
-        before = get_content(live.get(field)) if live else None
-        if not live or before != after:
-            changed[field] = (before, after)
-    return changed
+
+
+def _iter_changed_fields(
+    kind: RecordType[Any], document: Document, live: Document
+) -> Iterator[tuple[str, Any, Any]]:
+    for field in PLAIN_FIELDS[kind.name]:
+        before, after = live.get(field), document.get(field)
+        if before != after or not live:
+            yield field, before, after
+    for nested in TIMESTAMPED_ARRAYS[kind.name]:
+        before = _items_of(nested, live.get(nested.field)) if live else None
+        after = _items_of(nested, document.get(nested.field))
+        if before != after:
+            yield nested.field, before, after
 
 
 def set_timestamps(
@@ -190,10 +194,6 @@ def _set_own_timestamps(document: Document, live: Document | None, now: str) -> 
         updated = given_updated if given_updated > live[UPDATED_AT] else now
         created = given_created or live[CREATED_AT]
     document[CREATED_AT], document[UPDATED_AT] = created, updated
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _items_of(nested: TimestampedArray, items: Sequence[Document] | None) -> list[Document]:
@@ -421,7 +421,6 @@ class ChangePlanner:
 
     async def plan_batches(self, kind: RecordType[Any]) -> AsyncIterator[PlannedBatch]:
         """Yield the changes of all staged members of a kind."""
-        stored_fields = kind.stored_fields
         has_records = await self._database[kind.name].find_one({}, ["_id"]) is not None
         async for documents in read_ahead(self._staging.iter_batches(kind)):
             origins = [document.pop(ORIGIN_FIELD) for document in documents]
@@ -430,15 +429,11 @@ class ChangePlanner:
             if kind.single_valued_flag:
                 for document in documents:
                     document["_id"] = kind.key_of(document)
-            live = await self._load_live(kind, documents, stored_fields) if has_records else {}
+            live = await self._load_live(kind, documents) if has_records else {}
             if self._is_merge or any(kept_fields):
                 yield await self._plan_merge(kind, documents, kept_fields, origins, live)
                 continue
-            changes = [
-                self._plan_change(kind, document, live.get(document["_id"]), stored_fields)
-                for document in documents
-            ]
-            yield PlannedBatch(documents, origins, changes)
+            yield PlannedBatch(documents, origins, self._plan_changes(kind, documents, live))
 
     async def _plan_merge(
         self,
@@ -464,10 +459,7 @@ class ChangePlanner:
             given_nulls = [name for name in given.keys() - derived if given[name] is None]
             nulls.append(given_nulls if self._is_merge else [])
         await self._copy_owner_fields(kind, documents)  # the owner may be the stored one
-        changes = [
-            self._plan_change(kind, document, live.get(document["_id"]), kind.stored_fields, given)
-            for document, given in zip(documents, nulls, strict=True)
-        ]
+        changes = self._plan_changes(kind, documents, live, nulls)
         return PlannedBatch(documents, complete_origins, changes, incomplete)
 
     async def _clear_kept_references(
@@ -504,28 +496,34 @@ class ChangePlanner:
                         document[field] = facts and facts[field]
 
     async def _load_live(
-        self, kind: RecordType[Any], documents: list[Document], stored_fields: Sequence[str]
+        self, kind: RecordType[Any], documents: list[Document]
     ) -> dict[str, Document]:
         keys = [document["_id"] for document in documents]
-        projection = dict.fromkeys(stored_fields, 1)
+        projection = dict.fromkeys(kind.stored_fields, 1)
         collection = self._database[kind.name]
         live = await collection.find({"_id": {"$in": keys}}, projection).to_list(None)
         return {document["_id"]: kind.fill_defaults(document) for document in live}
 
-    def _plan_change(
+    def _plan_changes(
         self,
         kind: RecordType[Any],
-        document: Document,
-        live: Document | None,
-        stored_fields: Sequence[str],
-        given_nulls: Collection[str] = (),
-    ) -> Change:
-        fields = {"_id": document["_id"], **dict.fromkeys(stored_fields), **document}
-        fields.pop(SHOWN_FIELD, None)
-        if live is not None and kind.keep_on_import:
-            kept = kind.keep_on_import(fields, live)
-            fields |= {name: kept[name] for name in kept if name not in given_nulls}
-        if live is not None and has_same_content(kind, fields, live):
-            return Change(live, live)
-        set_timestamps(kind, fields, live, self._import_time)
-        return Change(live or {}, fields)
+        documents: Sequence[Document],
+        live_documents: dict[str, Document],
+        given_nulls: Iterable[Collection[str]] = repeat(()),
+    ) -> list[Change]:
+        """Return the changes of records; nulls that are given replace what an import preserves."""
+        blank = {"_id": "", **dict.fromkeys(kind.stored_fields)}
+        changes = []
+        for document, nulls in zip(documents, given_nulls, strict=False):
+            live = live_documents.get(document["_id"])
+            fields = blank | document
+            fields.pop(SHOWN_FIELD, None)
+            if live is not None and kind.keep_on_import:
+                kept = kind.keep_on_import(fields, live)
+                fields |= {name: kept[name] for name in kept if name not in nulls}
+            if live is not None and has_same_content(kind, fields, live):
+                changes.append(Change(live, live))
+                continue
+            set_timestamps(kind, fields, live, self._import_time)
+            changes.append(Change(live or {}, fields))
+        return changes

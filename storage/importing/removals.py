@@ -96,9 +96,13 @@ def _sort_owners_first() -> tuple[RecordType[Any], ...]:
     return tuple(RECORD_TYPES_BY_NAME[name] for name in TopologicalSorter(graph).static_order())
 
 
-OWNERS_FIRST = _sort_owners_first()
-"""All kinds, each after those with which its records are removed. `RECORD_TYPES` has backgrounds
-before their maps."""
+ALL_DEPENDENCIES = [
+    (owner, dependency)
+    for owner in _sort_owners_first()
+    for dependency in get_dependencies(owner.name)
+]
+"""The dependencies of all kinds, each kind after those with which its records are removed.
+`RECORD_TYPES` has backgrounds before their maps."""
 
 
 REMOVED, CLEARED = "removed", "cleared"
@@ -160,41 +164,34 @@ class Removals:
 
     async def stage_dependents(self) -> None:
         """Stage what is removed with the staged removals, then what loses a reference to them."""
-        for owner in OWNERS_FIRST:
-            for dependency in get_dependencies(owner.name):
-                if dependency.effect != "clear":
-                    await self._stage_dependency(owner, dependency)
-        for owner in OWNERS_FIRST:
-            for dependency in get_dependencies(owner.name):
-                if dependency.effect != "remove":
-                    await self._stage_cleared(owner, dependency)
+        await self.stage_removed_dependents(RECORD_TYPES)
+        for owner, dependency in ALL_DEPENDENCIES:
+            if dependency.effect != "remove":
+                await self._stage_cleared(owner, dependency)
 
-    async def stage_dependents_of_kind(self, kind: RecordType[Any]) -> None:
-        """Stage the records of a kind that are removed with what is staged, once more."""
-        for owner in OWNERS_FIRST:
-            for dependency in get_dependencies(owner.name):
-                if dependency.kind is kind and dependency.effect == "remove":
-                    await self._stage_dependency(owner, dependency)
-
-    async def _stage_dependency(self, owner: RecordType[Any], dependency: Dependency) -> None:
-        async for found in self._iter_dependents(owner, dependency):
-            if dependency.effect == "remove_last":
-                left = await find_left(self.find, owner.name, dependency.path, found)
-                found = [document for document in found if not left[document["_id"]]]
-            await self.stage(dependency.kind, found)
+    async def stage_removed_dependents(self, kinds: Sequence[RecordType[Any]]) -> None:
+        """Stage the records of these kinds that are removed with what is staged."""
+        for owner, dependency in ALL_DEPENDENCIES:
+            if dependency.effect == "clear" or dependency.kind not in kinds:
+                continue
+            async for found in self._iter_dependents(owner, dependency):
+                if dependency.effect == "remove_last":
+                    left = await find_left(self.find, owner.name, dependency.path, found)
+                    found = [document for document in found if not left[document["_id"]]]
+                await self.stage(dependency.kind, found)
 
     async def _stage_cleared(self, owner: RecordType[Any], dependency: Dependency) -> None:
         async for found in self._iter_dependents(owner, dependency):
             gone = await self.find(dependency.kind.name, [document["_id"] for document in found])
             left = await find_left(self.find, owner.name, dependency.path, found)
-            cleared = []
-            for document in found:
-                if document["_id"] not in gone:
-                    field = dependency.path.partition(".")[0]
-                    fields: Document = {field: left[document["_id"]]}
-                    if UPDATED_AT in dependency.kind.stored_fields:
-                        fields[UPDATED_AT] = self._import_time
-                    cleared.append({"_id": document["_id"], CHANGES_FIELD: fields})
+            field = dependency.path.partition(".")[0]
+            has_time = UPDATED_AT in dependency.kind.stored_fields
+            times = {UPDATED_AT: self._import_time} if has_time else {}
+            cleared = [
+                {"_id": key, CHANGES_FIELD: {field: left[key], **times}}
+                for key in (document["_id"] for document in found)
+                if key not in gone
+            ]
             if cleared:
                 self.is_empty = False
                 await driver.insert_absent(
@@ -338,7 +335,7 @@ async def apply_removals(
     """
     await end_earlier_writes(database)
     lease.check_held()
-    await removals.stage_dependents_of_kind(ASSIGNMENTS)
+    await removals.stage_removed_dependents([ASSIGNMENTS])
     for kind in RECORD_TYPES:
         async for cleared in removals.iter_cleared(kind):
             lease.check_held()

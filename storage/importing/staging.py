@@ -130,10 +130,8 @@ class Staging:
         self, kind: RecordType[Any], duplicates: list[Document], violations: Violations
     ) -> None:
         keys = list({document[KEY_FIELD] for document in duplicates})
-        staged = self.collection_of(kind.name).find(
-            {KEY_FIELD: {"$in": keys}}, [KEY_FIELD, ORIGIN_FIELD]
-        )
-        origins = {document[KEY_FIELD]: document[ORIGIN_FIELD] async for document in staged}
+        staged = await self.find_members(kind.name, keys, {ORIGIN_FIELD})
+        origins = {document["_id"]: document[ORIGIN_FIELD] for document in staged}
         for document in duplicates:
             key = document[KEY_FIELD]
             violations.add(document[ORIGIN_FIELD], describe_duplicate(kind, key, origins[key]))

@@ -267,67 +267,44 @@ class BundleValidator:
         self, kind: RecordType[Any], document: Document, live: Document, origin: str
     ) -> None:
         """Check that fields and values of an owner that live records use do not change."""
-        for owned_kind in catalog.RECORD_TYPES:
-            for owner in owned_kind.foreign_keys:
-                if owner.kind == kind.name:
-                    await self._validate_copied_fields(owned_kind, owner, document, live, origin)
-                    await self._validate_dropped_values(owned_kind, owner, document, live, origin)
-
-    async def _validate_copied_fields(
-        self,
-        owned_kind: RecordType[Any],
-        owner: ForeignKey,
-        document: Document,
-        live: Document,
-        origin: str,
-    ) -> None:
-        owned_records = self._database[owned_kind.name]
-        for field in owner.copied_fields:
-            if document[field] != live[field] and await owned_records.find_one(
-                {owner.field: document["_id"]}
-            ):
+        owned = [
+            (owned_kind, owner)
+            for owned_kind in catalog.RECORD_TYPES
+            for owner in owned_kind.foreign_keys
+            if owner.kind == kind.name
+        ]
+        for owned_kind, owner in owned:
+            is_of_owner = {owner.field: document["_id"]}
+            for field in owner.copied_fields:
+                if document[field] != live[field] and await self._database[
+                    owned_kind.name
+                ].find_one(is_of_owner):
+                    self._violations.add(
+                        f"{origin}.{field}",
+                        f"cannot change from {quote_json(live[field])} while there are"
+                        f" {owned_kind.name}",
+                    )
+            field, path = owner.value_in or ("", "")
+            dropped = {*planning.values_at(live, path)} - {*planning.values_at(document, path)}
+            where = {**is_of_owner, field: {"$in": sorted(dropped)}}
+            if dropped and (kept := await self._find_kept(owned_kind, where)):
+                lacking = describe_dropped_values(owner.kind, live["_id"], sorted(dropped))
                 self._violations.add(
-                    f"{origin}.{field}",
-                    f"cannot change from {quote_json(live[field])} while there are"
-                    f" {owned_kind.name}",
+                    f"{origin}.{path}",
+                    f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to"
+                    f" it; {lacking}",
                 )
 
-    async def _validate_dropped_values(
-        self,
-        owned_kind: RecordType[Any],
-        owner: ForeignKey,
-        document: Document,
-        live: Document,
-        origin: str,
-    ) -> None:
-        if not owner.value_in:
-            return
-        field, path = owner.value_in
-        dropped = set(planning.values_at(live, path)) - set(planning.values_at(document, path))
-        if not dropped:
-            return
-        where = {owner.field: document["_id"], field: {"$in": sorted(dropped)}}
-        async for batch in driver.iter_batches(self._database[owned_kind.name], where):
-            kept = await self._find_kept(owned_kind, batch)
-            if kept is None:
-                continue
-            lacking = describe_dropped_values(owner.kind, live["_id"], sorted(dropped))
-            self._violations.add(
-                f"{origin}.{path}",
-                f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to it;"
-                f" {lacking}",
-            )
-            return
-
-    async def _find_kept(self, kind: RecordType[Any], documents: list[Document]) -> Document | None:
+    async def _find_kept(self, kind: RecordType[Any], where: Document) -> Document | None:
         """Return a record that the import neither removes nor replaces by one of another value."""
-        removed = await self._find_removed(kind.name, [document["_id"] for document in documents])
-        for document in documents:
-            if document["_id"] not in removed and not (
-                document.get(kind.single_valued_flag)
-                and await self._staging.has_key_within(kind.name, document["_id"])
-            ):
-                return document
+        async for batch in driver.iter_batches(self._database[kind.name], where):
+            removed = await self._find_removed(kind.name, [document["_id"] for document in batch])
+            for document in batch:
+                if document["_id"] not in removed and not (
+                    document.get(kind.single_valued_flag)
+                    and await self._staging.has_key_within(kind.name, document["_id"])
+                ):
+                    return document
         return None
 
     async def collect_notes(self) -> list[str]:

@@ -189,12 +189,11 @@ class _SheetReader:
         rows = tables.Rows(sheet.place, self._use, self._violations, self._notes, self._are_partial)
         records = self._find_records(kind, start, given, sheet) if kind else None
         table = None
-        is_complete = (
-            kind is not None
-            and records is not None
-            and not list_absent_fields(kind, records, self._mapping, self._are_partial)
-        )
-        if kind is None or (kind is UNITS and not is_complete):
+        if kind is None or (
+            records
+            and kind is UNITS
+            and list_absent_fields(kind, records, self._mapping, self._are_partial)
+        ):
             table = self._find_unit_table(start, given, sheet)
         self._has_tables |= table is not None
         if table is not None and not is_first:

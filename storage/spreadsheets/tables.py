@@ -4,15 +4,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from storage.bundles.json_bundles import PARTIAL_STRUCTS, BundleMember, MemberError, build_member
 from storage.bundles.names import fold, header_of, suggest
 from storage.bundles.violations import Violations
 from storage.records.kinds import RecordType
-from storage.spreadsheets.cells import Cell, CellError, ErrorCell, split_items, to_text
+from storage.spreadsheets.cells import Cell, CellError, ErrorCell, to_text
 from storage.spreadsheets.mapping import IGNORE, MappingUse, SheetMapping, SpreadsheetMapping
 from storage.spreadsheets.sheets import Row, Sheet, TableError, column_letters
+
+T = TypeVar("T")
 
 HEADER_SEARCH_ROWS = 50
 Recognizer = Callable[[str], str | None]
@@ -244,18 +246,14 @@ class Rows:
 
     def text_of(self, row: Row, column: Column, *, exactly: bool = False) -> str:
         """Return a cell as text. Raises CellRejected."""
-        try:
-            text = to_text(cell_of(row, column))
-        except CellError as error:
-            self.reject(row, column, str(error))
-            raise CellRejected from error
+        text = self.convert(row, column, cell_of(row, column), to_text)
         whole = _WHOLE_NUMBER.fullmatch(text)  # programs write the number 101 as "101.0", too
         return whole[1] if whole and not exactly else text
 
-    def split(self, row: Row, column: Column | None, cell: Cell) -> list[str]:
-        """Return the items of a list in a cell. Raises CellRejected."""
+    def convert(self, row: Row, column: Column | None, cell: Cell, read: Callable[[Cell], T]) -> T:
+        """Return what `read` makes of a cell. Raises CellRejected."""
         try:
-            return split_items(cell)
+            return read(cell)
         except CellError as error:
             self.reject(row, column, str(error))
             raise CellRejected from error

@@ -19,7 +19,7 @@ from storage.bundles.names import (
 from storage.catalog import ASSETS, ASSIGNMENTS, ATTRIBUTE_GROUPS, FLOORS, UNIT_REFERENCES, UNITS
 from storage.records.kinds import REFERENCE_KEY_FORM, REFERENCE_KEY_PATTERN, Document, RecordType
 from storage.spreadsheets import tables
-from storage.spreadsheets.cells import CellError, clean, parse_day, to_integer
+from storage.spreadsheets.cells import CellError, clean, parse_day, split_items, to_integer
 from storage.spreadsheets.mapping import (
     ATTRIBUTE,
     ATTRIBUTES,
@@ -336,7 +336,8 @@ class FactColumns:
         exact = self._rows.text_of(row, column, exactly=True)
         if group.find(exact):
             text = exact
-        values = [text] if group.is_single else self._rows.split(row, column, text)
+        is_single = group.is_single
+        values = [text] if is_single else self._rows.convert(row, column, text, split_items)
         found: dict[str, None] = {}
         for value in values:
             try:
@@ -625,10 +626,7 @@ class UnitTable:
     def _read_sort(self, row: Row) -> int | None:
         column = self._columns["floor_sort"]
         cell = tables.cell_of(row, column)
-        try:
-            return None if cell is None else to_integer(cell)
-        except CellError as error:
-            raise self._reject(row, column, str(error)) from error
+        return None if cell is None else self._rows.convert(row, column, cell, to_integer)
 
     def _identify(self, row: Row, owner: _Owner | None, floor_id: str) -> _UnitRow:
         if "unit" in self._absent:
@@ -665,11 +663,12 @@ class UnitTable:
         return _UnitRow(asset_id, unit_id, name, floor_id)
 
     def _read_map_ids(self, row: Row) -> Document:
-        cell = tables.cell_of(row, self._columns.get("map_ids"))
+        column = self._columns.get("map_ids")
+        cell = tables.cell_of(row, column)
         cell = cell if cell is not None else self._rows.mapping.defaults.get("map_ids")
         with suppress(tables.CellRejected):
             if cell is not None:
-                return {"map_ids": self._rows.split(row, self._columns.get("map_ids"), cell)}
+                return {"map_ids": self._rows.convert(row, column, cell, split_items)}
         return {}
 
     def _build_unit(self, row: Row, unit: _UnitRow, map_ids: Document) -> Iterator[BundleMember]:
