@@ -94,7 +94,6 @@ __all__ = [
 T = TypeVar("T")
 BlockingClient: TypeAlias = MongoClient[Document]
 
-_INVALID_DOCUMENT_CODE = 121
 _DUPLICATE_KEY_CODE = 11000
 _NAMESPACE_EXISTS_CODE = 48
 _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
@@ -230,18 +229,6 @@ async def insert_absent(collection: Collection, documents: Sequence[Document]) -
             raise
         return [write_error["op"] for write_error in write_errors]
     return []
-
-
-async def write_valid(collection: Collection, writes: Sequence[WriteOperation]) -> int:
-    """Carry out writes, without those that would leave an invalid document; return how many."""
-    try:
-        await collection.bulk_write(writes, ordered=False)
-    except BulkWriteError as error:
-        write_errors = error.details["writeErrors"] if error.details else []
-        if not write_errors or any(e["code"] != _INVALID_DOCUMENT_CODE for e in write_errors):
-            raise
-        return len(writes) - len(write_errors)
-    return len(writes)
 
 
 async def build_index(

@@ -217,11 +217,6 @@ class _ErrorTranslation(AbstractContextManager[None]):
                 raise UnavailableError("MongoDB cannot be reached", cause) from error
 
 
-def is_unavailable(error: PyMongoError) -> bool:
-    """Return whether the same command may succeed later, or on another member."""
-    return find_cause(error) is not None
-
-
 def find_cause(error: Exception) -> UnavailableCause | None:
     """Return why a command failed that may succeed later, or on another member; None if it may not.
 
@@ -288,7 +283,7 @@ async def check_requirements(client: Client, timeout_seconds: float) -> Mapping[
                     "hello", read_preference=ReadPreference.PRIMARY
                 )
         except PyMongoError as error:
-            if not is_unavailable(error):
+            if find_cause(error) is None:
                 raise
             waited = f"waited {time.monotonic() - started:.0f} seconds"
             description = topology.of(client).listener.description

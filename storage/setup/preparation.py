@@ -10,21 +10,12 @@ import msgspec
 from storage import routing_inputs
 from storage.administration import api_keys, audit
 from storage.administration.trusted_documents import DOCUMENT_INDEXES, DOCUMENTS_COLLECTION
-from storage.catalog import (
-    GEOREFERENCE_FIELD,
-    MAPS,
-    NETWORK_FIELD,
-    NETWORK_STATE_FIELD,
-    PARSED_FIELD,
-    RECORD_TYPES,
-    find_georeference,
-)
+from storage.catalog import RECORD_TYPES
 from storage.errors import MigrationRunningError
 from storage.mongo import driver, files
-from storage.mongo.driver import Database, UpdateOne, iter_batches, run_in_transaction, write_valid
+from storage.mongo.driver import Database, run_in_transaction
 from storage.mongo.lease import Lease
-from storage.records.filters import NAME_WORDS_FIELD, index_name
-from storage.records.kinds import UPDATED_AT, Document, RecordType, current_timestamp, stored_name
+from storage.records.kinds import Document, RecordType, stored_name
 from storage.tombstones import TOMBSTONE_INDEXES, TOMBSTONES
 from storage.write_guards import CONDITIONAL_WRITES_COLLECTION
 
@@ -114,18 +105,6 @@ class Migration(NamedTuple):
     run: Callable[[Database], Awaitable[str]]
 
 
-async def record_given_scales(database: Database) -> str:
-    """Record the scales that maps were processed with, where only their reports have them."""
-    given = "$routing_report.feet_per_unit"
-    state = {"source": "$source", "feet_per_unit": given, "is_scale_given": True}
-    fields = {NETWORK_STATE_FIELD: state, "feet_per_unit": given, UPDATED_AT: current_timestamp()}
-    unknown = {NETWORK_FIELD: {"$type": "string"}, NETWORK_STATE_FIELD: None, "feet_per_unit": None}
-    result = await database[MAPS.name].update_many(
-        {**unknown, "routing_report.feet_per_unit": {"$type": "number"}}, [{"$set": fields}]
-    )
-    return f"{result.modified_count} maps changed"
-
-
 async def withdraw_stale(database: Database) -> str:
     """Withdraw the networks that this release does not use, as an import does.
 
@@ -142,42 +121,7 @@ async def withdraw_stale(database: Database) -> str:
     )
 
 
-async def index_names(database: Database) -> str:
-    """Index the words of names, of records written before names could be searched."""
-    count = 0
-    for kind in RECORD_TYPES:
-        if NAME_WORDS_FIELD not in kind.derived_fields:
-            continue
-        collection = database[kind.name]
-        missing = iter_batches(collection, {NAME_WORDS_FIELD: None}, {"name": 1})
-        async for documents in missing:
-            # With its name in the condition: it may be renamed meanwhile.
-            writes = [UpdateOne(each, {"$set": index_name(each)}) for each in documents]
-            # Without those that are damaged otherwise: they must not keep a gateway from starting.
-            count += await write_valid(collection, writes)
-    return f"{count} records changed"
-
-
-async def record_georeferences(database: Database) -> str:
-    """Record where drawings are on Earth, of maps written before imports recorded it."""
-    maps, count = database[MAPS.name], 0
-    missing = {PARSED_FIELD: {"$type": "string"}, GEOREFERENCE_FIELD: None}
-    async for documents in iter_batches(maps, missing, {PARSED_FIELD: 1}):
-        for document in documents:
-            content = await files.read_file(database, document[PARSED_FIELD])
-            if content is not None and (found := find_georeference(content)):
-                # With its drawing in the condition: another may be imported meanwhile.
-                write = UpdateOne(document, {"$set": {GEOREFERENCE_FIELD: found}})
-                count += await write_valid(maps, [write])
-    return f"{count} maps changed"
-
-
-MIGRATIONS = (
-    Migration(2, "scales of networks", record_given_scales),
-    Migration(3, "words of names", index_names),
-    Migration(4, "georeferences of drawings", record_georeferences),
-    Migration(5, "networks of other formats", withdraw_stale),
-)
+MIGRATIONS = (Migration(5, "networks of other formats", withdraw_stale),)
 
 
 async def mark_all_run(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -21,7 +21,7 @@ from storage.catalog import (
 )
 from storage.errors import MigrationRunningError
 from storage.importing.import_bundles import ImportCounts, import_bundles
-from storage.mongo import files, lease
+from storage.mongo import lease
 from storage.mongo.connection import ConnectionSettings, DriverName
 from storage.mongo.lease import Lease
 from storage.networks import publish_network
@@ -34,10 +34,7 @@ from storage.setup.preparation import (
     MIGRATIONS_COLLECTION,
     Migration,
     build_validator,
-    index_names,
     prepare_database,
-    record_georeferences,
-    record_given_scales,
     run_pending,
 )
 from tests.storage.catalogs import ARCHIVE, SMALL, contents, small, write_arrays
@@ -197,50 +194,10 @@ async def test_a_new_database_needs_none(database: Any, caplog: pytest.LogCaptur
     assert (state["number"], migration_lines(caplog)) == (MIGRATIONS[-1].number, [])
 
 
-async def test_names_written_without_words_get_them(database: Any) -> None:
-    old = {"asset_id": "a", "name": "Café 2", "updated_at": "2020-01-31T12:00:00+00:00"}
-    old |= {"floor_id": "f"}
-    await database["units"].insert_many([{"_id": str(number), **old} for number in range(1500)])
-    await database["units"].insert_one({"_id": "new", **old, "name_words": ["kept"]})
-    await database["units"].insert_one({"_id": "damaged", "name": "No asset"})
-    await prepare_database(database)
-    assert await index_names(database) == "0 records changed"  # all of them had been
-    units = await database["units"].find({"asset_id": "a", "_id": {"$ne": "new"}}).to_list(None)
-    assert {tuple(unit["name_words"]) for unit in units} == {("2", "c", "ca", "caf", "cafe")}
-    assert {unit["updated_at"] for unit in units} == {old["updated_at"]}
-    new = await database["units"].find_one({"_id": "new"})
-    assert new is not None and new["name_words"] == ["kept"]
-
-
 EARLIER: dict[str, Any] = {"asset_id": "a", "name": "Plates", "network": "digest"}
 EARLIER |= {"routing_tier": FOOT_ROUTING, "tags": ["ils", "pathfinding"]}
 EARLIER |= {"updated_at": "2020-01-31T12:00:00+00:00"}
 """A routable map of an earlier release."""
-
-
-async def test_maps_of_the_first_release_keep_the_scale_that_they_were_processed_with(
-    database: Any,
-) -> None:
-    report = {"feet_per_unit": 12.0}
-    given: dict[str, dict[str, Any]] = {
-        "drawn": {"source": "svg", "feet_per_unit": 1.0, "routing_report": report},
-        "given": {"source": "svg", "feet_per_unit": None, "routing_report": report},
-        "plan": {"source": None, "feet_per_unit": 1.0, "routing_report": {}},
-        "unknown": {"source": "svg", "feet_per_unit": None, "routing_report": None},
-    }
-    documents = [{"_id": key, **EARLIER, **fields} for key, fields in given.items()]
-    await database["maps"].insert_many(documents)
-    await prepare_database(database)
-    maps = {found["_id"]: found async for found in database["maps"].find()}
-    scales = {key: found["feet_per_unit"] for key, found in maps.items()}
-    assert scales == {"drawn": 1.0, "given": 12.0, "plan": 1.0, "unknown": None}
-    assert maps["given"]["network_state"]["is_scale_given"]
-    assert {*map(str, (found["network"] for found in maps.values()))} == {"None"}
-    commands = {each.map_id: each.command for each in await list_stale_networks(database)}
-    assert commands == {
-        key: f"floorgate maps process {key}{' SOURCE' * (key == 'plan')}" for key in given
-    }
-    assert await record_given_scales(database) == "0 maps changed"  # killed and run again
 
 
 async def test_networks_that_cannot_be_loaded_are_withdrawn(
@@ -274,30 +231,9 @@ async def test_networks_that_cannot_be_loaded_are_withdrawn(
     ]
 
 
-async def test_georeferences_of_stored_drawings_are_recorded(database: Any) -> None:
-    place = b'{"elements":[{"type":"Georeference","uid":"u1","latitude":56,"longitude":10}]}'
-    parsed = {
-        "placed": await files.write_file(database, place),
-        "plain": await files.write_file(database, b'{"elements":[]}'),
-        "lost": "0" * 64,
-        "blank": None,
-    }
-    documents = [{"_id": key, "parsed": digest} for key, digest in parsed.items()]
-    await database["maps"].insert_many(documents)
-    assert [await record_georeferences(database) for _ in range(2)] == [
-        "1 maps changed",
-        "0 maps changed",
-    ]
-    found = {each["_id"]: each.get("georeference") async for each in database["maps"].find()}
-    georeference = {"latitude": 56.0, "longitude": 10.0, "zoom": 0.0, "bearing": 0.0}
-    assert found == {"placed": georeference, "plain": None, "lost": None, "blank": None}
-
-
 LATER_FIELDS = {
-    "assets": ("name_words",),
-    "units": ("map_ids", "name_words"),
-    "locations": ("name_words",),
-    "maps": ("feet_per_unit", "routing_tier", "name_words"),
+    "units": ("map_ids",),
+    "maps": ("feet_per_unit", "routing_tier"),
     "floors": ("short_label", "updated_at"),
     "attribute_groups": ("one_attribute_per_unit",),
 }
@@ -335,11 +271,7 @@ async def test_the_catalog_can_be_updated_after_a_start(
     with caplog.at_level(logging.INFO, "floorgate.migrations"):
         await prepare_database(earlier)
         await prepare_database(earlier)
-    named = sum(len(SMALL[name]) for name, fields in LATER_FIELDS.items() if "name_words" in fields)
     assert caplog.messages == [
-        "migration 2, scales of networks: 0 maps changed",
-        f"migration 3, words of names: {named} records changed",
-        "migration 4, georeferences of drawings: 0 maps changed",
         "migration 5, networks of other formats: 1 maps no longer routable until"
         " `floorgate maps process --stale`",
     ]
