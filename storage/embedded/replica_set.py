@@ -9,7 +9,12 @@ import time
 from typing import Any
 
 from storage.embedded.mongod import HOST as HOST
-from storage.mongo.direct import DirectClient, OperationFailure, PyMongoError, connect_directly
+from storage.mongo.driver import (
+    BlockingClient,
+    OperationFailure,
+    PyMongoError,
+    connect_directly,
+)
 
 _USER = "floorgate"
 _CONNECT_TIMEOUT_SECONDS = 0.2
@@ -63,17 +68,17 @@ def _is_listening(port: int) -> bool:
         return connection.connect_ex((HOST, port)) == 0
 
 
-def _is_member_of(client: DirectClient, name: str) -> bool:
+def _is_member_of(client: BlockingClient, name: str) -> bool:
     options = client.admin.command("getCmdLineOpts")["parsed"]
     return bool(options.get("replication", {}).get("replSet") == name)
 
 
-def _is_primary(client: DirectClient, port: int) -> bool:
+def _is_primary(client: BlockingClient, port: int) -> bool:
     hello = client.admin.command("hello")
     return bool(hello["isWritablePrimary"] and hello["me"] == f"{HOST}:{port}")
 
 
-def _configure(client: DirectClient, name: str, port: int) -> None:
+def _configure(client: BlockingClient, name: str, port: int) -> None:
     member = {"_id": 0, "host": f"{HOST}:{port}"}
     try:
         config = client.admin.command("replSetGetConfig")["config"]
@@ -87,7 +92,7 @@ def _configure(client: DirectClient, name: str, port: int) -> None:
         client.admin.command("replSetReconfig", config, force=True)
 
 
-def _initiate(client: DirectClient, config: dict[str, Any]) -> None:
+def _initiate(client: BlockingClient, config: dict[str, Any]) -> None:
     try:
         client.admin.command("replSetInitiate", config)
     except OperationFailure as failure:
@@ -97,7 +102,7 @@ def _initiate(client: DirectClient, config: dict[str, Any]) -> None:
             raise
 
 
-def _set_password(client: DirectClient, password: str) -> None:
+def _set_password(client: BlockingClient, password: str) -> None:
     """Create the user, or change the password of one that has another."""
     digest = {"passwordDigest": hashlib.sha256(password.encode()).hexdigest()}
     user: dict[str, Any] = {

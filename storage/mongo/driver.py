@@ -14,82 +14,39 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import pymongo
-from bson import Timestamp
-from pymongo import (
-    AsyncMongoClient,
-    DeleteMany,
-    DeleteOne,
-    IndexModel,
-    MongoClient,
-    UpdateOne,
-)
-from pymongo.errors import (
-    BulkWriteError,
-    CollectionInvalid,
-    ConfigurationError,
-    DuplicateKeyError,
-    OperationFailure,
-    PyMongoError,
-)
+from bson import Timestamp as Timestamp
+from pymongo import AsyncMongoClient, MongoClient
+from pymongo import DeleteMany as DeleteMany
+from pymongo import DeleteOne as DeleteOne
+from pymongo import IndexModel as IndexModel
+from pymongo import UpdateOne as UpdateOne
+from pymongo.errors import BulkWriteError, CollectionInvalid, ConfigurationError, DuplicateKeyError
+from pymongo.errors import OperationFailure as OperationFailure
+from pymongo.errors import PyMongoError as PyMongoError
 
 from storage.errors import UnavailableCause, UnavailableError
 from storage.mongo import topology
 from storage.mongo.connection import DriverName
-from storage.mongo.consistent_reads import (
-    NO_LIMIT,
-    ReadConnections,
-    aggregate_documents,
-    find_documents,
-)
-from storage.mongo.protocols import (
-    Client,
-    Collection,
-    Cursor,
-    Database,
-    Session,
-    SortOrder,
-    WriteOperation,
-)
-from storage.mongo.shared_memory import ClusterClock
-from storage.mongo.unavailable import (
-    TIMEOUT_SECONDS,
-    OperationDeadline,
-    end_operation,
-    find_cause,
-    get_operation,
-    limit_time,
-    remaining_seconds,
-    snapshot_taken,
-    start_operation,
-    translate_errors,
-)
+from storage.mongo.consistent_reads import NO_LIMIT as NO_LIMIT
+from storage.mongo.consistent_reads import ReadConnections
+from storage.mongo.consistent_reads import aggregate_documents as aggregate_documents
+from storage.mongo.consistent_reads import find_documents as find_documents
+from storage.mongo.protocols import Client as Client
+from storage.mongo.protocols import Collection as Collection
+from storage.mongo.protocols import Database as Database
+from storage.mongo.protocols import Session as Session
+from storage.mongo.protocols import SortOrder
+from storage.mongo.protocols import WriteOperation as WriteOperation
+from storage.mongo.shared_memory import ClusterClock as ClusterClock
+from storage.mongo.unavailable import TIMEOUT_SECONDS, find_cause, get_operation
+from storage.mongo.unavailable import OperationDeadline as OperationDeadline
+from storage.mongo.unavailable import end_operation as end_operation
+from storage.mongo.unavailable import limit_time as limit_time
+from storage.mongo.unavailable import remaining_seconds as remaining_seconds
+from storage.mongo.unavailable import snapshot_taken as snapshot_taken
+from storage.mongo.unavailable import start_operation as start_operation
+from storage.mongo.unavailable import translate_errors as translate_errors
 from storage.records.kinds import Document
-
-__all__ = [
-    "NO_LIMIT",
-    "Client",
-    "ClusterClock",
-    "Collection",
-    "Cursor",
-    "Database",
-    "DeleteMany",
-    "DeleteOne",
-    "IndexModel",
-    "OperationDeadline",
-    "PyMongoError",
-    "Session",
-    "Timestamp",
-    "UpdateOne",
-    "WriteOperation",
-    "aggregate_documents",
-    "end_operation",
-    "find_documents",
-    "limit_time",
-    "remaining_seconds",
-    "snapshot_taken",
-    "start_operation",
-    "translate_errors",
-]
 
 T = TypeVar("T")
 BlockingClient: TypeAlias = MongoClient[Document]
@@ -103,6 +60,8 @@ _NO_SESSIONS = "Sessions are not supported by this MongoDB deployment"
 os.environ.setdefault("MOTOR_MAX_WORKERS", "100")
 MAX_SILENCE_MS = 2000
 """A member may answer as late as this when it is asked for its state."""
+_DIRECT_SELECTION_TIMEOUT_MS = 500
+"""A server that was just killed may accept connections and never answer."""
 _INDEX_BUILD_SECONDS = 1800.0
 _POLL_SECONDS = 0.02
 _TRANSACTION_RETRY_SECONDS = 120.0
@@ -145,6 +104,26 @@ def connect_blocking(
         socketTimeoutMS=round(reply_seconds * 1000),
     ) as blocking:
         yield blocking
+
+
+def connect_directly(host: str, port: int, password: str) -> BlockingClient:
+    """Return a client for administrative commands to the server at this address, whether or not it
+    belongs to a working replica set.
+
+    It authenticates as MongoDB's internal user. The password is the content of the server's
+    keyfile: that user exists before any other does, and before a replica set is initiated.
+    """
+    return MongoClient(
+        host,
+        port,
+        username="__system",
+        password=password,
+        authSource="local",
+        authMechanism="SCRAM-SHA-256",
+        directConnection=True,
+        serverSelectionTimeoutMS=_DIRECT_SELECTION_TIMEOUT_MS,
+        socketTimeoutMS=10_000,
+    )
 
 
 def _client_options(timeout_seconds: float) -> dict[str, Any]:

@@ -27,8 +27,8 @@ from storage.embedded import embedded_mongo, mongod, mongod_supervisor
 from storage.embedded.embedded_mongo import EXCLUSIVE, SHARED, run_embedded_mongo
 from storage.embedded.replica_set import HOST, make_primary
 from storage.errors import EmbeddedServerError
-from storage.mongo import direct
-from storage.mongo.direct import PyMongoError, connect_directly
+from storage.mongo import driver
+from storage.mongo.driver import PyMongoError, connect_directly
 from tests.storage.mongo.replica_set_of_three import (
     NAME,
     PASSWORD,
@@ -113,7 +113,7 @@ def config_of(member: Member) -> dict[str, Any]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may need longer than a starter waits before it tries again."""
-    monkeypatch.setattr(direct, "_SERVER_SELECTION_TIMEOUT_MS", 30_000)
+    monkeypatch.setattr(driver, "_DIRECT_SELECTION_TIMEOUT_MS", 30_000)
 
 
 def assert_primary(member: Member) -> None:
