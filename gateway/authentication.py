@@ -37,7 +37,7 @@ from rest.errors import (
     rate_limit_error,
     service_unavailable_error,
 )
-from storage.administration.api_keys import KeyDigest, hash_key
+from storage.administration.api_keys import ApiKey, KeyDigest, hash_key
 from storage.cache.api_key_cache import ApiKeyCache, AuthenticatedKey
 from storage.cache.cache import Cache
 from storage.errors import UnavailableCause, UnavailableError
@@ -141,12 +141,13 @@ class Authenticator:
             raise duplicate_key_error()
         if not key.text:
             raise missing_key_error()
-        valid_key = key_cache.find_authenticated_key(key.digest)
-        if valid_key is None:
+        record = key_cache.get_cached_key(key.digest)
+        if record is None:
             client = group_address(get_client_address(scope))
-            valid_key = await self._look_up(key_cache, key.text, client)
-        record, now = valid_key.record, time.monotonic()
-        scope[SCOPE_AUTHENTICATED_KEY], scope[SCOPE_KEY_ID] = valid_key, record.id
+            record = await self._look_up(key_cache, key.text, client)
+        now = time.monotonic()
+        scope[SCOPE_AUTHENTICATED_KEY] = AuthenticatedKey(record, key.digest)
+        scope[SCOPE_KEY_ID] = record.id
         scope[SCOPE_WAITED_SECONDS] = now - started
         threads.owner.set(record.id)
         status = self.rate_limiter.check(record.id, now)
@@ -161,7 +162,7 @@ class Authenticator:
             record.expires_at,
         )
 
-    async def _look_up(self, key_cache: ApiKeyCache, key: str, client: str) -> AuthenticatedKey:
+    async def _look_up(self, key_cache: ApiKeyCache, key: str, client: str) -> ApiKey:
         """Return a key that is not cached. Raises HttpError 403, 429 or 503.
 
         A client over its limit cannot make us read the database for each key; we look at the
@@ -172,7 +173,7 @@ class Authenticator:
         try:
             async with asyncio.timeout(self.timeout_seconds):
                 if excess is None or await key_cache.is_stored(key):
-                    valid_key = await key_cache.get_authenticated_key(key)
+                    valid_key = await key_cache.get_valid_key(key)
         except (UnavailableError, TimeoutError) as error:
             if excess is None:
                 self.bad_keys.refund(client)

@@ -93,7 +93,7 @@ MAX_KEYS = 10_000
 
 
 class AuthenticatedKey(NamedTuple):
-    """A key that may be used now, with the digest under which it is cached."""
+    """A key that a request may use, with the digest under which it is cached."""
 
     record: ApiKey
     digest: KeyDigest
@@ -113,22 +113,13 @@ class ApiKeyCache:
         self._digests = KeyDigests(database, feed)
         self._last_uses: dict[str, datetime] = {}
 
-    def find_authenticated_key(self, digest: KeyDigest) -> AuthenticatedKey | None:
-        """Return the key if it is cached and valid now; None if only a read can tell."""
-        record = self.get_cached_key(digest)
-        return None if record is None else AuthenticatedKey(record, digest)
-
     async def is_stored(self, key: str) -> bool:
         """Return whether a key exists, without a read for each. Raises UnavailableError."""
         return api_keys.is_well_formed(key) and await self._digests.contain(api_keys.hash_key(key))
 
-    async def get_authenticated_key(self, key: str) -> AuthenticatedKey | None:
-        """Return the key if it is valid now, else None. Raises UnavailableError."""
-        if not api_keys.is_well_formed(key):
-            return None
-        digest = api_keys.hash_key(key)
-        record = await self.load_key(digest)
-        return None if record is None else AuthenticatedKey(record, digest)
+    async def get_valid_key(self, key: str) -> ApiKey | None:
+        """Return the record of a key if it is valid now, else None. Raises UnavailableError."""
+        return await self.load_key(api_keys.hash_key(key)) if api_keys.is_well_formed(key) else None
 
     def get_cached_key(self, digest: KeyDigest) -> ApiKey | None:
         """Return the record if it is cached and valid now; None if only a read can tell."""

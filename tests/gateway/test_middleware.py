@@ -476,7 +476,7 @@ async def test_a_key_that_cannot_be_looked_up_in_time_is_503(
     hang = Hang()
     async with run_gateway(world.settings()) as gateway:
         gateway.authenticate = dataclasses.replace(gateway.authenticate, timeout_seconds=0.05)
-        monkeypatch.setattr(ApiKeyCache, "get_authenticated_key", hang.list_page)
+        monkeypatch.setattr(ApiKeyCache, "get_valid_key", hang.list_page)
         async with open_client(gateway, world.keys.full) as client:
             response = await client.get(path)
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")

@@ -300,11 +300,11 @@ async def test_a_key_is_read_once_whether_it_exists_or_not(
 ) -> None:
     _, key = await create(database)
     for each, is_valid in ((key, True), (api_keys.generate_key(), False)):
-        assert cache.find_authenticated_key(api_keys.hash_key(each)) is None
+        assert cache.get_cached_key(api_keys.hash_key(each)) is None
         first = reads.number + 1
         for _ in range(3):
-            assert (await cache.get_authenticated_key(each) is not None) is is_valid
-            assert (cache.find_authenticated_key(api_keys.hash_key(each)) is not None) is is_valid
+            assert (await cache.get_valid_key(each) is not None) is is_valid
+            assert (cache.get_cached_key(api_keys.hash_key(each)) is not None) is is_valid
         assert reads.number == first
 
 
@@ -318,8 +318,8 @@ async def test_every_key_is_known_from_the_beginning(database: Any, cache: ApiKe
 
 
 async def test_a_malformed_key_costs_no_read(cache: ApiKeyCache, reads: Reads) -> None:
-    assert await cache.get_authenticated_key("fgk_x") is None
-    assert await cache.get_authenticated_key(api_keys.generate_key()[:-1] + "!") is None
+    assert await cache.get_valid_key("fgk_x") is None
+    assert await cache.get_valid_key(api_keys.generate_key()[:-1] + "!") is None
     assert not await cache.is_stored("fgk_x")
     assert reads.number == 0
 
@@ -330,7 +330,7 @@ async def test_a_cache_that_does_not_follow_changes_reads_every_time(
     _, key = await create(database)
     feed.lose()
     for number in range(1, 4):
-        assert await cache.get_authenticated_key(key)
+        assert await cache.get_valid_key(key)
         assert reads.number == number
 
 
@@ -338,11 +338,11 @@ async def test_a_revoked_key_is_rejected_once_the_change_is_reported(
     database: Any, cache: ApiKeyCache, feed: ChangesInMemory
 ) -> None:
     key_id, key = await create(database)
-    assert await cache.get_authenticated_key(key)
+    assert await cache.get_valid_key(key)
     await api_keys.revoke_api_key(database, key_id)
-    assert await cache.get_authenticated_key(key)
+    assert await cache.get_valid_key(key)
     feed.report(KEYS_COLLECTION)
-    assert await cache.get_authenticated_key(key) is None
+    assert await cache.get_valid_key(key) is None
 
 
 async def test_a_key_read_while_it_was_revoked_is_not_cached(
@@ -356,8 +356,8 @@ async def test_a_key_read_while_it_was_revoked_is_not_cached(
         return record
 
     monkeypatch.setattr(api_keys, "find_api_key", find_slowly)
-    assert await cache.get_authenticated_key(key)
-    assert cache.find_authenticated_key(api_keys.hash_key(key)) is None
+    assert await cache.get_valid_key(key)
+    assert cache.get_cached_key(api_keys.hash_key(key)) is None
 
 
 async def test_an_expired_key_is_rejected_from_the_cache(
@@ -371,9 +371,9 @@ async def test_an_expired_key_is_rejected_from_the_cache(
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
             return ends
 
-    assert await cache.get_authenticated_key(key)
+    assert await cache.get_valid_key(key)
     monkeypatch.setattr(api_key_cache, "datetime", Later)
-    assert await cache.get_authenticated_key(key) is None
+    assert await cache.get_valid_key(key) is None
 
 
 async def test_the_last_use_is_written_when_the_cache_stops(
@@ -382,7 +382,7 @@ async def test_the_last_use_is_written_when_the_cache_stops(
     key_id, key = await create(database)
     began = datetime.now(UTC) - timedelta(milliseconds=1)
     async with cache.run():
-        assert await cache.get_authenticated_key(key)
+        assert await cache.get_valid_key(key)
     (listed,) = await api_keys.list_api_keys(database)
     assert listed.id == key_id
     assert listed.last_used_at is not None
@@ -393,7 +393,7 @@ async def test_uses_that_could_not_be_written_are_written_next_time(
     database: Any, cache: ApiKeyCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = await create(database)
-    assert await cache.get_authenticated_key(key)
+    assert await cache.get_valid_key(key)
     written = api_keys.record_uses
 
     async def fail(*_: Any) -> None:
@@ -415,6 +415,6 @@ async def test_the_key_cache_is_bounded(
     cache = ApiKeyCache(database, feed)
     minted = [api_keys.generate_key() for _ in range(4)]
     for key in minted:
-        await cache.get_authenticated_key(key)
+        await cache.get_valid_key(key)
     for key, count in ((minted[3], 0), (minted[0], 1)):
-        assert await reads.count(partial(cache.get_authenticated_key, key)) == count
+        assert await reads.count(partial(cache.get_valid_key, key)) == count
