@@ -1,10 +1,8 @@
-"""Parse the colours of CSS in all its colour spaces, and mix them."""
+"""Parse the colours of CSS that drawings have, and mix them."""
 
-import cmath
 import colorsys
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -58,110 +56,6 @@ threedshadow window windowframe windowtext
 SYSTEM_COLORS: Final = frozenset(_SYSTEM_COLORS.split())
 
 
-# Convert the colour spaces of CSS Color 4 to sRGB.
-
-Triple = tuple[float, float, float]
-ColorMatrix = tuple[Triple, Triple, Triple]
-
-# CSS Color 4, chapter 18. That of Lab adapts from the white D50, too.
-OKLAB_TO_LMS: Final[ColorMatrix] = (
-    (1.0, 0.3963377774, 0.2158037573),
-    (1.0, -0.1055613458, -0.0638541728),
-    (1.0, -0.0894841775, -1.291485548),
-)
-LMS_TO_LINEAR: Final[ColorMatrix] = (
-    (4.0767416621, -3.3077115913, 0.2309699292),
-    (-1.2684380046, 2.6097574011, -0.3413193965),
-    (-0.0041960863, -0.7034186147, 1.707614701),
-)
-XYZ_D50_TO_LINEAR: Final[ColorMatrix] = (
-    (3.1341358529, -1.6173863321, -0.4906619460),
-    (-0.9787954765, 1.9162543774, 0.0334427312),
-    (0.0719553799, -0.2289768264, 1.4053860351),
-)
-P3_TO_LINEAR: Final[ColorMatrix] = (
-    (1.2249401763, -0.2249401763, 0.0),
-    (-0.0420569547, 1.0420569547, 0.0),
-    (-0.0196375546, -0.0786360456, 1.0982736001),
-)
-WHITE_D50: Final[Triple] = (0.9642956764, 1.0, 0.8251046025)
-EPSILON: Final = 216 / 24389
-KAPPA: Final = 24389 / 27
-HUNDRED_PERCENT: Final[Mapping[str, Triple]] = {
-    "lab": (100.0, 125.0, 125.0),
-    "lch": (100.0, 150.0, 1.0),
-    "oklab": (1.0, 0.4, 0.4),
-    "oklch": (1.0, 0.4, 1.0),
-}
-"""The components of a colour, by its function, that are written as 100%."""
-
-
-def to_srgb(space: str, components: Sequence[float]) -> Triple | None:
-    """Return red, green and blue from 0 to 1, or None for a space that is not known.
-
-    Hues are in turns. What sRGB does not have is clipped, as in browsers.
-
-    >>> [round(part, 2) for part in to_srgb("display-p3", (0.5, 0.2, 0))]
-    [0.54, 0.17, 0.0]
-    """
-    if space in ("lch", "oklch"):
-        lightness, chroma, turns = components
-        color = cmath.rect(max(chroma, 0.0), turns * math.tau)
-        return to_srgb(space.replace("ch", "ab"), (lightness, color.real, color.imag))
-    to_linear = TO_LINEAR.get(space)
-    if to_linear is None:
-        return None
-    red, green, blue = (_encode(min(max(part, 0.0), 1.0)) for part in to_linear(components))
-    return red, green, blue
-
-
-def _lab_to_linear(components: Sequence[float]) -> Triple:
-    lightness, a, b = components
-    y = (min(max(lightness, 0.0), 100.0) + 16) / 116
-    roots = y + a / 500, y, y - b / 200
-    ratios = (root**3 if root**3 > EPSILON else (116 * root - 16) / KAPPA for root in roots)
-    xyz = [ratio * white for ratio, white in zip(ratios, WHITE_D50, strict=True)]
-    return _multiply(XYZ_D50_TO_LINEAR, xyz)
-
-
-def _oklab_to_linear(components: Sequence[float]) -> Triple:
-    lightness, a, b = components
-    roots = _multiply(OKLAB_TO_LMS, (min(max(lightness, 0.0), 1.0), a, b))
-    return _multiply(LMS_TO_LINEAR, [root**3 for root in roots])
-
-
-def _decode(components: Sequence[float]) -> Triple:
-    """Return linear components of gamma-encoded ones, negative ones as their mirror images."""
-    red, green, blue = (
-        part / 12.92
-        if abs(part) <= 0.04045
-        else math.copysign(((abs(part) + 0.055) / 1.055) ** 2.4, part)
-        for part in components
-    )
-    return red, green, blue
-
-
-def _encode(part: float) -> float:
-    return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
-
-
-def _multiply(matrix: ColorMatrix, vector: Sequence[float]) -> Triple:
-    one, two, three = (
-        sum(factor * part for factor, part in zip(row, vector, strict=True)) for row in matrix
-    )
-    return one, two, three
-
-
-TO_LINEAR: Final[Mapping[str, Callable[[Sequence[float]], Sequence[float]]]] = {
-    "srgb": _decode,
-    "srgb-linear": tuple,
-    "display-p3": lambda components: _multiply(P3_TO_LINEAR, _decode(components)),
-    "lab": _lab_to_linear,
-    "oklab": _oklab_to_linear,
-}
-"""Functions that return linear red, green and blue of sRGB."""
-
-
 MAX_COLOR_CHARS: Final = 100
 PAINT_WORDS: Final = SYSTEM_COLORS.union(
     HEX_BY_NAME, {"none", "transparent", "currentcolor", "inherit", "initial", "unset", "revert"}
@@ -171,12 +65,16 @@ PAINT_FUNCTIONS: Final = re.compile(
 )
 SERVER: Final = re.compile(r"url\([^)]*\)\s*")
 HEX_COLOR: Final = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})")
-FUNCTION: Final = re.compile(
-    r"(rgb|hsl|hwb|lab|lch|oklab|oklch|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)"
-)
+FUNCTION: Final = re.compile(r"(rgb|hsl|hwb|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)")
 ARGUMENT: Final = re.compile(rf"((?>{NUMBER_PATTERN}))(%|deg|turn|rad|grad)?|none")
 PERCENT: Final = 0.01
-LARGEST_COMPONENT: Final = 1_000.0
+SCREEN_SPACES: Final = frozenset({"srgb", "display-p3"})
+# CSS Color 4, chapter 18, in linear components. Figma writes colours in Display P3.
+P3_TO_LINEAR: Final = (
+    (1.2249401763, -0.2249401763, 0.0),
+    (-0.0420569547, 1.0420569547, 0.0),
+    (-0.0196375546, -0.0786360456, 1.0982736001),
+)
 TURNS_PER_UNIT: Final = {
     None: 1 / 360,
     "deg": 1 / 360,
@@ -240,7 +138,7 @@ def mix_colors(weighted: Iterable[tuple[Color, float]], total: float | None = No
 def parse_color(text: str) -> Color | None:
     """Parse a colour of CSS Color 4, or return None for any other text.
 
-    Of the predefined colour spaces, only those of screens are known, and there is no `color-mix()`.
+    Of its colour spaces only those of screens are read, which drawing programs write.
 
     >>> parse_color("rgb(100% 0 0 / 50%)")
     Color(red=1.0, green=0.0, blue=0.0, alpha=0.5)
@@ -279,8 +177,7 @@ def _parse_function(name: str, text: str) -> Color | None:
     parts = [part for part in re.split(r"[\s,/]+", text.strip()) if part]
     space = parts.pop(0) if name == "color" and parts else name
     arguments = [ARGUMENT.fullmatch(part) for part in parts]
-    is_named = name == "color" and space in HUNDRED_PERCENT  # color(lab …) is no colour
-    if len(parts) not in (3, 4) or None in arguments or is_named:
+    if len(parts) not in (3, 4) or None in arguments:
         return None
     alpha = parse_opacity(parts[3]) if len(parts) == 4 and parts[3] != "none" else 1.0
     values = [(float(match[1] or 0), match[2]) for match in arguments if match]
@@ -289,9 +186,12 @@ def _parse_function(name: str, text: str) -> Color | None:
             _clamp(number * PERCENT if unit == "%" else number / 255) for number, unit in values[:3]
         )
         return Color(red, green, blue, alpha)
-    if name not in ("hsl", "hwb"):
-        color = to_srgb(space, _parse_components(name, values[:3]))
-        return color and Color(*color, alpha)
+    if name == "color":
+        if space not in SCREEN_SPACES:
+            return None
+        components = [number * PERCENT if unit == "%" else number for number, unit in values[:3]]
+        color = components if space == "srgb" else _from_display_p3(components)
+        return Color(*map(_clamp, color), alpha)
     (angle, unit), (second, _), (third, _) = values[:3]
     hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
     second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)
@@ -304,17 +204,19 @@ def _parse_function(name: str, text: str) -> Color | None:
     return Color(red, green, blue, alpha)
 
 
-def _parse_components(name: str, values: Sequence[tuple[float, str | None]]) -> list[float]:
-    """Return the components of a colour: percentages as what they are of, hues in turns."""
-    hundreds = HUNDRED_PERCENT.get(name, (1.0, 1.0, 1.0))
-    components = [
-        number * PERCENT * hundred if unit == "%" else number
-        for (number, unit), hundred in zip(values, hundreds, strict=True)
+def _from_display_p3(components: Sequence[float]) -> Iterator[float]:
+    """Yield red, green and blue of sRGB; what it does not have is clipped, as in browsers.
+
+    >>> [round(part, 2) for part in _from_display_p3((0.5, 0.2, 0))]
+    [0.54, 0.17, 0.0]
+    """
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in map(_clamp, components)
     ]
-    if name.endswith("lch"):
-        angle, unit = values[2]
-        components[2] = angle * TURNS_PER_UNIT.get(unit, 1 / 360)
-    return [min(max(part, -LARGEST_COMPONENT), LARGEST_COMPONENT) for part in components]
+    for row in P3_TO_LINEAR:
+        part = _clamp(sum(factor * part for factor, part in zip(row, linear, strict=True)))
+        yield 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
 
 
 def _clamp(number: float) -> float:

@@ -456,14 +456,9 @@ def test_uses_and_patterns_that_nest_in_each_other_end() -> None:
         ("hsl(.5turn 100% 50%)", "#00ffff"),
         ("hwb(0 60% 60%)", "#808080"),
         ("transparent", "none"),
-        ("lab(54.29 80.8 69.9)", "#ff0000"),
-        ("lch(50% 20% 90deg / .5)", "#84764380"),
-        ("oklab(50% 20% -30%)", "#754aa5"),
-        ("oklch(.9 .4 140)", "#00ff00"),
         ("color(srgb 1 50% none)", "#ff8000"),
-        ("color(srgb-linear .5 0 0)", "#bc0000"),
         ("color(display-p3 .5 .2 0)", "#8a2c00"),
-        ("oklab(1e999 -1e999 0)", "#00ffff"),
+        ("color(display-p3 1e999 -1e999 0)", "#ff0000"),
     ],
 )
 def test_colors_of_css_are_read(text: str, formatted: str) -> None:
@@ -473,7 +468,7 @@ def test_colors_of_css_are_read(text: str, formatted: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood", "color(lab 1 2 3)", "color()"],
+    ["", "#12", "#12345", "none", "rgb(1,2)", "rgb(a,b,c)", "wood", "oklch(.9 .4 140)", "color(xyz 1 2 3)", "color()"],
 )
 def test_other_text_is_no_color(text: str) -> None:
     assert parse_color(text) is None
