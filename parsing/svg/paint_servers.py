@@ -24,7 +24,7 @@ from parsing.svg.lengths import (
     split_dashes,
 )
 from parsing.svg.names import referenced_id
-from parsing.svg.outlines import even_odd_area, signed_area, trace_shape
+from parsing.svg.outlines import signed_area, trace_shape
 from parsing.svg.transforms import parse_transform
 from parsing.svg.viewports import ClipBox, clip_ring, parse_view_box
 
@@ -290,9 +290,7 @@ class TilePainter(DrawingHandler):
         self._bounds += [number for ring in rings for point in ring for number in point]
         opacity = parse_opacity(attributes.get("opacity", "1"))
         clipped = [clip_ring(ring, self._tile) for ring in rings]
-        is_even_odd = attributes.get("fill-rule") == "evenodd"
-        filled = even_odd_area(clipped) if is_even_odd else abs(sum(map(signed_area, clipped)))
-        self._lay(attributes, "fill", "black", opacity, filled)
+        self._lay(attributes, "fill", "black", opacity, abs(sum(map(signed_area, clipped))))
         closed = [
             [*ring, ring[0]] if line.is_closed else ring
             for ring, line in zip(rings, lines, strict=True)

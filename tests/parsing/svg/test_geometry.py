@@ -27,7 +27,6 @@ from parsing.svg.outlines import (
     Outline,
     Subpath,
     count_arc_chords,
-    even_odd_area,
     flatten_path,
     signed_area,
     trace_shape,
@@ -617,15 +616,3 @@ def test_a_path_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(outlines, "MAX_PATH_CHARS", 5)
     with pytest.raises(DocumentRejectedError, match="d has 6 characters; at most 5 are read"):
         flatten_path("M0 0h1", 0.1)
-
-
-def test_an_even_odd_area_leaves_out_what_lies_in_two_rings() -> None:
-    assert even_odd_area([[(0, 0), (9, 0), (0, 9)]]) == pytest.approx(40.5)
-    assert even_odd_area([[(0, 0), (4, 0), (4, 4), (0, 4)]] * 2) == 0
-    assert even_odd_area([[(0, 0), (4, 4), (4, 0), (0, 4)]]) == pytest.approx(8)
-    assert even_odd_area([]) == even_odd_area([[]]) == 0
-
-
-def test_an_area_of_many_corners_is_nearly_exact() -> None:
-    circle = [(math.cos(n / 500), math.sin(n / 500)) for n in range(3141)]
-    assert even_odd_area([circle]) == pytest.approx(math.pi, rel=0.01)

@@ -346,11 +346,9 @@ def test_lines_of_a_pattern_cover_their_length_times_their_width() -> None:
     assert fill_of(pattern(line)) == "#0000ff33"
 
 
-def test_dashes_and_the_fill_rule_of_a_pattern_count() -> None:
+def test_dashes_of_a_pattern_count() -> None:
     line = '<path d="M0 5H10" stroke="#00f" stroke-width="2" stroke-dasharray="2 3"/>'
     assert fill_of(pattern(line)) == "#0000ff14"  # 8 %
-    frame = '<path fill-rule="evenodd" d="M0 0H10V10H0zM0 0H5V10H0z"/>'
-    assert fill_of(pattern(frame)) == "#00000080"
 
 
 def test_half_of_a_line_along_the_edge_of_a_tile_is_outside_of_it() -> None:
