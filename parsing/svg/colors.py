@@ -191,7 +191,8 @@ def _parse_function(name: str, text: str) -> Color | None:
             return None
         components = [number * PERCENT if unit == "%" else number for number, unit in values[:3]]
         color = components if space == "srgb" else _from_display_p3(components)
-        return Color(*map(_clamp, color), alpha)
+        red, green, blue = map(_clamp, color)
+        return Color(red, green, blue, alpha)
     (angle, unit), (second, _), (third, _) = values[:3]
     hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
     second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)

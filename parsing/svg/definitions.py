@@ -58,17 +58,12 @@ STYLE_TAGS: Final = frozenset({"style", f"{SVG_NAMESPACE}style"})
 DEFINITION_TAGS: Final = STYLE_TAGS.union(USE_TAGS, PAINT_SERVER_TAGS)
 
 
-OpenElement = tuple[str, Mapping[str, str], "OpenElement | None"]
-"""A tag, its attributes and the element around it. Elements inside the same one share it."""
-
-
 class PaintServer(NamedTuple):
-    """A gradient with the attributes of its stops, or a pattern; and the element around it."""
+    """A gradient with the attributes of its stops, or a pattern."""
 
     kind: str
     attributes: Mapping[str, str]
     stops: list[Mapping[str, str]]
-    parent: OpenElement | None
 
 
 class Definitions(NamedTuple):
@@ -125,7 +120,6 @@ class DefinitionScanner(ParserTarget):
         self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
         self._stops: list[Mapping[str, str]] = []  # of the last gradient
-        self._open: OpenElement | None = None
         self.viewport = DEFAULT_SIZE
 
     @property
@@ -133,7 +127,7 @@ class DefinitionScanner(ParserTarget):
         return not (self._left or self._open_depth)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._open is None:
+        if self.depth == 1:
             self.viewport = root_frame(attributes, self.limits.magnitude).viewport
         if tag in DEFINITION_TAGS:
             self._left -= 1
@@ -153,12 +147,11 @@ class DefinitionScanner(ParserTarget):
                 self.unread_media.append(media)
             elif matches and self.styles:
                 self.styles.append("\n")
-        self._open = (tag, attributes, self._open)
 
     def _add_paint_server(self, kind: str, attributes: dict[str, str]) -> None:
         self._stops = []
         name = attributes.get("id", "")
-        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops, self._open))
+        self.paint_servers.setdefault(name, PaintServer(kind, attributes, self._stops))
         if kind == "pattern":
             self.references.add(name)
 
@@ -168,7 +161,6 @@ class DefinitionScanner(ParserTarget):
 
     def leave(self) -> None:
         self._is_style = False
-        self._open = self._open and self._open[2]
         if self.depth == self._open_depth:
             self._open_depth = 0
 

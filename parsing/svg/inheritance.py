@@ -1,11 +1,10 @@
 """Inherit styles and transforms from groups to shapes, gradients and patterns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from parsing.svg.cascade import OUTSIDE, ElementStyle, MatchState
 from parsing.svg.colors import is_unknown_paint
-from parsing.svg.definitions import OpenElement, PaintServer
 from parsing.svg.elements import ShapeContainer
 from parsing.svg.lengths import FontSizes, Viewport, format_number, parse_opacity
 from parsing.svg.names import PAINT_PROPERTIES
@@ -149,51 +148,3 @@ def drop_inherit(style: dict[str, str]) -> dict[str, str]:
     if "inherit" not in style.values():
         return style
     return {name: value for name, value in style.items() if value != "inherit"}
-
-
-# Inherit style to gradients and patterns: from around them, not from what they paint.
-
-MAX_KEPT: Final = 100_000
-"""Ancestors of gradients and patterns of which the style is kept, and their variables."""
-
-Inherit = Callable[[str, dict[str, str], InheritedStyle], InheritedStyle]
-"""Returns the style inside an element, from its name, its attributes and the style around it."""
-
-
-class AncestorStyles:
-    """The styles inside the ancestors of gradients and patterns, each computed once.
-
-    When they get too many, the others inherit from the root only.
-    """
-
-    def __init__(self, inherit: Inherit) -> None:
-        self.inherit = inherit
-        self._root = InheritedStyle(Viewport(1, 1))
-        self._inside: dict[int, InheritedStyle] = {}
-        self._kept = 0
-
-    def set_root(self, root: InheritedStyle) -> None:
-        """Receive the style inside the root element."""
-        self._root = root.only_inherited()
-
-    def enter(self, server: PaintServer) -> InheritedStyle:
-        """Return the style inside a gradient or pattern."""
-        around = self._enter_all(server.parent)
-        return self.inherit(server.kind, dict(server.attributes), around).only_inherited()
-
-    def _enter_all(self, element: OpenElement | None) -> InheritedStyle:
-        """Return the style inside an element and its ancestors."""
-        missing: list[OpenElement] = []
-        while element is not None and element[2] is not None and id(element) not in self._inside:
-            missing.append(element)
-            element = element[2]
-        style = self._inside.get(id(element), self._root)
-        for each in reversed(missing):
-            outer, style = style, self._root
-            if self._kept <= MAX_KEPT:
-                style = self.inherit(each[0].rpartition("}")[2], dict(each[1]), outer)
-                new_variables = style.variables if style.variables is not outer.variables else ()
-                self._kept += 1 + len(new_variables)
-                style = outer if style is outer else style.only_inherited()
-            self._inside[id(each)] = style
-        return style

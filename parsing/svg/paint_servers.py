@@ -14,7 +14,7 @@ from parsing.errors import InvalidMarkupError
 from parsing.svg.colors import BLACK, TRANSPARENT, Color, mix_colors, parse_color
 from parsing.svg.definitions import Definitions, PaintServer
 from parsing.svg.elements import DrawingHandler, DrawnShape
-from parsing.svg.inheritance import AncestorStyles, Inherit, InheritedStyle
+from parsing.svg.inheritance import InheritedStyle
 from parsing.svg.lengths import (
     PX_PER_UNIT,
     Viewport,
@@ -101,6 +101,8 @@ REFERENCE: Final = re.compile(
 )
 UNPAINTED: Final = "none"
 
+Inherit = Callable[[str, dict[str, str], InheritedStyle], InheritedStyle]
+"""Returns the style inside an element, from its name, its attributes and the style around it."""
 AverageTile = Callable[[Mapping[str, str], str, InheritedStyle], Color | None]
 """Returns the average colour of a pattern.
 
@@ -115,25 +117,27 @@ class PaintServers:
         self, definitions: Definitions, inherit: Inherit, average_tile: AverageTile
     ) -> None:
         self._servers = definitions.paint_servers
-        self.ancestors = AncestorStyles(inherit)
+        self._inherit = inherit
+        self._around = InheritedStyle(Viewport(1, 1))
         self._average_tile = average_tile
         self._colors: dict[str, str | None] = {}
         self._averages: dict[tuple[int, bool, bool], Color | None] = {}
         self._open_patterns = 0
 
-    def resolve(self, paint: str, color: str, is_flat: bool = False) -> str:
+    def set_root(self, root: InheritedStyle) -> None:
+        """Receive the style inside the root element, from which gradients and patterns inherit."""
+        self._around = root.only_inherited()
+
+    def resolve(self, paint: str, color: str) -> str:
         """Return a paint without references; `color` is what `currentColor` stands for.
 
         A reference to what is no gradient or pattern takes the colour after it, or paints nothing.
-        So does one that is sized by a shape if that `is_flat`: it has no area.
         """
         match = REFERENCE.match(paint)
         if match is None:
             return paint
         address = (match[1] or match[2] or match[3] or "").strip()
         average = self._find_color(address[1:]) if address.startswith("#") else None
-        if is_flat and self._is_sized_by_shape(address[1:]):
-            average = None
         if average is not None:
             return average
         fallback = match[4].strip()
@@ -152,15 +156,6 @@ class PaintServers:
             self._colors[name] = UNPAINTED if average is None else average.format()
         return self._colors[name]
 
-    def _is_sized_by_shape(self, name: str) -> bool:
-        server = self._servers.get(name)
-        if server is None:
-            return False
-        units = "patternUnits" if server.kind == "pattern" else "gradientUnits"
-        chain = self._follow_references(server)
-        written = next((link.attributes[units] for link in chain if units in link.attributes), "")
-        return written != "userSpaceOnUse"
-
     def _average(self, server: PaintServer) -> Color | None:
         chain = list(self._follow_references(server))
         if server.kind == "pattern":
@@ -171,7 +166,7 @@ class PaintServers:
         # Thousands of gradients may share the stops of one.
         key = id(written.stops), is_radial, has_no_extent(is_radial, attributes)
         if key not in self._averages:
-            inside = self.ancestors.enter(written)
+            inside = self._enter(written)
             stops = [self._read_stop(stop, inside) for stop in written.stops]
             self._averages[key] = average_gradient(is_radial, attributes, stops)
         return self._averages[key]
@@ -183,15 +178,17 @@ class PaintServers:
         self._open_patterns += 1
         try:
             averages = (
-                self._average_tile(
-                    attributes, link.attributes.get("id", ""), self.ancestors.enter(link)
-                )
+                self._average_tile(attributes, link.attributes.get("id", ""), self._enter(link))
                 for link in chain
                 if link.kind == "pattern"
             )
             return next(filter(None, averages), None)
         finally:
             self._open_patterns -= 1
+
+    def _enter(self, server: PaintServer) -> InheritedStyle:
+        """Return the style inside a gradient or pattern."""
+        return self._inherit(server.kind, dict(server.attributes), self._around).only_inherited()
 
     def _follow_references(self, server: PaintServer) -> Iterator[PaintServer]:
         """Iterate over a gradient or pattern and those that it takes missing things from."""
@@ -203,7 +200,7 @@ class PaintServers:
             current = self._servers.get(referenced_id(current.attributes))
 
     def _read_stop(self, attributes: Mapping[str, str], gradient: InheritedStyle) -> Stop:
-        style = self.ancestors.inherit("stop", dict(attributes), gradient)
+        style = self._inherit("stop", dict(attributes), gradient)
         text = style.own_values.get("stop-color", "black")
         if text.lower() == "currentcolor":
             text = style.color
