@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits, check_text_length
-from parsing.svg.lengths import Viewport
 from parsing.svg.names import (
     BOX_PROPERTIES,
     EFFECT_PROPERTIES,
@@ -24,7 +23,6 @@ from parsing.svg.style_sheets import (
     Declarations,
     SelectedElement,
     Selector,
-    flatten_rule,
     merge_declarations,
     parse_declarations,
     parse_rules,
@@ -41,7 +39,6 @@ from parsing.svg.transforms import (
     to_css_transform,
 )
 from parsing.svg.values import WIDE_KEYWORDS
-from parsing.svg.viewports import DEFAULT_SIZE
 
 MAX_CACHED_MATCHES: Final = 20_000
 
@@ -260,19 +257,13 @@ class Cascade:
         style_sheet: str,
         limits: DocumentLimits,
         report: StyleReport = SILENT,
-        viewport: Viewport = DEFAULT_SIZE,
     ) -> None:
         self._matcher = RuleMatcher(limits)
         self._report = report
         self._style_cache: dict[tuple[object, ...], ElementStyle] = {}
         self._has_effects = False
         count = 0
-        rules = (
-            nested
-            for rule in parse_rules(style_sheet, report.rule_unread, viewport)
-            for nested in flatten_rule(*rule, viewport, report.rule_unread)
-        )
-        for selectors, body in rules:
+        for selectors, body in parse_rules(style_sheet, report.rule_unread):
             count += 1 + selectors.count(",")
             if count > limits.style_rules:
                 raise DocumentRejectedError(
@@ -369,7 +360,7 @@ class Cascade:
         declared = (ruled.normal, own.normal, ruled.important, own.important)
         values: dict[str, str] = {}
         for layer in declared:
-            values |= _roll_back(layer)
+            values |= layer
         output = {name: value for name, value in values.items() if name in OUTPUT_ATTRIBUTES}
         controls = {
             name: value
@@ -391,13 +382,6 @@ class Cascade:
             text = to_css_transform(name, controls.get(name, "none"))
             if is_css_transform(text) and css_transform_to_attribute(text) is None:
                 self._report.rule_unread(f"{name}: {controls[name]}")
-
-
-def _roll_back(values: dict[str, str]) -> dict[str, str]:
-    """Leave `revert-layer` out: what has less precedence than these values shows."""
-    if "revert-layer" not in values.values():
-        return values
-    return {name: value for name, value in values.items() if value != "revert-layer"}
 
 
 def is_calculated(value: str) -> bool:

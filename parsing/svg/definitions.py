@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
 from parsing.limits import DocumentLimits, check_text_length
-from parsing.svg.lengths import Viewport
 from parsing.svg.names import (
     CONDITION_ATTRIBUTES,
     CONTAINER_TAGS,
@@ -18,7 +17,6 @@ from parsing.svg.names import (
     referenced_id,
 )
 from parsing.svg.style_sheets import evaluate_media
-from parsing.svg.viewports import DEFAULT_SIZE, root_frame
 from parsing.xml_documents import ParserTarget, Token, XmlDocument, feed_document
 
 # Evaluate conditional processing as an English viewer without extensions (SVG 2, section 5.9).
@@ -70,7 +68,7 @@ class Definitions(NamedTuple):
     """Style rules as text, gradients and patterns by id, and the recorded tags of elements.
 
     Recorded are patterns and the elements that `use` elements refer to. `unread_media` are the
-    media queries of style sheets that have no answer, `viewport` is what the others are about.
+    media queries of style sheets that have no answer.
     """
 
     style_sheet: str = ""
@@ -78,7 +76,6 @@ class Definitions(NamedTuple):
     spans: Mapping[str, tuple[int, int]] = {}
     paint_servers: Mapping[str, PaintServer] = {}
     unread_media: Sequence[str] = ()
-    viewport: Viewport = DEFAULT_SIZE
 
     def instance_tokens(self, name: str) -> Sequence[Token]:
         """Return the tags of the element with this id and its own; empty for an unknown id."""
@@ -94,9 +91,7 @@ def read_definitions(document: XmlDocument, limits: DocumentLimits) -> Definitio
     scanner = DefinitionScanner(limits, count)
     feed_document(document, scanner)
     styles = "".join(scanner.styles)
-    definitions = Definitions(
-        styles, (), {}, scanner.paint_servers, scanner.unread_media, scanner.viewport
-    )
+    definitions = Definitions(styles, (), {}, scanner.paint_servers, scanner.unread_media)
     if not scanner.references:
         return definitions
     recorder = ElementRecorder(limits, scanner.references)
@@ -120,15 +115,12 @@ class DefinitionScanner(ParserTarget):
         self.paint_servers: dict[str, PaintServer] = {}
         self._is_style = False
         self._stops: list[Mapping[str, str]] = []  # of the last gradient
-        self.viewport = DEFAULT_SIZE
 
     @property
     def is_done(self) -> bool:
         return not (self._left or self._open_depth)
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
-        if self.depth == 1:
-            self.viewport = root_frame(attributes, self.limits.magnitude).viewport
         if tag in DEFINITION_TAGS:
             self._left -= 1
             self._open_depth = self._open_depth or self.depth
@@ -141,7 +133,7 @@ class DefinitionScanner(ParserTarget):
         self._is_style = False
         if tag in STYLE_TAGS and attributes.get("type", "text/css") in ("", "text/css"):
             media = attributes.get("media", "")
-            matches = evaluate_media(media, self.viewport)
+            matches = evaluate_media(media)
             self._is_style = bool(matches)
             if matches is None:
                 self.unread_media.append(media)

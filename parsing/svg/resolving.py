@@ -84,9 +84,9 @@ class ShapeBoxes:
 # 4, section 4.4: `var()`, `inherit` and relative lengths are resolved here.
 
 RELATIVE_UNIT: Final = re.compile(
-    r"[\d.](?:r?(?:em|ex|ch|ic|lh)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
+    r"[\d.](?:r?(?:em|ex|ch|ic)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
 )
-FONT_PROPERTIES: Final = frozenset({"font", "font-size", "line-height"})
+FONT_PROPERTIES: Final = frozenset({"font", "font-size"})
 LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
     "stroke-width",
     "stroke-dasharray",
@@ -434,7 +434,7 @@ class StyleResolver:
         limits: DocumentLimits,
         report: StyleReport = SILENT,
     ) -> None:
-        self._cascade = Cascade(definitions.style_sheet, limits, report, definitions.viewport)
+        self._cascade = Cascade(definitions.style_sheet, limits, report)
         self._paint_servers = PaintServers(definitions, self.inherit, average_tile)
         self._computer = StyleComputer(text, self._paint_servers)
         self._sets_values = self._cascade.has_rules or self._computer.has_variables

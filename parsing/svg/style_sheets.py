@@ -1,155 +1,43 @@
 """Parse style sheets: media queries, declarations, rules, selectors, and nested rules."""
 
-import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from parsing.errors import DocumentRejectedError
-from parsing.svg.lengths import NUMBER_PATTERN, FontSizes, Viewport, parse_length
 from parsing.svg.names import STYLE_PROPERTIES
 from parsing.svg.values import WIDE_KEYWORDS, has_variable, is_valid
-from parsing.svg.viewports import DEFAULT_SIZE
 
-# Evaluate media queries as a screen with a light colour scheme (Media Queries 4). The screen is as
-# large as the drawing. A query that asks for what a drawing does not know has no answer, which is
-# None: neither it nor its opposite matches.
+# Evaluate media queries as a screen with a light colour scheme (Media Queries 4). A query that asks
+# for more, such as a size, has no answer, which is None: neither it nor its opposite matches.
 
 MAX_MEDIA_CHARS: Final = 1_000
 """A longer list of media queries has no answer."""
-MAX_VALUE_CHARS: Final = 50
-MAX_NESTED_CONDITIONS: Final = 8
 QUERY: Final = re.compile(r"(?:(only|not) )?([a-z-]+)(?: and\b(.+))?")
-PARENTHESES: Final = re.compile(r"\(([^()]*)\)")
-FEATURE: Final = re.compile(r"(?:([^<>=:]+)([<>]=?|=))?([a-z-]+)(?:([<>]=?|=|:)([^<>=:]+))?")
-RATIO: Final = re.compile(rf"({NUMBER_PATTERN})(?:/({NUMBER_PATTERN}))?")
 SHOWN_TYPES: Final = frozenset({"all", "screen"})
-KNOWN_FEATURES: Final[Mapping[str, bool]] = {
-    "color": True,
-    "monochrome": False,
-    "orientation": True,
-    "prefers-color-scheme": True,
-    "prefers-color-scheme:light": True,
-    "prefers-color-scheme:dark": False,
-    "scripting": False,
-    "scripting:none": True,
-}
-SAME_FEATURES: Final[Mapping[str, str]] = {
-    "orientation:portrait": "max-aspect-ratio:1",
-    "orientation:landscape": "aspect-ratio>1",
-}
-COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-}
-MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-PREFIXES: Final = {"min-": ">=", "max-": "<="}
-LETTER_BY_ANSWER: Final = {True: " T ", False: " F ", None: " U "}
-ANSWER_BY_LETTER: Final = {"T": True, "F": False, "U": None}
+SCHEMES: Final = {"(prefers-color-scheme:light)": True, "(prefers-color-scheme:dark)": False}
 
 
-def evaluate_media(text: str, viewport: Viewport) -> bool | None:
+def evaluate_media(text: str) -> bool | None:
     """Return whether a list of media queries matches; an empty one does.
 
-    >>> small = Viewport(100, 50)
-    >>> evaluate_media("print, (width < 200px)", small), evaluate_media("(hover)", small)
-    (True, None)
+    >>> evaluate_media("print, screen"), evaluate_media("not all"), evaluate_media("(hover)")
+    (True, False, None)
     """
     text = " ".join(text.lower().split())
     if len(text) > MAX_MEDIA_CHARS:
         return None
-    return not text or _any(_evaluate_query(query, viewport) for query in text.split(","))
+    answers = set(map(_evaluate_query, text.split(",")))
+    return not text or True in answers or (None if None in answers else False)
 
 
-def _evaluate_query(query: str, viewport: Viewport) -> bool | None:
-    for _ in range(MAX_NESTED_CONDITIONS):
-        query = PARENTHESES.sub(
-            lambda match: LETTER_BY_ANSWER[_evaluate_parentheses(match[1], viewport)], query
-        )
-    query = " ".join(query.split())
-    match = QUERY.fullmatch(query)
-    if match is None:
-        return _combine(query)
-    modifier, kind, condition = match.groups()
+def _evaluate_query(query: str) -> bool | None:
+    match = QUERY.fullmatch(query.strip())
+    modifier, kind, condition = match.groups() if match else (None, "all", query)
     is_met: bool | None = kind in SHOWN_TYPES
     if is_met and condition:
-        is_met = None if "or" in condition.split() else _combine(condition)
-    return _negate(is_met) if modifier == "not" else is_met
-
-
-def _evaluate_parentheses(text: str, viewport: Viewport) -> bool | None:
-    """Evaluate a feature, or a condition of which the parentheses are evaluated."""
-    if not ANSWER_BY_LETTER.keys().isdisjoint(text.split()):
-        return _combine(text)
-    feature = text.replace(" ", "")
-    if feature in KNOWN_FEATURES:
-        return KNOWN_FEATURES[feature]
-    match = FEATURE.fullmatch(SAME_FEATURES.get(feature, feature))
-    if match is None:
-        return None
-    before, mirrored, name, comparison, after = match.groups()
-    if mirrored and comparison and not mirrored[0] == comparison[0] != "=":
-        return None
-    if comparison == ":":
-        comparison = PREFIXES.get(name[:4], "=")
-        name = name[4:] if name[:4] in PREFIXES else name
-    bounds = [(MIRRORED[mirrored], before)] if mirrored else []
-    bounds += [(comparison, after)] if comparison else []
-    return _compare(name, bounds, viewport)
-
-
-def _compare(name: str, bounds: Iterable[tuple[str, str]], viewport: Viewport) -> bool | None:
-    """Return whether a size of the screen is within bounds."""
-    width, height = viewport
-    size = {"width": width, "height": height, "aspect-ratio": width / height}.get(name)
-    parse = _parse_ratio if name == "aspect-ratio" else _parse_absolute
-    limits = [(comparison, parse(text, viewport)) for comparison, text in bounds]
-    if size is None or any(limit is None for _, limit in limits):
-        return None
-    return all(COMPARISONS[comparison](size, limit or 0.0) for comparison, limit in limits)
-
-
-def _parse_absolute(text: str, viewport: Viewport) -> float | None:
-    """Parse a length that is no percentage, and has a unit if it is not 0."""
-    if len(text) > MAX_VALUE_CHARS or text.endswith("%"):
-        return None
-    length = parse_length(text, 0, FontSizes(viewport=viewport).px_per_unit)
-    return None if length and not text[-1].isalpha() else length
-
-
-def _parse_ratio(text: str, _: Viewport) -> float | None:
-    match = RATIO.fullmatch(text) if len(text) <= MAX_VALUE_CHARS else None
-    if match is None:
-        return None
-    divisor = float(match[2] or 1)
-    return float(match[1]) / divisor if divisor else math.inf
-
-
-def _combine(condition: str) -> bool | None:
-    """Return what answers joined by `not`, `and` or `or` make; a mixture has no answer."""
-    words = condition.split()
-    if words[:1] == ["not"]:
-        return _negate(ANSWER_BY_LETTER.get(words[1])) if len(words) == 2 else None
-    answers = [ANSWER_BY_LETTER.get(word) for word in words[::2]]
-    joints = set(words[1::2])
-    if len(words) % 2 == 0 or len(joints) > 1:
-        return None
-    if joints <= {"and"}:
-        return _negate(_any(map(_negate, answers)))
-    return _any(answers) if joints == {"or"} else None
-
-
-def _any(answers: Iterable[bool | None]) -> bool | None:
-    found = set(answers)
-    return True if True in found else None if None in found else False
-
-
-def _negate(answer: bool | None) -> bool | None:
-    return None if answer is None else not answer
+        is_met = SCHEMES.get(condition.replace(" ", ""))
+    return not is_met if modifier == "not" and is_met is not None else is_met
 
 
 # Parse the part of CSS that drawings style their shapes with. At-rules other than `@media`, and
@@ -194,7 +82,7 @@ def parse_declarations(text: str) -> Declarations:
         name, value = name.strip(), value.strip()
         if not name.startswith("--"):
             name = name.lower()
-            if name not in STYLE_PROPERTIES and name != "all":
+            if name not in STYLE_PROPERTIES:
                 continue
         if not value:
             continue
@@ -202,10 +90,7 @@ def parse_declarations(text: str) -> Declarations:
         if not is_valid(name, plain):
             continue
         target = declarations.normal if plain is value else declarations.important
-        if name == "all":
-            target.update(dict.fromkeys(sorted(STYLE_PROPERTIES), plain))
-        else:
-            target[name] = path_to_attribute(plain) if name == "d" else plain
+        target[name] = path_to_attribute(plain) if name == "d" else plain
     return declarations
 
 
@@ -252,14 +137,12 @@ def merge_declarations(declared: Iterable[Declarations]) -> Declarations:
 
 
 def parse_rules(
-    sheet: str,
-    report_unread: Callable[[str], None] = lambda _: None,
-    viewport: Viewport = DEFAULT_SIZE,
+    sheet: str, report_unread: Callable[[str], None] = lambda _: None
 ) -> Iterator[tuple[str, str]]:
     """Iterate over selectors and body of each style rule, also in `@media` that matches.
 
     Other at-rules are skipped with their blocks, and reported unless it is known that they do not
-    match.
+    match. So is what a rule has from its first nested rule on (CSS Nesting 1).
     """
     sheet = COMMENT.sub(" ", sheet)
     position = depth = 0
@@ -270,13 +153,17 @@ def parse_rules(
             depth -= 1
         selectors = prelude.rpartition(";")[2].strip()
         media = MEDIA_RULE.match(selectors) if depth < MAX_NESTED_MEDIA else None
-        matches = evaluate_media(selectors[media.end() :], viewport) if media else None
+        matches = evaluate_media(selectors[media.end() :]) if media else None
         if matches:
             position, depth = brace + 1, depth + 1
             continue
         position = _block_end(sheet, brace + 1)
         if not selectors.startswith("@"):
-            yield selectors, sheet[brace + 1 : position - 1]
+            declarations, nested, _ = sheet[brace + 1 : position - 1].partition("{")
+            if nested:
+                declarations, _, prelude = declarations.rpartition(";")
+                report_unread(prelude.strip())
+            yield selectors, declarations
         elif matches is None:
             report_unread(selectors)
 
@@ -397,70 +284,4 @@ def specificity(selector: Selector) -> tuple[int, int, int]:
         sum(part.id is not None for part in selector),
         sum(len(part.classes) for part in selector),
         sum(part.tag is not None for part in selector),
-    )
-
-
-# Take rules out of the rules that they are nested in (CSS Nesting 1).
-
-MAX_NESTED_RULES: Final = 8
-MAX_JOINED_CHARS: Final = 1_000
-"""A nested rule is skipped if its selectors, joined with those around it, are longer."""
-JOINED_TO_NAME: Final = re.compile(r"[\w-]&|&[\w-]")
-SKIPPED: Final = ""
-"""Stands for the selectors of a rule that does not count, and of those in it."""
-
-
-def flatten_rule(
-    selectors: str, body: str, viewport: Viewport, report_unread: Callable[[str], None]
-) -> Iterator[tuple[str, str]]:
-    """Iterate over selectors and declarations of a rule and of those inside it, in their order.
-
-    >>> list(flatten_rule("g, a", "fill:red; &.on {fill:lime}", Viewport(9, 9), print))
-    [('g, a', 'fill:red'), ('g.on,a.on', 'fill:lime')]
-    """
-    if "{" not in body:
-        yield selectors, body
-        return
-    stack = [selectors]
-    position = 0
-    for brace in BRACES.finditer(body):
-        if brace[1] is None:
-            continue  # it is in quotes
-        text, position = body[position : brace.start()], brace.end()
-        declarations, _, prelude = text.rpartition(";") if brace[1] == "{" else (text, "", "")
-        # An empty rule counts too, so that the number of rules limits the work.
-        if stack[-1] and (brace[1] == "}" or declarations.strip()):
-            yield stack[-1], declarations
-        if brace[1] == "{":
-            inner = _enter(stack[-1], prelude.strip(), viewport)
-            if inner is None or (inner and len(stack) > MAX_NESTED_RULES):
-                report_unread(prelude.strip())
-                inner = SKIPPED
-            stack.append(inner)
-        elif len(stack) > 1:
-            stack.pop()
-    if stack[-1] and body[position:].strip():
-        yield stack[-1], body[position:]
-
-
-def _enter(outer: str, prelude: str, viewport: Viewport) -> str | None:
-    """Return the selectors inside a nested rule, or None if it is not read."""
-    if not outer:
-        return SKIPPED
-    if media := MEDIA_RULE.match(prelude):
-        matches = evaluate_media(prelude[media.end() :], viewport)
-        return outer if matches else SKIPPED if matches is False else None
-    return None if prelude.startswith("@") or not prelude else _join(outer, prelude)
-
-
-def _join(outer: str, inner: str) -> str | None:
-    """Return the selectors of a rule in another, or None if they are not read."""
-    outers, inners = split_selectors(outer), split_selectors(inner)
-    chars = len(inner) * len(outers) + len(outer) * (len(inners) + inner.count("&"))
-    if chars > MAX_JOINED_CHARS or JOINED_TO_NAME.search(inner):
-        return None
-    return ",".join(
-        each.replace("&", one.strip()) if "&" in each else f"{one} {each}"
-        for one in outers
-        for each in inners
     )

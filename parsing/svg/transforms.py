@@ -98,13 +98,14 @@ def parse_transform(text: str) -> AffineTransform:
 
 
 # Convert CSS transforms to the syntax of the `transform` attribute, and join transform lists. CSS
-# Transforms 1, section 8, and the flat part of CSS Transforms 2, section 12.
+# Transforms 1, section 8.
 
 MAX_TRANSFORM_CHARS: Final = 10_000
 DEGREES_PER_UNIT: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
 FUNCTION: Final = re.compile(r"\s*([a-z0-9]+)\(([^()]*)\)\s*", re.IGNORECASE)
 ARGUMENT: Final = re.compile(rf"\s*((?>{NUMBER_PATTERN}))(%|[a-zA-Z]*)\s*")
-IDENTITY_3D: Final = (0, 0), (0, 0), (0, 0, 1, 0), (0, 1)
+# These are not applied, and reported.
+IN_SPACE: Final = re.compile(r"[a-z]+3d\(|(?:rotate|scale|translate)z\(|rotate[xy]\(|perspective\(")
 INITIAL_FONT: Final = FontSizes()
 CANVAS: Final = INITIAL_FONT.viewport
 
@@ -121,31 +122,27 @@ class FlatFunction(NamedTuple):
 
 
 class CssFunction(NamedTuple):
-    """A function of CSS: the kinds of its arguments, how many it needs, and its flat form.
+    """A function of CSS: the kinds of its arguments, how many it needs, and its form in SVG.
 
-    Kinds are x and y (lengths of which 100 % are the width or height), z (a length), n (a number),
-    s (a number or percentage) and a (an angle). `flatten` returns None for what is not flat.
+    Kinds are x and y (lengths of which 100 % are the width or height), n (a number), s (a number or
+    percentage) and a (an angle).
     """
 
     kinds: str
     least: int
-    flatten: Callable[..., FlatFunction | None]
+    flatten: Callable[..., FlatFunction]
 
 
-def _scale(x: float, y: float = 1, z: float = 1) -> FlatFunction:
+def _scale(x: float, y: float = 1) -> FlatFunction:
     return FlatFunction("scale", (x, y))
 
 
-def _translate(x: float, y: float = 0, z: float = 0) -> FlatFunction:
+def _translate(x: float, y: float = 0) -> FlatFunction:
     return FlatFunction("translate", (x, y))
 
 
 def _rotate(degrees: float) -> FlatFunction:
     return FlatFunction("rotate", (degrees,))
-
-
-def _rotate_around(x: float, y: float, z: float, degrees: float) -> FlatFunction | None:
-    return _rotate(degrees if z > 0 else -degrees) if z and not (x or y) else None
 
 
 def _skew(x: float, y: float = 0) -> FlatFunction:
@@ -155,43 +152,30 @@ def _skew(x: float, y: float = 0) -> FlatFunction:
     return FlatFunction("matrix", (1, *tangents, 1, 0, 0))
 
 
-def _flatten_matrix(*m: float) -> FlatFunction | None:
-    is_flat = (m[2:4], m[6:8], m[8:12], m[14:]) == IDENTITY_3D
-    return FlatFunction("matrix", (*m[:2], *m[4:6], *m[12:14])) if is_flat else None
-
-
 FUNCTIONS: Final[Mapping[str, CssFunction]] = {
     "matrix": CssFunction("nnnnnn", 6, lambda *m: FlatFunction("matrix", m)),
-    "matrix3d": CssFunction("n" * 16, 16, _flatten_matrix),
-    "perspective": CssFunction("z", 1, lambda _: None),
     "rotate": CssFunction("a", 1, _rotate),
-    "rotate3d": CssFunction("nnna", 4, _rotate_around),
-    "rotatex": CssFunction("a", 1, lambda _: None),
-    "rotatey": CssFunction("a", 1, lambda _: None),
-    "rotatez": CssFunction("a", 1, _rotate),
     "scale": CssFunction("ss", 1, lambda *xy: FlatFunction("scale", xy)),
-    "scale3d": CssFunction("sss", 3, _scale),
     "scalex": CssFunction("s", 1, _scale),
     "scaley": CssFunction("s", 1, lambda y: _scale(1, y)),
-    "scalez": CssFunction("s", 1, lambda z: _scale(1)),
     "skew": CssFunction("aa", 1, _skew),
     "skewx": CssFunction("a", 1, lambda x: FlatFunction("skewX", (x,))),
     "skewy": CssFunction("a", 1, lambda y: FlatFunction("skewY", (y,))),
     "translate": CssFunction("xy", 1, _translate),
-    "translate3d": CssFunction("xyz", 3, _translate),
     "translatex": CssFunction("x", 1, _translate),
     "translatey": CssFunction("y", 1, lambda y: _translate(0, y)),
-    "translatez": CssFunction("z", 1, lambda z: _translate(0)),
 }
 
 
 def is_css_transform(text: str) -> bool:
-    """Return whether a text is a transform of CSS, flat or not, with all of its numbers.
+    """Return whether a text is a transform of CSS with all of its numbers, or one in space.
 
     >>> is_css_transform("rotateX(30deg)"), is_css_transform("rotate(30)")
     (True, False)
     """
-    return text.lower() == "none" or _read_functions(text, INITIAL_FONT, CANVAS) is not None
+    text = text.lower()
+    is_read = text == "none" or _read_functions(text, INITIAL_FONT, CANVAS) is not None
+    return is_read or IN_SPACE.search(text) is not None
 
 
 @lru_cache(maxsize=10_000)
@@ -214,7 +198,7 @@ def css_transform_to_attribute(
     texts = []
     for function, numbers in functions:
         flat = function.flatten(*numbers)
-        if flat is None or not all(map(math.isfinite, flat.numbers)):
+        if not all(map(math.isfinite, flat.numbers)):
             return None
         texts.append(flat.format())
     return " ".join(texts)
@@ -275,7 +259,6 @@ def _units_by_kind(font: FontSizes, box: Viewport) -> Mapping[str, Mapping[str, 
     return {
         "x": {**lengths, "%": box.width / 100},
         "y": {**lengths, "%": box.height / 100},
-        "z": lengths,
         "n": {"": 1.0},
         "s": {"": 1.0, "%": 0.01},
         "a": DEGREES_PER_UNIT,
@@ -297,7 +280,6 @@ VERTICAL: Final = frozenset({"top", "bottom"})
 CSS_TRANSFORMS: Final = ("translate", "rotate", "scale", "transform")
 """Properties in the order in which they apply."""
 TRANSFORM_PROPERTIES: Final = frozenset({*CSS_TRANSFORMS, "transform-origin"})
-AXES: Final = frozenset("xyz")
 FILL_BOXES: Final = frozenset({"fill-box", "content-box", "stroke-box", "border-box"})
 SPACES: Final = re.compile(rf"[{WHITESPACE}]+")
 
@@ -342,22 +324,16 @@ def resolve_transform(
 def to_css_transform(name: str, value: str) -> str:
     """Return the transform list that a property stands for.
 
-    >>> to_css_transform("rotate", "z 30deg"), to_css_transform("scale", "2 3")
-    ('rotatez(30deg)', 'scale(2,3)')
+    >>> to_css_transform("rotate", "30deg"), to_css_transform("scale", "2 3")
+    ('rotate(30deg)', 'scale(2,3)')
     """
     if name == "transform" or value.lower() == "none":
         return value
     if "," in value:
         return ""  # which is no transform
     words = SPACES.split(value)
-    if name != "rotate":
-        return f"{name}{'3d' * (len(words) == 3)}({','.join(words)})"
-    if words[0][-1:].isalpha() and words[0].lower() not in AXES:
-        words = [*words[1:], words[0]]  # the angle may come first
-    *axis, angle = words
-    if len(axis) < 2:
-        return f"rotate{''.join(axis)}({angle})"
-    return f"rotate3d({','.join(words)})"
+    is_in_space = len(words) > (1 if name == "rotate" else 2)
+    return f"{name}{'3d' * is_in_space}({','.join(words)})"
 
 
 def _parse_origin(text: str, box: Rectangle, font: FontSizes) -> tuple[float, float] | None:

@@ -13,11 +13,9 @@ from parsing.errors import DocumentRejectedError
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg import cascade
 from parsing.svg.cascade import OUTSIDE, Cascade, ElementStyle, MatchState, RuleMatcher
-from parsing.svg.lengths import Viewport
 from parsing.svg.style_sheets import (
     MAX_COMPOUNDS,
     MAX_MEDIA_CHARS,
-    MAX_NESTED_RULES,
     CompoundSelector,
     Declarations,
     evaluate_media,
@@ -28,7 +26,6 @@ from parsing.svg.style_sheets import (
     split_selectors,
 )
 from parsing.svg.unit_map import parse_unit_map
-from parsing.svg.values import INITIAL_VALUES
 from tests.parsing.parsed_maps import Members, messages_of, parse_shapes, warnings_of
 
 
@@ -175,21 +172,12 @@ def test_declarations_that_are_too_long_are_skipped_and_the_others_read(long: st
     ("attribute", "value", "error"),
     [
         ("fill", "lime", "#12"),
-        ("opacity", "0.5", "half"),
-        ("stroke-width", "5", "-1"),
-        ("stroke-dasharray", "1 2", "1,,2"),
-        ("fill-rule", "evenodd", "odd"),
-        ("cx", "5", "left"),
         ("transform", "scale(2)", "translate(30 10)"),
     ],
 )
 def test_a_declaration_in_error_does_not_override(attribute: str, value: str, error: str) -> None:
     shape = f'<path {attribute}="{value}" class="a" style="{attribute}:{error}"/>'
     assert painted(f".a{{{attribute}:{error}}}", shape) == {attribute: value}
-
-
-def test_a_display_in_error_does_not_show_what_is_hidden() -> None:
-    assert parse_shapes('<path display="none" style="display:foo"/>') == []
 
 
 @pytest.mark.parametrize(
@@ -202,27 +190,11 @@ def test_a_display_in_error_does_not_show_what_is_hidden() -> None:
         "display:-webkit-box",
         "transform:rotate(calc(1deg * 2))",
         "transform-origin:left 5px",
-        "fill:RevERT-layer",
     ],
 )
 def test_a_valid_declaration_is_kept(declaration: str) -> None:
     name, _, value = declaration.partition(":")
     assert parse_declarations(declaration).normal == {name: value}
-
-
-@pytest.mark.parametrize("keyword", ["unset", "initial", "inherit"])
-def test_all_properties_may_be_reset(keyword: str) -> None:
-    rule = f"path{{all:{keyword};r:9}}"
-    assert painted(rule, '<path opacity=".5" fill="inherit" transform="scale(2)"/>').keys() <= {
-        "r",
-        *(INITIAL_VALUES if keyword == "initial" else ()),
-    }
-
-
-def test_a_layer_that_is_reverted_shows_what_is_below_it() -> None:
-    style = 'fill="blue" style="fill:revert-layer"'
-    assert painted("", f'<g fill="lime"><path {style}/></g>') == {"fill": "blue"}
-    assert painted("path{fill:red}", f"<path {style}/>") == {"fill": "red"}
 
 
 def style_of(sheet: str, **attributes: str) -> ElementStyle:
@@ -264,7 +236,7 @@ def test_transforms_in_three_dimensions_are_reported(style: str, shown: str) -> 
 
 
 def test_flat_transforms_are_not_reported() -> None:
-    style = "transform:translateZ(0) rotate(9deg);rotate:none"
+    style = "transform:scale(2) rotate(9deg);rotate:none"
     assert "style" not in warnings_of(f'<rect width="9" height="9" style="{style}"/>')
 
 
@@ -500,10 +472,6 @@ def test_the_parts_of_all_selectors_are_limited_and_equal_beginnings_count_once(
         build_matcher("g a", "g > a", "rect", "path", limits=limits)
 
 
-def evaluate(text: str) -> bool | None:
-    return evaluate_media(text, Viewport(200, 100))
-
-
 @pytest.mark.parametrize(
     ("text", "matches"),
     [
@@ -511,89 +479,40 @@ def evaluate(text: str) -> bool | None:
         ("", True),
         ("print, screen", True),
         ("not print", True),
-        ("SCREEN and (color)", True),
         ("(prefers-color-scheme: light)", True),
         ("not all and (prefers-color-scheme:dark)", True),
         ("print", False),
         ("not screen", False),
         ("(prefers-color-scheme: dark)", False),
-        # as large as the drawing,
-        ("(min-width: 200px)", True),
-        ("(max-width: 199px)", False),
-        ("(width > 100px)", True),
-        ("(100px <= width <= 400px)", True),
-        ("(150px > height)", True),
-        ("(height = 99px)", False),
-        ("(min-width: 12.5em)", True),
-        ("(min-width: 0) and (width)", True),
-        ("(orientation: landscape)", True),
-        ("(orientation: portrait)", False),
-        ("(aspect-ratio: 2/1)", True),
-        ("(1 < aspect-ratio < 3/2)", False),
-        # with conditions that are joined.
-        ("(width < 9px) or (width > 9px)", True),
-        ("not (width < 9px)", True),
-        ("screen and (not (width < 9px))", True),
-        ("((width) and (height)) or (hover)", True),
-        ("(width < 9px) and (hover)", False),
         ("print and (hover)", False),
         # What a drawing does not know and faults have no answer.
         ("(hover)", None),
-        ("(min-width: 9)", None),
-        ("(min-width: 9%)", None),
-        ("(1px < width > 2px)", None),
-        ("(1px < width: 2px)", None),
-        ("(width) and (width) or (width)", None),
+        ("screen and (min-width: 9px)", None),
+        ("not (hover)", None),
         ("a b", None),
         ("(", None),
-        ("and (width)", None),
-        (f"(width > {'1' * 60}px)", None),
-        (f"{'(' * 10}width{')' * 10}", None),
     ],
 )
-def test_a_query_is_about_a_screen_as_large_as_the_drawing(text: str, matches: bool | None) -> None:
-    assert evaluate(text) is matches
+def test_a_query_is_about_a_light_screen(text: str, matches: bool | None) -> None:
+    assert evaluate_media(text) is matches
 
 
 def test_a_query_may_have_any_blanks() -> None:
-    assert evaluate("\n screen \t and\n(color) ")
-    assert evaluate(f"screen{' ' * 2_000}")
-    assert evaluate("\n print \n") is False
+    assert evaluate_media("\n screen \t and\n( prefers-color-scheme:light) ")
+    assert evaluate_media(f"screen{' ' * 2_000}")
+    assert evaluate_media("\n print \n") is False
 
 
 def test_a_query_that_is_too_long_has_no_answer() -> None:
-    assert evaluate("screen," * MAX_MEDIA_CHARS) is None
+    assert evaluate_media("screen," * MAX_MEDIA_CHARS) is None
 
 
-def test_queries_of_sheets_and_rules_are_about_the_drawing() -> None:
+def test_queries_of_sheets_and_rules_count() -> None:
     shape = '<path d="M0 0h9v9z"/>'
-    nested = "<style>@media screen{@media (min-width:90px){path{fill:red}}}</style>"
-    sheet = '<style media="(height > 9000px)">path{fill:blue}</style>'
+    nested = "<style>@media screen{@media (prefers-color-scheme:light){path{fill:red}}}</style>"
+    sheet = '<style media="print">path{fill:blue}</style>'
     (drawn,) = parse_shapes(nested + sheet + shape)
     assert drawn["fill"] == "red"
-
-
-SHAPE = '<g class="a"><path class="b" d="M0 0h9v9z"/></g>'
-
-
-@pytest.mark.parametrize(
-    "sheet",
-    [
-        "g{fill:blue; path{fill:red}}",
-        "g{path{stroke:none;fill:red} stroke:blue}",
-        "path{&{fill:blue} fill:red}",
-        "path{&.b{fill:red}}",
-        ".b{.a &{fill:red}}",
-        "g{&.a{path, rect{fill:red}}}",
-        "path{@media (width > 9px){fill:red}}",
-        "path{fill:red; @media print{fill:blue} @media (width < 9px){fill:blue}}",
-    ],
-)
-def test_rules_in_rules_are_read(sheet: str) -> None:
-    sheet = sheet.replace("&", "&amp;").replace("<", "&lt;")
-    (shape,) = parse_shapes(f"<style>{sheet}</style>{SHAPE}")
-    assert shape["fill"] == "red"
-    assert "style" not in warnings_of(f"<style>{sheet}</style>{SHAPE}")
 
 
 @pytest.mark.parametrize(
@@ -604,12 +523,11 @@ def test_rules_in_rules_are_read(sheet: str) -> None:
         "&b{fill:red}",
         "{fill:red}",
         "&:nth-child(2){fill:red}",
-        f"{'&' * 500}{{fill:red}}",
-        "&{" * (MAX_NESTED_RULES + 1) + "fill:red",
     ],
 )
-def test_others_are_skipped_with_a_warning(nested: str) -> None:
-    drawing = f"<style>path{{fill:blue;{nested}}}</style>{SHAPE}".replace("&", "&amp;")
+def test_rules_in_rules_are_skipped_with_a_warning(nested: str) -> None:
+    path = '<path class="b" d="M0 0h9v9z"/>'
+    drawing = f"<style>path{{fill:blue;{nested}}}</style>{path}".replace("&", "&amp;")
     (shape,) = parse_shapes(drawing)
     assert shape["fill"] == "blue"
     assert "style" in warnings_of(drawing)

@@ -222,8 +222,6 @@ def test_font_sizes_are_computed(controls: dict[str, str], size: float) -> None:
         ("10vh", 20),
         ("10vmin", 20),
         ("10vmax", 40),
-        ("1lh", 30),
-        ("1rlh", 24),
     ],
 )
 def test_relative_lengths_follow_the_font_and_the_viewport(text: str, px: float) -> None:
