@@ -525,13 +525,13 @@ def read_members(
     try:
         text = _open_decompressed(stream)
         if _is_utf16(text):
-            raise _UnreadableFileError("the text is UTF-16; save the file as UTF-8")
+            raise UnicodeError("the text is UTF-16; save the file as UTF-8")
         read = _read_line_form if _is_line_form(text) else _read_array_form
         yield from read(text, name, violations, are_partial)
         return
     except MalformedJsonError as error:
         violations.add(f"{name}: line {error.line}, column {error.column}", error.message)
-    except _UnreadableFileError as error:
+    except UnicodeError as error:
         violations.add(name, str(error))
     except EOFError:
         violations.add(name, "the gzip data ends too early; is the file complete?")
@@ -540,10 +540,6 @@ def read_members(
     except OSError as error:
         violations.add(name, str(error.strerror or error))
     violations.rejected.add_unknown()
-
-
-class _UnreadableFileError(Exception):
-    """A file cannot be read as text."""
 
 
 def _open_decompressed(stream: BinaryIO) -> BufferedReader:

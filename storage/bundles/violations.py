@@ -228,6 +228,8 @@ class RejectedMembers:
 
 MAX_VIOLATIONS = 100
 MAX_MESSAGE_CHARACTERS = 1000
+MAX_QUOTED = 5
+"""A message quotes no more names, unless it says otherwise."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -318,6 +320,26 @@ class Violations:
 def quote_json(value: Any) -> str:
     """Return a value as JSON, to quote it in a message."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def quote_first(names: Sequence[str], limit: int = MAX_QUOTED) -> str:
+    """Return the first names, quoted.
+
+    >>> quote_first(["oak", "elm", "ash"], 2)
+    '"oak", "elm", ...'
+    """
+    more = ", ..." if len(names) > limit else ""
+    return ", ".join(map(quote_json, names[:limit])) + more
+
+
+def list_first(notes: Sequence[str], limit: int, what: str) -> list[str]:
+    """Return the first notes, and how many more there are of what they are about.
+
+    >>> list_first(["oak.svg: text is left out"] * 4, 1, "notes about drawings")
+    ['oak.svg: text is left out', 'and 3 more notes about drawings']
+    """
+    more = [f"and {len(notes) - limit:,} more {what}"] if len(notes) > limit else []
+    return [*notes[:limit], *more]
 
 
 def _sort_key(place: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from storage import catalog
 from storage.administration.audit import Operation
 from storage.bundles.json_bundles import encode_line, to_member
-from storage.bundles.violations import quote_json
+from storage.bundles.violations import list_first, quote_json
 from storage.catalog import ASSIGNMENTS, ATTRIBUTE_GROUPS, PARSED_FIELD
 from storage.errors import BundleError, StorageError
 from storage.importing.planning import Change, list_changed_fields
@@ -496,8 +496,7 @@ class StaleNetworks:
 
     def list_losses(self) -> list[str]:
         """Return notes of what removed maps have that no undo brings back: the first of them."""
-        notes, more = self._losses[:MAX_LOSS_NOTES], len(self._losses) - MAX_LOSS_NOTES
-        return [*notes, f"and {more:,} more routable or drawn maps"] if more > 0 else notes
+        return list_first(self._losses, MAX_LOSS_NOTES, "routable or drawn maps")
 
     async def find(self) -> list[StaleNetwork]:
         """Return the networks that are stale once the import is applied, by map, and those that

@@ -25,7 +25,7 @@ from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.attribute_assignments import write_assignments
 from storage.bundles.drawings import ShownParts, SourceError, read_source
 from storage.bundles.json_bundles import BundleMember
-from storage.bundles.violations import RejectedMember, Violations, to_printable
+from storage.bundles.violations import RejectedMember, Violations, list_first, to_printable
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
 from storage.importing import change_plan, planning, removals
 from storage.importing.batches import (
@@ -119,33 +119,7 @@ class AuditTrail:
 
 
 MAX_SOURCE_NOTES = 200
-
-
-class SourceNotes:
-    """Notes about the drawings of an import: the first of them, and how many more there are.
-
-    >>> notes = SourceNotes()
-    >>> notes.add(f"oak.svg: text is left out: {number}" for number in range(202))
-    >>> notes.list()[-1]
-    'and 2 more notes about drawings; floorgate check lists them all'
-    """
-
-    def __init__(self) -> None:
-        self._notes: list[str] = []
-        self._more = 0
-
-    def add(self, notes: Iterable[str]) -> None:
-        """Add the notes about a drawing."""
-        for note in notes:
-            if len(self._notes) < MAX_SOURCE_NOTES:
-                self._notes.append(note)
-            else:
-                self._more += 1
-
-    def list(self) -> list[str]:
-        """Return the first notes, and a sentence about the others."""
-        more = f"and {self._more:,} more notes about drawings; floorgate check lists them all"
-        return [*self._notes, *([more] if self._more else [])]
+MORE_SOURCE_NOTES = "notes about drawings; floorgate check lists them all"
 
 
 class ImportCounts(msgspec.Struct):
@@ -272,7 +246,7 @@ class ImportRun:
             database, self._staging, lease.import_time, self._removals.find, is_merge=lease.is_merge
         )
         self._member_count = 0
-        self._source_notes = SourceNotes()
+        self._source_notes: list[str] = []
         self._audit_trail = AuditTrail()
         self._stale_networks: list[StaleNetwork] = []
         self._publication: Publication | None = None
@@ -366,7 +340,7 @@ class ImportRun:
                 document[catalog.GEOREFERENCE_FIELD] = catalog.find_georeference(drawing.parsed)
                 document[SHOWN_FIELD] = drawing.shown
                 place = self._violations.columns.describe(f"{member.origin}.source")
-                self._source_notes.add(f"{place}: {warning}" for warning in drawing.warnings)
+                self._source_notes += [f"{place}: {warning}" for warning in drawing.warnings]
         except SourceError as error:
             self._violations.add(f"{member.origin}.source", str(error))
 
@@ -411,7 +385,8 @@ class ImportRun:
             if counts != ImportCounts():
                 summary.kinds[kind.name] = counts
         await validator.validate_rejected()
-        notes = [*self._notes, *self._source_notes.list()]
+        source_notes = list_first(self._source_notes, MAX_SOURCE_NOTES, MORE_SOURCE_NOTES)
+        notes = [*self._notes, *source_notes]
         self._violations.raise_if_any(notes)
         notes += [*await validator.collect_notes(), *await self._note_unmentioned(request)]
         notes += networks.list_losses()

@@ -6,14 +6,22 @@ With them the staged members remain the redo log: whoever finishes the import re
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from storage.administration.import_lease import ImportLease
 from storage.bundles.names import suggest
-from storage.bundles.violations import Mentions, Violations, quote_json
+from storage.bundles.violations import Mentions, Violations, quote_first, quote_json
 from storage.catalog import (
     ASSETS,
     ASSIGNMENTS,
@@ -32,7 +40,6 @@ from storage.records.kinds import (
     KEY_SEPARATOR,
     UPDATED_AT,
     Document,
-    ForeignKey,
     RecordType,
     RemovalEffect,
     format_key,
@@ -48,61 +55,52 @@ from storage.write_guards import end_earlier_writes
 class Dependency(NamedTuple):
     """A way in which records of a kind depend on an owner."""
 
+    owner: RecordType[Any]
     kind: RecordType[Any]
     effect: RemovalEffect
-    condition: Callable[[Sequence[str]], Document]
-    """Given the keys of owners, returns the condition on the records that depend on them."""
     path: str
     """The field at this path names the owner."""
+    condition: Callable[[Sequence[str]], Document]
+    """Given the keys of owners, returns the condition on the records that depend on them."""
     is_same_asset: bool = True
     """Owner and dependent have one `asset_id`, by which more indexes can be used."""
 
 
-@cache
-def get_dependencies(owner: str) -> tuple[Dependency, ...]:
-    """Return how other records depend on those of a kind.
+def _iter_dependencies() -> Iterator[Dependency]:
+    for kind in RECORD_TYPES:
+        for key in kind.foreign_keys:
+            owner, refers = RECORD_TYPES_BY_NAME[key.kind], partial(_refer_by, key.field)
+            is_same_asset = ("asset_id", "asset_id") in key.equal_fields
+            yield Dependency(owner, kind, key.on_removal, key.field, refers, is_same_asset)
+        for made in kind.made_for:
+            owner = RECORD_TYPES_BY_NAME[made.kind]
+            yield Dependency(owner, kind, "remove", made.path, made.condition)
 
-    >>> [(dependency.kind.name, dependency.effect) for dependency in get_dependencies("maps")]
+
+def _refer_by(field: str, keys: Sequence[str]) -> Document:
+    return {stored_name(field): {"$in": [*keys]}}
+
+
+def list_dependencies() -> list[Dependency]:
+    """Return how records depend on others: owners after those with which they are removed.
+
+    `RECORD_TYPES` has backgrounds before their maps.
+
+    >>> [(each.kind.name, each.effect) for each in list_dependencies() if each.owner is MAPS]
     ... # doctest: +NORMALIZE_WHITESPACE
     [('backgrounds', 'remove'), ('units', 'clear'), ('level_tags', 'remove'),
      ('locations', 'remove')]
     """
-    dependencies = []
-    for kind in RECORD_TYPES:
-        for key in kind.foreign_keys:
-            if key.kind == owner:
-                is_same_asset = ("asset_id", "asset_id") in key.equal_fields
-                dependencies.append(
-                    Dependency(kind, key.on_removal, _refer_by(key), key.field, is_same_asset)
-                )
-        dependencies += [
-            Dependency(kind, "remove", made.condition, made.path)
-            for made in kind.made_for
-            if made.kind == owner
-        ]
-    return tuple(dependencies)
-
-
-def _refer_by(key: ForeignKey) -> Callable[[Sequence[str]], Document]:
-    return lambda keys: {stored_name(key.field): {"$in": [*keys]}}
-
-
-def _sort_owners_first() -> tuple[RecordType[Any], ...]:
+    dependencies = [*_iter_dependencies()]
     graph: dict[str, set[str]] = {kind.name: set() for kind in RECORD_TYPES}
-    for kind in RECORD_TYPES:
-        for dependency in get_dependencies(kind.name):
-            if dependency.effect != "clear":
-                graph[dependency.kind.name].add(kind.name)
-    return tuple(RECORD_TYPES_BY_NAME[name] for name in TopologicalSorter(graph).static_order())
+    for each in dependencies:
+        if each.effect != "clear":
+            graph[each.kind.name].add(each.owner.name)
+    order = [*TopologicalSorter(graph).static_order()]
+    return sorted(dependencies, key=lambda each: order.index(each.owner.name))
 
 
-ALL_DEPENDENCIES = [
-    (owner, dependency)
-    for owner in _sort_owners_first()
-    for dependency in get_dependencies(owner.name)
-]
-"""The dependencies of all kinds, each kind after those with which its records are removed.
-`RECORD_TYPES` has backgrounds before their maps."""
+DEPENDENCIES = list_dependencies()
 
 
 REMOVED, CLEARED = "removed", "cleared"
@@ -165,25 +163,27 @@ class Removals:
     async def stage_dependents(self) -> None:
         """Stage what is removed with the staged removals, then what loses a reference to them."""
         await self.stage_removed_dependents(RECORD_TYPES)
-        for owner, dependency in ALL_DEPENDENCIES:
+        for dependency in DEPENDENCIES:
             if dependency.effect != "remove":
-                await self._stage_cleared(owner, dependency)
+                await self._stage_cleared(dependency)
 
     async def stage_removed_dependents(self, kinds: Sequence[RecordType[Any]]) -> None:
         """Stage the records of these kinds that are removed with what is staged."""
-        for owner, dependency in ALL_DEPENDENCIES:
+        for dependency in DEPENDENCIES:
             if dependency.effect == "clear" or dependency.kind not in kinds:
                 continue
-            async for found in self._iter_dependents(owner, dependency):
+            owner = dependency.owner.name
+            async for found in self._iter_dependents(dependency):
                 if dependency.effect == "remove_last":
-                    left = await find_left(self.find, owner.name, dependency.path, found)
+                    left = await find_left(self.find, owner, dependency.path, found)
                     found = [document for document in found if not left[document["_id"]]]
                 await self.stage(dependency.kind, found)
 
-    async def _stage_cleared(self, owner: RecordType[Any], dependency: Dependency) -> None:
-        async for found in self._iter_dependents(owner, dependency):
+    async def _stage_cleared(self, dependency: Dependency) -> None:
+        owner = dependency.owner.name
+        async for found in self._iter_dependents(dependency):
             gone = await self.find(dependency.kind.name, [document["_id"] for document in found])
-            left = await find_left(self.find, owner.name, dependency.path, found)
+            left = await find_left(self.find, owner, dependency.path, found)
             field = dependency.path.partition(".")[0]
             has_time = UPDATED_AT in dependency.kind.stored_fields
             times = {UPDATED_AT: self._import_time} if has_time else {}
@@ -198,19 +198,19 @@ class Removals:
                     self.collection_of(dependency.kind.name, CLEARED), cleared
                 )
 
-    async def _iter_dependents(
-        self, owner: RecordType[Any], dependency: Dependency
-    ) -> AsyncIterator[list[Document]]:
+    async def _iter_dependents(self, dependency: Dependency) -> AsyncIterator[list[Document]]:
         """Yield the records of a dependency that are not staged as members, each with its owner.
 
         Members that are staged name an owner that stays, or are refused. A reference that they do
         not speak of is cleared when they are planned.
         """
-        path = stored_name(dependency.path)
+        owner, path = dependency.owner, stored_name(dependency.path)
         projection = dict.fromkeys((*_fields_of(dependency.kind), path.partition(".")[0]), 1)
         async for owners in self.iter_removed(owner):
-            for asset_id, group in _group_by_asset(owners).items():
-                names = {each["_id"]: format_key(each[VALUES_FIELD]) for each in group}
+            names_by_asset: dict[str, dict[str, str]] = defaultdict(dict)
+            for each in owners:
+                names_by_asset[each["asset_id"]][each["_id"]] = format_key(each[VALUES_FIELD])
+            for asset_id, names in names_by_asset.items():
                 where = dependency.condition([*names])
                 if dependency.is_same_asset:
                     where["asset_id"] = asset_id
@@ -307,13 +307,6 @@ class _KeyStream:
 def _fields_of(kind: RecordType[Any]) -> set[str]:
     """Return the stored names of a kind's identifying fields and of its asset."""
     return {*map(stored_name, kind.key_fields), *([kind.scope_field] if kind.scope_field else ())}
-
-
-def _group_by_asset(documents: list[Document]) -> dict[str, list[Document]]:
-    groups: dict[str, list[Document]] = defaultdict(list)
-    for document in documents:
-        groups[document["asset_id"]].append(document)
-    return groups
 
 
 # Removing what is staged can be repeated and changes nothing more. References are cleared and
@@ -544,7 +537,7 @@ async def note_unmentioned_assets(
     names = [document["_id"] async for document in found.sort("_id", 1)]
     if not names:
         return []
-    listed = _list_names(names)
+    listed = quote_first(names, MAX_NAMED)
     return [f"not in the source, and so left as they are: units of the assets {listed}"]
 
 
@@ -552,13 +545,8 @@ def note_unused_floors(floor_ids: Sequence[str]) -> list[str]:
     """Return a note about floors that a table of apartments cannot list, if there are any."""
     if not floor_ids:
         return []
-    listed = _list_names(floor_ids)
+    listed = quote_first(floor_ids, MAX_NAMED)
     return [f"not in the source, and left as they are since they had no units: floors {listed}"]
-
-
-def _list_names(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > MAX_NAMED else ""
-    return ", ".join(map(quote_json, names[:MAX_NAMED])) + more
 
 
 KINDS_BY_TEXT = {

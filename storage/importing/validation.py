@@ -16,13 +16,18 @@ from typing import Any, NamedTuple
 from storage import catalog
 from storage.bundles import drawings
 from storage.bundles.names import suggest
-from storage.bundles.violations import Violations, describe_record, quote_json
+from storage.bundles.violations import (
+    MAX_QUOTED,
+    Violations,
+    describe_record,
+    quote_first,
+    quote_json,
+)
 from storage.importing import planning
 from storage.importing.staging import KEY_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Staging, find_neighbours
 from storage.mongo import driver
 from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
 
-MAX_IDS_IN_NOTE = 5
 MAX_DOUBTS = 100_000
 """Wrong fields that are remembered. What follows from others is reported, too."""
 NOWHERE = ", neither in the bundle nor in the catalog"
@@ -98,21 +103,21 @@ def describe_drawing(
     """
     if unknown := [unit_id for unit_id in shown.unit_ids if unit_id not in floors_by_unit]:
         noun = "unit" if len(unknown) == 1 else "units"
-        yield f"the drawing shows {len(unknown)} unknown {noun}: {_list_first(unknown)}"
+        yield f"the drawing shows {len(unknown)} unknown {noun}: {quote_first(unknown)}"
     if names := drawings.find_unmatched_levels(shown.levels, floor_ids):
         noun = "floor" if len(names) == 1 else "floors"
         yield (
-            f"the drawing shows {len(names)} unknown {noun}: Level {_list_first(names)}; routes"
+            f"the drawing shows {len(names)} unknown {noun}: Level {quote_first(names)}; routes"
             " need a name such as 'Level 2: floor=<id>', or data-tags with floor=<id>; the floors"
-            f" are {_list_first(sorted(floor_ids))}"
+            f" are {quote_first(sorted(floor_ids))}"
         )
     if misplaced := drawings.find_misplaced_units(shown, floors_by_unit, floor_ids):
         noun, own = ("unit", "its own") if len(misplaced) == 1 else ("units", "their own")
         floors = "; ".join(
             f"{quote_json(unit_id)} on {quote_json(drawn_on)}, not {quote_json(floor_id)}"
-            for unit_id, drawn_on, floor_id in misplaced[:MAX_IDS_IN_NOTE]
+            for unit_id, drawn_on, floor_id in misplaced[:MAX_QUOTED]
         )
-        more = "; ..." if len(misplaced) > MAX_IDS_IN_NOTE else ""
+        more = "; ..." if len(misplaced) > MAX_QUOTED else ""
         count = len(misplaced)
         yield f"the drawing shows {count} {noun} on another floor than {own}: {floors}{more}"
 
@@ -366,10 +371,5 @@ def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
     record = describe_record(catalog.RECORD_TYPES_BY_NAME[kind_name], key)
     return (
         f"the {record} of the catalog, which all assets share, also has"
-        f" {_list_first(values)}: add what it has, or give this one another id"
+        f" {quote_first(values)}: add what it has, or give this one another id"
     )
-
-
-def _list_first(ids: list[str]) -> str:
-    examples = ", ".join(map(quote_json, ids[:MAX_IDS_IN_NOTE]))
-    return f"{examples}, ..." if len(ids) > MAX_IDS_IN_NOTE else examples

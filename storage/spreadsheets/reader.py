@@ -198,18 +198,17 @@ class _SheetReader:
         self._has_tables |= table is not None
         if table is not None and not is_first:
             self._describe(sheet, table, TABLE)
-            body = tables.Body(table, rows, (ASSETS, FLOORS, UNITS), sheet.is_text)
-            yield from unit_tables.UnitTable(
-                table._replace(rows=body.read()), rows, self._known
-            ).read()
+            kinds = (ASSETS, FLOORS, UNITS)
+            table = table._replace(rows=tables.read_body(table, rows, kinds, is_text=sheet.is_text))
+            yield from unit_tables.UnitTable(table, rows, self._known).read()
         elif table is None and kind and records and is_first:
             if not records.header_number:
                 self._reject_headers(kind, start, sheet)
                 return
             self._sheets_read += 1
             self._describe(sheet, records, kind.name)
-            body = tables.Body(records, rows, (kind,), sheet.is_text)
-            for member in read_records(kind, records._replace(rows=body.read()), rows):
+            body = tables.read_body(records, rows, (kind,), is_text=sheet.is_text)
+            for member in read_records(kind, records._replace(rows=body), rows):
                 self._known.add_explicit(member)
                 yield member
         elif table is None and kind is None:
