@@ -22,8 +22,9 @@ from gateway.settings import Settings
 from resolvers.drawings.shown_units import parse_with_units
 from resolvers.request.caller import FLAGS, PERMISSIONS
 from storage.administration import api_keys
+from storage.bundles.drawings import ParsedSource
 from storage.cache import change_feed
-from storage.importing.import_bundles import ParsedSource, import_bundles
+from storage.importing.import_bundles import import_bundles
 from storage.mongo import driver
 from tests.databases import Documents, ReusedDatabase, read_documents
 from tests.rest.demo_service import NO_BAD_KEY_LIMIT, DemoService, demo_service

@@ -13,8 +13,8 @@ from gateway.cli.terminal import count_of
 
 if TYPE_CHECKING:
     from gateway.cli.parse import DrawingCheck
+    from storage.bundles.drawings import ParsedSource
     from storage.importing.checking import CheckResult
-    from storage.importing.import_bundles import ParsedSource
 
 DRAWING_SUFFIX = ".svg"
 
@@ -79,8 +79,7 @@ def parse_drawing(svg: bytes) -> ParsedSource:
     from parsing.errors import ParsingError
     from resolvers.drawings.shown_units import parse_with_units
     from resolvers.processing.task_process import limit_cpu_time
-    from storage.bundles.drawings import SourceError
-    from storage.importing.import_bundles import ParsedSource
+    from storage.bundles.drawings import ParsedSource, SourceError
 
     try:
         with limit_cpu_time():

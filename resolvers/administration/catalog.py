@@ -15,13 +15,12 @@ from resolvers.request.errors import (
 )
 from storage import errors
 from storage.administration.audit import Origin
-from storage.bundles.drawings import SourceError
+from storage.bundles.drawings import ParsedSource, SourceError
 from storage.importing.batches import BundleSource
 from storage.importing.change_plan import NO_REMOVALS, ChangeRequest
 from storage.importing.import_bundles import (
     ImportProgressCallback,
     ImportSummary,
-    ParsedSource,
     ignore_progress,
     import_bundles,
 )

@@ -85,6 +85,14 @@ class ShownParts(NamedTuple):
     """They are the index of the Level of each unit, None if it has none, or several."""
 
 
+class ParsedSource(NamedTuple):
+    """A parsed drawing: its JSON, the units and Levels in it, and warnings of the parse."""
+
+    parsed: bytes
+    shown: ShownParts = ShownParts()
+    warnings: Sequence[str] = ()
+
+
 class MisplacedUnit(NamedTuple):
     """A unit that a drawing shows on another floor than it is on."""
 

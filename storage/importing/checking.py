@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from storage.bundles.drawings import (
+    ParsedSource,
     ShownParts,
     SourceError,
     find_unmatched_levels,
@@ -30,8 +31,8 @@ from storage.bundles.violations import (
 from storage.catalog import FLOORS, RECORD_TYPES, RECORD_TYPES_BY_NAME, UNITS
 from storage.importing import planning, validation
 from storage.importing.batches import BundleSource, read_batches
-from storage.importing.import_bundles import NO_MEMBERS_NOTE, ParsedSource
 from storage.importing.staging import NEIGHBOURS
+from storage.importing.validation import NO_MEMBERS_NOTE
 from storage.records.kinds import KEY_SEPARATOR, Document, ForeignKey, RecordType, stored_name
 from storage.spreadsheets.reader import TableReader
 

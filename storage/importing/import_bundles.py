@@ -23,7 +23,7 @@ from storage import catalog
 from storage.administration import api_keys, audit, import_lease
 from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.attribute_assignments import write_assignments
-from storage.bundles.drawings import ShownParts, SourceError, read_source
+from storage.bundles.drawings import ParsedSource, SourceError, read_source
 from storage.bundles.json_bundles import BundleMember
 from storage.bundles.violations import RejectedMember, Violations, list_first, to_printable
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
@@ -36,7 +36,7 @@ from storage.importing.batches import (
     read_batches,
 )
 from storage.importing.staging import SHOWN_FIELD, Staging
-from storage.importing.validation import BundleValidator
+from storage.importing.validation import NO_MEMBERS_NOTE, BundleValidator
 from storage.mongo import driver, files, raw_documents
 from storage.publication import Publication, check_unchanged, publish_staged, stage_publication
 from storage.records.kinds import Document, RecordType
@@ -181,7 +181,6 @@ class ImportSummary(msgspec.Struct):
 
 _network_logger = logging.getLogger("floorgate.networks")
 
-NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
 MAP_FILE_FIELDS = ("source", catalog.PARSED_FIELD, catalog.NETWORK_FIELD, catalog.PLAN_FIELD)
 """These fields of a map hold the digest of a file."""
 WRITES_AT_ONCE = 2
@@ -196,14 +195,6 @@ class ImportProgress(NamedTuple):
 
 
 ImportProgressCallback: TypeAlias = Callable[[ImportProgress], None]
-
-
-class ParsedSource(NamedTuple):
-    """A parsed drawing: its JSON, the units and Levels in it, and warnings of the parse."""
-
-    parsed: bytes
-    shown: ShownParts = ShownParts()
-    warnings: Sequence[str] = ()
 
 
 SourceParser: TypeAlias = Callable[[bytes], Awaitable[ParsedSource]]

@@ -28,6 +28,7 @@ from storage.importing.staging import KEY_FIELD, ORIGIN_FIELD, SHOWN_FIELD, Stag
 from storage.mongo import driver
 from storage.records.kinds import Document, ForeignKey, RecordType, stored_name
 
+NO_MEMBERS_NOTE = "there is nothing to import: the files have no records"
 MAX_DOUBTS = 100_000
 """Wrong fields that are remembered. What follows from others is reported, too."""
 NOWHERE = ", neither in the bundle nor in the catalog"

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from storage import networks
-from storage.bundles.drawings import ShownLevel, ShownParts, SourceError
+from storage.bundles.drawings import ParsedSource, ShownLevel, ShownParts, SourceError
 from storage.errors import BundleError
 from storage.importing.change_plan import ChangeRequest
 from storage.importing.import_bundles import (
     ImportCounts,
-    ParsedSource,
     SourceParser,
     import_bundles,
 )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.bundles.description import build_bundle_schema
+from storage.bundles.drawings import ParsedSource
 from storage.bundles.json_bundles import parse_member
 from storage.bundles.names import header_of
 from storage.catalog import ASSIGNMENTS, RECORD_TYPES, RECORD_TYPES_BY_NAME
@@ -22,7 +23,7 @@ from storage.exporting.workbooks import (
     export_workbook,
     title_of,
 )
-from storage.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
+from storage.importing.import_bundles import ImportCounts, import_bundles
 from storage.records.visibility import AssetScope
 from storage.spreadsheets.cells import ERROR_VALUES, INVISIBLE
 from storage.spreadsheets.record_sheets import column_fields

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from storage.bundles.drawings import ShownLevel, ShownParts, SourceError, to_data_url
+from storage.bundles.drawings import ParsedSource, ShownLevel, ShownParts, SourceError, to_data_url
 from storage.bundles.violations import Violations
 from storage.importing import batches, checking
 from storage.importing.batches import BundleSource, MemberBatch, count_total_bytes, read_batches
 from storage.importing.checking import CheckResult, check_bundles
-from storage.importing.import_bundles import ParsedSource, import_bundles
+from storage.importing.import_bundles import import_bundles
 from tests.storage.catalogs import (
     SMALL,
     Bundle,

@@ -11,7 +11,7 @@ from pymongo import MongoClient, monitoring
 
 from storage.administration.import_lease import STAGING_PREFIX
 from storage.attribute_assignments import assign_attributes, unassign_attributes
-from storage.bundles.drawings import to_data_url
+from storage.bundles.drawings import ParsedSource, to_data_url
 from storage.catalog import (
     BACKGROUNDS,
     FOOT_ROUTING,
@@ -24,7 +24,7 @@ from storage.catalog import (
 from storage.errors import UnavailableError
 from storage.importing import removals
 from storage.importing.change_plan import ChangeRequest
-from storage.importing.import_bundles import ParsedSource, finish_interrupted_import, import_bundles
+from storage.importing.import_bundles import finish_interrupted_import, import_bundles
 from storage.importing.planning import values_at
 from storage.importing.removals import RemovalLimit
 from storage.mongo import driver

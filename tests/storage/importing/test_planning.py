@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from storage.administration.import_lease import STAGING_PREFIX
-from storage.bundles.drawings import to_data_url
+from storage.bundles.drawings import ParsedSource, to_data_url
 from storage.bundles.json_bundles import read_members
 from storage.bundles.violations import Violations
 from storage.catalog import ASSIGNMENTS, LOCATIONS, RECORD_TYPES, UNITS
@@ -25,7 +25,7 @@ from storage.importing.change_plan import (
     RecordChange,
     open_pending_file,
 )
-from storage.importing.import_bundles import ImportCounts, ParsedSource, import_bundles
+from storage.importing.import_bundles import ImportCounts, import_bundles
 from storage.importing.planning import PipelinedWriter, has_same_content, read_ahead, set_timestamps
 from storage.importing.staging import Staging
 from storage.mongo import driver
