@@ -208,7 +208,7 @@ LIMITS = {
         resolvers.drawings.shown_units: MAX_WARNINGS MAX_LEVELS
         storage.importing.change_plan: MAX_LISTED_CHANGES
         storage.importing.change_plan: MAX_VALUE_CHARACTERS
-        storage.importing.checking: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
+        storage.importing.validation: MAX_CHECK_VIOLATIONS MAX_LISTED_OWNERS
         storage.importing.change_plan: MAX_LOSS_NOTES
         storage.importing.import_bundles: MAX_SOURCE_NOTES
         storage.bundles.json_bundles: MAX_MEMBER_CHARACTERS

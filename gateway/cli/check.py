@@ -14,7 +14,7 @@ from gateway.cli.terminal import count_of
 if TYPE_CHECKING:
     from gateway.cli.parse import DrawingCheck
     from storage.bundles.drawings import ParsedSource
-    from storage.importing.checking import CheckResult
+    from storage.importing.validation import CheckResult
 
 DRAWING_SUFFIX = ".svg"
 
@@ -46,7 +46,7 @@ def check(
     from gateway.cli.parse import check_drawing_file
     from resolvers.drawings.shown_units import find_shown_parts
     from storage.bundles.violations import Violations
-    from storage.importing.checking import MAX_CHECK_VIOLATIONS, check_bundles
+    from storage.importing.validation import MAX_CHECK_VIOLATIONS, check_bundles
 
     violations = Violations(MAX_CHECK_VIOLATIONS)
     drawings = [path for path in paths if Path(path).suffix.lower() == DRAWING_SUFFIX]

@@ -10,10 +10,10 @@ import pytest
 
 from storage.bundles.drawings import ParsedSource, ShownLevel, ShownParts, SourceError, to_data_url
 from storage.bundles.violations import Violations
-from storage.importing import batches, checking
+from storage.importing import batches, validation
 from storage.importing.batches import BundleSource, MemberBatch, count_total_bytes, read_batches
-from storage.importing.checking import CheckResult, check_bundles
 from storage.importing.import_bundles import import_bundles
+from storage.importing.validation import CheckResult, check_bundles
 from tests.storage.catalogs import (
     SMALL,
     Bundle,
@@ -226,7 +226,7 @@ def test_in_a_whole_catalog_they_are_missing() -> None:
 def test_the_first_assumed_owners_are_listed_and_all_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checking, "MAX_LISTED_OWNERS", 2)
+    monkeypatch.setattr(validation, "MAX_LISTED_OWNERS", 2)
     result = check({"units": SMALL["units"]})
     assert [owner.id for owner in result.assumed] == ["a", "a1"]  # with the most members
     assert result.assumed_total == 5
