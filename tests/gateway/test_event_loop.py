@@ -77,14 +77,14 @@ async def large_client(
     units = mongo[world.database]["units"]
     template = await units.find_one({"_id": "unit-1"})
     assert template is not None
-    await units.insert_many(
-        [template | {"_id": f"u{n:05}", "name": f"Unit {n}"} for n in range(UNITS)]
-    )
+    many_units = [template | {"_id": f"u{n:05}", "name": f"Unit {n}"} for n in range(UNITS)]
     locations = mongo[world.database]["locations"]
     template = await locations.find_one({"_id": "loc-1"})
     assert template is not None
     template["tags"] *= 3
-    await locations.insert_many([template | {"_id": f"loc-1-{n:05}"} for n in range(9_900)])
+    with driver.limit_time(60):  # more than a request has
+        await units.insert_many(many_units)
+        await locations.insert_many([template | {"_id": f"loc-1-{n:05}"} for n in range(9_900)])
     await driver.close(mongo)
     async with gateway_client(world.settings(cache_mb=64), world.keys.full) as client:
         client.headers.update(ALL_FLAGS)
