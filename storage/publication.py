@@ -19,10 +19,11 @@ from storage.mongo import driver, files
 from storage.records.kinds import UPDATED_AT, Document, current_timestamp
 from storage.tombstones import add_tombstones, end_tombstones
 
-_ROUTING_FIELDS = (
-    *("asset_id", "tags", "routing_tier", "source", "feet_per_unit"),
-    *(catalog.NETWORK_FIELD, catalog.NETWORK_STATE_FIELD, *catalog.PARSED_FIELDS),
+_FIELDS = (
+    *(*routing_inputs.ROUTING_FIELDS, *catalog.PARSED_FIELDS),
+    *(closures.CLOSURES_FIELD, closures.CLOSED_PARTS_FIELD),
 )
+"""The fields of a map that publishing its network looks at, or changes."""
 
 
 class PublishedFiles(NamedTuple):
@@ -115,8 +116,7 @@ async def publish(
     """
     map_id, report = publication.map_id, publication.report
     maps = database[catalog.MAPS.name]
-    fields = (*_ROUTING_FIELDS, closures.CLOSURES_FIELD, closures.CLOSED_PARTS_FIELD)
-    before = await maps.find_one({"_id": map_id}, fields, session=session)
+    before = await maps.find_one({"_id": map_id}, _FIELDS, session=session)
     if before is None:
         return None
     now = current_timestamp()
@@ -277,11 +277,7 @@ def build_entry(
     routing: Document,
     changes: Sequence[audit.AuditChange] = (),
 ) -> audit.AuditEntry:
-    had, has = (
-        {field: document.get(field) for field in (catalog.NETWORK_FIELD, "routing_tier")}
-        for document in (before, routing)
-    )
-    map_id = before["_id"]
-    changed = audit.AuditChange.of_all(catalog.MAPS.name, "updated", [map_id], had, has)
-    target = audit.AuditTarget(catalog.MAPS.name, [map_id])
+    """Return the audit entry of a map whose fields of routing have changed, and what else has."""
+    target = audit.AuditTarget(catalog.MAPS.name, [before["_id"]])
+    changed = routing_inputs.build_audit_change(before, routing)
     return audit.AuditEntry(action, target, [changed, *changes], [before["asset_id"]])

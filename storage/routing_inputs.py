@@ -220,13 +220,17 @@ async def withdraw_stale_networks(
             continue
         fields = build_withdrawal(before, network.reason, is_stale=True)
         await database[catalog.MAPS.name].update_one(where, {"$set": fields}, session=session)
-        had, has = (
-            {field: document.get(field) for field in (catalog.NETWORK_FIELD, "routing_tier")}
-            for document in (before, fields)
-        )
-        change = AuditChange.of_all(catalog.MAPS.name, "updated", [network.map_id], had, has)
-        changes.append(change)
+        changes.append(build_audit_change(before, fields))
     return changes
+
+
+def build_audit_change(before: Document, after: Document) -> AuditChange:
+    """Return the change of a map's network and tier for the audit log."""
+    had, has = (
+        {field: document.get(field) for field in (catalog.NETWORK_FIELD, "routing_tier")}
+        for document in (before, after)
+    )
+    return AuditChange.of_all(catalog.MAPS.name, "updated", [before["_id"]], had, has)
 
 
 async def list_stale_networks(

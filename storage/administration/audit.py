@@ -17,7 +17,6 @@ from collections.abc import (
     Callable,
     Hashable,
     Iterable,
-    Iterator,
     Sequence,
 )
 from contextlib import suppress
@@ -45,11 +44,7 @@ MAX_LISTED_IDS = 1_000
 MAX_SHOWN_CHANGES = 20
 MAX_SHOWN_IDS = 20
 """Changes of a record, and ids of a change, on a page of the log."""
-MAX_RECORD_BYTES = 12_000_000
-"""MongoDB allows 16 MB in a document; a greater change has several records."""
-_PIECE_IDS = 1_000
 _ID_PREFIX = "aud_"
-_MAX_UTF8_BYTES = 4
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -183,18 +178,18 @@ async def run_in_transaction(
     `get_keys` returns.
     """
 
-    async def write(session: driver.Session) -> tuple[T, list[AuditRecord]]:
+    async def write(session: driver.Session) -> tuple[T, AuditRecord | None]:
         await check_writable(database, session, get_keys)
         result, entry = await work(session)
-        records = [*_build_records(origin or get_process_origin(), entry)] if entry else []
-        if records:
-            documents = [_to_document(record) for record in records]
-            await database[AUDIT_COLLECTION].insert_many(documents, session=session)
-        return result, records
+        if entry is None or not entry.changes:
+            return result, None
+        record = _build_record(origin or get_process_origin(), entry)
+        await database[AUDIT_COLLECTION].insert_one(_to_document(record), session=session)
+        return result, record
 
     with driver.translate_errors():
-        result, records = await driver.run_in_transaction(database.client, write)
-    for record in records:
+        result, record = await driver.run_in_transaction(database.client, write)
+    if record is not None:
         _log_record(record)
     return result
 
@@ -249,54 +244,21 @@ async def delete_audit_records(database: driver.Database, before: datetime) -> i
     return result.deleted_count
 
 
-def _build_records(origin: Origin, entry: AuditEntry) -> Iterator[AuditRecord]:
-    asset_ids = sorted({*entry.asset_ids})[:MAX_LISTED_IDS]
-    for changes in _split_changes(entry.changes):
-        at = _EPOCH + (datetime.now(UTC) - _EPOCH) // _MILLISECOND * _MILLISECOND
-        yield AuditRecord(
-            audit_id=_first_id_at(at) + secrets.token_hex(8),
-            at=at,
-            action=entry.action,
-            actor=origin.actor,
-            interface=origin.interface,
-            client_address=origin.client_address,
-            request_id=origin.request_id,
-            target=entry.target,
-            asset_ids=asset_ids,
-            changes=changes,
-        )
-
-
-def _split_changes(changes: Sequence[AuditChange]) -> Iterator[list[AuditChange]]:
-    """Yield the changes in parts that fit into a document each; almost always it is one."""
-    part: list[AuditChange] = []
-    part_bytes = 0
-    for change in changes:
-        is_small = part_bytes + _max_bytes(change) <= MAX_RECORD_BYTES
-        for piece in [change] if is_small else _split_change(change):
-            piece_bytes = _max_bytes(piece)
-            if part and part_bytes + piece_bytes > MAX_RECORD_BYTES:
-                yield part
-                part, part_bytes = [], 0
-            part.append(piece)
-            part_bytes += piece_bytes
-    if part:
-        yield part
-
-
-def _split_change(change: AuditChange) -> Iterator[AuditChange]:
-    if len(change.ids) < change.count:  # of an import, which lists only the first ids
-        yield change
-        return
-    for start in range(0, len(change.ids), _PIECE_IDS):
-        ids = change.ids[start : start + _PIECE_IDS]
-        yield msgspec.structs.replace(change, count=len(ids), ids=ids)
-
-
-def _max_bytes(change: AuditChange) -> int:
-    """Return at least the size of a change in BSON, without encoding thousands of ids."""
-    values = len(msgspec.json.encode((change.kind, change.before, change.after)))
-    return 200 + 2 * values + _MAX_UTF8_BYTES * sum(map(len, change.ids)) + 16 * len(change.ids)
+def _build_record(origin: Origin, entry: AuditEntry) -> AuditRecord:
+    # Within the 16 MB of a document: no request can name as much.
+    at = _EPOCH + (datetime.now(UTC) - _EPOCH) // _MILLISECOND * _MILLISECOND
+    return AuditRecord(
+        audit_id=_first_id_at(at) + secrets.token_hex(8),
+        at=at,
+        action=entry.action,
+        actor=origin.actor,
+        interface=origin.interface,
+        client_address=origin.client_address,
+        request_id=origin.request_id,
+        target=entry.target,
+        asset_ids=sorted({*entry.asset_ids})[:MAX_LISTED_IDS],
+        changes=[*entry.changes],
+    )
 
 
 def _first_id_at(time: datetime) -> str:

@@ -155,16 +155,6 @@ async def test_assignments_are_recorded_where_they_change_something(imported: An
     ]
 
 
-async def test_a_change_too_great_for_a_document_has_several_records(database: Any) -> None:
-    ids = [f"{number:05}" + "\U0001f600" * 250 for number in range(15_000)]
-    await write(database, ids)
-    records = await records_of(database)
-    assert len(records) > 1
-    assert sorted(id for each in records for change in each.changes for id in change.ids) == ids
-    assert sum(change.count for each in records for change in each.changes) == len(ids)
-    assert {each.request_id for each in records} == {"request-1"}
-
-
 # Imports
 
 
