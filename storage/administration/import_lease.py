@@ -8,8 +8,7 @@ continues by `state`:
 | `idle`      | nothing                                                                |
 | `staging`   | drop the staged members: the catalog has not been touched              |
 | `applying`  | apply the staged members to the end, with the same `import_time`       |
-| `merging`   | the same, for a merge: a release that knows no merges leaves it alone  |
-| `removing`  | the same as the two above, then remove what is staged to be removed    |
+| `removing`  | the same, then remove what is staged to be removed                     |
 | `restoring` | switch to the staged collections to the end                            |
 """
 
@@ -25,7 +24,7 @@ LEASE_COLLECTION = "imports"
 LEASE_ID = "current"
 STAGING_PREFIX = "staging."
 
-ImportState: TypeAlias = Literal["idle", "staging", "applying", "merging", "removing", "restoring"]
+ImportState: TypeAlias = Literal["idle", "staging", "applying", "removing", "restoring"]
 
 
 GetKeys: TypeAlias = Callable[[], Mapping[str, Collection[str]]]
@@ -95,11 +94,8 @@ class ImportLease(Lease):
 
     @property
     def is_merge(self) -> bool:
-        """True if the import changes only the fields that are given.
-
-        One that is `applying` is none, even if a release that knows no merges has left the field.
-        """
-        return self.state != "applying" and bool(self.document.get("is_merge", False))
+        """True if the import changes only the fields that are given."""
+        return bool(self.document.get("is_merge", False))
 
     async def begin_staging(self, *, is_merge: bool = False) -> None:
         """Begin a new import: a new `import_id`, and now as its `import_time`."""
@@ -120,12 +116,10 @@ class ImportLease(Lease):
     async def begin_applying(self, session: driver.Session, *, removes: bool = False) -> None:
         """Commit the import with the transaction of the session.
 
-        From then on it will be completed, if need be by another process; one that `removes`
-        records, by a process of a release that can.
+        From then on it will be completed, if need be by another process.
         """
-        state: ImportState = "merging" if self.is_merge else "applying"
-        fields = {"state": "removing" if removes else state, "committed_at": "$$NOW"}
-        await self.update(fields, session)
+        state: ImportState = "removing" if removes else "applying"
+        await self.update({"state": state, "committed_at": "$$NOW"}, session)
 
     async def begin_restoring(self, session: driver.Session) -> None:
         """Commit a restore with the transaction of the session, as `begin_applying`."""

@@ -606,7 +606,7 @@ async def _finish_previous_import(
         )
     _logger.warning("finishing an import that was interrupted: it was %s", lease.state)
     run = ImportRun(database, lease, progress)
-    if lease.state in ("applying", "merging", "removing"):
+    if lease.state in ("applying", "removing"):
         await run.apply(None)
     elif lease.state == "restoring":
         await switch_collections(database, lease, progress)
@@ -614,7 +614,7 @@ async def _finish_previous_import(
 
 
 POLL_SECONDS = 0.25
-CHANGING_STATES = ("applying", "merging", "removing", "restoring")
+CHANGING_STATES = ("applying", "removing", "restoring")
 """States of the import lease in which the catalog is neither the old nor the new one."""
 
 

@@ -96,38 +96,6 @@ R = TypeVar("R", bound=Record)
 Documents: TypeAlias = Sequence[dict[str, Any]]
 
 
-def decode_records(record_type: type[R], documents: Documents) -> list[R]:
-    """Return the records in documents, in the same order.
-
-    Fields that a document lacks, because it was written before they were added, get their default.
-    Raises KeyError if a field without default is missing.
-    """
-    try:
-        return _compile_decoder(record_type)(documents)
-    except KeyError:
-        return _compile_decoder(record_type, lenient=True)(documents)
-
-
-def decode_each(record_type: type[R], documents: Documents) -> list[R]:
-    """Return the records in documents; for one that cannot be decoded, the exception.
-
-    So a damaged document costs nothing but itself. GraphQL reports an exception in the place of a
-    value as its error, and reading a field of one fails.
-    """
-    try:
-        return decode_records(record_type, documents)
-    except Exception:
-        return [_decode_one(record_type, document) for document in documents]
-
-
-def _decode_one(record_type: type[R], document: dict[str, Any]) -> R:
-    try:
-        [record] = decode_records(record_type, [document])
-    except Exception as error:
-        return cast(R, error)
-    return record
-
-
 def stored_name(field: str) -> str:
     """Return the name of a record's field in its document.
 
@@ -276,13 +244,34 @@ class RecordType(Generic[R]):
         fields = self.key_fields[:-1] if document.get(self.single_valued_flag) else self.key_fields
         return KEY_SEPARATOR.join([document[field] for field in fields])
 
-    def decode(self, documents: Sequence[Document]) -> list[R]:
-        """Return the records in documents."""
-        return decode_records(self.struct, documents)
+    def decode(self, documents: Documents) -> list[R]:
+        """Return the records in documents, in the same order.
 
-    def decode_each(self, documents: Sequence[Document]) -> list[R]:
-        """Return the records in documents, or exceptions in the place of damaged ones."""
-        return decode_each(self.struct, documents)
+        Fields that a document lacks, because it was written before they were added, get their
+        default. Raises KeyError if a field without default is missing.
+        """
+        try:
+            return _compile_decoder(self.struct)(documents)
+        except KeyError:
+            return _compile_decoder(self.struct, lenient=True)(documents)
+
+    def decode_each(self, documents: Documents) -> list[R]:
+        """Return the records in documents; for one that cannot be decoded, the exception.
+
+        So a damaged document costs nothing but itself. GraphQL reports an exception in the place of
+        a value as its error, and reading a field of one fails.
+        """
+        try:
+            return self.decode(documents)
+        except Exception:
+            return [self._decode_one(document) for document in documents]
+
+    def _decode_one(self, document: Document) -> R:
+        try:
+            [record] = self.decode([document])
+        except Exception as error:
+            return cast(R, error)
+        return record
 
     def to_document(self, record: R, owner_fields: Document | None = None) -> Document:
         """Return a record's document with the fields copied from its owners.

@@ -180,7 +180,7 @@ class Deployment:
         started = time.monotonic()
         with self.open_database() as database:
             leases = database[LEASE_COLLECTION]
-            unfinished = {"state": {"$in": ["staging", "applying", "merging", "removing"]}}
+            unfinished = {"state": {"$in": ["staging", "applying", "removing"]}}
             wait_until(lambda: leases.find_one(unfinished) is None, "imports are finished")
         longest = self.figures.get("import finished", 0.0)
         self.figures["import finished"] = max(longest, time.monotonic() - started)

@@ -79,8 +79,7 @@ def kill_import(deployment: Deployment) -> None:
         def wait_and_kill(run: Command) -> bool:
             wait_until(
                 lambda: (
-                    run.poll() is not None
-                    or leases.find_one({"state": {"$in": ["applying", "merging"]}}) is not None
+                    run.poll() is not None or leases.find_one({"state": "applying"}) is not None
                 ),
                 "the import writes",
             )

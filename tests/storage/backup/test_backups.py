@@ -128,7 +128,7 @@ async def test_what_is_written_during_a_backup_is_not_in_it(filled: Any) -> None
     assert read_archive(output.getvalue()) == manifest
 
 
-@pytest.mark.parametrize("state", ["applying", "merging", "removing", "restoring"])
+@pytest.mark.parametrize("state", ["applying", "removing", "restoring"])
 async def test_a_backup_waits_while_another_process_applies(filled: Any, state: str) -> None:
     lease = ImportLease(filled)
     assert await lease.try_acquire()
