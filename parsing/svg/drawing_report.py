@@ -406,18 +406,17 @@ class DrawingReport(StyleReport):
             copy = COPY_NUMBER.fullmatch(id)
             if copy and copy[1] in ordinals:
                 self.warnings.add("numbered", ordinal, element, id, level)
-        if id != written and "data-id" not in shape.source:
-            detail = f"read as {quote(id)!r}: a <{element}> with id {quote(written)!r}"
-            self.warnings.add("unit-by-name", ordinal, element, id, detail=detail)
-        elif (
-            id == written
-            and (label := inkscape_label(shape.source)) not in ("", id.strip())
-            and not is_made_up(label)
-        ):
-            detail = f"the id {quote(id)!r} counts, not the label {quote(label)!r}"
-            self.warnings.add("other-label", ordinal, element, id, detail=detail)
-        elif self._is_from_inkscape and id == written and is_generated_id(id):
-            self.warnings.add("generated-id", ordinal, element, id, level)
+        if id != written:
+            if "data-id" not in shape.source:
+                detail = f"read as {quote(id)!r}: a <{element}> with id {quote(written)!r}"
+                self.warnings.add("unit-by-name", ordinal, element, id, detail=detail)
+        elif self._is_from_inkscape:
+            label = inkscape_label(shape.source)
+            if label not in ("", id.strip()) and not is_made_up(label):
+                detail = f"the id {quote(id)!r} counts, not the label {quote(label)!r}"
+                self.warnings.add("other-label", ordinal, element, id, detail=detail)
+            elif is_generated_id(id):
+                self.warnings.add("generated-id", ordinal, element, id, level)
 
     def _check_id(
         self, id: str, is_second: bool, element: str, level: DrawnGroup | None, ordinal: int

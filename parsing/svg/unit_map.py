@@ -168,8 +168,10 @@ def _outline(shape: DrawnShape) -> dict[str, str | Number]:
     """
     attributes = shape.attributes
     outline = {name: value for name, value in attributes.items() if name in OUTLINE_ATTRIBUTES}
-    opacities = () if OPACITIES.isdisjoint(attributes) else OPACITIES & attributes.keys()
-    if not shape.is_visible or any(parse_opacity(str(attributes[n])) == 0 for n in opacities):
+    if not shape.is_visible or (
+        not OPACITIES.isdisjoint(attributes)
+        and any(parse_opacity(str(attributes.get(name, 1))) == 0 for name in OPACITIES)
+    ):
         outline["fill"] = "none"
     outline["type"] = shape.kind
     return outline
