@@ -65,7 +65,7 @@ PAINT_FUNCTIONS: Final = re.compile(
 )
 SERVER: Final = re.compile(r"url\([^)]*\)\s*")
 HEX_COLOR: Final = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})")
-FUNCTION: Final = re.compile(r"(rgb|hsl|hwb|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)")
+FUNCTION: Final = re.compile(r"(rgb|hsl|color)(?:(?<=rgb|hsl)a)?\(([^()]*)\)")
 ARGUMENT: Final = re.compile(rf"((?>{NUMBER_PATTERN}))(%|deg|turn|rad|grad)?|none")
 PERCENT: Final = 0.01
 SCREEN_SPACES: Final = frozenset({"srgb", "display-p3"})
@@ -196,13 +196,7 @@ def _parse_function(name: str, text: str) -> Color | None:
     (angle, unit), (second, _), (third, _) = values[:3]
     hue = angle * TURNS_PER_UNIT.get(unit, 1 / 360) % 1
     second, third = _clamp(second * PERCENT), _clamp(third * PERCENT)
-    if name == "hsl":
-        return Color(*colorsys.hls_to_rgb(hue, third, second), alpha)
-    whiteness, blackness = second / max(1, second + third), third / max(1, second + third)
-    red, green, blue = (
-        part * (1 - whiteness - blackness) + whiteness for part in colorsys.hsv_to_rgb(hue, 1, 1)
-    )
-    return Color(red, green, blue, alpha)
+    return Color(*colorsys.hls_to_rgb(hue, third, second), alpha)
 
 
 def _from_display_p3(components: Sequence[float]) -> Iterator[float]:

@@ -185,24 +185,8 @@ def shift_dashes(dashes: Sequence[float], offset: float) -> str:
 # Compute the sizes that font-relative and viewport-relative units refer to.
 
 DEFAULT_SIZE: Final = 16.0
-STEP: Final = 1.2
-"""`larger` multiplies by it, `smaller` divides by it (CSS Fonts 4, section 2.5)."""
-SIZE_BY_KEYWORD: Final = {
-    "xx-small": 9.0,
-    "x-small": 10.0,
-    "small": 13.0,
-    "medium": 16.0,
-    "large": 18.0,
-    "x-large": 24.0,
-    "xx-large": 32.0,
-    "xxx-large": 48.0,
-}
 MAX_SIZE: Final = 10_000.0
 """Browsers limit the size of fonts too; without a limit, nested `em` grow without end."""
-SHORTHAND: Final = re.compile(
-    rf"(?:^|\s)((?>{NUMBER_PATTERN})(?:%|[a-z]+)|{'|'.join(SIZE_BY_KEYWORD)}|larger|smaller)"
-    r"(?:\s*/\s*\S+)?\s+\S"
-)
 
 
 class FontSizes(NamedTuple):
@@ -212,12 +196,10 @@ class FontSizes(NamedTuple):
     root_size: float = DEFAULT_SIZE
     viewport: Viewport = Viewport(300, 150)
 
-    def enter(self, controls: Mapping[str, str]) -> "FontSizes":
-        """Return the sizes for an element that sets these properties."""
-        size = controls.get("font-size")
-        if shorthand := SHORTHAND.search(controls.get("font", "").lower()):
-            size = size or shorthand[1]
-        return self._replace(size=self._parse_size(size.strip().lower())) if size else self
+    def enter(self, text: str) -> "FontSizes":
+        """Return the sizes inside an element with this `font-size`; a keyword changes none."""
+        size = parse_length(text.lower(), self.size, self.px_per_unit)
+        return self if size is None or size < 0 else self._replace(size=min(size, MAX_SIZE))
 
     def as_root(self) -> "FontSizes":
         """Return the sizes for what is inside the root element."""
@@ -225,39 +207,22 @@ class FontSizes(NamedTuple):
 
     @property
     def px_per_unit(self) -> Mapping[str, float]:
-        """Return pixels per unit of length of CSS Values 4, but for the heights of lines."""
+        """Return pixels per unit of length, of those of CSS Values 4 that drawings have."""
         return _px_per_unit(self)
-
-    def _parse_size(self, text: str) -> float:
-        if text in SIZE_BY_KEYWORD:
-            return SIZE_BY_KEYWORD[text]
-        if text in ("larger", "smaller"):
-            size: float | None = self.size * (STEP if text == "larger" else 1 / STEP)
-        else:
-            size = parse_length(text, self.size, self.px_per_unit)
-        return self.size if size is None or size < 0 else min(size, MAX_SIZE)
 
 
 @lru_cache
 def _px_per_unit(sizes: FontSizes) -> Mapping[str, float]:
     width, height = sizes.viewport
-    one_percent = {"w": width / 100, "h": height / 100, "i": width / 100, "b": height / 100}
-    one_percent["min"], one_percent["max"] = min(width, height) / 100, max(width, height) / 100
     return {
         **PX_PER_UNIT,
         "em": sizes.size,
         # Without the metrics of fonts: half an em for ex and ch (CSS Values 4, section 6.1.1).
         "ex": sizes.size / 2,
         "ch": sizes.size / 2,
-        "ic": sizes.size,
-        "cap": sizes.size,
         "rem": sizes.root_size,
-        "rex": sizes.root_size / 2,
-        "rch": sizes.root_size / 2,
-        "ric": sizes.root_size,
-        **{
-            f"{kind}v{side}": length
-            for kind in ("", "s", "l", "d")
-            for side, length in one_percent.items()
-        },
+        "vw": width / 100,
+        "vh": height / 100,
+        "vmin": min(width, height) / 100,
+        "vmax": max(width, height) / 100,
     }

@@ -42,7 +42,7 @@ OUTLINE_ATTRIBUTES: Final = GEOMETRY_ATTRIBUTES | {"fill", "transform"}
 
 # Decide whether and how a shape is rendered, but are not part of the output.
 INHERITED_CONTROLS: Final = frozenset(
-    {"visibility", "color", "font", "font-size", "paint-order", "stroke-dashoffset"}
+    {"visibility", "color", "font-size", "paint-order", "stroke-dashoffset"}
 )
 RENDERING_PROPERTIES: Final = INHERITED_CONTROLS | {
     "display", "overflow", "stop-color", "stop-opacity", "transform-origin", "transform-box",
@@ -58,7 +58,7 @@ EFFECT_PROPERTIES: Final = frozenset(
 INHERITED_PROPERTIES: Final = PAINT_PROPERTIES | INHERITED_CONTROLS
 # Only style sheets can set these: an attribute of the same name means something else, or nothing.
 CSS_ONLY_PROPERTIES: Final = frozenset(
-    {"font", "translate", "rotate", "scale", "transform", "transform-box"}
+    {"translate", "rotate", "scale", "transform", "transform-box"}
 )
 CONDITION_ATTRIBUTES: Final = frozenset({"requiredExtensions", "systemLanguage"})
 STYLE_PROPERTIES: Final = (

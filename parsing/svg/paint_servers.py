@@ -30,7 +30,6 @@ from parsing.svg.viewports import ClipBox, clip_ring, parse_view_box
 
 MAX_REFERENCES: Final = 32
 """Gradients and patterns that refer to each other for what they do not say themselves."""
-DEFAULT_ENDS: Final = {"x1": "0%", "y1": "0%", "x2": "100%", "y2": "0%", "r": "50%"}
 
 
 class Stop(NamedTuple):
@@ -40,35 +39,19 @@ class Stop(NamedTuple):
     color: Color
 
 
-def average_gradient(
-    is_radial: bool, ends: Mapping[str, str], stops: Sequence[Stop]
-) -> Color | None:
+def average_gradient(is_radial: bool, stops: Sequence[Stop]) -> Color | None:
     """Return the mean colour between a gradient's ends, of a radial one that of its circle.
 
-    `ends` has the attributes of its geometry. None for a gradient without stops, which paints
-    nothing. One without length paints its last stop.
+    None for a gradient without stops, which paints nothing.
     """
     if not stops:
         return None
-    if has_no_extent(is_radial, ends):
-        return stops[-1].color
     return mix_colors(_weigh_colors(is_radial, list(_in_order(stops))))
 
 
 def parse_offset(text: str) -> float:
     """Parse the offset of a stop: a number or a percentage, clamped to 0..1; 0 for other text."""
     return min(max(parse_length(text, 1.0) or 0.0, 0.0), 1.0)
-
-
-def has_no_extent(is_radial: bool, ends: Mapping[str, str]) -> bool:
-    """Return whether a gradient with this geometry begins where it ends."""
-    values = {**DEFAULT_ENDS, **ends}
-    if is_radial:
-        return parse_length(values["r"], 1.0) == 0
-    return all(
-        parse_length(values[start], 1.0) == parse_length(values[end], 1.0)
-        for start, end in (("x1", "x2"), ("y1", "y2"))
-    )
 
 
 def _in_order(stops: Sequence[Stop]) -> Iterator[Stop]:
@@ -121,7 +104,7 @@ class PaintServers:
         self._around = InheritedStyle(Viewport(1, 1))
         self._average_tile = average_tile
         self._colors: dict[str, str | None] = {}
-        self._averages: dict[tuple[int, bool, bool], Color | None] = {}
+        self._averages: dict[tuple[int, bool], Color | None] = {}
         self._open_patterns = 0
 
     def set_root(self, root: InheritedStyle) -> None:
@@ -160,15 +143,14 @@ class PaintServers:
         chain = list(self._follow_references(server))
         if server.kind == "pattern":
             return self._average_pattern(chain)
-        attributes = _merge_attributes(chain)
         written = next((link for link in chain if link.stops), server)
         is_radial = server.kind == "radialGradient"
         # Thousands of gradients may share the stops of one.
-        key = id(written.stops), is_radial, has_no_extent(is_radial, attributes)
+        key = id(written.stops), is_radial
         if key not in self._averages:
             inside = self._enter(written)
             stops = [self._read_stop(stop, inside) for stop in written.stops]
-            self._averages[key] = average_gradient(is_radial, attributes, stops)
+            self._averages[key] = average_gradient(is_radial, stops)
         return self._averages[key]
 
     def _average_pattern(self, chain: list[PaintServer]) -> Color | None:

@@ -83,10 +83,7 @@ class ShapeBoxes:
 # Compute the values of an element's properties from those that the cascade specifies. CSS Cascade
 # 4, section 4.4: `var()`, `inherit` and relative lengths are resolved here.
 
-RELATIVE_UNIT: Final = re.compile(
-    r"[\d.](?:r?(?:em|ex|ch|ic)|cap|[sld]?v(?:w|h|i|b|min|max))\b", re.IGNORECASE
-)
-FONT_PROPERTIES: Final = frozenset({"font", "font-size"})
+RELATIVE_UNIT: Final = re.compile(r"[\d.](?:r?em|ex|ch|v(?:w|h|min|max))\b", re.IGNORECASE)
 LENGTH_ATTRIBUTES: Final = (GEOMETRY_ATTRIBUTES - {"points", "d"}) | {
     "stroke-width",
     "stroke-dasharray",
@@ -130,8 +127,8 @@ class StyleComputer:
             output = resolve_wide_keywords(output, context.own_values)
         if controls and has_wide_keyword(controls):
             controls = resolve_wide_keywords(controls, context.own_values)
-        if controls and not FONT_PROPERTIES.isdisjoint(controls):
-            font = font.enter(controls)
+        if "font-size" in controls:
+            font = font.enter(controls["font-size"])
         if not kind:
             output = self._resolve_inherited_lengths(output, font, context)
             controls = self._resolve_inherited_lengths(controls, font, context)

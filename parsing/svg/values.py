@@ -35,8 +35,7 @@ INITIAL_VALUES: Final = {
     "stroke-width": "1",
     "color": "black",
     "visibility": "visible",
-    "font": "medium serif",
-    "font-size": "medium",
+    "font-size": "16px",
     "paint-order": "normal",
 }
 """All inherited properties are here. Others are left out instead, which is the same."""
@@ -172,7 +171,7 @@ NOT_COMPUTED: Final = re.compile(
     r"\b(?:var|env|attr|calc|min|max|clamp|round|mod|rem|sin|cos|tan|hypot|sqrt|pow|abs|sign)\("
 )
 """Functions with a result that is not known here; browsers may know it."""
-PLAIN_COLOR: Final = re.compile(r"(?:rgb|hsl|hwb)a?\((?!\s*from\b)[^()]*\)")
+PLAIN_COLOR: Final = re.compile(r"(?:rgb|hsl)a?\((?!\s*from\b)[^()]*\)")
 
 
 def _is_paint(value: str) -> bool:

@@ -6,13 +6,7 @@ from typing import Final
 from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.limits import DocumentLimits
 from parsing.svg.colors import Color
-from parsing.svg.definitions import (
-    MAX_NESTED_USES,
-    Definitions,
-    ExpansionCounter,
-    check_nested_uses,
-    choose_switch_child,
-)
+from parsing.svg.definitions import Definitions, choose_switch_child
 from parsing.svg.drawing_report import DrawingReport
 from parsing.svg.effects import REPORTED_ATTRIBUTES
 from parsing.svg.elements import (
@@ -47,6 +41,7 @@ from parsing.svg.viewports import format_translation, nested_frame, root_frame
 from parsing.svg.warnings import ignore_faults, quote
 from parsing.xml_documents import ParserTarget, StartTag, Token
 
+MAX_NESTED_USES: Final = 64
 PLAIN_LAYER: Final = DrawnGroup("Layer")
 HREFS: Final = frozenset(HREF_ATTRIBUTES)
 HTML_PICTURES: Final = frozenset({"img", "canvas", "image"})
@@ -78,7 +73,7 @@ class DrawingWalker(ParserTarget):
         self._open_ids: list[str] = []
         self._skip_depth = 0  # open elements inside a skipped one, itself included
         self._frame: tuple[Mapping[str, str | Number], str] | None = None  # foreignObject around
-        self._expansions = ExpansionCounter(definitions, limits)
+        self._expanded_elements = 0
 
     def enter(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skip_depth:
@@ -306,9 +301,14 @@ class DrawingWalker(ParserTarget):
             if self._styles.inherit("use", attributes, context).is_visible:
                 self._report.miss_use(attributes, context.position.level, self.elements)
             return
-        if not context.open_uses:  # the count of this one has those inside it
-            self._expansions.add_use(name)
-        check_nested_uses(len(context.open_uses))
+        # They are counted before they are walked, so that no step is taken for one too many.
+        self._expanded_elements += len(tokens) // 2
+        if self._expanded_elements > self.limits.elements:
+            raise DocumentRejectedError(
+                f"use expands to more than {self.limits.elements:,} elements"
+            )
+        if len(context.open_uses) >= MAX_NESTED_USES:
+            raise DocumentRejectedError(f"use elements refer to each other {MAX_NESTED_USES} deep")
         inner = self._styles.inherit("use", attributes, context)
         x, y = (
             self._styles.resolve_length(name, text, context, inner.font) or 0

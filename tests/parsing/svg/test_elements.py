@@ -14,9 +14,7 @@ from parsing.errors import DocumentRejectedError, InvalidMarkupError, ParsingErr
 from parsing.limits import DEFAULT_LIMITS, DocumentLimits
 from parsing.svg.definitions import (
     Definitions,
-    ExpansionCounter,
     conditions_hold,
-    find_drawn_uses,
     read_definitions,
 )
 from parsing.svg.elements import (
@@ -32,8 +30,7 @@ from parsing.svg.elements import (
 )
 from parsing.svg.floor_plan import read_svg_plan
 from parsing.svg.names import referenced_id
-from parsing.svg.unit_map import UnitMapWriter, parse_unit_map
-from parsing.svg.walk import DrawingWalker
+from parsing.svg.unit_map import parse_unit_map
 from parsing.svg.walk_drawing import walk_drawing
 from parsing.xml_documents import XmlDocument
 from tests.parsing.fuzz import broken_drawings, drawings
@@ -341,15 +338,15 @@ def test_a_use_inside_its_own_target_draws_nothing() -> None:
     assert len(parse_shapes(markup)) == 1
 
 
-def test_nested_uses_are_counted_before_expansion() -> None:
+def test_nested_uses_are_counted_before_they_are_expanded() -> None:
     ten = '<use href="#a{}"/>' * 10
     layers = "".join(
         f'<g id="a{level}">{ten.replace("{}", str(level - 1))}</g>' for level in range(1, 12)
     )
     drawing = f'<defs><path id="a0"/>{layers}</defs><path/><use href="#a11"/>'
-    message = r'use of "a11" expands to 222,222,222,221 elements; .* 500,000 together'
-    with pytest.raises(DocumentRejectedError, match=message) as caught:
-        parse_drawing(drawing)
+    limits = DocumentLimits(elements=5_000)
+    with pytest.raises(DocumentRejectedError, match="expands to more than 5,000") as caught:
+        parse_unit_map(f"<svg>{drawing}</svg>".encode(), limits=limits)
     assert (caught.value.line, caught.value.column > len(layers)) == (1, True)
 
 
@@ -437,79 +434,13 @@ def test_definitions_are_read_wherever_they_stand_in_a_long_document() -> None:
     assert len(late.paint_servers["g"].stops) == 1
 
 
-IDS = "abcd"
-
-
-USES = st.sampled_from([f'<use href="#{name}"/>' for name in (*IDS, "unknown")])
-
-
-CONDITIONS = st.sampled_from(["", ' systemLanguage="tlh"'])
-
-
-MARKUP: st.SearchStrategy[str] = st.recursive(
-    USES | st.just("<path/>"),
-    lambda content: st.builds(
-        lambda tag, condition, children: f"<{tag}{condition}>{''.join(children)}</{tag}>",
-        st.sampled_from(["g", "switch", "svg", "defs", "symbol", "text", "path"]),
-        CONDITIONS,
-        st.lists(content, max_size=4),
-    ),
-    max_leaves=6,
-)
-
-
-def count(markup: str, name: str, limits: DocumentLimits = DEFAULT_LIMITS) -> int:
-    counter = ExpansionCounter(definitions_of(markup), limits)
-    counter.add_use(name)
-    return counter.expanded_elements
-
-
-@given(st.lists(MARKUP, min_size=4, max_size=4), st.lists(USES, min_size=1, max_size=4))
-def test_the_count_is_what_is_expanded(targets: list[str], uses: list[str]) -> None:
-    definitions = "".join(
-        f'<g id="{name}">{content}</g>' for name, content in zip(IDS, targets, strict=True)
-    )
-    drawing = f"<svg><defs>{definitions}</defs>{''.join(uses)}</svg>"
-    expanded = 0
-    counters: list[ExpansionCounter] = []
-    original_expand, original_init = DrawingWalker._expand_use, ExpansionCounter.__init__
-
-    def expand(walker: DrawingWalker, attributes: dict[str, str], context: Any) -> None:
-        nonlocal expanded
-        name = attributes["href"][1:]
-        if name not in context.open_uses:
-            expanded += len(walker._definitions.instance_tokens(name)) // 2
-        original_expand(walker, attributes, context)
-
-    def init(counter: ExpansionCounter, *arguments: Any) -> None:
-        original_init(counter, *arguments)
-        counters.append(counter)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DrawingWalker, "_expand_use", expand)
-        patch.setattr(ExpansionCounter, "__init__", init)
-        walk_drawing(drawing.encode(), UnitMapWriter(DEFAULT_LIMITS))
-    assert [counter.expanded_elements for counter in counters] == [expanded]
-
-
 def test_many_circles_are_rejected_without_following_all_of_them() -> None:
     # Each of 20 groups uses all 20: there are 20! ways through them.
     uses = "".join(f'<use href="#a{n}"/>' for n in range(20))
     groups = "".join(f'<g id="a{n}">{uses}</g>' for n in range(20))
     limits = DocumentLimits(elements=5_000)
     with pytest.raises(DocumentRejectedError, match="expands to more than 5,000 elements"):
-        count(groups, "a0", limits)
-
-
-def test_only_drawn_uses_are_found() -> None:
-    definitions = definitions_of(
-        '<use href="#a"/><symbol id="a">'
-        '<use href="#1"/><g><use href="#2"/></g><defs><use href="#3"/></defs>'
-        '<symbol><use href="#4"/></symbol><g data-type="Georeference"><use href="#5"/></g>'
-        '<switch><use href="#6" systemLanguage="tlh"/><use href="#7"/><use href="#8"/></switch>'
-        "</symbol>"
-    )
-    assert find_drawn_uses(definitions.instance_tokens("a")) == ["1", "2", "7"]
+        parse_unit_map(f'<svg><defs>{groups}</defs><use href="#a0"/></svg>'.encode(), limits=limits)
 
 
 def test_style_moves_a_copy_and_does_not_size_it() -> None:

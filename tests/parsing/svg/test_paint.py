@@ -195,20 +195,17 @@ ROOT = FontSizes(size=20, viewport=Viewport(400, 200)).as_root()
 
 
 @pytest.mark.parametrize(
-    ("controls", "size"),
+    ("text", "size"),
     [
-        ({"font-size": "32"}, 32),
-        ({"font-size": "2em"}, 40),
-        ({"font-size": "x-large"}, 24),
-        ({"font-size": "larger"}, 24),
-        ({"font": "italic bold 12pt/2 Arial, serif"}, 16),
-        ({"font": "small serif"}, 13),
-        ({"font-size": "-3px"}, 20),
-        ({"font-size": "1e9px"}, MAX_SIZE),
+        ("32", 32),
+        ("2EM", 40),
+        ("x-large", 20),
+        ("-3px", 20),
+        ("1e9px", MAX_SIZE),
     ],
 )
-def test_font_sizes_are_computed(controls: dict[str, str], size: float) -> None:
-    assert ROOT.enter(controls).size == pytest.approx(size)
+def test_font_sizes_are_computed(text: str, size: float) -> None:
+    assert ROOT.enter(text).size == pytest.approx(size)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +214,6 @@ def test_font_sizes_are_computed(controls: dict[str, str], size: float) -> None:
         ("2em", 20),
         ("2rem", 40),
         ("1ex", 5),
-        ("1ic", 10),
         ("10vw", 40),
         ("10vh", 20),
         ("10vmin", 20),
@@ -225,7 +221,7 @@ def test_font_sizes_are_computed(controls: dict[str, str], size: float) -> None:
     ],
 )
 def test_relative_lengths_follow_the_font_and_the_viewport(text: str, px: float) -> None:
-    font = ROOT.enter({"font": "10px/3 x"})
+    font = ROOT.enter("10px")
     assert parse_length(text, 0, font.px_per_unit) == pytest.approx(px)
 
 
@@ -441,7 +437,6 @@ def test_uses_and_patterns_that_nest_in_each_other_end() -> None:
         ("hsl(120deg, 100%, 25%)", "#008000"),
         ("hsl(120, 100%, 25%)", "#008000"),
         ("hsl(.5turn 100% 50%)", "#00ffff"),
-        ("hwb(0 60% 60%)", "#808080"),
         ("transparent", "none"),
         ("color(srgb 1 50% none)", "#ff8000"),
         ("color(display-p3 .5 .2 0)", "#8a2c00"),
@@ -493,8 +488,8 @@ def test_a_color_over_another_hides_it_by_its_opacity() -> None:
 BLACK, WHITE = Color(0, 0, 0), Color(1, 1, 1)
 
 
-def linear(*stops: tuple[float, Color], **ends: str) -> str:
-    color = average_gradient(False, ends, [Stop(*stop) for stop in stops])
+def linear(*stops: tuple[float, Color]) -> str:
+    color = average_gradient(False, [Stop(*stop) for stop in stops])
     assert color is not None
     return color.format()
 
@@ -513,7 +508,7 @@ def test_stops_out_of_order_move_to_the_one_before() -> None:
 
 
 def test_the_outside_of_a_radial_gradient_counts_more() -> None:
-    color = average_gradient(True, {}, [Stop(0, WHITE), Stop(1, BLACK)])
+    color = average_gradient(True, [Stop(0, WHITE), Stop(1, BLACK)])
     assert color is not None and color.red == pytest.approx(1 / 3)  # a cone has a third
 
 
@@ -526,13 +521,8 @@ def test_colors_between_stops_are_not_weighed_by_their_opacity_before_they_are_m
     assert linear((0, Color(1, 0, 0)), (1, Color(0, 0, 1, 0))) == "#aa005580"
 
 
-def test_a_gradient_without_length_paints_its_last_stop() -> None:
-    assert linear((0, BLACK), (1, WHITE), x1="5", x2="5", y1="1", y2="1") == "#ffffff"
-    assert average_gradient(True, {"r": "0"}, [Stop(0, BLACK), Stop(1, WHITE)]) == WHITE
-
-
 def test_a_gradient_without_stops_paints_nothing() -> None:
-    assert average_gradient(False, {}, []) is None
+    assert average_gradient(False, []) is None
 
 
 def test_offsets_are_numbers_and_percentages_from_0_to_1() -> None:
