@@ -303,15 +303,12 @@ async def _save_collections(
             done = 0
             batches = raw_documents.iter_raw_batches(database[name], PART_BYTES, session)
             async for batch in batches:
-                await pipeline.submit(_write_part(writer, name, batch))
+                add = asyncio.to_thread(writer.add_part, name, batch.documents, batch.content)
+                await pipeline.submit(add)
                 done += batch.documents
                 progress(import_bundles.ImportProgress(name, done, max(done, total)))
     finally:
         await pipeline.drain()
-
-
-async def _write_part(writer: BackupWriter, name: str, batch: raw_documents.RawBatch) -> None:
-    await asyncio.to_thread(writer.add_part, name, batch.documents, batch.content)
 
 
 # Restoring a database from an archive: all of it, or nothing.

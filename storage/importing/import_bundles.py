@@ -278,10 +278,8 @@ class ImportRun:
         """Return the attribute groups in the catalog, which columns of spreadsheets add to."""
         if not any(map(is_table, bundles)):
             return []
-        groups: list[Document] = (
-            await self._database[catalog.ATTRIBUTE_GROUPS.name].find({}).to_list(None)
-        )
-        return groups
+        found = self._database[catalog.ATTRIBUTE_GROUPS.name].find({})
+        return [document async for document in found]
 
     async def stage_removals(self, request: change_plan.ChangeRequest) -> None:
         """Stage what is removed, and what depends on it. Raises BundleError."""
@@ -414,10 +412,7 @@ class ImportRun:
         return withdraws or self._publication is not None
 
     async def commit(
-        self,
-        target: audit.AuditTarget,
-        origin: audit.Origin | None,
-        action: audit.Action = "catalog.imported",
+        self, target: audit.AuditTarget, action: audit.Action, origin: audit.Origin | None
     ) -> None:
         """Commit the import, with its record in the audit log, and withdraw stale networks.
 
@@ -710,7 +705,7 @@ async def import_bundles(
                             summary.undo = str(file.path)
                         summary.undo_options = undo.options
                     review(summary)
-                    await run.commit(*_name_target(bundles, changes, origin))
+                    await run.commit(*_name_target(bundles, changes), origin)
                     with _note_committed():
                         await run.apply(summary.total.written)
                         await run.clean_up()
@@ -738,15 +733,15 @@ def _check(summary: ImportSummary, changes: change_plan.ChangeRequest) -> None:
 
 
 def _name_target(
-    bundles: Sequence[BundleSource], changes: change_plan.ChangeRequest, origin: audit.Origin | None
-) -> tuple[audit.AuditTarget, audit.Origin | None, audit.Action]:
+    bundles: Sequence[BundleSource], changes: change_plan.ChangeRequest
+) -> tuple[audit.AuditTarget, audit.Action]:
     if changes.removed_keys:
         target = audit.AuditTarget(
             removals.find_kind(changes.removed_kind).name, [*changes.removed_keys]
         )
-        return target, origin, "records.removed"
+        return target, "records.removed"
     names = [get_bundle_name(bundle) for bundle in bundles]
-    return audit.AuditTarget(BUNDLES, names), origin, "catalog.imported"
+    return audit.AuditTarget(BUNDLES, names), "catalog.imported"
 
 
 @contextmanager

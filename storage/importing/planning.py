@@ -127,12 +127,15 @@ def merge_member(kind: RecordType[Any], given: Document, live: Document | None) 
 # ones.
 
 
-def _find_plain_fields(kind: RecordType[Any]) -> tuple[str, ...]:
-    excluded = {*TIMESTAMP_FIELDS, *(nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])}
-    return tuple(field for field in kind.stored_fields if field not in excluded)
-
-
-PLAIN_FIELDS = {kind.name: _find_plain_fields(kind) for kind in RECORD_TYPES}
+PLAIN_FIELDS = {
+    kind.name: [
+        field
+        for field in kind.stored_fields
+        if field not in TIMESTAMP_FIELDS
+        and all(field != nested.field for nested in TIMESTAMPED_ARRAYS[kind.name])
+    ]
+    for kind in RECORD_TYPES
+}
 """These stored fields are neither timestamps nor arrays of items with timestamps, by kind."""
 
 

@@ -11,7 +11,7 @@ memory.
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
@@ -172,8 +172,7 @@ class BundleValidator:
             self._violations.add(
                 member.origin, f"there is no {record} yet, and a new one also needs {lacking}"
             )
-        for owner in kind.foreign_keys:
-            await self._validate_owners(kind, owner, batch)
+        await self._validate_owners(kind, batch.documents, batch.origins)
         if self._asset_ids is not None and kind.scope_field:
             self._validate_assets(kind, batch, self._asset_ids)
         if kind.single_valued_flag:
@@ -185,18 +184,19 @@ class BundleValidator:
                 await self._validate_owned_records(kind, document, live, origin)
 
     async def _validate_owners(
-        self, kind: RecordType[Any], owner: ForeignKey, batch: planning.PlannedBatch
+        self, kind: RecordType[Any], documents: Sequence[Document], origins: Sequence[str]
     ) -> None:
-        cache = self._owner_caches[owner.kind]
-        keys_by_document = [
-            planning.values_at(document, owner.field) for document in batch.documents
-        ]
-        await cache.load({key for keys in keys_by_document for key in keys})
-        for document, origin, keys in zip(
-            batch.documents, batch.origins, keys_by_document, strict=True
-        ):
-            place = f"{origin}.{owner.field}"
-            for key in keys:
+        for owner in kind.foreign_keys:
+            cache = self._owner_caches[owner.kind]
+            await cache.load(
+                {key for each in documents for key in planning.values_at(each, owner.field)}
+            )
+            references = (
+                (document, f"{origin}.{owner.field}", key)
+                for document, origin in zip(documents, origins, strict=True)
+                for key in planning.values_at(document, owner.field)
+            )
+            for document, place, key in references:
                 if self._violations.rejected.includes(owner.kind, key):
                     continue  # it is in the bundle, with errors of its own
                 for fault in find_reference_faults(owner, key, document, cache.get(key)):
@@ -214,18 +214,13 @@ class BundleValidator:
     async def validate_rejected(self) -> None:
         """Validate the owners of members that were rejected for something else."""
         for member in self._violations.rejected.members:
-            batch = planning.PlannedBatch([member.document], [member.origin], [])
-            for owner in member.kind.foreign_keys:
-                await self._validate_owners(member.kind, owner, batch)
+            await self._validate_owners(member.kind, [member.document], [member.origin])
 
     async def validate_asset_ids(self) -> None:
         """Find assets to mirror that are neither in the bundle nor in the catalog."""
         ids = sorted(self._asset_ids or ())
-        found = (
-            await self._database[catalog.ASSETS.name]
-            .find({"_id": {"$in": ids}}, ["_id"])
-            .to_list(None)
-        )
+        where = {"_id": {"$in": ids}}
+        found = await self._database[catalog.ASSETS.name].find(where, ["_id"]).to_list(None)
         found += await self._staging.find_members(catalog.ASSETS.name, ids, set())
         for asset_id in sorted({*ids} - {document["_id"] for document in found}):
             if not self._violations.rejected.may_include(catalog.ASSETS.name, asset_id):
@@ -247,13 +242,12 @@ class BundleValidator:
     async def _add_missing_owner(self, owner: ForeignKey, key: str, place: str) -> None:
         if self._violations.rejected.may_include(owner.kind, key):
             return
+        kind = catalog.RECORD_TYPES_BY_NAME[owner.kind]
         if await self._find_removed(owner.kind, [key]):
-            name = describe_record(catalog.RECORD_TYPES_BY_NAME[owner.kind], key)
-            self._violations.add(
-                place, f"{name} is removed by this import: the bundle does not have it"
-            )
-            return
-        await self._add_missing(catalog.RECORD_TYPES_BY_NAME[owner.kind], key, place)
+            message = "is removed by this import: the bundle does not have it"
+            self._violations.add(place, f"{describe_record(kind, key)} {message}")
+        else:
+            await self._add_missing(kind, key, place)
 
     async def _add_missing(self, kind: RecordType[Any], key: str, place: str) -> None:
         near = [] if self._violations.is_full else await self._find_near_keys(kind.name, key)
@@ -672,18 +666,10 @@ class _BundleCheck:
 
     def add_repeated_attributes(self) -> None:
         """Check that units have one attribute of a group for one."""
-        for kind in catalog.RECORD_TYPES:
-            if kind.single_valued_flag:
-                self._add_repeated_keys(kind)
-
-    def _add_repeated_keys(self, kind: RecordType[Any]) -> None:
-        repeated = RepeatedKeys()
-        (owner,) = (
-            row for row in kind.foreign_keys if kind.single_valued_flag in row.copied_fields
-        )
+        kind, repeated = catalog.ASSIGNMENTS, RepeatedKeys()
         for key, member in self._index.iter_sorted(kind.name):
             document: Document = dict(zip(kind.key_fields, key.split(KEY_SEPARATOR), strict=True))
-            group = self._index.get(owner.kind, document[owner.field])
+            group = self._index.get(catalog.ATTRIBUTE_GROUPS.name, document["group_id"])
             document |= {kind.single_valued_flag: group and group.facts[kind.single_valued_flag]}
             if message := repeated.find(kind.key_of(document), member.place):
                 self._violations.add(member.place, message)
@@ -702,10 +688,7 @@ class _BundleCheck:
                 key=lambda each: len(drawings.find_unmatched_levels(shown.levels, each)),
                 default=(),
             )
-            on = self._find_floors(shown.unit_ids)
+            units = {key: self._index.get(catalog.UNITS.name, key) for key in shown.unit_ids}
+            on = {key: unit.facts["floor_id"] for key, unit in units.items() if unit}
             notes += [f"{place}: {note}" for note in describe_drawing(shown, on, floors)]
         return notes
-
-    def _find_floors(self, unit_ids: Iterable[str]) -> dict[str, str | None]:
-        members = {unit_id: self._index.get(catalog.UNITS.name, unit_id) for unit_id in unit_ids}
-        return {key: each.facts["floor_id"] for key, each in members.items() if each}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, TypeAlias, get_args, get_origin
 
 import msgspec
 import yaml
@@ -42,23 +42,20 @@ EXPECTED = {
 """They say what the value of a key is; that of others is text."""
 
 
-class MappingFault(NamedTuple):
-    """A mistake at one place, which is the keys that lead there."""
-
-    place: tuple[str, ...]
-    message: str
+MappingFault: TypeAlias = tuple[tuple[str, ...], str]
+"""The place of a mistake, which is the keys that lead there, and a message."""
 
 
 def find_faults(value: Any) -> Iterator[MappingFault]:
     """Yield all that is wrong with a mapping without short forms.
 
-    >>> [str(fault.message) for fault in find_faults({"floors": {"6": {"sort": "x"}}})]
-    ['expected a whole number, not "x"']
+    >>> [*find_faults({"floors": {"6": {"sort": "x"}}})]
+    [(('floors', '6', 'sort'), 'expected a whole number, not "x"')]
     """
     if isinstance(value, dict):
         yield from _find_part_faults(value, SpreadsheetMapping, ())
     else:
-        yield MappingFault((), "a mapping file has keys such as asset:")
+        yield ((), "a mapping file has keys such as asset:")
 
 
 def _find_part_faults(
@@ -70,7 +67,7 @@ def _find_part_faults(
             yield from _find_value_faults(each, types[key], key, (*place, key))
         else:
             hint = hint_at(str(key), types) or f"; there are {', '.join(types)}"
-            yield MappingFault(place, f'there is no key "{key}"{hint}')
+            yield (place, f'there is no key "{key}"{hint}')
 
 
 def _find_value_faults(
@@ -88,9 +85,9 @@ def _find_value_faults(
             yield from _find_value_faults(each, get_args(expected)[0], key, place)
     elif not _is_valid(value, expected):
         message = f"expected {EXPECTED.get(key, 'text')}, not {_describe(value)}"
-        yield MappingFault(place, message)
+        yield (place, message)
     elif message := _find_unknown_name(key, place[-1], value):
-        yield MappingFault(place, message)
+        yield (place, message)
 
 
 def _is_valid(value: Any, expected: Any) -> bool:
@@ -205,9 +202,8 @@ def _lengthen_parts(parts: dict[Any, Any]) -> dict[Any, Any]:
         if isinstance(part, str):
             long[name] = {key: part} if name == "asset" else part
         elif isinstance(part, dict) and name != "asset":
-            long[name] = {title: _lengthen(each, key) for title, each in part.items()}
+            long[name] = {
+                title: {key: each} if isinstance(each, str) else each
+                for title, each in part.items()
+            }
     return long
-
-
-def _lengthen(value: Any, key: str) -> Any:
-    return {key: value} if isinstance(value, str) else value

@@ -26,6 +26,7 @@ class ColumnField(NamedTuple):
     """It tells people what the cells hold."""
     read: Callable[[Cell, DateOrder | None], Any]
     write: Callable[[Any], str | float | bool | None]
+    """It returns the cell with a value that is given."""
 
 
 @cache
@@ -56,7 +57,7 @@ def _form_of(name: str, type: Any) -> tuple[str, Any, Any]:
         with_commas = name == "tags"  # which have none
         read = _ignoring_order(lambda cell: cells.split_items(cell, with_commas))
         form = "a list: one; two" if name == "tags" else "a list of ids: one; two"
-        return form, read, _write_list
+        return form, read, cells.join_items
     return "text", _ignoring_order(cells.to_text), lambda value: value
 
 
@@ -64,13 +65,9 @@ def _ignoring_order(read: Callable[[Cell], Any]) -> Callable[[Cell, DateOrder | 
     return lambda cell, _: read(cell)
 
 
-def _write_number(value: float | None) -> float | str | None:
+def _write_number(value: float) -> float | str:
     """XlsxWriter writes 16 digits of a number; one that has 17 is written as text."""
-    return value if value is None or float(f"{value:.16G}") == value else repr(value)
-
-
-def _write_list(items: list[str] | None) -> str | None:
-    return None if items is None else cells.join_items(items)
+    return value if float(f"{value:.16G}") == value else repr(value)
 
 
 def _items_form(info: StructType) -> tuple[str, Any, Any]:
@@ -105,8 +102,8 @@ def record_recognizer(
 ) -> tables.Recognizer:
     """Return what knows the columns of a kind."""
     names = {field.name: field.name for field in column_fields(kind)}
-    columns = {**mapping.columns, **sheet.columns}
-    return tables.build_recognizer(columns, {fold(name): name for name in names}, names.get)
+    known = {fold(name): name for name in names}
+    return tables.build_recognizer(mapping, sheet, known, names.get)
 
 
 def list_absent_fields(

@@ -123,7 +123,8 @@ def _check_unique(columns: Iterable[Column], place: str) -> None:
 
 
 def build_recognizer(
-    columns: Mapping[str, str],
+    mapping: SpreadsheetMapping,
+    sheet: SheetMapping,
     known: Mapping[str, str],
     to_target: Callable[[str], str | None],
 ) -> Recognizer:
@@ -131,6 +132,7 @@ def build_recognizer(
 
     `known` has folded headers. A header may also be what its column holds: `attribute:Finish`.
     """
+    columns = {**mapping.columns, **sheet.columns}
     mapped = {_fold_header(header): target for header, target in columns.items()}
 
     def recognize(header: str) -> str | None:

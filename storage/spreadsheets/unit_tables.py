@@ -405,8 +405,7 @@ class _UnitRow(NamedTuple):
 
 def table_recognizer(mapping: SpreadsheetMapping, sheet: SheetMapping) -> tables.Recognizer:
     """Return what knows the columns of a table of apartments."""
-    columns = {**mapping.columns, **sheet.columns}
-    return tables.build_recognizer(columns, _BY_HEADER, to_table_target)
+    return tables.build_recognizer(mapping, sheet, _BY_HEADER, to_table_target)
 
 
 def is_unit_table(table: tables.Table) -> bool:
