@@ -200,8 +200,8 @@ class PlanRecorder:
         self._hash.update(msgspec.json.encode([kind.name, operation, key, changed, owner]))
         count = self._counts[kind.name, operation] = self._counts.get((kind.name, operation), 0) + 1
         is_listed = count <= MAX_LISTED_CHANGES
+        self._plan.unlisted += not is_listed
         if not is_listed and self._write_change is None:
-            self._plan.unlisted += 1
             return
         shown = _pick_shown(kind, changed) if operation == "changed" else {}
 
@@ -218,8 +218,6 @@ class PlanRecorder:
             self._write_change(build(lambda before, after: (to_json(before), to_json(after))))
         if is_listed:
             self._plan.changes.append(build(show_change))
-        else:
-            self._plan.unlisted += 1
 
     async def _describe_drawings(
         self, changes: Iterable[Mapping[str, tuple[Any, Any]]]

@@ -11,6 +11,7 @@ A lease lets one process import at a time and completes what a killed one began 
 
 import asyncio
 import logging
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from io import BytesIO
@@ -25,7 +26,13 @@ from storage.administration.trusted_documents import DOCUMENTS_COLLECTION
 from storage.attribute_assignments import write_assignments
 from storage.bundles.drawings import ParsedSource, SourceError, read_source
 from storage.bundles.json_bundles import BundleMember
-from storage.bundles.violations import RejectedMember, Violations, list_first, to_printable
+from storage.bundles.violations import (
+    Mentions,
+    RejectedMember,
+    Violations,
+    list_first,
+    to_printable,
+)
 from storage.errors import ImportRunningError, PlanChangedError, RemovalRefusedError
 from storage.importing import change_plan, planning, removals
 from storage.importing.batches import (
@@ -93,18 +100,17 @@ class AuditTrail:
     """Collects the changes of an import."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, audit.Operation], int] = {}
-        self._ids: dict[tuple[str, audit.Operation], list[str]] = {}
+        self._counts = Counter[tuple[str, audit.Operation]]()
+        self._ids = defaultdict[tuple[str, audit.Operation], list[str]](list)
         self._asset_ids: set[str] = set()
 
     async def add(self, kind: RecordType[Any], changes: Sequence[planning.Change]) -> None:
         """Add changes."""
         for change in changes:
             key = kind.name, change.operation
-            self._counts[key] = self._counts.get(key, 0) + 1
-            ids = self._ids.setdefault(key, [])
-            if len(ids) < audit.MAX_LISTED_IDS:
-                ids.append(change.key)
+            self._counts[key] += 1
+            if self._counts[key] <= audit.MAX_LISTED_IDS:
+                self._ids[key].append(change.key)
             asset_id = (change.after or change.before).get(kind.scope_field)
             if asset_id and len(self._asset_ids) < audit.MAX_LISTED_IDS:
                 self._asset_ids.add(asset_id)
@@ -132,15 +138,6 @@ class ImportCounts(msgspec.Struct):
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
-
-    @classmethod
-    def sum(cls, parts: Iterable["ImportCounts"]) -> "ImportCounts":
-        """Return the sums of counts.
-
-        >>> ImportCounts.sum([ImportCounts(updated=1), ImportCounts(updated=2, removed=3)])
-        ImportCounts(inserted=0, updated=3, unchanged=0, removed=3)
-        """
-        return cls(*map(sum, zip((0, 0, 0, 0), *map(msgspec.structs.astuple, parts), strict=True)))
 
     def add(self, changes: Sequence[planning.Change]) -> None:
         """Count changes."""
@@ -208,11 +205,12 @@ def ignore_progress(progress: ImportProgress) -> None:
 async def _review(
     kind: RecordType[Any],
     changes: Sequence[planning.Change],
-    counts: ImportCounts,
+    all_counts: Iterable[ImportCounts],
     observers: Sequence[planning.ChangeObserver],
 ) -> None:
     """Count changes of records, and show them to observers."""
-    counts.add(changes)
+    for counts in all_counts:
+        counts.add(changes)
     changed = [change for change in changes if not change.is_unchanged]
     for observer in observers:
         await observer(kind, changed)
@@ -243,8 +241,7 @@ class ImportRun:
         self._publication: Publication | None = None
         self._violations = Violations()
         self._notes: list[str] = []
-        self._mirrored: dict[str, Document] = {}
-        self._unused_floors: list[str] = []
+        self._mirror = removals.Mirror(Mentions())
 
     async def stage(
         self, bundles: Sequence[BundleSource], parse_source: SourceParser | None
@@ -285,21 +282,16 @@ class ImportRun:
         """Stage what is removed, and what depends on it. Raises BundleError."""
         if not request.mirrors and not request.removed_keys:
             return
-        if request.mirrors:
-            self._mirrored = removals.find_mirrored(self._violations.mentions, request.asset_ids)
+        mentions = self._violations.mentions if request.mirrors else Mentions()
+        self._mirror = removals.Mirror(mentions, request.asset_ids)
 
         async def stage() -> None:
             await self._removals.discard()
-            self._unused_floors = []
             if request.removed_keys:
                 kind = removals.find_kind(request.removed_kind)
                 found = await removals.find_named(self._database, kind, request.removed_keys)
                 await self._removals.stage(kind, found)
-            for name, where in self._mirrored.items():
-                self._lease.check_held()
-                used_in = removals.find_users(self._violations.mentions, name)
-                kind = catalog.RECORD_TYPES_BY_NAME[name]
-                self._unused_floors += await self._removals.stage_absent(kind, where, used_in)
+            await self._mirror.stage(self._removals, self._lease)
             await self._removals.stage_dependents()
 
         # Reads that lacked a staged member would remove its record.
@@ -359,51 +351,38 @@ class ImportRun:
         observers += [undo.add] if undo is not None else []
         done = 0
         for kind in catalog.RECORD_TYPES:
-            counts = ImportCounts()
+            counts = summary.kinds[kind.name] = ImportCounts()
             async for batch in self._planner.plan_batches(kind):
                 self._lease.check_held()
                 await validator.validate_batch(kind, batch)
                 if kind is catalog.MAPS:
                     networks.add_maps(batch.changes)
-                await _review(kind, batch.changes, counts, observers)
+                await _review(kind, batch.changes, (counts, summary.total), observers)
                 done += len(batch.changes) + len(batch.incomplete)
                 self._progress(ImportProgress("checking", done, self._member_count))
             async for changes in self._removals.iter_changes(kind):
                 self._lease.check_held()
-                await _review(kind, changes, counts, observers)
-            if counts != ImportCounts():
-                summary.kinds[kind.name] = counts
+                await _review(kind, changes, (counts, summary.total), observers)
+            if counts == ImportCounts():
+                del summary.kinds[kind.name]
         await validator.validate_rejected()
         source_notes = list_first(self._source_notes, MAX_SOURCE_NOTES, MORE_SOURCE_NOTES)
         notes = [*self._notes, *source_notes]
         self._violations.raise_if_any(notes)
-        notes += [*await validator.collect_notes(), *await self._note_unmentioned(request)]
+        notes += await validator.collect_notes()
+        notes += await self._mirror.list_notes(self._database)
         notes += networks.list_losses()
         summary.notes = [*map(to_printable, notes)]
         is_empty = not (self._member_count or self._publication or request.removed_keys)
         if is_empty:
             summary.notes.append(NO_MEMBERS_NOTE)
         summary.stale_networks = self._stale_networks = await networks.find()
-        summary.total = ImportCounts.sum(summary.kinds.values())
         summary.plan = recorder.finish() if request.needs_plan else None
         return summary
 
-    async def _note_unmentioned(self, request: change_plan.ChangeRequest) -> list[str]:
-        if not request.mirrors:
-            return []
-        mentions = self._violations.mentions
-        notes = await removals.note_unmentioned_assets(self._database, mentions, request.asset_ids)
-        return [*notes, *removals.note_unused_floors(self._unused_floors)]
-
-    async def find_excess(self, request: change_plan.ChangeRequest) -> str | None:
+    async def find_excess(self, limit: removals.RemovalLimit) -> str | None:
         """Return what exceeds the limit of removals; None if nothing does."""
-        if self._removals.is_empty:
-            return None
-        mentions, mirrored = self._violations.mentions, self._mirrored
-        assets = removals.list_mirrored_assets(mentions, mirrored, request.asset_ids)
-        return await removals.find_excess(
-            self._database, self._removals, request.limit, mirrored, assets
-        )
+        return await self._mirror.find_excess(self._database, self._removals, limit)
 
     @property
     def changes_networks(self) -> bool:
@@ -695,7 +674,7 @@ async def import_bundles(
                 summary = await run.validate(changes, undo)
                 if shown is not None:
                     summary.undo_bundle = shown.getvalue().decode()
-                summary.refusal = await run.find_excess(changes)
+                summary.refusal = await run.find_excess(changes.limit)
                 if not dry_run:
                     _check(summary, changes)
                 if (summary.total.written or run.changes_networks) and not dry_run:

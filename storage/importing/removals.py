@@ -431,122 +431,105 @@ class RemovalLimit(NamedTuple):
         return f"{', '.join(parts)} would be removed, more than {self.share:.0%} of a kind"
 
 
-def find_mirrored(mentions: Mentions, asset_ids: Collection[str] | None) -> dict[str, Document]:
-    """Return which records of each kind may be removed if the sources lack them, of these assets.
-
-    What processing has made is not the sources', and stays as long as its owners.
-
-    >>> mentions = Mentions()
-    >>> mentions.add("units")
-    >>> find_mirrored(mentions, {"oak"})
-    {'units': {'processed': {'$ne': True}, 'asset_id': {'$in': ['oak']}}}
-    """
-    mirrored = {}
-    for kind in RECORD_TYPES:
-        condition = mentions.condition_of(kind.name)
-        if condition is None or (asset_ids is not None and not kind.scope_field):
-            continue
-        where: Document = {**condition, PROCESSED_FIELD: {"$ne": True}}
-        if asset_ids is not None:
-            where[kind.scope_field] = {"$in": sorted(asset_ids)}
-        mirrored[kind.name] = where
-    return mirrored
-
-
-def find_users(mentions: Mentions, kind_name: str) -> tuple[str, str] | None:
-    """Return the kind and the field by which records must be in use to be removed, if they must.
-
-    A table of apartments has only the floors with units: a roof that never had any is not its.
-
-    >>> mentions = Mentions()
-    >>> mentions.add("floors", {"asset_id": {"$in": ["oak"]}})
-    >>> find_users(mentions, "floors")
-    ('units', 'floor_id')
-    >>> mentions.add("floors")
-    >>> find_users(mentions, "floors")
-    """
-    is_of_tables = kind_name == FLOORS.name and mentions.list_asset_ids(kind_name) is not None
-    return (UNITS.name, "floor_id") if is_of_tables else None
-
-
-def list_mirrored_assets(
-    mentions: Mentions, mirrored: Collection[str], asset_ids: Collection[str] | None
-) -> list[str] | None:
-    """Return the assets that can lose records of any kind, given the mirrored kinds; None for all.
-
-    >>> mentions = Mentions()
-    >>> mentions.add("units", {"asset_id": {"$in": ["oak", "elm"]}})
-    >>> list_mirrored_assets(mentions, ["units"], None)
-    ['elm', 'oak']
-    >>> list_mirrored_assets(mentions, ["units"], {"oak"})
-    ['oak']
-    >>> mentions.add("maps")
-    >>> list_mirrored_assets(mentions, ["units", "maps"], None)
-    """
-    lists = [mentions.list_asset_ids(name) for name in mirrored]
-    if not lists or None in lists:
-        return None if asset_ids is None else sorted(asset_ids)
-    found = {each for ids in lists for each in ids or ()}
-    return sorted(found if asset_ids is None else found.intersection(asset_ids))
-
-
-async def find_excess(
-    database: driver.Database,
-    removals: Removals,
-    limit: RemovalLimit,
-    mirrored: Mapping[str, Document],
-    asset_ids: Collection[str] | None,
-) -> str | None:
-    """Return what exceeds the limit of removals; None if nothing does.
-
-    All that is removed is a share of what these assets have, and what is removed for itself also
-    one of what is mirrored: the units of one property, of which a table was cut off.
-    """
-    removed, existing, absent, listed = {}, {}, {}, {}
-    for kind in RECORD_TYPES:
-        staged, live = removals.collection_of(kind.name), database[kind.name]
-        count = await staged.count_documents({})
-        if not count:
-            continue
-        is_scoped = asset_ids is not None and kind.scope_field
-        where = {kind.scope_field: {"$in": sorted(asset_ids or ())}} if is_scoped else {}
-        removed[kind.name], existing[kind.name] = count, await live.count_documents(where)
-        if kind.name in mirrored:
-            absent[kind.name] = await staged.count_documents({OWNER_FIELD: {"$exists": False}})
-            listed[kind.name] = await live.count_documents(mirrored[kind.name])
-    return limit.find_excess(removed, existing) or limit.find_excess(absent, listed)
-
-
 MAX_NAMED = 10
 
 
-async def note_unmentioned_assets(
-    database: driver.Database, mentions: Mentions, asset_ids: Collection[str] | None
-) -> list[str]:
-    """Return a note if the source has the units of some assets only, and there are others.
+class Mirror:
+    """A mirrored source: what it lists of these assets, or of all, is removed if it lacks it.
 
-    A table of apartments has those of its properties: one that is no longer in it stays as it is.
+    >>> mentions = Mentions()
+    >>> mentions.add("units", {"asset_id": {"$in": ["oak", "elm"]}})
+    >>> Mirror(mentions, None).list_assets(), Mirror(mentions, {"oak"}).list_assets()
+    (['elm', 'oak'], ['oak'])
+    >>> mentions.add("units")
+    >>> Mirror(mentions, {"oak"}).conditions
+    {'units': {'processed': {'$ne': True}, 'asset_id': {'$in': ['oak']}}}
     """
-    mentioned = mentions.list_asset_ids(UNITS.name)
-    if mentioned is None:
-        return []
-    where: list[Document] = [{"_id": {"$nin": mentioned}}]
-    if asset_ids is not None:
-        where.append({"_id": {"$in": sorted(asset_ids)}})
-    found = database[ASSETS.name].find({"$and": where}, ["_id"], limit=MAX_NAMED + 1)
-    names = [document["_id"] async for document in found.sort("_id", 1)]
-    if not names:
-        return []
-    listed = quote_first(names, MAX_NAMED)
-    return [f"not in the source, and so left as they are: units of the assets {listed}"]
 
+    def __init__(self, mentions: Mentions, asset_ids: Collection[str] | None = None) -> None:
+        self._mentions = mentions
+        self._asset_ids = asset_ids
+        self._unused_floors: list[str] = []
+        self.conditions: dict[str, Document] = {}
+        """Records of these kinds may be removed. What processing has made is not the source's, and
+        stays as long as its owners."""
+        for kind in RECORD_TYPES:
+            condition = mentions.condition_of(kind.name)
+            if condition is None or (asset_ids is not None and not kind.scope_field):
+                continue
+            where = self.conditions[kind.name] = {**condition, PROCESSED_FIELD: {"$ne": True}}
+            if asset_ids is not None:
+                where[kind.scope_field] = {"$in": sorted(asset_ids)}
 
-def note_unused_floors(floor_ids: Sequence[str]) -> list[str]:
-    """Return a note about floors that a table of apartments cannot list, if there are any."""
-    if not floor_ids:
-        return []
-    listed = quote_first(floor_ids, MAX_NAMED)
-    return [f"not in the source, and left as they are since they had no units: floors {listed}"]
+    async def stage(self, removals: Removals, lease: ImportLease) -> None:
+        """Stage what the source lacks.
+
+        A table of apartments has only the floors with units: a roof that never had any is not its.
+        """
+        self._unused_floors = []
+        for name, where in self.conditions.items():
+            lease.check_held()
+            is_of_tables = name == FLOORS.name and self._mentions.list_asset_ids(name) is not None
+            used_in = (UNITS.name, "floor_id") if is_of_tables else None
+            kind = RECORD_TYPES_BY_NAME[name]
+            self._unused_floors += await removals.stage_absent(kind, where, used_in)
+
+    def list_assets(self) -> list[str] | None:
+        """Return the assets that can lose records of any kind; None for all."""
+        asset_ids = self._asset_ids
+        lists = [self._mentions.list_asset_ids(name) for name in self.conditions]
+        if not lists or None in lists:
+            return None if asset_ids is None else sorted(asset_ids)
+        found = {each for ids in lists for each in ids or ()}
+        return sorted(found if asset_ids is None else found.intersection(asset_ids))
+
+    async def find_excess(
+        self, database: driver.Database, removals: Removals, limit: RemovalLimit
+    ) -> str | None:
+        """Return what exceeds the limit of removals; None if nothing does.
+
+        All that is removed is a share of what the assets have, and what is removed for itself also
+        one of what is mirrored: the units of one property, of which a table was cut off.
+        """
+        if removals.is_empty:
+            return None
+        assets = self.list_assets()
+        removed, existing, absent, listed = {}, {}, {}, {}
+        for kind in RECORD_TYPES:
+            staged, live = removals.collection_of(kind.name), database[kind.name]
+            count = await staged.count_documents({})
+            if not count:
+                continue
+            is_scoped = assets is not None and kind.scope_field
+            where = {kind.scope_field: {"$in": assets}} if is_scoped else {}
+            removed[kind.name], existing[kind.name] = count, await live.count_documents(where)
+            if kind.name in self.conditions:
+                absent[kind.name] = await staged.count_documents({OWNER_FIELD: {"$exists": False}})
+                listed[kind.name] = await live.count_documents(self.conditions[kind.name])
+        return limit.find_excess(removed, existing) or limit.find_excess(absent, listed)
+
+    async def list_notes(self, database: driver.Database) -> list[str]:
+        """Return notes on what a table of apartments cannot list.
+
+        It has the units of its properties, and the floors of these: a property that is no longer in
+        it stays as it is.
+        """
+        notes = []
+        mentioned = self._mentions.list_asset_ids(UNITS.name)
+        if mentioned is not None:
+            where: list[Document] = [{"_id": {"$nin": mentioned}}]
+            if self._asset_ids is not None:
+                where.append({"_id": {"$in": sorted(self._asset_ids)}})
+            found = database[ASSETS.name].find({"$and": where}, ["_id"], limit=MAX_NAMED + 1)
+            if names := [document["_id"] async for document in found.sort("_id", 1)]:
+                listed = quote_first(names, MAX_NAMED)
+                left = "so left as they are: units of the assets"
+                notes.append(f"not in the source, and {left} {listed}")
+        if self._unused_floors:
+            listed = quote_first(self._unused_floors, MAX_NAMED)
+            left = "left as they are since they had no units"
+            notes.append(f"not in the source, and {left}: floors {listed}")
+        return notes
 
 
 KINDS_BY_TEXT = {

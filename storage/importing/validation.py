@@ -91,24 +91,9 @@ def describe_missing(kind: RecordType[Any], key: str, near: list[str], where: st
     return f"there is no {describe_record(kind, key)}{where}{hint}"
 
 
-class RepeatedKeys:
-    """Finds equal keys that follow each other: of units with two attributes of a group for one.
-
-    >>> repeated = RepeatedKeys()
-    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[0]")
-    >>> repeated.find("plan\\0oak-101", "b.json: $.attribute_assignments[7]")
-    'the unit already has an attribute of this group at b.json: $.attribute_assignments[0]'
-    """
-
-    def __init__(self) -> None:
-        self._previous = ("", "")
-
-    def find(self, key: str, place: str) -> str | None:
-        """Return what is wrong if the key is that of the previous call."""
-        (previous_key, previous_place), self._previous = self._previous, (key, place)
-        if key != previous_key:
-            return None
-        return f"the unit already has an attribute of this group at {previous_place}"
+def describe_repeated(place: str) -> str:
+    """Return the message for a unit with two attributes of a group for one."""
+    return f"the unit already has an attribute of this group at {place}"
 
 
 def describe_drawing(
@@ -161,7 +146,8 @@ class BundleValidator:
         self._staging = staging
         self._owner_caches = owner_caches
         self._violations = violations
-        self._repeated_keys = RepeatedKeys()
+        self._previous = ("", "")
+        """Key and place of the last member of a kind that is read by key."""
         self._doubtful: set[tuple[str, str, str]] = set()
         """These fields of members are wrong: kind, key and field."""
 
@@ -264,8 +250,9 @@ class BundleValidator:
     def _validate_unique_keys(self, batch: planning.PlannedBatch) -> None:
         # Sorted by their staged keys, so documents with the same single-valued key are neighbours.
         for document, origin in zip(batch.documents, batch.origins, strict=True):
-            if message := self._repeated_keys.find(document["_id"], origin):
-                self._violations.add(origin, message)
+            if document["_id"] == self._previous[0]:
+                self._violations.add(origin, describe_repeated(self._previous[1]))
+            self._previous = document["_id"], origin
 
     def _validate_immutable_fields(
         self, kind: RecordType[Any], document: Document, live: Document, origin: str
@@ -304,11 +291,12 @@ class BundleValidator:
             dropped = {*planning.values_at(live, path)} - {*planning.values_at(document, path)}
             where = {**is_of_owner, field: {"$in": sorted(dropped)}}
             if dropped and (kept := await self._find_kept(owned_kind, where)):
-                lacking = describe_dropped_values(owner.kind, live["_id"], sorted(dropped))
                 self._violations.add(
                     f"{origin}.{path}",
                     f"{quote_json(kept[field])} cannot be removed while {owned_kind.name} refer to"
-                    f" it; {lacking}",
+                    f" it; the {describe_record(kind, live['_id'])} of the catalog, which all"
+                    f" assets share, also has {quote_first(sorted(dropped))}: add what it has, or"
+                    " give this one another id",
                 )
 
     async def _find_kept(self, kind: RecordType[Any], where: Document) -> Document | None:
@@ -375,15 +363,6 @@ class BundleValidator:
             for key, origin in tagged.items()
             if key not in routable
         ]
-
-
-def describe_dropped_values(kind_name: str, key: str, values: list[str]) -> str:
-    """Return what a bundle lacks of an owner that has values in the catalog, and what to do."""
-    record = describe_record(catalog.RECORD_TYPES_BY_NAME[kind_name], key)
-    return (
-        f"the {record} of the catalog, which all assets share, also has"
-        f" {quote_first(values)}: add what it has, or give this one another id"
-    )
 
 
 # Bundles are checked without a database: what would an import say of them by themselves?
@@ -666,13 +645,15 @@ class _BundleCheck:
 
     def add_repeated_attributes(self) -> None:
         """Check that units have one attribute of a group for one."""
-        kind, repeated = catalog.ASSIGNMENTS, RepeatedKeys()
+        kind, previous = catalog.ASSIGNMENTS, ("", "")
         for key, member in self._index.iter_sorted(kind.name):
             document: Document = dict(zip(kind.key_fields, key.split(KEY_SEPARATOR), strict=True))
             group = self._index.get(catalog.ATTRIBUTE_GROUPS.name, document["group_id"])
             document |= {kind.single_valued_flag: group and group.facts[kind.single_valued_flag]}
-            if message := repeated.find(kind.key_of(document), member.place):
-                self._violations.add(member.place, message)
+            stored_key = kind.key_of(document)
+            if stored_key == previous[0]:
+                self._violations.add(member.place, describe_repeated(previous[1]))
+            previous = stored_key, member.place
 
     def collect_notes(self) -> list[str]:
         """Return notes about drawings that show units or floors that are in none of the files."""
