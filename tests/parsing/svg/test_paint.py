@@ -89,7 +89,7 @@ def test_every_inherited_property_has_an_initial_value() -> None:
 
 def test_an_initial_font_has_the_usual_size() -> None:
     (shape,) = parse_shapes(
-        '<g style="font-size:30px"><g style="font:initial"><rect width="1em"/></g></g>'
+        '<g style="font-size:30px"><g style="font-size:initial"><rect width="1em"/></g></g>'
     )
     assert shape["width"] == 16
 
