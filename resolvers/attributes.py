@@ -14,9 +14,10 @@ from resolvers.request.inputs import (
     Items,
     PageArguments,
     argument,
+    batch_resolver,
     required_input_field,
 )
-from resolvers.request.listing import batch_resolver, list_resolver, paged
+from resolvers.request.listing import list_resolver, paged, record_getter
 from storage import attribute_assignments
 from storage.attribute_assignments import AttributeGroupNotFoundError, InvalidAssignmentsError
 from storage.catalog import (
@@ -100,9 +101,7 @@ async def list_attribute_groups(
     return await info.context.list_page(ATTRIBUTE_GROUPS, {}, pages)
 
 
-async def get_attribute_group(info: Info, id: GroupId) -> AttributeGroup | None:
-    """Get an attribute group."""
-    return await info.context.get_record(ATTRIBUTE_GROUPS, id)
+get_attribute_group = record_getter(ATTRIBUTE_GROUPS, GroupId, "Get an attribute group.")
 
 
 @batch_resolver

@@ -7,8 +7,9 @@ gone by the time of their end.
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -17,15 +18,16 @@ from resolvers.request import caller, inputs
 from resolvers.request.caller import Caller, Requirement, describe_kinds, requirement_of_kind
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import ChangesExpiredError
+from resolvers.request.inputs import Resolver, batch_resolver
 from resolvers.request.kinds import DescribedEnum, RecordKind, find_word, graphql_enum
-from resolvers.request.listing import Resolver, batch_resolver, paged
-from resolvers.request.times import IS_TIME, DateTime, parse_time
+from resolvers.request.listing import paged, record_loader
+from resolvers.request.times import DateTime, parse_time
 from storage import errors
 from storage.catalog import ASSETS, FLOORS, LOCATIONS, MAPS, UNITS
 from storage.changes.events import CURSOR_CHARACTERS, CURSOR_PATTERN, ChangeCursor, ChangeEvent
 from storage.changes.hub import ChangeHub
 from storage.errors import UnavailableCause, UnavailableError
-from storage.records.kinds import Document, Record, RecordType, format_key
+from storage.records.kinds import Document, RecordType, format_key
 from storage.records.paging import Page
 from storage.tombstones import (
     OVERLAP_MINUTES,
@@ -37,8 +39,6 @@ from storage.tombstones import (
 
 # Resolvers of changes: what was created, updated and removed, for those who mirror the catalog.
 
-
-R = TypeVar("R", bound=Record)
 
 MAX_CHANGES = 1_000
 LONGEST_RECORD_ID_CHARACTERS = 5_000
@@ -255,29 +255,23 @@ async def load_changed_node(parents: Sequence[Change], info: Info) -> list[Any]:
     return [None if node_id is None else next(loaded) for node_id in ids]
 
 
-def _record_loader(kind: RecordType[R], doc: str) -> Resolver:
-    async def load(parents: Sequence[Change], info: Info) -> list[R | None]:
-        # Not from the record cache, which may hear of the change later.
-        return await info.context.load_in_order(
-            kind, [_get_key(parent, kind.name) for parent in parents]
-        )
+def _record_loader(kind: RecordType[Any]) -> Resolver:
+    """Return the resolver of the changed record; it does not ask the record cache, which may hear
+    of the change later."""
 
-    load.__doc__ = doc
-    load.__annotations__["return"] = list[kind.struct | None]  # type: ignore[name-defined]
-    return batch_resolver(load)
+    def get_key(change: Change) -> str | None:
+        is_there = change.kind == kind.name and change.operation != "removed"
+        return change.record_id if is_there else None
 
-
-def _get_key(change: Change, kind: str) -> str | None:
-    return change.record_id if change.kind == kind and change.operation != "removed" else None
+    name = {MAPS.name: "unit map"}.get(kind.name, kind.name.removesuffix("s"))
+    return record_loader(kind, get_key, f"Get the {name}, if one was created or updated.")
 
 
-load_changed_asset = _record_loader(ASSETS, "Get the asset, if one was created or updated.")
-load_changed_floor = _record_loader(FLOORS, "Get the floor, if one was created or updated.")
-load_changed_unit = _record_loader(UNITS, "Get the unit, if one was created or updated.")
-load_changed_map = _record_loader(MAPS, "Get the unit map, if one was created or updated.")
-load_changed_location = _record_loader(
-    LOCATIONS, "Get the location, if one was created or updated."
-)
+load_changed_asset = _record_loader(ASSETS)
+load_changed_floor = _record_loader(FLOORS)
+load_changed_unit = _record_loader(UNITS)
+load_changed_map = _record_loader(MAPS)
+load_changed_location = _record_loader(LOCATIONS)
 
 
 class Removal(NamedTuple):
@@ -301,7 +295,8 @@ async def list_removals(
     pages: inputs.PageArguments,
     asset: inputs.AssetFilter = None,
     since: Annotated[
-        DateTime | None, inputs.argument("Only removals from this time on, in ISO 8601.", IS_TIME)
+        DateTime | None,
+        inputs.argument("Only removals from this time on, in ISO 8601.", inputs.IS_TIME),
     ] = None,
 ) -> Page[Removal]:
     context = info.context
@@ -318,15 +313,8 @@ async def list_removals(
         where["asset_id"] = asset
     if since is not None:
         where["_id"] = {"$gte": first_id_at(parse_time(since))}
-    found = await context.list_page(TOMBSTONES, where, pages)
-    return Page(
-        [*map(_to_removal, found.data)],
-        found.positions,
-        found.request,
-        found.has_next,
-        list_id=found.list_id,
-        source=found.source,
-    )
+    found: Page[Any] = await context.list_page(TOMBSTONES, where, pages)
+    return replace(found, data=[*map(_to_removal, found.data)])
 
 
 list_removals.__doc__ = f"""List the records that were removed from what the API key sees.

@@ -10,9 +10,9 @@ from resolvers.directory import load_unit_names
 from resolvers.maps import MapId, load_archive, load_closures, load_whole_map, prepare_routes
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError, NotFoundError
-from resolvers.request.inputs import ID, Each, Items, PageArguments, argument
+from resolvers.request.inputs import ID, Each, Items, PageArguments, argument, batch_resolver
 from resolvers.request.kinds import DescribedEnum, find_word, graphql_enum
-from resolvers.request.listing import batch_resolver, paged
+from resolvers.request.listing import paged
 from resolvers.request.threads import run_in_thread
 from resolvers.routable_maps import RoutableMap
 from routing.values import TravelMode

@@ -1,7 +1,7 @@
 """Resolvers of assets, of their floors and units, and of the ids of both in third-party systems."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import strawberry
 
@@ -24,16 +24,18 @@ from resolvers.request.inputs import (
     PageArguments,
     Pattern,
     argument,
+    batch_resolver,
     required_input_field,
 )
 from resolvers.request.listing import (
     FLOOR_ORDERS,
     UpdatedSince,
-    batch_resolver,
     build_filter,
     combine,
     list_resolver,
     paged,
+    record_getter,
+    record_loader,
 )
 from storage.catalog import (
     ASSET_REFERENCES,
@@ -66,13 +68,6 @@ AssetId: TypeAlias = Annotated[
 ]
 
 
-class HasAssetId(Protocol):
-    """A record that belongs to an asset."""
-
-    @property
-    def asset_id(self) -> str: ...
-
-
 @listing.paged
 @listing.lists(ASSETS)
 async def list_assets(
@@ -88,15 +83,8 @@ async def list_assets(
     return await info.context.list_page(ASSETS, where, pages)
 
 
-async def get_asset(info: Info, id: AssetId) -> Asset | None:
-    """Get an asset."""
-    return await info.context.get_record(ASSETS, id)
-
-
-@listing.batch_resolver
-async def load_asset(parents: Sequence[HasAssetId], info: Info) -> list[Asset | None]:
-    """Get the asset that a record belongs to."""
-    return await info.context.load_in_order(ASSETS, [parent.asset_id for parent in parents])
+get_asset = record_getter(ASSETS, AssetId, "Get an asset.")
+load_asset = record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
 
 
 FloorId: TypeAlias = Annotated[
@@ -118,9 +106,8 @@ async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
     return page.data
 
 
-async def get_floor(info: Info, id: FloorId) -> Floor | None:
-    """Get a floor."""
-    return await info.context.get_record(FLOORS, id)
+get_floor = record_getter(FLOORS, FloorId, "Get a floor.")
+load_floor_of_unit = record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
 
 
 @batch_resolver
@@ -130,12 +117,6 @@ async def get_floor_of_asset(
     """Get a floor of an asset."""
     floor = await info.context.get_record(FLOORS, id)
     return [floor if floor and floor.asset_id == parent.id else None for parent in parents]
-
-
-@batch_resolver
-async def load_floor_of_unit(parents: Sequence[Unit], info: Info) -> list[Floor | None]:
-    """Get the floor that a unit is on."""
-    return await info.context.load_in_order(FLOORS, [parent.floor_id for parent in parents])
 
 
 REFERENCE_KEY_RULES: Final = (
@@ -325,13 +306,6 @@ async def _find_related_units(
 UnitId: TypeAlias = Annotated[strawberry.ID, argument("Id of the unit.", ID, example="ugwo2tfiznm")]
 
 
-class HasUnitId(Protocol):
-    """A record that is about a unit."""
-
-    @property
-    def unit_id(self) -> str: ...
-
-
 UNITS_OF_ASSET = Relation(UNITS, lambda asset_id: {"asset_id": asset_id})
 UNITS_OF_FLOOR = Relation(UNITS, lambda floor_id: {"floor_id": floor_id})
 
@@ -361,22 +335,15 @@ async def list_units(
     order_by: str | None = None,
 ) -> Page[Unit]:
     """List the units that the API key sees, or those of them that meet all filters."""
-    pages = pages.sort_by(listing.UNIT_ORDERS.parse(order_by))
+    pages = pages._replace(order=listing.UNIT_ORDERS.parse(order_by))
     context, place = info.context, UnitPlace(asset, floor, map)
     filter = await listing.build_filter(context, UNITS, ids, search, updated_since)
     conditions = await build_unit_conditions(context, filter, place, attribute, reference)
     return await context.list_page(UNITS, listing.combine(conditions), pages)
 
 
-async def get_unit(info: Info, id: UnitId) -> Unit | None:
-    """Get a unit."""
-    return await info.context.get_record(UNITS, id)
-
-
-@listing.batch_resolver
-async def load_unit(parents: Sequence[HasUnitId], info: Info) -> list[Unit | None]:
-    """Get the unit that a record is about."""
-    return await info.context.load_in_order(UNITS, [parent.unit_id for parent in parents])
+get_unit = record_getter(UNITS, UnitId, "Get a unit.")
+load_unit = record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
 
 
 list_units_of_asset = listing.list_resolver(
@@ -390,7 +357,7 @@ list_units_on_map = listing.list_resolver(
 )
 
 
-@listing.batch_resolver
+@batch_resolver
 async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
     """Get a unit on a map."""
     unit = await info.context.get_record(UNITS, id)

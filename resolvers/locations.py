@@ -8,16 +8,14 @@ import strawberry
 
 from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation
-from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument
+from resolvers.request.inputs import ID, Length, PageArguments, Syntax, argument, batch_resolver
 from storage.catalog import (
     FLOORS,
     LOCATIONS,
     MAPS,
     UNIT_ID_TAG,
     UNITS,
-    Floor,
     Location,
-    LocationFloor,
     Map,
     Unit,
 )
@@ -81,15 +79,17 @@ LOCATIONS_ON_MAP = Relation(LOCATIONS, _on_map_condition)
 LOCATIONS_OF_UNIT = Relation(LOCATIONS, _of_unit_condition)
 
 
-async def get_location(
-    info: Info,
-    id: Annotated[strawberry.ID, argument("Id of the location.", ID, example="l4xusy2pgwt")],
-) -> Location | None:
-    """Get a location."""
-    return await info.context.get_record(LOCATIONS, id)
+LocationId: TypeAlias = Annotated[
+    strawberry.ID, argument("Id of the location.", ID, example="l4xusy2pgwt")
+]
+get_location = listing.record_getter(LOCATIONS, LocationId, "Get a location.")
+load_map_of_location = listing.record_loader(
+    MAPS, "unit_map_id", "Get the map that a location is on."
+)
+load_floor_of_location = listing.record_loader(FLOORS, "id", "Get the floor itself.")
 
 
-@listing.batch_resolver
+@batch_resolver
 @listing.paged
 @listing.lists(LOCATIONS)
 async def list_locations_on_map(
@@ -119,7 +119,7 @@ async def find_matching_ids(
     return await context.list_ids(LOCATIONS, _on_map_condition(*key), limit)
 
 
-@listing.batch_resolver
+@batch_resolver
 async def load_location_of_unit(
     parents: Sequence[Unit],
     info: Info,
@@ -131,19 +131,7 @@ async def load_location_of_unit(
     return [page.data[0] if page.data else None for page in pages]
 
 
-@listing.batch_resolver
-async def load_map_of_location(parents: Sequence[Location], info: Info) -> list[Map | None]:
-    """Get the map that a location is on."""
-    return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])
-
-
-@listing.batch_resolver
-async def load_unit_of_location(parents: Sequence[Location], info: Info) -> list[Unit | None]:
-    """Get the unit that a location stands for, or null."""
-    return await info.context.load_in_order(UNITS, [*map(get_unit_id, parents)])
-
-
-@listing.batch_resolver
+@batch_resolver
 async def get_tag_of_location(
     parents: Sequence[Location],
     info: Info,
@@ -160,17 +148,14 @@ async def get_tag_of_location(
     ]
 
 
-@listing.batch_resolver
-async def load_floor_of_location(
-    parents: Sequence[LocationFloor], info: Info
-) -> list[Floor | None]:
-    """Get the floor itself."""
-    return await info.context.load_in_order(FLOORS, [parent.id for parent in parents])
-
-
 def get_unit_id(location: Location) -> str | None:
     """Return the id of the unit that a location stands for."""
     return next((tag.value for tag in location.tags if tag.key == UNIT_ID_TAG), None)
+
+
+load_unit_of_location = listing.record_loader(
+    UNITS, get_unit_id, "Get the unit that a location stands for, or null."
+)
 
 
 async def _build_filters(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Annotated, Any, NamedTuple, NewType, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple, NewType, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -15,8 +15,17 @@ from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_d
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation, align, extend_read
-from resolvers.request.inputs import ID, AssetFilter, Length, PageArguments, Range, Syntax, argument
-from resolvers.request.listing import batch_resolver
+from resolvers.request.inputs import (
+    ID,
+    AssetFilter,
+    Length,
+    PageArguments,
+    Range,
+    Syntax,
+    argument,
+    batch_resolver,
+)
+from resolvers.request.listing import record_getter, record_loader
 from resolvers.request.threads import DRAWINGS
 from resolvers.routable_maps import RoutableMap
 from routing.values import Restrictions
@@ -199,12 +208,14 @@ list_backgrounds_of_map = listing.list_resolver(
 )
 
 
-async def get_background(info: Info, id: BackgroundId) -> Background | None:
-    """Get a background."""
-    return await info.context.get_record(BACKGROUNDS, id)
+get_background = record_getter(BACKGROUNDS, BackgroundId, "Get a background.")
+load_chosen_background_of_map = record_loader(
+    BACKGROUNDS, "background_id", "Get the background that a map is shown with."
+)
+load_map_of_background = record_loader(MAPS, "unit_map_id", "Get the map that a background is for.")
 
 
-@listing.batch_resolver
+@batch_resolver
 async def get_background_of_map(
     parents: Sequence[Map], info: Info, id: BackgroundId
 ) -> list[Background | None]:
@@ -216,28 +227,10 @@ async def get_background_of_map(
     ]
 
 
-@listing.batch_resolver
-async def load_chosen_background_of_map(
-    parents: Sequence[Map], info: Info
-) -> list[Background | None]:
-    """Get the background that a map is shown with."""
-    return await info.context.load_in_order(
-        BACKGROUNDS, [parent.background_id for parent in parents]
-    )
-
-
 MAX_TAGS_CHARACTERS = 255
 # `str.strip` also removes \x1c to \x1f and \x85, which `\s` does not match in the regular
 # expressions of JSON Schema (ECMA-262, CharacterClassEscape).
 _TAG_PATTERN = r"[^,\x00]*[^,\s\x1c-\x1f\x85\x00][^,\x00]*"
-
-
-class ChangedMap(Protocol):
-    """The result of a mutation that changed a map."""
-
-    @property
-    def map_id(self) -> str:
-        """The map's id."""
 
 
 def _parse_tags(text: str) -> list[str]:
@@ -295,15 +288,14 @@ async def list_maps(
     return await info.context.list_page(MAPS, where, pages)
 
 
-async def get_map(info: Info, id: MapId) -> Map | None:
-    """Get a map."""
-    return await info.context.get_record(MAPS, id)
+get_map = record_getter(MAPS, MapId, "Get a map.")
+load_changed_map = record_loader(MAPS, "map_id", "Get the map as it is now.")
 
 
 list_maps_of_asset = listing.list_resolver(MAPS_OF_ASSET, "List the maps of an asset.")
 
 
-@listing.batch_resolver
+@batch_resolver
 @listing.paged
 async def list_maps_of_unit(
     parents: Sequence[Unit],
@@ -318,13 +310,13 @@ async def list_maps_of_unit(
     return await info.context.load_pages(MAPS_OF_UNIT, keys, pages)
 
 
-@listing.batch_resolver
+@batch_resolver
 async def load_routing_of_map(parents: Sequence[Map], info: Info) -> list[RoutingState]:
     """Get whether a map is routable, and if it no longer is, why."""
     return await load_routing_states(info.context, [parent.id for parent in parents])
 
 
-@listing.batch_resolver
+@batch_resolver
 async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list[JSON | None]:
     """Get the report of the processing that made a map routable, or last failed to.
 
@@ -333,18 +325,6 @@ async def load_routing_report_of_map(parents: Sequence[Map], info: Info) -> list
     """
     reports = await load_routing_reports(info.context, [parent.id for parent in parents])
     return [None if report is None else JSON(report) for report in reports]
-
-
-@listing.batch_resolver
-async def load_changed_map(parents: Sequence[ChangedMap], info: Info) -> list[Map | None]:
-    """Get the map as it is now."""
-    return await info.context.load_in_order(MAPS, [parent.map_id for parent in parents])
-
-
-@listing.batch_resolver
-async def load_map_of_background(parents: Sequence[Background], info: Info) -> list[Map | None]:
-    """Get the map that a background is for."""
-    return await info.context.load_in_order(MAPS, [parent.unit_map_id for parent in parents])
 
 
 T = TypeVar("T")

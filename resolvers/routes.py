@@ -31,8 +31,7 @@ from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags, find_matching_i
 from resolvers.maps import load_routable_map
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import ID, Items, PageArguments, Range, argument
-from resolvers.request.listing import batch_resolver
+from resolvers.request.inputs import ID, Items, PageArguments, Range, argument, batch_resolver
 from resolvers.request.threads import ROUTING, run_in_thread
 from resolvers.routable_maps import RoutableMap
 from routing.values import MAX_STEP_NAMES, ConnectorKind, NearestLocation, TravelMode, WaypointRef

@@ -15,7 +15,7 @@ from strawberry.types.arguments import StrawberryArgumentAnnotation
 from resolvers.request import inputs
 from resolvers.request.context import Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.input_checks import check_inputs
+from resolvers.request.inputs import check_inputs
 from resolvers.request.times import DateTime
 from schema.definitions import NULL_ON_ERROR, Cost, Requirement, RequirementExtension
 

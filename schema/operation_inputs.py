@@ -13,18 +13,17 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from resolvers.distances import MAX_PAIRS as MAX_PAIRS
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS as MAX_QUOTED_CHARACTERS
-from resolvers.request.input_checks import MAX_REPORTED_ERRORS as MAX_REPORTED_ERRORS
-from resolvers.request.input_checks import FieldChecks
-from resolvers.request.input_checks import PartialInput as PartialInput
 from resolvers.request.inputs import ID as ID
 from resolvers.request.inputs import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
 from resolvers.request.inputs import MAX_INT32 as MAX_INT32
+from resolvers.request.inputs import MAX_REPORTED_ERRORS as MAX_REPORTED_ERRORS
 from resolvers.request.inputs import TEXT_JSON_PATTERN as TEXT_JSON_PATTERN
+from resolvers.request.inputs import FieldChecks, JointRule, Range, joint_rules_of
 from resolvers.request.inputs import InputDefinition as InputDefinition
 from resolvers.request.inputs import InputViolation as InputViolation
 from resolvers.request.inputs import Items as Items
-from resolvers.request.inputs import JointRule, Range, joint_rules_of
 from resolvers.request.inputs import JsonSchema as JsonSchema
+from resolvers.request.inputs import PartialInput as PartialInput
 from resolvers.request.kinds import get_record_limits
 from schema.definitions import PAGE_DATA_FIELD, is_page, strawberry_field_of
 from schema.definitions import definition_of as definition_of

@@ -9,10 +9,10 @@ from resolvers.request import caller
 from resolvers.request.caller import ADMIN_PERMISSION
 from resolvers.request.context import Info
 from resolvers.request.errors import PermissionRequiredError
-from resolvers.request.inputs import ID, MAX_INT32, PageArguments, Range, argument
+from resolvers.request.inputs import ID, IS_TIME, MAX_INT32, PageArguments, Range, argument
 from resolvers.request.kinds import DescribedEnum, find_word, graphql_enum
 from resolvers.request.listing import paged
-from resolvers.request.times import IS_TIME, DateTime, parse_time
+from resolvers.request.times import DateTime, parse_time
 from storage.administration.audit import (
     LATEST_FIRST,
     MAX_SHOWN_CHANGES,
@@ -149,7 +149,8 @@ async def list_audit_log(
     if caller.scope.asset_ids is not None:
         raise PermissionRequiredError(ADMIN_PERMISSION, " for all assets")
     list_id = ("audit_log", pages.filters)
-    page_request = pages.sort_by(LATEST_FIRST).limit_to(MAX_AUDIT_PER_PAGE).parse_for_list(list_id)
+    pages = pages._replace(order=LATEST_FIRST, max_per_page=MAX_AUDIT_PER_PAGE)
+    page_request = pages.parse_for_list(list_id)
     audit_filter = AuditFilter(
         since=None if since is None else parse_time(since),
         until=None if until is None else parse_time(until),

@@ -16,9 +16,9 @@ from parsing.svg.transforms import parse_transform
 from resolvers.maps import MapId, load_drawing_digests, load_drawings
 from resolvers.request.context import Cache, Context, Info
 from resolvers.request.errors import LimitExceededError
-from resolvers.request.inputs import ID, OneOf, PageArguments, argument
+from resolvers.request.inputs import ID, OneOf, PageArguments, argument, batch_resolver
 from resolvers.request.kinds import DescribedEnum, graphql_enum
-from resolvers.request.listing import batch_resolver, paged
+from resolvers.request.listing import paged
 from resolvers.request.threads import pause_if_due, run_in_thread
 from storage.catalog import MAPS, Map, Unit
 from storage.records.paging import Page

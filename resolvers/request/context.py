@@ -25,12 +25,11 @@ from resolvers.processing.process_pool import ProcessPool
 from resolvers.request.caller import Caller
 from resolvers.request.errors import (
     DeadlineExceededError,
-    InvalidInputError,
     LateFieldError,
     LimitExceededError,
     UnavailableError,
 )
-from resolvers.request.inputs import PageArguments, check_list
+from resolvers.request.inputs import PageArguments, find_list_error
 from resolvers.routable_maps import RoutableMapCache
 from storage.administration.audit import Origin
 from storage.cache.cache import Cache as Cache
@@ -542,7 +541,7 @@ class Context(Struct, frozen=True, eq=False):
                 relation.identify(parent, where, pages.filters)
                 for parent, where in zip(parents, wheres, strict=True)
             ]
-            errors = [_find_list_error(page_request, list_id) for list_id in lists]
+            errors = [find_list_error(page_request, list_id) for list_id in lists]
             read = [where for where, error in zip(wheres, errors, strict=True) if error is None]
             store = self._log_lists(relation.kind, read)
             documents = None
@@ -702,16 +701,6 @@ class Context(Struct, frozen=True, eq=False):
         else:
             found = await store.load_records(kind, scope, wanted)
         return align(keys, found)
-
-
-def _find_list_error(page_request: PageRequest, list_id: Hashable) -> InvalidInputError | None:
-    if page_request.after is None:
-        return None
-    try:
-        check_list(page_request, list_id)
-    except InvalidInputError as error:
-        return error
-    return None
 
 
 def align(keys: Sequence[str | None], values: dict[str, T]) -> list[T | None]:

@@ -6,20 +6,39 @@ definition.
     def list_units(info: Info, floor: Annotated[strawberry.ID | None, argument(
         "Only units on the floor with this id.", ID, example="alder-court-floor-1"
     )] = None): ...
+
+A check finds all errors of a value, so that a client can correct them at once. What breaks a rule
+of its own is not looked into: a list that is too long costs nothing.
 """
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from functools import wraps
+from inspect import isasyncgenfunction, signature
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import strawberry
 from strawberry.types.arguments import StrawberryArgumentAnnotation
+from strawberry.types.base import has_object_definition
+from strawberry.utils.str_converters import to_camel_case
 
-from resolvers.request.caller import Requirement
+from resolvers.request.caller import Caller, Requirement
 from resolvers.request.errors import MAX_QUOTED_CHARACTERS, InvalidInputError
+from resolvers.request.times import parse_time
 from storage.errors import InvalidPageRequestError
 from storage.records.kinds import MAX_ID_CHARACTERS as MAX_ID_CHARACTERS
 from storage.records.kinds import MAX_INT32 as MAX_INT32
@@ -223,6 +242,12 @@ NO_NUL = CheckedBy(
     lambda text: "must not contain NUL" if "\0" in text else None, {"pattern": r"^[^\x00]*$"}
 )
 """A text, empty or not, without NUL, which is in no text of a response."""
+_LENGTH_OF_TIME, _SYNTAX_OF_TIME = Length(0, 64), Syntax(parse_time)
+IS_TIME = CheckedBy(
+    lambda text: _LENGTH_OF_TIME.check(text) or _SYNTAX_OF_TIME.check(text),
+    {"format": "date-time", **_LENGTH_OF_TIME.json_schema()},
+)
+"""A time in ISO 8601, in UTC if it has no offset: in this, `date-time` is narrower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,42 +362,48 @@ def find_cursor_page_size(text: str) -> int | None:
         return None
 
 
-PageNumber: TypeAlias = Annotated[
-    int | None,
-    argument(
-        "The page to return. Without it, the first page, or the one that `after` continues with.",
-        Range(1, MAX_INT32),
-        example=1,
-    ),
-]
-PageSize: TypeAlias = Annotated[
-    int | None,
-    argument(
-        f"How many resources a page holds. More than {MAX_PER_PAGE} is served as {MAX_PER_PAGE}. "
-        f"Without it {DEFAULT_PER_PAGE}, or as many as the page had that `after` is of.",
-        Range(1, MAX_INT32),
-        example=20,
-    ),
-]
-AfterCursor: TypeAlias = Annotated[
-    str | None,
-    argument(
-        "Continue after this cursor: `paging.next`, `pageInfo.endCursor` or the `cursor` of an "
-        "edge in GraphQL, part of `next_url` in REST. It is enough by itself; with it, following "
-        "pages cost the same however far they are.",
-        Length(0, MAX_CURSOR_CHARACTERS),
-        Syntax(_parse_cursor, "^[A-Za-z0-9_-]*$"),
-    ),
-]
-FirstCount: TypeAlias = Annotated[
-    int | None,
-    argument(
-        "How many resources to return, as Relay pages: in place of `page` and `perPage`, and "
-        f"free to differ from page to page. More than {MAX_PER_PAGE} is served as {MAX_PER_PAGE}.",
-        Range(1, MAX_INT32),
-        example=20,
-    ),
-]
+PAGING_PARAMETERS = {
+    "page": Annotated[
+        int | None,
+        argument(
+            "The page to return. Without it, the first page, or the one that `after` continues"
+            " with.",
+            Range(1, MAX_INT32),
+            example=1,
+        ),
+    ],
+    "per_page": Annotated[
+        int | None,
+        argument(
+            f"How many resources a page holds. More than {MAX_PER_PAGE} is served as "
+            f"{MAX_PER_PAGE}. Without it {DEFAULT_PER_PAGE}, or as many as the page had that "
+            "`after` is of.",
+            Range(1, MAX_INT32),
+            example=20,
+        ),
+    ],
+    "after": Annotated[
+        str | None,
+        argument(
+            "Continue after this cursor: `paging.next`, `pageInfo.endCursor` or the `cursor` of an "
+            "edge in GraphQL, part of `next_url` in REST. It is enough by itself; with it, "
+            "following pages cost the same however far they are.",
+            Length(0, MAX_CURSOR_CHARACTERS),
+            Syntax(_parse_cursor, "^[A-Za-z0-9_-]*$"),
+        ),
+    ],
+    "first": Annotated[
+        int | None,
+        argument(
+            "How many resources to return, as Relay pages: in place of `page` and `perPage`, and "
+            f"free to differ from page to page. More than {MAX_PER_PAGE} is served as "
+            f"{MAX_PER_PAGE}.",
+            Range(1, MAX_INT32),
+            example=20,
+        ),
+    ],
+}
+"""The arguments of pages: their annotations by Python's names."""
 
 
 class PageArguments(NamedTuple):
@@ -391,7 +422,7 @@ class PageArguments(NamedTuple):
 
     def parse(self) -> PageRequest:
         """Return the slice of a list. Raises InvalidInputError."""
-        with _input_errors():
+        try:
             return PageRequest.from_arguments(
                 self.page,
                 self.per_page,
@@ -401,37 +432,287 @@ class PageArguments(NamedTuple):
                 self.max_per_page,
                 document_fields=self.document_fields,
             )
+        except InvalidPageRequestError as error:
+            raise _to_invalid_input(error) from error
 
     def parse_for_list(self, list_id: Hashable) -> PageRequest:
         """Return the slice of this list. Raises InvalidInputError, also for another's cursor."""
         request = self.parse()
-        check_list(request, list_id)
+        if error := find_list_error(request, list_id):
+            raise error
         return request
 
-    def sort_by(self, order: Order) -> "PageArguments":
-        """Return the arguments of the list in another order."""
-        return self._replace(order=order)
 
-    def limit_to(self, max_per_page: int) -> "PageArguments":
-        """Return the arguments with another maximum size of pages."""
-        return self._replace(max_per_page=max_per_page)
-
-
-def check_list(request: PageRequest, list_id: Hashable) -> None:
-    """Raise InvalidInputError if a page request continues another list."""
-    with _input_errors():
-        request.check_list(list_id)
-
-
-@contextmanager
-def _input_errors() -> Iterator[None]:
+def find_list_error(request: PageRequest, list_id: Hashable) -> InvalidInputError | None:
+    """Return the error of a page request that continues another list, or None."""
     try:
-        yield
+        request.check_list(list_id)
     except InvalidPageRequestError as error:
-        raise InvalidInputError(**{error.argument: str(error)}) from error
+        return _to_invalid_input(error)
+    return None
+
+
+def _to_invalid_input(error: InvalidPageRequestError) -> InvalidInputError:
+    return InvalidInputError(**{error.argument: str(error)})
 
 
 AssetFilter: TypeAlias = Annotated[
     strawberry.ID | None,
     argument("Only what belongs to the asset with this id.", ID, example="alder-court"),
 ]
+
+
+# Resolvers of many parents at once, the inputs of which are checked as those of others are.
+
+
+BatchResolver: TypeAlias = Callable[..., Awaitable[list[Any]]]
+"""Takes parents, info and the field's arguments; returns a value for each parent, in order."""
+Resolver: TypeAlias = Callable[..., Awaitable[Any]]
+
+_BATCH_RESOLVER_ATTRIBUTE = "__batch_resolver__"
+
+
+def batch_resolver(resolve_many: BatchResolver) -> Resolver:
+    """Return the resolver of one parent, made from `resolve_many`, which takes `parents` first.
+
+    Compiled execution finds `resolve_many` with `batch_resolver_of` and calls it once a level.
+    """
+
+    async def resolve(
+        parent: strawberry.Parent[Any], info: strawberry.Info, **arguments: Any
+    ) -> Any:
+        [value] = await resolve_many([parent], info=info, **arguments)
+        return value
+
+    # strawberry reads a field's arguments from the signature. `**arguments` says nothing, so the
+    # signature is that of `resolve_many` with one parent (PEP 362: `__signature__` goes first).
+    of_many = signature(resolve_many)
+    _, *others = of_many.parameters.values()
+    parent = next(iter(signature(resolve).parameters.values()))
+    resolve.__dict__["__signature__"] = of_many.replace(parameters=[parent, *others])
+    resolve.__dict__[_BATCH_RESOLVER_ATTRIBUTE] = resolve_many
+    # strawberry resolves annotations in the namespace of this module.
+    resolve.__module__, resolve.__name__ = resolve_many.__module__, resolve_many.__name__
+    resolve.__doc__ = resolve_many.__doc__
+    return resolve
+
+
+def batch_resolver_of(resolver: object) -> BatchResolver | None:
+    """Return the batch resolver that a resolver was made from, or None."""
+    resolve_many: BatchResolver | None = vars(resolver).get(_BATCH_RESOLVER_ATTRIBUTE)
+    return resolve_many
+
+
+MAX_REPORTED_ERRORS = 100
+"""Errors that one response lists of a field's inputs, or of a body."""
+
+Check: TypeAlias = Callable[[Any], list[InputViolation]]
+"""Returns the errors of a value that is not null. Input objects may be Python's or dicts."""
+_Finder: TypeAlias = Callable[[Any], list[InputViolation] | str | None]
+"""A check, or the method of a rule: a text is an error of the value itself."""
+
+
+class PartialInput(dict[str, Any]):
+    """Inputs without those of a wrong type: rules for several of them together do not apply."""
+
+
+class FieldChecks:
+    """The rules of a resolver's arguments, and of all that is nested in them."""
+
+    def __init__(self, resolver: Callable[..., Any]) -> None:
+        self.joint_rules = joint_rules_of(resolver)
+        self.arguments: dict[str, tuple[str, list[_Finder]]] = {}
+        """Maps a parameter to its GraphQL name and its checks."""
+        self.requirements: dict[str, Requirement] = {}
+        """Maps a parameter to what callers need that give it."""
+        for parameter in signature(resolver).parameters.values():
+            name, definition = read_annotation(parameter.annotation)
+            if definition.requirement is not None:
+                self.requirements[parameter.name] = definition.requirement
+            if finders := [*_iter_checks(parameter.annotation, definition.rules)]:
+                graphql_name = name or to_camel_case(parameter.name)
+                self.arguments[parameter.name] = graphql_name, finders
+
+    def check_requirements(self, caller: Caller, values: Mapping[str, Any]) -> None:
+        """Raise FlagRequiredError or PermissionRequiredError for an argument that is given."""
+        for parameter, requirement in self.requirements.items():
+            if values.get(parameter) is not None:
+                requirement.check(caller)
+
+    def find_errors(self, values: Mapping[str, Any]) -> list[InputViolation]:
+        """Return the errors of arguments by Python's names; their paths start with a name."""
+        errors: list[InputViolation] = []
+        if not isinstance(values, PartialInput):
+            errors += [error for rule in self.joint_rules if (error := rule.check(values))]
+        for parameter, (name, finders) in self.arguments.items():
+            value = values.get(parameter)
+            if value is not None:
+                for find in finders:
+                    if found := find(value):
+                        errors += _locate(name, found)
+                        break
+        return _first_of_each_path(errors) if errors else errors
+
+    def find_error(self, parameter: str, value: Any) -> str | None:
+        """Return the first error of an argument that is not null."""
+        _, finders = self.arguments.get(parameter, ("", ()))
+        found = next((found for find in finders if (found := find(value))), None)
+        return found[0].message if isinstance(found, list) else found
+
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raise InvalidInputError with the errors of arguments by Python's names."""
+        if errors := self.find_errors(values):
+            raise InvalidInputError(**{error.path: error.message for error in errors})
+
+
+def check_inputs(resolver: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the resolver with its arguments checked first. Raises InvalidInputError when called.
+
+    Interpreted and compiled execution both call what this returns. Arguments are not checked again
+    if the context says that the inputs of its operation have been.
+    """
+    checks = FieldChecks(resolver)
+    if not checks.arguments and not checks.joint_rules and not checks.requirements:
+        return resolver
+    if isasyncgenfunction(resolver):
+        return _check_before_events(resolver, checks)
+    if resolve_many := batch_resolver_of(resolver):
+        return batch_resolver(_check_before(resolve_many, checks))
+    return _check_before(resolver, checks)
+
+
+def _check_before(
+    resolver: Callable[..., Awaitable[Any]], checks: FieldChecks
+) -> Callable[..., Awaitable[Any]]:
+    check = checks.check
+
+    @wraps(resolver)
+    async def resolve(*positional: Any, **arguments: Any) -> Any:
+        info = arguments.get("info")
+        if checks.requirements and info is not None:
+            checks.check_requirements(info.context.caller, arguments)
+        are_checked = info is not None and info.context.has_checked_inputs
+        if not are_checked:
+            check(arguments)
+        return await resolver(*positional, **arguments)
+
+    return resolve
+
+
+def _check_before_events(
+    resolver: Callable[..., AsyncGenerator[Any]], checks: FieldChecks
+) -> Callable[..., AsyncGenerator[Any]]:
+    """Return the resolver of a subscription, which checks its arguments before the first event."""
+
+    @wraps(resolver)
+    async def resolve(*positional: Any, **arguments: Any) -> AsyncGenerator[Any]:
+        checks.check(arguments)
+        async with aclosing(resolver(*positional, **arguments)) as events:
+            async for event in events:
+                yield event
+
+    return resolve
+
+
+def read_annotation(annotation: Any) -> tuple[str | None, InputDefinition]:
+    """Return the GraphQL name, if it is not Python's, and the definition of a parameter."""
+    for item in getattr(annotation, "__metadata__", ()):
+        if isinstance(item, StrawberryArgumentAnnotation):
+            return item.name, InputDefinition.from_metadata(item.metadata)
+    return None, InputDefinition()
+
+
+def _iter_checks(annotation: Any, rules: tuple[Rule, ...]) -> Iterator[_Finder]:
+    """Yield the checks of one value: the methods of its rules, called without a layer between."""
+    for rule in rules:
+        yield rule.check
+    if nested := _build_nested_check(_strip_annotation(annotation)):
+        yield nested
+
+
+def _locate(prefix: str, found: list[InputViolation] | str) -> list[InputViolation]:
+    """Return the errors of a value as those of what holds it, which reaches it by `prefix`."""
+    if isinstance(found, str):
+        return [InputViolation(prefix, found)]
+    return [InputViolation(prefix + path, message) for path, message in found]
+
+
+def _first_of_each_path(errors: list[InputViolation]) -> list[InputViolation]:
+    first: dict[str, InputViolation] = {}
+    for error in errors:
+        first.setdefault(error.path, error)
+    return [*first.values()][:MAX_REPORTED_ERRORS]
+
+
+def _strip_annotation(annotation: Any) -> Any:
+    """Return `T` for `Annotated[T | None, ...]`."""
+    if get_origin(annotation) is Annotated:
+        return _strip_annotation(get_args(annotation)[0])
+    others = [member for member in get_args(annotation) if member is not NoneType]
+    is_optional = len(others) < len(get_args(annotation))
+    return others[0] if is_optional else annotation
+
+
+def _build_nested_check(annotation: Any) -> Check | None:
+    if get_origin(annotation) is list:
+        (item,) = get_args(annotation)
+        item_check = _build_nested_check(_strip_annotation(item))
+        return None if item_check is None else _build_list_check(item_check)
+    if has_object_definition(annotation) and annotation.__strawberry_definition__.is_input:
+        return _build_object_check(annotation)
+    return None
+
+
+def _build_list_check(item_check: Check) -> Check:
+    def check(values: Any) -> list[InputViolation]:
+        errors: list[InputViolation] = []
+        for index, value in enumerate(values):
+            # One of a wrong type is null here.
+            if value is not None and (found := item_check(value)):
+                errors += _locate(f"[{index}]", found)
+                if len(errors) >= MAX_REPORTED_ERRORS:
+                    break
+        return errors
+
+    return check
+
+
+def _build_object_check(input_class: Any) -> Check:
+    joint_rules = joint_rules_of(input_class)
+    annotations = get_type_hints(input_class, include_extras=True)
+    python_names, graphql_names, finders = [], [], []
+    for field in fields_of(input_class):
+        name, rules = field.python_name, InputDefinition.from_metadata(field.metadata).rules
+        python_names.append(name)
+        graphql_names.append(graphql_name_of(field))
+        finders.append((f".{graphql_names[-1]}", [*_iter_checks(annotations[name], rules)]))
+
+    def check(value: Any) -> list[InputViolation]:
+        # A request may hold thousands of objects, so this makes no call that it can do without.
+        is_dict = isinstance(value, dict)
+        get = (value if is_dict else vars(value)).get
+        members = [*map(get, graphql_names if is_dict else python_names)]
+        errors: list[InputViolation] = []
+        if joint_rules and type(value) is not PartialInput:
+            by_name = dict(zip(python_names, members, strict=True))
+            errors += [error for rule in joint_rules if (error := rule.check(by_name))]
+        for member, (path, finds) in zip(members, finders, strict=True):
+            if member is not None:
+                for find in finds:
+                    if found := find(member):
+                        errors += _locate(path, found)
+                        break
+        return errors
+
+    return check
+
+
+def fields_of(input_class: Any) -> list[Any]:
+    """Return strawberry's fields of an input class."""
+    fields: list[Any] = input_class.__strawberry_definition__.fields
+    return fields
+
+
+def graphql_name_of(field: Any) -> str:
+    """Return the name of a strawberry field or argument in the schema."""
+    return field.graphql_name or to_camel_case(field.python_name)

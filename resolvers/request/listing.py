@@ -1,4 +1,4 @@
-"""Build resolvers of lists: their pages, filters and orders, for many parents at once."""
+"""Build resolvers of records, and of lists with their pages, filters and orders."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence, Set
@@ -14,63 +14,52 @@ from resolvers.request.context import Context, FirstPage, Info, ParentKey, Relat
 from resolvers.request.inputs import (
     DEFAULT_PER_PAGE,
     ID,
+    IS_TIME,
     MAX_PER_PAGE,
     NO_NUL,
-    AfterCursor,
+    PAGING_PARAMETERS,
     Each,
-    FirstCount,
     Items,
     Length,
     OneOf,
     PageArguments,
-    PageNumber,
-    PageSize,
+    Resolver,
     Syntax,
     argument,
+    batch_resolver,
+    batch_resolver_of,
 )
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.threads import build_in_parts
-from resolvers.request.times import IS_TIME, DateTime, parse_time
+from resolvers.request.times import DateTime, parse_time
 from storage.records import filters
 from storage.records.filters import NAME_WORDS_FIELD
 from storage.records.kinds import UPDATED_AT, Document, RecordType, stored_name
 from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageRequest
 from storage.records.visibility import NOTHING
 
-BatchResolver: TypeAlias = Callable[..., Awaitable[list[Any]]]
-"""Takes parents, info and the field's arguments; returns a value for each parent, in order."""
-Resolver: TypeAlias = Callable[..., Awaitable[Any]]
 
-_BATCH_RESOLVER_ATTRIBUTE = "__batch_resolver__"
+def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> Resolver:
+    """Return the resolver of the record with an id, of which `id_argument` is the annotation."""
 
+    async def get(info: Info, id: str) -> Any:
+        return await info.context.get_record(kind, id)
 
-def batch_resolver(resolve_many: BatchResolver) -> Resolver:
-    """Return the resolver of one parent, made from `resolve_many`, which takes `parents` first.
-
-    Compiled execution finds `resolve_many` with `batch_resolver_of` and calls it once a level.
-    """
-
-    async def resolve(parent: strawberry.Parent[Any], info: Info, **arguments: Any) -> Any:
-        [value] = await resolve_many([parent], info=info, **arguments)
-        return value
-
-    # strawberry reads a field's arguments from the signature. `**arguments` says nothing, so the
-    # signature is that of `resolve_many` with one parent (PEP 362: `__signature__` goes first).
-    signature = inspect.signature(resolve_many)
-    _, *others = signature.parameters.values()
-    parent = next(iter(inspect.signature(resolve).parameters.values()))
-    resolve.__dict__["__signature__"] = signature.replace(parameters=[parent, *others])
-    resolve.__dict__[_BATCH_RESOLVER_ATTRIBUTE] = resolve_many
-    # strawberry resolves annotations in the namespace of this module.
-    resolve.__module__, resolve.__name__ = resolve_many.__module__, resolve_many.__name__
-    resolve.__doc__ = resolve_many.__doc__
-    return resolve
+    get.__annotations__["id"], get.__doc__ = id_argument, description
+    return get
 
 
-def batch_resolver_of(resolver: object) -> BatchResolver | None:
-    """Return the batch resolver that a resolver was made from, or None."""
-    resolve_many: BatchResolver | None = vars(resolver).get(_BATCH_RESOLVER_ATTRIBUTE)
-    return resolve_many
+def record_loader(
+    kind: RecordType[Any], key: str | Callable[[Any], str | None], description: str
+) -> Resolver:
+    """Return the resolver of the record that the parent's field `key` names, or that it returns."""
+    key_of = attrgetter(key) if isinstance(key, str) else key
+
+    async def load(parents: Sequence[Any], info: Info) -> list[Any]:
+        return await info.context.load_in_order(kind, [*map(key_of, parents)])
+
+    load.__doc__ = description
+    return batch_resolver(load)
 
 
 # Lists that compiled queries may read as MongoDB's documents, without records in between.
@@ -364,12 +353,6 @@ async def _order_by_rarity(
     return tuple(word for _, word in sorted(zip(counts, words, strict=True)))
 
 
-PAGING_PARAMETERS = {
-    "page": PageNumber,
-    "per_page": PageSize,
-    "after": AfterCursor,
-    "first": FirstCount,
-}
 MAX_JOINED_RECORDS = 100
 """Records on a page that is read with the record that has the list: of more, MongoDB takes longer
 to join them than to read them."""
@@ -452,7 +435,7 @@ def list_resolver(
     ) -> list[Page[Any]]:
         keys = [*map(key_of, parents)]
         if orders is not None:
-            pages = pages.sort_by(orders.parse(order_by))
+            pages = pages._replace(order=orders.parse(order_by))
         filter = await build_filter(info.context, relation.kind, ids, search, updated_since)
         return await info.context.load_pages(narrow(relation, filter), keys, pages)
 

@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from resolvers.request.context import Budget, Context
 from resolvers.request.errors import WHOLE_OPERATION_ERRORS
-from resolvers.request.listing import batch_resolver_of, first_page_of
+from resolvers.request.inputs import batch_resolver_of
+from resolvers.request.listing import first_page_of
 from resolvers.request.threads import OBJECTS_IN_PART, run_in_thread
 from schema.compiler.coercion import build_arguments
 from schema.compiler.selection import (

@@ -12,7 +12,7 @@ import strawberry
 from resolvers.request.caller import Caller
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError, LimitExceededError
-from resolvers.request.listing import batch_resolver
+from resolvers.request.inputs import batch_resolver
 from schema.execution import Executor, OperationResult
 from schema.fields import resolver_field
 from schema.root import GRAPHQL_SCHEMA

@@ -183,7 +183,7 @@ async def floors(context: Context, database: Any) -> Context:
 async def test_a_record_is_read_with_the_first_page_of_its_list(
     floors: Context, order: Order
 ) -> None:
-    pages = PageArguments(1, 1).sort_by(order)
+    pages = PageArguments(1, 1, order=order)
     read = []
     for asset_id in ("oak", "ash", "none"):
         for joined in (False, True):

@@ -29,10 +29,10 @@ from resolvers.request.errors import (
     PermissionRequiredError,
     RequestError,
 )
-from resolvers.request.input_checks import FieldChecks, check_inputs, read_annotation
 from resolvers.request.inputs import (
     ID,
     MAX_PER_PAGE,
+    FieldChecks,
     InputViolation,
     Items,
     JsonSchema,
@@ -44,12 +44,14 @@ from resolvers.request.inputs import (
     Rule,
     Syntax,
     argument,
+    batch_resolver,
+    check_inputs,
     find_cursor_page_size,
     input_field,
     joint_rules,
+    read_annotation,
     required_input_field,
 )
-from resolvers.request.listing import batch_resolver
 from resolvers.request.threads import FairThreads, owner
 from schema.execution import Executor
 from schema.fields import resolver_field
@@ -136,8 +138,8 @@ def test_a_message_says_the_rule_and_the_value(rule: Rule, value: Any, message: 
 
 def test_a_page_is_at_most_as_large_as_the_maximum() -> None:
     assert PageArguments(2, MAX_PER_PAGE + 1).parse().per_page == MAX_PER_PAGE
-    assert PageArguments(first=MAX_PER_PAGE).limit_to(100).parse().per_page == 100
-    assert PageArguments().limit_to(50).parse().per_page == 50
+    assert PageArguments(first=MAX_PER_PAGE, max_per_page=100).parse().per_page == 100
+    assert PageArguments(max_per_page=50).parse().per_page == 50
 
 
 @pytest.mark.parametrize(
