@@ -23,6 +23,7 @@ from resolvers.request.inputs import (
     Length,
     PageArguments,
     Pattern,
+    Resolver,
     argument,
     batch_resolver,
     required_input_field,
@@ -46,11 +47,9 @@ from storage.catalog import (
     UNIT_REFERENCES,
     UNITS,
     Asset,
-    AssetReference,
     Floor,
     Map,
     Unit,
-    UnitReference,
 )
 from storage.records.kinds import (
     KEY_SEPARATOR,
@@ -147,47 +146,41 @@ REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": a
 REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
 
 
-@paged
-async def list_asset_references(
-    info: Info,
-    pages: PageArguments,
-    asset: AssetFilter = None,
-    key: ReferenceKeyArgument = None,
-    value: ReferenceValueArgument = None,
-    updated_since: UpdatedSince = None,
-) -> Page[AssetReference]:
-    """List the asset references that the API key sees, or those of them that meet all filters."""
-    filter = await build_filter(info.context, ASSET_REFERENCES, updated_since=updated_since)
-    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
-    return await info.context.list_page(ASSET_REFERENCES, where, pages)
+def _build_reference_lister(kind: RecordType[Any], description: str) -> Resolver:
+    """Return the resolver of all references of a kind, filtered."""
+
+    async def list_references(
+        info: Info,
+        pages: PageArguments,
+        asset: AssetFilter = None,
+        key: ReferenceKeyArgument = None,
+        value: ReferenceValueArgument = None,
+        updated_since: UpdatedSince = None,
+    ) -> Page[Any]:
+        given = {"asset_id": asset, "key": key, "value": value}
+        conditions = [{name: {"$eq": each}} for name, each in given.items() if each is not None]
+        filter = await build_filter(info.context, kind, updated_since=updated_since)
+        where = combine([*conditions, *filter.build_conditions()])
+        return await info.context.list_page(kind, where, pages)
+
+    list_references.__doc__ = description
+    return paged(list_references)
 
 
-@paged
-async def list_unit_references(
-    info: Info,
-    pages: PageArguments,
-    asset: AssetFilter = None,
-    key: ReferenceKeyArgument = None,
-    value: ReferenceValueArgument = None,
-    updated_since: UpdatedSince = None,
-) -> Page[UnitReference]:
-    """List the unit references that the API key sees, or those of them that meet all filters."""
-    filter = await build_filter(info.context, UNIT_REFERENCES, updated_since=updated_since)
-    where = combine([*_build_conditions(asset, key, value), *filter.build_conditions()])
-    return await info.context.list_page(UNIT_REFERENCES, where, pages)
-
-
+list_asset_references = _build_reference_lister(
+    ASSET_REFERENCES,
+    "List the asset references that the API key sees, or those of them that meet all filters.",
+)
+list_unit_references = _build_reference_lister(
+    UNIT_REFERENCES,
+    "List the unit references that the API key sees, or those of them that meet all filters.",
+)
 list_references_of_asset = list_resolver(
     REFERENCES_OF_ASSET, "List the ids of an asset in third-party systems."
 )
 list_references_of_unit = list_resolver(
     REFERENCES_OF_UNIT, "List the ids of a unit in third-party systems."
 )
-
-
-def _build_conditions(asset: str | None, key: str | None, value: str | None) -> list[Document]:
-    given = {"asset_id": asset, "key": key, "value": value}
-    return [{name: {"$eq": each}} for name, each in given.items() if each is not None]
 
 
 MAX_RELATED_UNITS = 10_000

@@ -464,15 +464,6 @@ class DistanceMatrix(NamedTuple):
     ]
 
 
-class MatrixRequest(NamedTuple):
-    """A request with its waypoints resolved."""
-
-    unit_map: Map
-    sources: list[Waypoint]
-    targets: list[Waypoint]
-    mode: TravelMode
-
-
 @joint_rules(MaxPairs())
 async def get_distance_matrix(
     parent: strawberry.Parent[Map],
@@ -521,7 +512,7 @@ async def get_distance_matrix(
         named_inputs = [(f"sources[{index}]", point) for index, point in enumerate(sources)]
         named_inputs += [(f"targets[{index}]", point) for index, point in enumerate(targets)]
         waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
-    request = MatrixRequest(parent, waypoints[: len(sources)], waypoints[len(sources) :], mode)
+    starts, ends = waypoints[: len(sources)], waypoints[len(sources) :]
     if routable is None and method == DistanceMethod.PATHFINDING:
         raise InvalidInputError(
             distanceMethod="must not be pathfinding, as this map has not been processed for it"
@@ -537,9 +528,10 @@ async def get_distance_matrix(
         else:
             matrix = await run_search(search, is_required)
         if matrix is not None:
-            return _build_matrix(UsedDistanceMethod.PATHFINDING, request, matrix)
+            return _build_matrix(UsedDistanceMethod.PATHFINDING, starts, ends, matrix)
     await ROUTING.load()
-    return _build_matrix(UsedDistanceMethod.EUCLIDEAN, request, _measure_euclidean(request))
+    matrix = _measure_euclidean(parent.feet_per_unit, starts, ends, mode)
+    return _build_matrix(UsedDistanceMethod.EUCLIDEAN, starts, ends, matrix)
 
 
 def _search(
@@ -557,31 +549,35 @@ def _search(
     return routable.router.matrix(stops[:source_count], stops[source_count:], mode)
 
 
-def _measure_euclidean(request: MatrixRequest) -> "TravelMatrix":
+def _measure_euclidean(
+    scale: float | None, starts: Sequence[Waypoint], ends: Sequence[Waypoint], mode: TravelMode
+) -> "TravelMatrix":
     from routing.costing import Costing
     from routing.search.matrix import euclidean_distances
 
-    scale = request.unit_map.feet_per_unit
     if scale is None:
         raise InvalidInputError(
             distanceMethod="must not be euclidean, as the map has no feet_per_unit and its "
             "scale is unknown"
         )
     return euclidean_distances(
-        [(point.x * scale, point.y * scale) for point in request.sources],
-        [(point.x * scale, point.y * scale) for point in request.targets],
-        Costing().feet_per_second(request.mode),
+        [(point.x * scale, point.y * scale) for point in starts],
+        [(point.x * scale, point.y * scale) for point in ends],
+        Costing().feet_per_second(mode),
     )
 
 
 def _build_matrix(
-    method: UsedDistanceMethod, request: MatrixRequest, matrix: "TravelMatrix"
+    method: UsedDistanceMethod,
+    starts: Sequence[Waypoint],
+    ends: Sequence[Waypoint],
+    matrix: "TravelMatrix",
 ) -> DistanceMatrix:
     # By member, so that making up to `MAX_PAIRS` targets takes no step of the interpreter.
-    members = [*zip(*map(_get_repeated, request.targets), strict=True)]
-    indexes = range(len(request.targets))
+    members = [*zip(*map(_get_repeated, ends), strict=True)]
+    indexes = range(len(ends))
     all_feet, all_seconds = _round_cells(matrix)
-    rows = zip(request.sources, all_feet, all_seconds, strict=True)
+    rows = zip(starts, all_feet, all_seconds, strict=True)
     return DistanceMatrix(
         method,
         [

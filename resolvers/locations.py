@@ -126,9 +126,7 @@ async def load_location_of_unit(
     map: Annotated[strawberry.ID | None, argument("Only on the map with this id.", ID)] = None,
 ) -> list[Location | None]:
     """Get the location that stands for a unit: on one map, or the first on any map."""
-    keys = [(parent.id, parent.asset_id, map or "") for parent in parents]
-    pages = await info.context.load_pages(LOCATIONS_OF_UNIT, keys, PageArguments(1, 1))
-    return [page.data[0] if page.data else None for page in pages]
+    return await load_locations_of_units(info.context, parents, map)
 
 
 @batch_resolver
@@ -146,6 +144,18 @@ async def get_tag_of_location(
         next((tag.value for tag in parent.tags if tag.key.casefold() == wanted), None)
         for parent in parents
     ]
+
+
+async def load_locations_of_units(
+    context: Context, units: Sequence[Unit], map_id: str | None
+) -> list[Location | None]:
+    """Return the location that stands for each unit: on one map, or the first on any map.
+
+    In the place of a damaged record is the exception that reading it raised.
+    """
+    keys = [(unit.id, unit.asset_id, map_id or "") for unit in units]
+    pages = await context.load_pages(LOCATIONS_OF_UNIT, keys, PageArguments(1, 1))
+    return [page.data[0] if page.data else None for page in pages]
 
 
 def get_unit_id(location: Location) -> str | None:

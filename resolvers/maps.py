@@ -15,6 +15,7 @@ from resolvers.processing.process_pool import ProcessPool, max_seconds, run_on_d
 from resolvers.processing.task_process import MAX_PARSE_CPU_SECONDS
 from resolvers.request import listing
 from resolvers.request.context import Context, Info, Relation, align, extend_read
+from resolvers.request.errors import LimitExceededError, NotFoundError
 from resolvers.request.inputs import (
     ID,
     AssetFilter,
@@ -188,6 +189,29 @@ async def load_drawings(context: Context, map_ids: Sequence[str]) -> list[bytes 
 
     digests = await load_drawing_digests(context, map_ids)
     return await context.get_loader("drawings", load).load(digests)
+
+
+async def load_drawing(context: Context, map_id: str, max_bytes: int, use: str) -> bytes:
+    """Return the parsed drawing of a map that has one, if it is not too large for a use of it.
+
+    Raises NotFoundError, LimitExceededError.
+    """
+    [content] = await load_drawings(context, [map_id])
+    if content is None:
+        raise NotFoundError
+    check_drawing_size(content, max_bytes, use)
+    return content
+
+
+def check_drawing_size(content: bytes, max_bytes: int, use: str) -> None:
+    """Raise LimitExceededError if a drawing is too large for a use of it."""
+    if len(content) > max_bytes:
+        raise LimitExceededError(
+            f"The drawing has {len(content)} bytes, over the limit of {max_bytes} for {use}",
+            limit="response_bytes",
+            maximum=max_bytes,
+            requested=len(content),
+        )
 
 
 LEVEL_TAGS_OF_MAP = Relation(LEVEL_TAGS, lambda map_id: {"map_id": map_id}, is_short=True)

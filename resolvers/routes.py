@@ -27,13 +27,17 @@ from resolvers.distances import (
     to_restrictions,
     to_waypoint_refs,
 )
-from resolvers.locations import LOCATIONS_OF_UNIT, LocationTags, find_matching_ids, get_unit_id
+from resolvers.locations import (
+    LocationTags,
+    find_matching_ids,
+    get_unit_id,
+    load_locations_of_units,
+)
 from resolvers.maps import load_routable_map
 from resolvers.request.context import Context, Info
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import ID, Items, PageArguments, Range, argument, batch_resolver
+from resolvers.request.inputs import ID, Items, Range, argument, batch_resolver
 from resolvers.request.threads import ROUTING, run_in_thread
-from resolvers.routable_maps import RoutableMap
 from routing.values import MAX_STEP_NAMES, ConnectorKind, NearestLocation, TravelMode, WaypointRef
 from storage.catalog import FLOORS, LOCATIONS, MAPS, UNITS, Floor, Location, Map, Unit
 
@@ -119,18 +123,15 @@ async def find_route(
 ) -> Route | None:
     """Find the fastest route from one waypoint to another; null if there is no path."""
     travel_mode = mode or TravelMode.FOOT
-    routable = await load_routable_map(info.context, parent.id, to_restrictions(avoid))
     named_inputs = [("from", source), ("to", target)]
-    waypoints = await resolve_waypoints(info.context, parent, routable, named_inputs)
-    router = _require_routable_map(parent, routable).router
-    start, end = to_waypoint_refs(router, parent, waypoints)
-    route = await run_search(router.route, start, end, travel_mode)
+    start, end = await start_searches(info.context, parent, named_inputs, travel_mode, avoid)
+    route = await run_search(start.router.route, start.start, end.start, travel_mode)
     if route is None:
         return None
     # A position with the id of a location need not be there.
-    target_name = target.name or (waypoints[1].name if waypoints[1].is_location else None)
+    target_name = target.name or (end.waypoint.name if end.waypoint.is_location else None)
     scale = parent.feet_per_unit or 1.0
-    network = router.networks[travel_mode]
+    network = start.router.networks[travel_mode]
     return _to_route(FoundRoute(parent, network, route, scale, target_name or ""))
 
 
@@ -190,8 +191,9 @@ async def start_searches(
     """
     routable = await load_routable_map(context, unit_map.id, to_restrictions(avoid))
     waypoints = await resolve_waypoints(context, unit_map, routable, named_inputs)
-    router = _require_routable_map(unit_map, routable).router
-    return [Search(unit_map, router, waypoint, mode) for waypoint in waypoints]
+    if routable is None:
+        raise InvalidInputError(map=f"{unit_map.id!r} has not been processed for pathfinding")
+    return [Search(unit_map, routable.router, waypoint, mode) for waypoint in waypoints]
 
 
 async def list_nearest(
@@ -202,27 +204,8 @@ async def list_nearest(
     max_seconds: float = math.inf,
 ) -> list[NearLocation]:
     """Return the nearest locations with these tags, none of them farther than `max_seconds`."""
-    nearest = await find_nearest(context, search, tags, limit, max_seconds)
+    [nearest] = await find_nearest_from_each(context, [search], tags, limit, max_seconds)
     return await load_near_locations(context, nearest)
-
-
-async def find_nearest(
-    context: Context,
-    search: Search,
-    tags: str | None,
-    limit: int,
-    max_seconds: float = math.inf,
-    *,
-    of_units: bool = False,
-) -> list[NearestLocation]:
-    """Find the nearest locations as `list_nearest` does, without their records.
-
-    With `of_units` only those that stand for units.
-    """
-    [found] = await find_nearest_from_each(
-        context, [search], tags, limit, max_seconds, of_units=of_units
-    )
-    return found
 
 
 async def find_nearest_from_each(
@@ -234,7 +217,10 @@ async def find_nearest_from_each(
     *,
     of_units: bool = False,
 ) -> list[list[NearestLocation]]:
-    """Find the nearest of each search of one map, by one mode, in one computation."""
+    """Find the nearest locations of each search of one map, by one mode, in one computation.
+
+    With `of_units` only those that stand for units.
+    """
     router, unit_map, mode = searches[0].router, searches[0].unit_map, searches[0].mode
     candidates = await find_matching_ids(
         context, unit_map.id, tags, MAX_CANDIDATES, of_units=of_units
@@ -276,12 +262,6 @@ def to_near_locations(
         for near in nearest
         if near.location_id in locations
     ]
-
-
-def _require_routable_map(parent: Map, routable: RoutableMap | None) -> RoutableMap:
-    if routable is None:
-        raise InvalidInputError(map=f"{parent.id!r} has not been processed for pathfinding")
-    return routable
 
 
 def _to_route(found: FoundRoute) -> Route:
@@ -484,10 +464,8 @@ async def find_nearest_to_unit(
     It starts where `location` is: on one map, or the first on any map.
     """
     context, options = info.context, _Options(tags, limit, mode, avoid)
-    keys = [(parent.id, parent.asset_id, map or "") for parent in parents]
-    pages = await context.load_pages(LOCATIONS_OF_UNIT, keys, PageArguments(1, 1))
     # In the place of a damaged record is an exception, which stays.
-    values: list[Any] = [page.data[0] if page.data else None for page in pages]
+    values: list[Any] = [*await load_locations_of_units(context, parents, map)]
     starts: dict[str, dict[int, str]] = {}
     for position, location in enumerate(values):
         if isinstance(location, Location):
@@ -620,8 +598,9 @@ async def list_reachable_units(
 ) -> list[NearUnit]:
     """List the units of the locations within reach, nearest first; `tags` filters locations."""
     count = DEFAULT_REACHABLE if limit is None else limit
-    nearest = await find_nearest(
-        info.context, parent.search, tags, MAX_CANDIDATES, 60 * parent.minutes, of_units=True
+    seconds = 60 * parent.minutes
+    [nearest] = await find_nearest_from_each(
+        info.context, [parent.search], tags, MAX_CANDIDATES, seconds, of_units=True
     )
     found: dict[str | None, NearUnit] = {}
     # Several locations may stand for one unit, or for none that the key sees. As batches double,

@@ -11,8 +11,8 @@ from resolvers.directory import load_floors
 from resolvers.drawings.drawing_levels import HIT_AREA, LEVEL, UNIT, ShownFloor
 from resolvers.locations import get_unit_id
 from resolvers.maps import (
+    load_drawing,
     load_drawing_digests,
-    load_drawings,
     load_stored_drawings,
     process_drawing,
 )
@@ -24,7 +24,7 @@ from resolvers.request.context import (
     Context,
     Info,
 )
-from resolvers.request.errors import InvalidInputError, LimitExceededError, NotFoundError
+from resolvers.request.errors import InvalidInputError
 from resolvers.request.inputs import ID, argument
 from resolvers.request.threads import DRAWINGS, run_in_thread
 from storage.catalog import (
@@ -161,17 +161,7 @@ async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]")
     drawn = _drawn.get(key)
     if drawn is not None:
         return drawn
-    [content] = await load_drawings(context, [unit_map.id])
-    if content is None:
-        raise NotFoundError
-    if len(content) > MAX_GEOJSON_DRAWING_BYTES:
-        raise LimitExceededError(
-            f"The drawing has {len(content)} bytes, over the limit of {MAX_GEOJSON_DRAWING_BYTES}"
-            " for GeoJSON",
-            limit="response_bytes",
-            maximum=MAX_GEOJSON_DRAWING_BYTES,
-            requested=len(content),
-        )
+    content = await load_drawing(context, unit_map.id, MAX_GEOJSON_DRAWING_BYTES, "GeoJSON")
     drawn = await process_drawing(context, draw, content)
     _drawn.put(key, drawn)
     return drawn

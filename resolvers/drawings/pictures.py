@@ -25,11 +25,11 @@ from resolvers.drawings.picture_files import (
     make_picture,
 )
 from resolvers.drawings.shapes import MAX_DRAWING_BYTES
-from resolvers.maps import load_drawing_digests, load_drawings, process_drawing
+from resolvers.maps import load_drawing, load_drawing_digests, process_drawing
 from resolvers.request import inputs
 from resolvers.request.caller import CALCULATE_DISTANCES
 from resolvers.request.context import Context, Info
-from resolvers.request.errors import InvalidInputError, LimitExceededError
+from resolvers.request.errors import InvalidInputError
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.routes import Route, find_route
 from routing.values import TravelMode
@@ -175,16 +175,8 @@ async def get_picture_of_map(
 
 
 async def _make(context: Context, unit_map: Map, request: PictureRequest) -> PictureFile:
-    [content] = await load_drawings(context, [unit_map.id])
-    size = len(content or b"")
-    if content is None or size > MAX_DRAWING_BYTES:
-        raise LimitExceededError(
-            f"The drawing has {size} bytes, over the limit of {MAX_DRAWING_BYTES} for pictures; "
-            "ask for parsed instead",
-            limit="response_bytes",
-            maximum=MAX_DRAWING_BYTES,
-            requested=size,
-        )
+    use = "pictures; ask for parsed instead"
+    content = await load_drawing(context, unit_map.id, MAX_DRAWING_BYTES, use)
     try:
         return await process_drawing(context, partial(make_picture, request=request), content)
     except NoSuchPartError as error:

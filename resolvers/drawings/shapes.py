@@ -13,9 +13,8 @@ from parsing.errors import DocumentRejectedError, InvalidMarkupError
 from parsing.svg.lengths import format_number, parse_length
 from parsing.svg.outlines import trace_shape
 from parsing.svg.transforms import parse_transform
-from resolvers.maps import MapId, load_drawing_digests, load_drawings
+from resolvers.maps import MapId, check_drawing_size, load_drawing_digests, load_drawings
 from resolvers.request.context import Cache, Context, Info
-from resolvers.request.errors import LimitExceededError
 from resolvers.request.inputs import ID, OneOf, PageArguments, argument, batch_resolver
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.listing import paged
@@ -349,14 +348,7 @@ async def load_parsed_drawings(
 
 
 async def _read_and_keep(digest: str, content: bytes) -> ParsedDrawing:
-    if len(content) > MAX_DRAWING_BYTES:
-        raise LimitExceededError(
-            f"The drawing has {len(content)} bytes, over the limit of {MAX_DRAWING_BYTES} for"
-            " single shapes; ask for parsed instead",
-            limit="response_bytes",
-            maximum=MAX_DRAWING_BYTES,
-            requested=len(content),
-        )
+    check_drawing_size(content, MAX_DRAWING_BYTES, "single shapes; ask for parsed instead")
     drawing = await run_in_thread(read_drawing, content)
     _read_drawings.put(digest, drawing)
     return drawing

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from shapely import Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
+from resolvers.locations import get_unit_id
 from resolvers.plans.shapes import to_shape
 from resolvers.plans.translation import LocationCandidate, TranslatedPlan
-from resolvers.processing.build_task import ExistingLocation, RecordDict
+from resolvers.processing.build_task import RecordDict
 from routing.plan import PlanLocation
+from storage.catalog import Location
 
 
 def build_location_records(translated: TranslatedPlan, asset_id: str) -> list[RecordDict]:
@@ -91,7 +93,7 @@ class _CandidatePair:
 
 
 def match_existing_locations(
-    translated: TranslatedPlan, existing: Sequence[ExistingLocation]
+    translated: TranslatedPlan, existing: Sequence[Location]
 ) -> TranslatedPlan:
     """Return the plan with existing locations in place of the candidates that they match.
 
@@ -110,12 +112,13 @@ def match_existing_locations(
     adopted: dict[str, PlanLocation] = {}
     added: list[PlanLocation] = []
     for old in existing:
-        if old.floor_id not in levels:
+        level = old.floors[0].id if old.floors else None
+        if level not in levels:
             continue
-        location = PlanLocation(old.id, old.floor_id, old.x * scale, old.y * scale, old.name)
+        location = PlanLocation(old.id, level, old.x * scale, old.y * scale, old.name)
         # Two locations may stand for one unit; a candidate is adopted only by the first.
         free = (pair for pair in pairs if pair.candidate.id not in adopted)
-        pair = _find_pair(old, location, free)
+        pair = _find_pair(get_unit_id(old), location, free)
         if pair is None:
             added.append(location)
         else:
@@ -129,15 +132,15 @@ def match_existing_locations(
 
 
 def _find_pair(
-    existing: ExistingLocation, location: PlanLocation, pairs: Iterable[_CandidatePair]
+    unit_id: str | None, location: PlanLocation, pairs: Iterable[_CandidatePair]
 ) -> _CandidatePair | None:
-    if existing.unit_id is not None:
-        return next((pair for pair in pairs if pair.candidate.unit_id == existing.unit_id), None)
+    if unit_id is not None:
+        return next((pair for pair in pairs if pair.candidate.unit_id == unit_id), None)
     nearby = [
         pair
         for pair in pairs
         if pair.candidate.unit_id is None
-        and pair.candidate.level == existing.floor_id
+        and pair.candidate.level == location.level_id
         and pair.shape.distance(Point(location.x, location.y)) <= _max_distance_feet(pair.shape)
     ]
     return min(nearby, key=lambda pair: pair.shape.area, default=None)

@@ -30,14 +30,6 @@ from resolvers.plans.shapes import (
     to_shape,
     union_shapes,
 )
-from resolvers.plans.tag_classification import (
-    POINT_OF_INTEREST_MATCHERS,
-    get_connector_kind,
-    get_display_name,
-    get_space_kind,
-    is_door,
-    matches_any,
-)
 from resolvers.request.errors import InvalidInputError
 from routing.plan import (
     Barrier,
@@ -106,7 +98,7 @@ def find_location_candidates(
         if not (is_unit or is_named_place or _is_of_interest(feature)):
             continue
         level = min(feature.levels, key=lambda key: (abs(ordinals[key]), ordinals[key]))
-        if get_space_kind(feature) is None and not _is_near(shape, walkable.get(level)):
+        if tagging.get_space_kind(feature) is None and not _is_near(shape, walkable.get(level)):
             notes.add("point of interest outside the plan", feature.id)
             continue
         if feature.unit_id is not None and feature.unit_id in seen:
@@ -119,28 +111,36 @@ def find_location_candidates(
         levels = (level, *(other for other in feature.levels if other != level))
         tags = _build_tags(feature, drawing.id_key, unit_id)
         yield LocationCandidate(
-            location_id, feature, get_display_name(feature), *position, levels, tags, unit_id
+            location_id,
+            feature,
+            tagging.get_display_name(feature),
+            *position,
+            levels,
+            tags,
+            unit_id,
         )
 
 
 def _is_unit(feature: Feature, drawing: Drawing) -> bool:
     if drawing.id_key is None:
         return feature.unit_id is not None
-    is_room = feature.tags.get("indoor") == "room" and get_space_kind(feature) is SpaceKind.ROOM
-    return is_room and get_connector_kind(feature) is None
+    is_room = (
+        feature.tags.get("indoor") == "room" and tagging.get_space_kind(feature) is SpaceKind.ROOM
+    )
+    return is_room and tagging.get_connector_kind(feature) is None
 
 
 def _is_of_interest(feature: Feature) -> bool:
-    matches = matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags)
-    return matches and not is_door(feature) and not is_site(feature.tags)
+    matches = tagging.matches_any(tagging.POINT_OF_INTEREST_MATCHERS, feature.tags)
+    return matches and not tagging.is_door(feature) and not is_site(feature.tags)
 
 
 def _is_named_place(feature: Feature) -> bool:
     """Return whether a plan without rooms leads to a feature: a named door, point or area."""
     is_place = isinstance(feature.geometry, PointGeometry) or (
-        get_space_kind(feature) is SpaceKind.AREA
+        tagging.get_space_kind(feature) is SpaceKind.AREA
     )
-    return is_place and "name" in feature.tags and get_connector_kind(feature) is None
+    return is_place and "name" in feature.tags and tagging.get_connector_kind(feature) is None
 
 
 def _is_near(shape: PlanGeometry, walkable: ShapeIndex | None) -> bool:
@@ -163,7 +163,7 @@ def _build_tags(feature: Feature, id_key: str | None, unit_id: str | None) -> di
         key: value for key, value in feature.tags.items() if key not in OMITTED_TAGS and value
     }
     service_tags = {UNIT_ID_TAG: unit_id, "svc:type": "unit", "indoor": "room"} if unit_id else {}
-    if matches_any(POINT_OF_INTEREST_MATCHERS, feature.tags):
+    if tagging.matches_any(tagging.POINT_OF_INTEREST_MATCHERS, feature.tags):
         service_tags["svc:amenity"] = "yes"
     if id_key:
         service_tags[id_key] = feature.id
@@ -322,7 +322,8 @@ way."""
 
 
 MAX_TOUCH_FEET: Final = 1.0
-"""A place this near to open floor needs no branch."""
+"""A place this near to open floor needs no branch; a site's grounds this near to a room belong to
+the plan."""
 
 
 class PlacedPoint(NamedTuple):
@@ -376,8 +377,6 @@ def iter_branches(
             strip = line.buffer(BRANCH_FEET / 2, cap_style="square")
             yield Space(f"branch:{id_}", level, strip, SpaceKind.AREA)
 
-
-"""A site's grounds this close to a room belong to the plan."""
 
 NO_PLACE: Final = SourcePlace("")
 

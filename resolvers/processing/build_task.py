@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolvers.request.inputs import Range
-from resolvers.routable_maps import Placement
+from storage.catalog import Location
 from storage.closures import NetworkPart
 
 if TYPE_CHECKING:
@@ -12,17 +12,6 @@ if TYPE_CHECKING:
 
 
 RecordDict = dict[str, Any]
-
-
-class ExistingLocation(NamedTuple):
-    """A location of the map, in the map's units. `unit_id` is the unit that it stands for."""
-
-    id: str
-    name: str
-    x: float
-    y: float
-    floor_id: str
-    unit_id: str | None
 
 
 REQUIRED_PERCENTAGE = Range(0, 100)
@@ -55,9 +44,8 @@ class BuildTask(NamedTuple):
     """`sort` of the asset's floors by id."""
     unit_names: dict[str, str]
     """Names of the catalog's units by id, for a drawing that has only their ids."""
-    existing: list[ExistingLocation]
-    placements: list[Placement]
-    """The placements of the map's existing locations, which are kept."""
+    existing: list[Location]
+    """The map's locations, which are kept."""
     is_own: bool = True
     """True if the plan is the map's own drawing, or replaces it: the map has one."""
     is_new: bool = False

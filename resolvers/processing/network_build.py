@@ -74,7 +74,8 @@ def build_network(task: BuildTask, progress: ProcessingProgress = report_progres
         )
     ]
     network = routable_maps.serialize_routable_map(
-        processed.router, [*task.placements, *map(_to_placement, locations)]
+        processed.router,
+        [*map(routable_maps.to_placement, task.existing), *map(_to_placement, locations)],
     )
     pictures = _draw_pictures(processed) if request.with_pictures else {}
     parts = list_parts(processed.router, drawing.feet_per_unit)

@@ -14,13 +14,11 @@ from parsing.archives import zip_files
 from parsing.errors import ParsingError
 from resolvers import routable_maps
 from resolvers.administration.catalog import import_catalog
-from resolvers.locations import get_unit_id
 from resolvers.processing.build_process import build_network
 from resolvers.processing.build_task import (
     REQUIRED_PERCENTAGE,
     BuildTask,
     BuiltNetwork,
-    ExistingLocation,
     ProcessingRequest,
     RecordDict,
 )
@@ -32,7 +30,6 @@ from resolvers.request.errors import (
     RefusedDocumentError,
     RequestError,
 )
-from resolvers.routable_maps import to_placement
 from routing.errors import RoutingError
 from routing.values import ProcessingProgress, TravelMode, ignore_progress
 from storage import networks
@@ -235,8 +232,6 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     sorts = await store.load_field(FLOORS, ALL_ASSETS, where, "sort")
     names = await store.load_field(UNITS, ALL_ASSETS, where, "name")
     imported = await networks.list_imported_locations(store.database, request.map_id)
-    existing = [_to_existing_location(location) for location in imported if location.floors]
-    placements = [to_placement(location) for location in imported]
     inputs = RoutingInputs(
         unit_map.source if unit_map else None,
         unit_map.feet_per_unit if unit_map else None,
@@ -245,9 +240,7 @@ async def _prepare_task(store: Store, request: ProcessingRequest) -> tuple[Build
     )
     built_from = BuiltFrom(inputs, is_from_drawing, is_scale_given)
     is_new = unit_map is None
-    task = BuildTask(
-        request, asset_id, sorts, names, existing, placements, is_own, is_new, is_stored_plan
-    )
+    task = BuildTask(request, asset_id, sorts, names, imported, is_own, is_new, is_stored_plan)
     return task, built_from
 
 
@@ -266,13 +259,6 @@ async def _add_stored(
     name = "plan.zip" if is_plan else f"{unit_map.id}.svg"
     plan_format: Any = state.plan_format if is_plan else "svg"
     return request._replace(files={name: content}, plan_format=plan_format), is_plan
-
-
-def _to_existing_location(location: Location) -> ExistingLocation:
-    floor_id = location.floors[0].id
-    return ExistingLocation(
-        location.id, location.name, location.x, location.y, floor_id, get_unit_id(location)
-    )
 
 
 KEPT_MAP_FIELDS = ("name", "style", "style_type", "tags", "background_id", "geojson_url", "url")

@@ -16,9 +16,9 @@ from resolvers.processing.task_process import (
     Outcome,
     Task,
     TaskProcess,
-    ignore_progress,
 )
 from resolvers.request.errors import MalformedDocumentError, RefusedDocumentError, ServiceBusyError
+from routing.values import ignore_progress
 
 A = TypeVarTuple("A")
 T = TypeVar("T")

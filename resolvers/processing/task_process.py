@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from parsing.errors import DocumentRejectedError
+from routing.values import ignore_progress
 
 MAX_PARSE_CPU_SECONDS = 20.0
 REPEAT_SECONDS = 0.05
@@ -166,10 +167,6 @@ class Outcome(NamedTuple):
     result: Any
     error: Exception | None
     is_reusable: bool
-
-
-def ignore_progress(share: float, step: str) -> None:
-    """Ignore what a task reports of its progress."""
 
 
 class TaskProcess:

@@ -69,29 +69,21 @@ class Budget(Struct):
     """The drawings in the response, a drawing as often as it is written."""
     waited_seconds: float = 0.0
     """The operation waited so long for an equal one; it counts for its deadline."""
-    _records_read: int = 0
-    _cost: int = 0
-
-    @property
-    def records_read(self) -> int:
-        """The records of lists that were read so far."""
-        return self._records_read
-
-    @property
-    def cost(self) -> int:
-        """The cost of what was returned so far, in records."""
-        return self._cost
+    records_read: int = 0
+    """The records of lists that were read so far."""
+    cost: int = 0
+    """The cost of what was returned so far, in records."""
 
     def count_read(self, count: int) -> None:
         """Count the records of a list that was read."""
-        self._records_read += count
-        if self._records_read > MAX_RECORDS_PER_REQUEST:
+        self.records_read += count
+        if self.records_read > MAX_RECORDS_PER_REQUEST:
             raise _too_many_records()
 
     def count_cost(self, count: int) -> None:
         """Count records that are returned, as often as they are, or the cost of a field."""
-        self._cost += count
-        if self._cost > MAX_RECORDS_PER_REQUEST:
+        self.cost += count
+        if self.cost > MAX_RECORDS_PER_REQUEST:
             raise _too_many_records()
 
     def count_bytes(self, count: int) -> None:
@@ -104,13 +96,10 @@ class Budget(Struct):
 
     def check_least(self, size: int) -> None:
         """Check a size that the response will have at least."""
-        self._check_size(size, "at least ")
+        self.check_response(size, "at least ")
 
-    def check_response(self, size: int) -> None:
+    def check_response(self, size: int, prefix: str = "") -> None:
         """Check the size of the whole response."""
-        self._check_size(size)
-
-    def _check_size(self, size: int, prefix: str = "") -> None:
         if self.max_bytes is not None and size > self.max_bytes:
             raise LimitExceededError(
                 f"The response would have {prefix}{size} bytes, over the limit of "

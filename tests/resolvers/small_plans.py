@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from parsing import plans
 from resolvers.plans.translation import LocationCandidate, TranslatedPlan, translate_plan
+from storage.catalog import UNIT_ID_TAG, Location, LocationFloor, LocationTag
 from tests.parsing.geography import OsmPlanBuilder
 
 FLOORS = {"f1": 10, "f2": 20}
@@ -37,3 +38,18 @@ def candidate_named(translated: TranslatedPlan, name: str) -> LocationCandidate:
 
 def notes_of(translated: TranslatedPlan) -> list[str]:
     return [str(note) for note in translated.notes]
+
+
+def existing(
+    id: str,
+    x: float = 0,
+    y: float = 0,
+    unit_id: str | None = None,
+    floor_id: str | None = "f1",
+) -> Location:
+    """Return a location that the map of a plan has before it is processed."""
+    floors = [LocationFloor(id=floor_id)] if floor_id else []
+    tags = [LocationTag(key=UNIT_ID_TAG, value=unit_id)] if unit_id else []
+    return Location(
+        id=id, asset_id="a", unit_map_id="m", name=id, x=x, y=y, floors=floors, tags=tags
+    )

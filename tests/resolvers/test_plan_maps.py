@@ -165,9 +165,8 @@ async def test_a_plan_whose_drawing_would_be_too_large_is_routable_all_the_same(
         raise DocumentRejectedError("the parsed map would be over 9 bytes of JSON")
 
     monkeypatch.setattr(network_build, "build_parsed_map", refuse)
-    task = BuildTask(
-        ProcessingRequest("hall", plan("Gym", "Pool")), "hall", None, {}, [], [], is_own=False
-    )
+    request = ProcessingRequest("hall", plan("Gym", "Pool"))
+    task = BuildTask(request, "hall", None, {}, [], is_own=False)
     built = network_build.build_network(task, lambda share, step: None)
     assert built.parsed is None
     assert "foot" in built.report["modes"]

@@ -446,7 +446,7 @@ def test_no_more_records_are_written_than_were_computed(
     written = run(comparison, comparison.interpreting, DrawnOperation(named, drawn.variables))
     node = comparison.compiling.prepare(drawn.text).node
     computed = OperationMeasure(GRAPHQL_SCHEMA, document, node).check(drawn.variables, BOUNDLESS)
-    assert count_records(written.result.data) <= compiled.budget._cost <= computed.cost, drawn
+    assert count_records(written.result.data) <= compiled.budget.cost <= computed.cost, drawn
 
 
 @settings(
@@ -460,7 +460,7 @@ def test_both_executors_end_an_operation_over_a_limit_with_the_same_error(
     compiled, interpreted = succeeded(comparison, drawn)
     assert compiled.budget == interpreted.budget
     # A page that selects no `data` is read, but returns no record.
-    cost = max(compiled.budget._cost, compiled.budget._records_read)
+    cost = max(compiled.budget.cost, compiled.budget.records_read)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget_module, "MAX_RECORDS_PER_REQUEST", cost)
         for exact in run_both(comparison, drawn):
@@ -481,8 +481,8 @@ def test_records_that_siblings_share_count_each_time_they_are_written(
     compiled, interpreted = run_both(comparison, drawn)
     north, south = len(UNIT_IDS), 2
     written = sum(units * (2 + units * (2 + units)) for units in (north, south))
-    assert compiled.budget._cost == interpreted.budget._cost == written
-    assert compiled.budget._records_read == 2 * (north + south)  # the list, and that of each asset
+    assert compiled.budget.cost == interpreted.budget.cost == written
+    assert compiled.budget.records_read == 2 * (north + south)  # the list, and that of each asset
 
 
 def test_a_drawing_counts_as_often_as_it_is_written(comparison: ExecutorComparison) -> None:
@@ -521,4 +521,4 @@ def test_an_expensive_field_costs_as_often_as_it_is_in_the_response(
     map_and_locations, for_each_location = 1 + 2, 1 + MATRIX_COST + 1
     for each in run_both(comparison, DrawnOperation(text, {})):
         assert not each.result.errors
-        assert each.budget._cost == map_and_locations + 2 * for_each_location
+        assert each.budget.cost == map_and_locations + 2 * for_each_location

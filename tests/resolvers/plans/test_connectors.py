@@ -470,7 +470,7 @@ def draw(shapes: str) -> Drawing:
 
 def report_on(shapes: str, **options: Any) -> dict[str, Any]:
     request = ProcessingRequest("m", {"plan.svg": svg_of(shapes)}, "svg", "a", 1.0, **options)
-    return build_network(BuildTask(request, "a", None, {}, [], []), ignore_progress).report
+    return build_network(BuildTask(request, "a", None, {}, []), ignore_progress).report
 
 
 @pytest.mark.parametrize("kind", ["indoor=corridor", "indoor=room", "highway=steps", "door=yes"])

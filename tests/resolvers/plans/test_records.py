@@ -36,13 +36,13 @@ from resolvers.plans.records import (
     match_existing_locations,
 )
 from resolvers.plans.translation import TranslatedPlan, translate_plan
-from resolvers.processing.build_task import ExistingLocation
 from samples.venue import make_venue
 from storage.catalog import Asset, Floor, Location, Map, Unit
 from storage.records.kinds import Record
 from tests.parsing.geography import OsmPlanBuilder, box, read_caserne
 from tests.resolvers.small_plans import (
     candidate_named,
+    existing,
     notes_of,
     rect,
     translate_osm,
@@ -132,13 +132,7 @@ def plan() -> TranslatedPlan:
     return translate_svg(UNIT + LOUNGE + BAR, floors={"f1": 1})
 
 
-def existing(
-    id: str, x: float = 0, y: float = 0, unit_id: str | None = None, floor_id: str = "f1"
-) -> ExistingLocation:
-    return ExistingLocation(id, id, x, y, floor_id, unit_id)
-
-
-def adopt(*locations: ExistingLocation) -> tuple[set[str], set[str]]:
+def adopt(*locations: Location) -> tuple[set[str], set[str]]:
     """Return the ids of the plan's locations, and the names of the candidates that are left."""
     adopted = match_existing_locations(plan(), locations)
     left = {candidate.unit_id or candidate.name for candidate in adopted.candidates}

@@ -6,24 +6,20 @@ from typing import Any
 import pytest
 
 from parsing.errors import ParsingError
-from resolvers.processing.build_task import (
-    BuildTask,
-    BuiltNetwork,
-    ExistingLocation,
-    ProcessingRequest,
-)
+from resolvers.processing.build_task import BuildTask, BuiltNetwork, ProcessingRequest
 from resolvers.processing.network_build import build_network
 from resolvers.request.errors import InvalidInputError
 from resolvers.routable_maps import Placement, deserialize_routable_map
 from routing.values import ignore_progress
 from samples.venue import make_venue
 from tests.parsing.geography import OsmPlanBuilder, box, lon_lat
+from tests.resolvers.small_plans import existing
 from tests.resolvers.worlds import CATALOG, SVG
 
 REQUEST = ProcessingRequest("tower", {"tower.svg": SVG.encode()}, "svg", feet_per_unit=1.0)
 SORTS = {floor["id"]: floor["sort"] for floor in CATALOG["floors"]}
 NAMES = {unit["id"]: unit["name"] for unit in CATALOG["units"]}
-GYM = ExistingLocation("gym", "Gym", 90.0, 10.0, "lower", "lower-east")
+GYM = existing("gym", 90.0, 10.0, "lower-east", "lower")
 
 
 def build(task: BuildTask) -> BuiltNetwork:
@@ -32,7 +28,7 @@ def build(task: BuildTask) -> BuiltNetwork:
 
 def task(**changes: Any) -> BuildTask:
     """Process the tower from its own drawing; it has no locations yet."""
-    return BuildTask(REQUEST, "tower", SORTS, NAMES, [], [])._replace(**changes)
+    return BuildTask(REQUEST, "tower", SORTS, NAMES, [])._replace(**changes)
 
 
 def by_unit(built: BuiltNetwork) -> dict[str, dict[str, Any]]:
@@ -145,14 +141,11 @@ def test_a_plan_whose_levels_name_floors_of_the_asset_brings_none(is_new: bool) 
 
 
 def test_existing_locations_are_kept_and_not_created_again() -> None:
-    placements = [
-        Placement("gym", "Gym", 90.0, 10.0, ("lower",)),
-        Placement("roof", "Roof", 0.0, 0.0, ()),
-    ]
-    built = build(task(existing=[GYM], placements=placements))
+    built = build(task(existing=[GYM, existing("roof", floor_id=None)]))
     assert sorted(by_unit(built)) == ["lower-west", "upper-east", "upper-west"]
     routable = deserialize_routable_map(built.network)
-    assert [routable.placements[each.id] for each in placements] == placements
+    assert routable.placements["gym"] == Placement("gym", "gym", 90.0, 10.0, ("lower",))
+    assert routable.placements["roof"] == Placement("roof", "roof", 0.0, 0.0, ())
     others = [location["id"] for location in built.locations]
     assert (routable.router.matrix(["gym"], others).feet >= 0).all()
 
@@ -206,7 +199,7 @@ FAULTY_SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 200">
 
 def problems(files: dict[str, bytes], **given: Any) -> list[dict[str, Any]]:
     request = ProcessingRequest("m", files, **given)
-    task = BuildTask(request, "m", None, {}, [], [], is_own=False)
+    task = BuildTask(request, "m", None, {}, [], is_own=False)
     report = build_network(task, ignore_progress).report
     return [problem for group in report["groups"] for problem in group["problems"]]
 
