@@ -1,11 +1,11 @@
 """Resolvers of assets, of their floors and units, and of the ids of both in third-party systems."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import strawberry
 
-from resolvers.request import listing
+from resolvers.request import inputs, listing
 from resolvers.request.caller import (
     READ_UNIT_ATTRIBUTES_PERMISSION,
     READ_UNIT_REFERENCES_PERMISSION,
@@ -15,29 +15,6 @@ from resolvers.request.caller import (
 )
 from resolvers.request.context import Context, Info, Relation
 from resolvers.request.errors import InvalidInputError
-from resolvers.request.inputs import (
-    ID,
-    MAX_PER_PAGE,
-    STORABLE,
-    AssetFilter,
-    Length,
-    PageArguments,
-    Pattern,
-    Resolver,
-    argument,
-    batch_resolver,
-    required_input_field,
-)
-from resolvers.request.listing import (
-    FLOOR_ORDERS,
-    UpdatedSince,
-    build_filter,
-    combine,
-    list_resolver,
-    paged,
-    record_getter,
-    record_loader,
-)
 from storage.catalog import (
     ASSET_REFERENCES,
     ASSETS,
@@ -63,7 +40,7 @@ from storage.records.paging import Page
 from storage.records.visibility import NOTHING
 
 AssetId: TypeAlias = Annotated[
-    strawberry.ID, argument("Id of the asset.", ID, example="alder-court")
+    strawberry.ID, inputs.argument("Id of the asset.", inputs.ID, example="alder-court")
 ]
 
 
@@ -71,7 +48,7 @@ AssetId: TypeAlias = Annotated[
 @listing.lists(ASSETS)
 async def list_assets(
     info: Info,
-    pages: PageArguments,
+    pages: inputs.PageArguments,
     ids: listing.IdsFilter = None,
     search: listing.NameSearch = None,
     updated_since: listing.UpdatedSince = None,
@@ -82,34 +59,34 @@ async def list_assets(
     return await info.context.list_page(ASSETS, where, pages)
 
 
-get_asset = record_getter(ASSETS, AssetId, "Get an asset.")
-load_asset = record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
+get_asset = listing.record_getter(ASSETS, AssetId, "Get an asset.")
+load_asset = listing.record_loader(ASSETS, "asset_id", "Get the asset that a record belongs to.")
 
 
 FloorId: TypeAlias = Annotated[
-    strawberry.ID, argument("Id of the floor.", ID, example="alder-court-floor-1")
+    strawberry.ID, inputs.argument("Id of the floor.", inputs.ID, example="alder-court-floor-1")
 ]
 
 FLOORS_OF_ASSET = Relation(FLOORS, lambda asset_id: {"asset_id": asset_id})
 
 
-list_floors_of_asset = list_resolver(
-    FLOORS_OF_ASSET, "List the floors of an asset, from the lowest up.", orders=FLOOR_ORDERS
+list_floors_of_asset = listing.list_resolver(
+    FLOORS_OF_ASSET, "List the floors of an asset, from the lowest up.", orders=listing.FLOOR_ORDERS
 )
 
 
 async def load_floors(context: Context, asset_id: str) -> Sequence[Floor]:
     """Return all floors of an asset."""
-    pages = PageArguments(1, MAX_PER_PAGE)
+    pages = inputs.PageArguments(1, inputs.MAX_PER_PAGE)
     [page] = await context.load_pages(FLOORS_OF_ASSET, [(asset_id,)], pages)
     return page.data
 
 
-get_floor = record_getter(FLOORS, FloorId, "Get a floor.")
-load_floor_of_unit = record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
+get_floor = listing.record_getter(FLOORS, FloorId, "Get a floor.")
+load_floor_of_unit = listing.record_loader(FLOORS, "floor_id", "Get the floor that a unit is on.")
 
 
-@batch_resolver
+@inputs.batch_resolver
 async def get_floor_of_asset(
     parents: Sequence[Asset], info: Info, id: FloorId
 ) -> list[Floor | None]:
@@ -119,14 +96,14 @@ async def get_floor_of_asset(
 
 
 REFERENCE_KEY_RULES: Final = (
-    Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
-    Length(2, 255),
+    inputs.Pattern(REFERENCE_KEY_PATTERN, REFERENCE_KEY_FORM),
+    inputs.Length(2, 255),
 )
-REFERENCE_VALUE_RULES: Final = (Length(1, MAX_TEXT_CHARACTERS), STORABLE)
+REFERENCE_VALUE_RULES: Final = (inputs.Length(1, MAX_TEXT_CHARACTERS), inputs.STORABLE)
 
 ReferenceKeyArgument: TypeAlias = Annotated[
     str | None,
-    argument(
+    inputs.argument(
         "Only references to the third-party system that this key names.",
         *REFERENCE_KEY_RULES,
         example="rentwell",
@@ -135,7 +112,7 @@ ReferenceKeyArgument: TypeAlias = Annotated[
 
 ReferenceValueArgument: TypeAlias = Annotated[
     str | None,
-    argument(
+    inputs.argument(
         "Only references with this id in the third-party system.",
         *REFERENCE_VALUE_RULES,
         example="AL-101",
@@ -146,25 +123,25 @@ REFERENCES_OF_ASSET = Relation(ASSET_REFERENCES, lambda asset_id: {"asset_id": a
 REFERENCES_OF_UNIT = Relation(UNIT_REFERENCES, lambda unit_id: {"unit_id": unit_id})
 
 
-def _build_reference_lister(kind: RecordType[Any], description: str) -> Resolver:
+def _build_reference_lister(kind: RecordType[Any], description: str) -> inputs.Resolver:
     """Return the resolver of all references of a kind, filtered."""
 
     async def list_references(
         info: Info,
-        pages: PageArguments,
-        asset: AssetFilter = None,
+        pages: inputs.PageArguments,
+        asset: inputs.AssetFilter = None,
         key: ReferenceKeyArgument = None,
         value: ReferenceValueArgument = None,
-        updated_since: UpdatedSince = None,
+        updated_since: listing.UpdatedSince = None,
     ) -> Page[Any]:
         given = {"asset_id": asset, "key": key, "value": value}
         conditions = [{name: {"$eq": each}} for name, each in given.items() if each is not None]
-        filter = await build_filter(info.context, kind, updated_since=updated_since)
-        where = combine([*conditions, *filter.build_conditions()])
+        filter = await listing.build_filter(info.context, kind, updated_since=updated_since)
+        where = listing.combine([*conditions, *filter.build_conditions()])
         return await info.context.list_page(kind, where, pages)
 
     list_references.__doc__ = description
-    return paged(list_references)
+    return listing.paged(list_references)
 
 
 list_asset_references = _build_reference_lister(
@@ -175,10 +152,10 @@ list_unit_references = _build_reference_lister(
     UNIT_REFERENCES,
     "List the unit references that the API key sees, or those of them that meet all filters.",
 )
-list_references_of_asset = list_resolver(
+list_references_of_asset = listing.list_resolver(
     REFERENCES_OF_ASSET, "List the ids of an asset in third-party systems."
 )
-list_references_of_unit = list_resolver(
+list_references_of_unit = listing.list_resolver(
     REFERENCES_OF_UNIT, "List the ids of a unit in third-party systems."
 )
 
@@ -189,27 +166,35 @@ MAX_RELATED_UNITS = 10_000
 
 @strawberry.input(description="An attribute that units have.")
 class AttributeFilter:
-    group_id: strawberry.ID = required_input_field("The attribute group.", ID)
-    attribute_id: strawberry.ID = required_input_field("An attribute of the group.", ID)
+    group_id: strawberry.ID = inputs.required_input_field("The attribute group.", inputs.ID)
+    attribute_id: strawberry.ID = inputs.required_input_field(
+        "An attribute of the group.", inputs.ID
+    )
 
 
 @strawberry.input(description="A unit's id in a third-party system.")
 class ReferenceFilter:
-    key: str = required_input_field("Names the third-party system.", *REFERENCE_KEY_RULES)
-    value: str = required_input_field("The unit's id in that system.", *REFERENCE_VALUE_RULES)
+    key: str = inputs.required_input_field("Names the third-party system.", *REFERENCE_KEY_RULES)
+    value: str = inputs.required_input_field(
+        "The unit's id in that system.", *REFERENCE_VALUE_RULES
+    )
 
 
 FloorFilter: TypeAlias = Annotated[
     strawberry.ID | None,
-    argument("Only those on the floor with this id.", ID, example="alder-court-floor-1"),
+    inputs.argument(
+        "Only those on the floor with this id.", inputs.ID, example="alder-court-floor-1"
+    ),
 ]
 MapFilter: TypeAlias = Annotated[
     strawberry.ID | None,
-    argument("Only those on the map with this id.", ID, example="alder-court-floor-plates"),
+    inputs.argument(
+        "Only those on the map with this id.", inputs.ID, example="alder-court-floor-plates"
+    ),
 ]
 UnitAttribute: TypeAlias = Annotated[
     AttributeFilter | None,
-    argument(
+    inputs.argument(
         f"Only those with this attribute. At most {MAX_RELATED_UNITS} units may have it, of the "
         "asset, floor or map if one of them is given.",
         example={"group_id": "apartment-type", "attribute_id": "apartment-type-one-bedroom"},
@@ -218,7 +203,7 @@ UnitAttribute: TypeAlias = Annotated[
 ]
 UnitReferenceArgument: TypeAlias = Annotated[
     ReferenceFilter | None,
-    argument(
+    inputs.argument(
         "Only those with this id in a third-party system.",
         example={"key": "keyring", "value": "AL-101"},
         requirement=Requirement(REFERENCES_FLAG, READ_UNIT_REFERENCES_PERMISSION),
@@ -226,37 +211,31 @@ UnitReferenceArgument: TypeAlias = Annotated[
 ]
 
 
-class UnitPlace(NamedTuple):
-    """Where units are: in an asset, on a floor, on a map, or anywhere."""
-
-    asset: str | None = None
-    floor: str | None = None
-    map: str | None = None
-
-
-async def build_unit_conditions(
+async def _build_unit_conditions(
     context: Context,
     filter: listing.RecordFilter,
-    place: UnitPlace,
+    asset: str | None,
+    floor: str | None,
+    map: str | None,
     attribute: AttributeFilter | None,
     reference: ReferenceFilter | None,
 ) -> list[Document]:
     """Return the conditions on units, all of which must hold. Raises InvalidInputError."""
-    asset_ids = {place.asset} if place.asset is not None else set[str]()
+    asset_ids = {asset} if asset is not None else set[str]()
     conditions: list[Document] = []
-    if place.map is not None:
-        unit_map = await context.get_record(MAPS, place.map)
+    if map is not None:
+        unit_map = await context.get_record(MAPS, map)
         if unit_map is None:
             return [NOTHING]
         asset_ids.add(unit_map.asset_id)
         # A unit that names no maps is on every map of its asset.
         conditions.append({"map_ids": {"$in": [None, unit_map.id]}})
-    if place.floor is not None:
-        floor = await context.get_record(FLOORS, place.floor)
-        if floor is None:
+    if floor is not None:
+        on_floor = await context.get_record(FLOORS, floor)
+        if on_floor is None:
             return [NOTHING]
-        asset_ids.add(floor.asset_id)
-        conditions.append({"floor_id": floor.id})
+        asset_ids.add(on_floor.asset_id)
+        conditions.append({"floor_id": floor})
     if len(asset_ids) > 1:  # no unit is in two assets
         return [NOTHING]
     in_asset: Document = {"asset_id": next(iter(asset_ids))} if asset_ids else {}
@@ -296,7 +275,9 @@ async def _find_related_units(
     return {key.split(KEY_SEPARATOR)[position] for key in keys}
 
 
-UnitId: TypeAlias = Annotated[strawberry.ID, argument("Id of the unit.", ID, example="ugwo2tfiznm")]
+UnitId: TypeAlias = Annotated[
+    strawberry.ID, inputs.argument("Id of the unit.", inputs.ID, example="ugwo2tfiznm")
+]
 
 
 UNITS_OF_ASSET = Relation(UNITS, lambda asset_id: {"asset_id": asset_id})
@@ -316,8 +297,8 @@ UNITS_ON_MAP = Relation(UNITS, _on_map_condition)
 @listing.lists(UNITS)
 async def list_units(
     info: Info,
-    pages: PageArguments,
-    asset: AssetFilter = None,
+    pages: inputs.PageArguments,
+    asset: inputs.AssetFilter = None,
     floor: FloorFilter = None,
     map: MapFilter = None,
     attribute: UnitAttribute = None,
@@ -329,14 +310,16 @@ async def list_units(
 ) -> Page[Unit]:
     """List the units that the API key sees, or those of them that meet all filters."""
     pages = pages._replace(order=listing.UNIT_ORDERS.parse(order_by))
-    context, place = info.context, UnitPlace(asset, floor, map)
+    context = info.context
     filter = await listing.build_filter(context, UNITS, ids, search, updated_since)
-    conditions = await build_unit_conditions(context, filter, place, attribute, reference)
+    conditions = await _build_unit_conditions(
+        context, filter, asset, floor, map, attribute, reference
+    )
     return await context.list_page(UNITS, listing.combine(conditions), pages)
 
 
-get_unit = record_getter(UNITS, UnitId, "Get a unit.")
-load_unit = record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
+get_unit = listing.record_getter(UNITS, UnitId, "Get a unit.")
+load_unit = listing.record_loader(UNITS, "unit_id", "Get the unit that a record is about.")
 
 
 list_units_of_asset = listing.list_resolver(
@@ -350,7 +333,7 @@ list_units_on_map = listing.list_resolver(
 )
 
 
-@batch_resolver
+@inputs.batch_resolver
 async def get_unit_on_map(parents: Sequence[Map], info: Info, id: UnitId) -> list[Unit | None]:
     """Get a unit on a map."""
     unit = await info.context.get_record(UNITS, id)

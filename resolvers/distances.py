@@ -206,8 +206,8 @@ async def resolve_waypoints(
     ids = {point.id for _, point in named_inputs if point.id is not None}
     floor_ids = {point.floor_id for _, point in named_inputs if point.floor_id is not None}
     placements = await _load_placements(context, parent, routable, ids)
-    inputs = [point for _, point in named_inputs]
-    units = await _load_placements_of_units(context, parent, inputs, placements)
+    points = [point for _, point in named_inputs]
+    units = await _load_placements_of_units(context, parent, points, placements)
     known_floor_ids = await _load_floor_ids(context, parent, routable, floor_ids)
     errors: dict[str, str] = {}
     waypoints = []

@@ -6,7 +6,7 @@ once, and a matrix has a row for each start.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
@@ -132,7 +132,9 @@ async def find_route(
     target_name = target.name or (end.waypoint.name if end.waypoint.is_location else None)
     scale = parent.feet_per_unit or 1.0
     network = start.router.networks[travel_mode]
-    return _to_route(FoundRoute(parent, network, route, scale, target_name or ""))
+    found = FoundRoute(parent, network, route, scale, target_name or "")
+    legs = [_to_leg(leg, scale) for leg in route.legs]
+    return Route(travel_mode, round_up(route.feet), round_up(route.seconds), legs, found)
 
 
 async def find_nearest_locations(
@@ -264,12 +266,6 @@ def to_near_locations(
     ]
 
 
-def _to_route(found: FoundRoute) -> Route:
-    _, network, route, scale, _ = found
-    legs = [_to_leg(leg, scale) for leg in route.legs]
-    return Route(network.mode, round_up(route.feet), round_up(route.seconds), legs, found)
-
-
 def _to_leg(leg: "Leg", scale: float) -> RouteLeg:
     from routing.search.router import WalkLeg
 
@@ -369,7 +365,8 @@ def _round_parts(parts: Sequence[float]) -> list[float]:
 def _to_step(
     step: "Step", distance: float, time: float, scale: float, floor_names: dict[str, str]
 ) -> RouteStep:
-    own = RouteStep(
+    ride = step.ride
+    return RouteStep(
         step.code.value,
         step.modifier and step.modifier.value,
         step.text,
@@ -381,16 +378,11 @@ def _to_step(
         [*step.door_ids],
         [*step.spaces],
         [*step.passed],
-    )
-    if step.ride is None:
-        return own
-    return replace(
-        own,
-        connector_id=step.ride.connector_id,
-        connector_kind=step.ride.kind,
-        connector_name=step.ride.name or None,
-        to_floor_id=step.ride.to_level_id,
-        to_floor_name=floor_names.get(step.ride.to_level_id),
+        ride and ride.connector_id,
+        ride and ride.kind,
+        (ride and ride.name) or None,
+        ride and ride.to_level_id,
+        floor_names.get(ride.to_level_id) if ride else None,
     )
 
 

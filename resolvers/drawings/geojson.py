@@ -168,17 +168,18 @@ async def _draw(context: Context, unit_map: Map, draw: "partial[DrawnFeatures]")
 
 
 async def _load_units(context: Context, unit_map: Map, unit_ids: Iterable[str]) -> dict[str, Unit]:
-    found: dict[str, Unit] = {}
-    for ids in _split([*unit_ids]):
-        context.budget.count_read(len(ids))
-        found |= await _load_whole(context, UNITS, ids)
+    ids = [*unit_ids]
+    context.budget.count_read(len(ids))
+    found = await _load_whole(context, UNITS, ids)
     # A drawing may have the id of a unit of another asset.
     return {id: unit for id, unit in found.items() if unit.asset_id == unit_map.asset_id}
 
 
-async def _load_whole(context: Context, kind: RecordType[R], keys: Iterable[str]) -> dict[str, R]:
+async def _load_whole(context: Context, kind: RecordType[R], keys: Sequence[str]) -> dict[str, R]:
     """Return records by key, without those that are damaged."""
-    found = await context.load_by_id(kind, keys)
+    found: dict[str, R] = {}
+    for part in _split(keys):
+        found |= await context.load_by_id(kind, part)
     return {key: record for key, record in found.items() if isinstance(record, kind.struct)}
 
 
@@ -190,9 +191,8 @@ async def _load_attributes(
         where = {"unit_id": {"$in": ids}}
         keys = await context.list_ids(ASSIGNMENTS, where, MAX_RECORDS_PER_REQUEST + 1)
         context.budget.count_read(len(keys))
-        for part in _split(keys):
-            assignments += (await _load_whole(context, ASSIGNMENTS, part)).values()
-    group_ids = {each.group_id for each in assignments}
+        assignments += (await _load_whole(context, ASSIGNMENTS, keys)).values()
+    group_ids = [*{each.group_id for each in assignments}]
     groups = await _load_whole(context, ATTRIBUTE_GROUPS, group_ids)
     names = {
         (group.group_id, attribute.attribute_id): attribute.attribute_name
@@ -219,9 +219,7 @@ async def _load_locations(
     where = {"unit_map_id": unit_map.id}
     keys = await context.list_ids(LOCATIONS, where, MAX_RECORDS_PER_REQUEST + 1)
     context.budget.count_read(len(keys))
-    found: dict[str, Location] = {}
-    for part in _split(keys):
-        found |= await _load_whole(context, LOCATIONS, part)
+    found = await _load_whole(context, LOCATIONS, keys)
     floor_ids = {shown.floor_id for shown in chosen}
     return [
         found[key]

@@ -487,7 +487,10 @@ class Context(Struct, frozen=True, eq=False):
         if self.first_page is not None:
             await self._load_with_first_page(kind, key, self.first_page)
         elif self._loads.is_sequential and not loader.has(key):
-            loader.keep(key, await self._load_record(kind, key))
+            record = await self._load_record(kind, key)
+            loader.keep(key, record)
+            if not isinstance(record, Exception):
+                return record
         return await loader.load_one(key)
 
     def expect_siblings(self, *, expected: bool) -> None:
@@ -762,8 +765,9 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
     # A context manager for each of these would take several microseconds more.
     remaining = seconds - context.waited_seconds - context.budget.waited_seconds
     limit = driver.start_operation(remaining)
-    end = asyncio.get_running_loop().time() + remaining
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    loop = asyncio.get_running_loop()
+    end = loop.time() + remaining
+    task = cast("asyncio.Task[Any]", asyncio.current_task(loop))
     cancellations = task.cancelling()
     read = _TimedRead(end, task)
     token = _read.set(read)
@@ -777,7 +781,7 @@ async def limit_read(work: Coroutine[Any, Any, T], context: Context, seconds: fl
         if read.is_late:
             raise _deadline_exceeded(seconds, read.when - end) from error
         # MongoDB may have ended a command a moment before.
-        if isinstance(error, UnavailableError) and asyncio.get_running_loop().time() >= end:
+        if isinstance(error, UnavailableError) and loop.time() >= end:
             raise DeadlineExceededError(seconds) from error
         raise
     finally:

@@ -1,23 +1,4 @@
-"""Expected errors of a request.
-
-RequestError                code, message and perhaps fields; graphql-core passes them on
-├── InvalidInputError       INVALID_INPUT
-├── FlagRequiredError       FLAG_REQUIRED
-├── PermissionRequiredError PERMISSION_REQUIRED
-├── NotFoundError           NOT_FOUND
-├── PreconditionFailedError PRECONDITION_FAILED
-├── MalformedDocumentError  MALFORMED_DOCUMENT
-├── RefusedDocumentError    REFUSED_DOCUMENT
-├── TooManyRemovalsError    TOO_MANY_REMOVALS
-├── ChangedPlanError        PLAN_CHANGED
-├── ChangesExpiredError     CHANGES_EXPIRED
-├── ServiceBusyError        SERVICE_UNAVAILABLE
-├── ImportLostError         SERVICE_UNAVAILABLE
-├── LateFieldError          DEADLINE_EXCEEDED
-└── OperationError          of the whole operation, and not of one field
-    ├── LimitExceededError    LIMIT_EXCEEDED, with limit, max and requested
-    └── DeadlineExceededError DEADLINE_EXCEEDED
-"""
+"""Expected errors of a request."""
 
 from typing import Any
 
@@ -33,7 +14,7 @@ MAX_JSON_INTEGER = 2**53
 
 
 class RequestError(Exception):
-    """An expected error; GraphQL adds `extensions` to the message."""
+    """An expected error; graphql-core adds `extensions` to the message."""
 
     code = "REQUEST_ERROR"
     cause: UnavailableCause | None = None

@@ -10,25 +10,8 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import strawberry
 from msgspec.inspect import ListType, StructType, type_info
 
+from resolvers.request import inputs
 from resolvers.request.context import Context, FirstPage, Info, ParentKey, Relation
-from resolvers.request.inputs import (
-    DEFAULT_PER_PAGE,
-    ID,
-    IS_TIME,
-    MAX_PER_PAGE,
-    NO_NUL,
-    PAGING_PARAMETERS,
-    Each,
-    Items,
-    Length,
-    OneOf,
-    PageArguments,
-    Resolver,
-    Syntax,
-    argument,
-    batch_resolver,
-    batch_resolver_of,
-)
 from resolvers.request.kinds import DescribedEnum, graphql_enum
 from resolvers.request.threads import build_in_parts
 from resolvers.request.times import DateTime, parse_time
@@ -39,7 +22,7 @@ from storage.records.paging import BY_KEY, MAX_TOTAL_COUNT, Order, Page, PageReq
 from storage.records.visibility import NOTHING
 
 
-def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> Resolver:
+def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> inputs.Resolver:
     """Return the resolver of the record with an id, of which `id_argument` is the annotation."""
 
     async def get(info: Info, id: str) -> Any:
@@ -51,7 +34,7 @@ def record_getter(kind: RecordType[Any], id_argument: Any, description: str) -> 
 
 def record_loader(
     kind: RecordType[Any], key: str | Callable[[Any], str | None], description: str
-) -> Resolver:
+) -> inputs.Resolver:
     """Return the resolver of the record that the parent's field `key` names, or that it returns."""
     key_of = attrgetter(key) if isinstance(key, str) else key
 
@@ -59,7 +42,7 @@ def record_loader(
         return await info.context.load_in_order(kind, [*map(key_of, parents)])
 
     load.__doc__ = description
-    return batch_resolver(load)
+    return inputs.batch_resolver(load)
 
 
 # Lists that compiled queries may read as MongoDB's documents, without records in between.
@@ -126,13 +109,13 @@ class ListedKind(NamedTuple):
         ]
 
 
-def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
+def lists(kind: RecordType[Any]) -> Callable[[inputs.Resolver], inputs.Resolver]:
     """Let compiled queries ask a paged resolver for documents: it hands its pages on as they are.
 
     Its `info` says for which fields of documents it has been asked.
     """
 
-    def declare(resolve: Resolver) -> Resolver:
+    def declare(resolve: inputs.Resolver) -> inputs.Resolver:
         resolve.__dict__[_LISTED_KIND_ATTRIBUTE] = kind
         return resolve
 
@@ -141,7 +124,7 @@ def lists(kind: RecordType[Any]) -> Callable[[Resolver], Resolver]:
 
 def listed_kind_of(resolver: object) -> ListedKind | None:
     """Return the kind of the records that a resolver lists, if it may list their documents."""
-    kind = vars(batch_resolver_of(resolver) or resolver).get(_LISTED_KIND_ATTRIBUTE)
+    kind = vars(inputs.batch_resolver_of(resolver) or resolver).get(_LISTED_KIND_ATTRIBUTE)
     return None if kind is None else ListedKind(kind)
 
 
@@ -191,11 +174,11 @@ UNIT_ORDERS = Orders(
     UnitOrder.ID,
     Annotated[
         UnitOrder | None,
-        argument(
+        inputs.argument(
             "What units are sorted by, with `_desc` the last first: their `id`, their `name` (by"
             " code point, so 1001 comes before 101) or the time of their last change, and then"
             " their id.",
-            OneOf(*(each.value for each in UnitOrder)),
+            inputs.OneOf(*(each.value for each in UnitOrder)),
             example=UnitOrder.UPDATED_AT_DESC.value,
         ),
     ],
@@ -204,10 +187,10 @@ FLOOR_ORDERS = Orders(
     FloorOrder.SORT,
     Annotated[
         FloorOrder | None,
-        argument(
+        inputs.argument(
             "What floors are sorted by, with `_desc` the last first: `sort`, which is from the"
             " lowest up, and then their id, or their `id` alone.",
-            OneOf(*(each.value for each in FloorOrder)),
+            inputs.OneOf(*(each.value for each in FloorOrder)),
             example=FloorOrder.SORT_DESC.value,
         ),
     ],
@@ -239,30 +222,30 @@ def parse_search(text: str) -> tuple[str, ...]:
 
 IdsFilter: TypeAlias = Annotated[
     list[strawberry.ID] | None,
-    argument(
+    inputs.argument(
         "Only those with these ids. Unknown ids are left out.",
-        Items(0, MAX_IDS, "ids"),
-        Each(ID),
+        inputs.Items(0, MAX_IDS, "ids"),
+        inputs.Each(inputs.ID),
         example=["ugwo2tfiznm"],
     ),
 ]
 NameSearch: TypeAlias = Annotated[
     str | None,
-    argument(
+    inputs.argument(
         "Only those with a name in which each of these words begins a word, in any order, without "
         f"regard to case and accents. At most {MAX_SEARCH_WORDS} words; signs are none, and a "
         "search without words finds nothing.",
-        Length(1, MAX_SEARCH_CHARACTERS),
-        NO_NUL,
-        Syntax(parse_search),
+        inputs.Length(1, MAX_SEARCH_CHARACTERS),
+        inputs.NO_NUL,
+        inputs.Syntax(parse_search),
         example="10",
     ),
 ]
 UpdatedSince: TypeAlias = Annotated[
     DateTime | None,
-    argument(
+    inputs.argument(
         "Only those created or changed at this time or later, in ISO 8601, to the second.",
-        IS_TIME,
+        inputs.IS_TIME,
         example="2026-01-31T12:00:00+00:00",
     ),
 ]
@@ -363,7 +346,7 @@ _FIRST_PAGE_ATTRIBUTE = "__first_page__"
 NOT_FILTERS = frozenset({"info", "parent", "parents", "order_by"})
 
 
-def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolver:
+def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> inputs.Resolver:
     """Return a resolver with the arguments of pages in place of its parameter `pages`.
 
     All other arguments are filters: a cursor is valid only for the same ones. `annotations`
@@ -391,7 +374,7 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
         fields = (
             getattr(arguments.get("info"), "document_fields", None) if lists_documents else None
         )
-        pages = PageArguments(page, per_page, after, first, filters, document_fields=fields)
+        pages = inputs.PageArguments(page, per_page, after, first, filters, document_fields=fields)
         return await resolve(*positional, pages=pages, **arguments)
 
     parameters: list[Parameter] = []
@@ -401,7 +384,7 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
             continue
         parameters += [
             Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            for name, annotation in {**PAGING_PARAMETERS, **annotations}.items()
+            for name, annotation in {**inputs.PAGING_PARAMETERS, **annotations}.items()
         ]
     # strawberry and the checks of inputs read the arguments from here (PEP 362).
     list_page.__dict__["__signature__"] = inspect.Signature(
@@ -416,7 +399,7 @@ def paged(resolve: Callable[..., Awaitable[Any]], **annotations: Any) -> Resolve
 
 def list_resolver(
     relation: Relation[Any], description: str, *fields: str, orders: Orders | None = None
-) -> Resolver:
+) -> inputs.Resolver:
     """Return the resolver of a page of the parent's list, with the filters that its kind allows.
 
     The values of the parent's `fields` (by default `id`) become the arguments of
@@ -427,7 +410,7 @@ def list_resolver(
     async def list_records(
         parents: Sequence[Any],
         info: Info,
-        pages: PageArguments,
+        pages: inputs.PageArguments,
         ids: IdsFilter = None,
         search: NameSearch = None,
         updated_since: UpdatedSince = None,
@@ -448,9 +431,9 @@ def list_resolver(
         **others: Any,
     ) -> FirstPage | None:
         sizes = [each for each in (per_page, first) if each is not None]
-        size = sizes[0] if sizes else DEFAULT_PER_PAGE
+        size = sizes[0] if sizes else inputs.DEFAULT_PER_PAGE
         is_first = page in (None, 1) and all(value is None for value in others.values())
-        max_size = MAX_PER_PAGE if relation.is_short else MAX_JOINED_RECORDS
+        max_size = inputs.MAX_PER_PAGE if relation.is_short else MAX_JOINED_RECORDS
         if not is_first or not 1 <= size <= max_size:
             return None
         order = BY_KEY if orders is None else orders.parse(order_by)
@@ -462,18 +445,18 @@ def list_resolver(
     list_records.__doc__ = description
     unfit = _find_unfit_filters(relation.kind)
     _drop_parameters(list_records, unfit if orders else unfit | {"order_by"})
-    return batch_resolver(paged(ordered(orders)(list_records) if orders else list_records))
+    return inputs.batch_resolver(paged(ordered(orders)(list_records) if orders else list_records))
 
 
 def first_page_of(resolver: object) -> FindFirstPage | None:
     """Return the function that finds what a list resolver reads of one parent, if there is one."""
-    return vars(batch_resolver_of(resolver) or resolver).get(_FIRST_PAGE_ATTRIBUTE)
+    return vars(inputs.batch_resolver_of(resolver) or resolver).get(_FIRST_PAGE_ATTRIBUTE)
 
 
-def ordered(orders: Orders) -> Callable[[Resolver], Resolver]:
+def ordered(orders: Orders) -> Callable[[inputs.Resolver], inputs.Resolver]:
     """Give the parameter `order_by` of a resolver its words, their description and the default."""
 
-    def declare(resolve: Resolver) -> Resolver:
+    def declare(resolve: inputs.Resolver) -> inputs.Resolver:
         signature = inspect.signature(resolve)
         parameters = dict(signature.parameters)
         parameters["order_by"] = parameters["order_by"].replace(
@@ -495,7 +478,7 @@ def _find_unfit_filters(kind: RecordType[Any]) -> set[str]:
     return unfit
 
 
-def _drop_parameters(resolver: Resolver, names: set[str]) -> None:
+def _drop_parameters(resolver: inputs.Resolver, names: set[str]) -> None:
     """Hide optional parameters from strawberry, which reads a field's arguments from them."""
     signature = inspect.signature(resolver)
     kept = [each for name, each in signature.parameters.items() if name not in names]
@@ -507,7 +490,7 @@ def _build_key_getter(*fields: str) -> Callable[[Any], ParentKey]:
     return getter if len(fields) > 1 else lambda parent: (getter(parent),)
 
 
-@batch_resolver
+@inputs.batch_resolver
 async def count_total(parents: Sequence[Page[Any]], info: Info) -> list[int | None]:
     return await info.context.count_pages(parents)
 
